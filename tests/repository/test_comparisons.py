@@ -16,7 +16,7 @@ SUSPECT: Final = re.compile(
 )
 
 HARMLESS: Final = {
-    "engine/deskwire/engine/surveys/insights/wording/clauses.py: tokens[place - 1][2] in language.lexicon.words('too')": "words of a comment",
+    "engine/deskwire/engine/surveys/insights/text_analysis/clauses.py: tokens[place - 1][2] in language.lexicon.words('too')": "words of a comment",
     "engine/deskwire/engine/audit/deeds.py: after.password_hash != before.password_hash": "two hashes of our own",
     "engine/deskwire/engine/audit/deeds.py: after.sealed_secret != before.sealed_secret": "two sealed ones of our own",
     "engine/deskwire/engine/accounts/identity/guessable.py: rest != password": "a new password beside a part of itself",

@@ -18,7 +18,7 @@ from deskwire.engine.conversations.facts import (
     WorkflowWaits,
 )
 from deskwire.engine.core.values import replace
-from deskwire.engine.workflows.run import Run
+from deskwire.engine.workflows.runs import Run
 from tests.support.builders import create, played
 
 SHOWN = Conversation(id="cnv_1", project=1, created_at=1_000, updated_at=1_000, sequence=4)

@@ -24,7 +24,7 @@ from deskwire.engine.conversations.automation.interpreter import (
 from deskwire.engine.conversations.commands import Assign, Close, Patch
 from deskwire.engine.core.values import replace
 from deskwire.engine.workflows.definition import definition_of
-from deskwire.engine.workflows.run import Run
+from deskwire.engine.workflows.runs import Run
 from tests.engine.workflows.building import (
     FORM,
     LUCK,

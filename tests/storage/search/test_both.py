@@ -17,10 +17,10 @@ import trio
 
 from deskwire.engine.conversations.commands import Create, Delete, Patch
 from deskwire.engine.conversations.registry import ActorRegistry
-from deskwire.engine.search import taking_in
+from deskwire.engine.search import ingest
+from deskwire.engine.search.ingest import next_intake, take_in
 from deskwire.engine.search.ports import Behind, Index
 from deskwire.engine.search.search import search
-from deskwire.engine.search.taking_in import next_intake, take_in
 from deskwire.storage.postgres.driver.session import Database
 from deskwire.storage.postgres.search.index import PostgresIndex
 from deskwire.storage.postgres.store import open_postgres
@@ -139,7 +139,7 @@ async def both_agree(stores: list[Kept], queries: list[str], limit: int = 20) ->
 async def test_both_find_the_same_in_every_language_whatever_changes_and_goes(
     tmp_path: Path, nursery: trio.Nursery, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(taking_in, "ROWS", 40)
+    monkeypatch.setattr(ingest, "ROWS", 40)
     dice = random.Random(7)
     async with running(tmp_path) as sqlite, on_postgres(nursery) as postgres:
         stores = [Kept(sqlite.store, sqlite.directory, sqlite.store.index), postgres]

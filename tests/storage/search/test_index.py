@@ -17,9 +17,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deskwire.engine.conversations.commands import Delete, Patch
-from deskwire.engine.search import taking_in
+from deskwire.engine.search import ingest
+from deskwire.engine.search.ingest import next_intake, take_in
 from deskwire.engine.search.ports import Found
-from deskwire.engine.search.taking_in import next_intake, take_in
 from deskwire.engine.search.words import asked_words, words_of
 from deskwire.storage.search import lookup
 from deskwire.storage.sqlite.search import file
@@ -193,7 +193,7 @@ async def live(steps: list[tuple[object, ...]], queries: list[str], directory: P
 
 
 def test_a_search_finds_what_a_scan_finds_after_whatever_happened(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(taking_in, "ROWS", 3)  # so that a few messages take several steps
+    monkeypatch.setattr(ingest, "ROWS", 3)  # so that a few messages take several steps
 
     @given(STEPS, st.lists(QUERIES, min_size=1, max_size=5))
     @budget(60)

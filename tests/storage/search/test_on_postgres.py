@@ -11,8 +11,8 @@ import trio
 
 from deskwire.engine.conversations.commands import Delete
 from deskwire.engine.core.errors import Unavailable
+from deskwire.engine.search.ingest import next_intake, take_in
 from deskwire.engine.search.ports import EVERYTHING, Position
-from deskwire.engine.search.taking_in import next_intake, take_in
 from deskwire.storage.postgres.search import index as module
 from deskwire.storage.postgres.search.index import PostgresIndex
 from tests.storage.search.test_both import Kept, on_postgres

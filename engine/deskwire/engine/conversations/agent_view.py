@@ -10,7 +10,7 @@ from deskwire.engine.conversations.conversation import Conversation, Message
 from deskwire.engine.conversations.emit import dashboard_message_view
 from deskwire.engine.core.clock import iso_or_none
 from deskwire.engine.uploads.links import Shown
-from deskwire.engine.workflows.run import Run
+from deskwire.engine.workflows.runs import Run
 
 
 class Beside(Struct, frozen=True):

@@ -10,7 +10,7 @@ from msgspec import Struct, field
 from deskwire.engine.accounts.people import Assignee
 from deskwire.engine.core.errors import NotFound
 from deskwire.engine.uploads.upload import Attachment
-from deskwire.engine.workflows.run import Run
+from deskwire.engine.workflows.runs import Run
 
 Unclosed = Literal["OPEN", "PENDING"]
 UNCLOSED: Final[tuple[Unclosed, ...]] = get_args(Unclosed)

@@ -11,7 +11,7 @@ from msgspec import Struct
 from deskwire.engine.accounts.people import Assignee
 from deskwire.engine.conversations.conversation import Closer, Conversation, Message, Reason
 from deskwire.engine.workflows.definition import Place
-from deskwire.engine.workflows.run import Ending, Run, Stop
+from deskwire.engine.workflows.runs import Ending, Run, Stop
 
 
 class Created(Struct, frozen=True):

@@ -19,8 +19,8 @@ from msgspec import Struct
 from deskwire.engine.core.commits import Commits
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.core.store import Store
+from deskwire.engine.search.ingest import ROWS, ROWS_ALONE, Intake, next_intake, take_in
 from deskwire.engine.search.ports import Index, SourceReader, SourceTransaction
-from deskwire.engine.search.taking_in import ROWS, ROWS_ALONE, Intake, next_intake, take_in
 
 log: Final = structlog.get_logger(__name__)
 

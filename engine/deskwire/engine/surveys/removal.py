@@ -12,9 +12,9 @@ import trio
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.core.store import Store
 from deskwire.engine.core.tasks.failure import kept_running
-from deskwire.engine.surveys.find import find_survey
 from deskwire.engine.surveys.ports import SurveyReader, SurveyTransaction
 from deskwire.engine.surveys.survey import Survey
+from deskwire.engine.surveys.survey_lookup import find_survey
 
 T = TypeVar("T")
 

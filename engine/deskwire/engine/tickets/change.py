@@ -13,7 +13,7 @@ from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.conversations.conversation import Author, Conversation
 from deskwire.engine.core.errors import Conflict, Invalid, NotFound, Problem
 from deskwire.engine.core.precondition import ANYHOW, Precondition
-from deskwire.engine.tickets import told
+from deskwire.engine.tickets import ticket_events
 from deskwire.engine.tickets.activity import SYSTEM, By, activity
 from deskwire.engine.tickets.ports import TicketChanges, TicketLooks, TicketReader, TicketTransaction
 from deskwire.engine.tickets.ticket import PUBLIC_NAMES, Ticket, changed, first_values, ticket_tag
@@ -55,7 +55,7 @@ def create_ticket(
     )
     ticket = tx.insert_ticket(new)
     tx.insert_activity(ticket.rowid, activity(by, "created", first_values(ticket), at))
-    told.created(tx, project, ticket, by, at)
+    ticket_events.created(tx, project, ticket, by, at)
     return ticket
 
 
@@ -103,7 +103,7 @@ def remove_ticket(
     if ticket.conversation_id != linked_to:
         raise _link_changed()
     tx.erase_ticket(ticket)
-    told.deleted(tx, project, ticket, by, at)
+    ticket_events.deleted(tx, project, ticket, by, at)
     return ticket
 
 
@@ -112,7 +112,7 @@ def erase_tickets_of(tx: TicketTransaction, project: Project, contact: int, limi
     tickets = tx.tickets_of(contact, limit)
     for ticket in tickets:
         tx.erase_ticket(ticket)
-        told.deleted(tx, project, ticket, SYSTEM, at)
+        ticket_events.deleted(tx, project, ticket, SYSTEM, at)
     return len(tickets)
 
 
@@ -257,7 +257,7 @@ def _save(tx: TicketTransaction, before: Ticket, values: Values, by: By, at: int
     if changes:
         tx.save_ticket(before, after)
         tx.insert_activity(after.rowid, activity(by, "changed", changes, at))
-        told.changed(tx, after, [change.field for change in changes], by, at)
+        ticket_events.changed(tx, after, [change.field for change in changes], by, at)
     return after
 
 

@@ -8,8 +8,7 @@ from typing import Any, Protocol
 from deskwire.engine.accounts.ports import AccountReader
 from deskwire.engine.accounts.teams import TeamReader
 from deskwire.engine.workflows.definition import Trigger
-from deskwire.engine.workflows.run import Run
-from deskwire.engine.workflows.runs import EndedRun, Outcome, Version, Waiting, WaitingRun
+from deskwire.engine.workflows.runs import EndedRun, Outcome, Run, Version, Waiting, WaitingRun
 from deskwire.engine.workflows.workflow import Workflow
 
 

@@ -10,7 +10,7 @@ from pydantic import ConfigDict, Field, RootModel
 
 from deskwire.engine.conversations.conversation import Closer, Reason, Status
 from deskwire.engine.events.types import API_VERSION, CATALOG, STORED, Kind
-from deskwire.engine.workflows.run import Ending
+from deskwire.engine.workflows.runs import Ending
 from deskwire.http.schemas.base import (
     ConversationId,
     EndpointId,

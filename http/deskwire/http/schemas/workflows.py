@@ -8,8 +8,7 @@ from pydantic import Field
 
 from deskwire.engine.accounts.people import AssigneeType
 from deskwire.engine.workflows.definition import FieldType, Trigger
-from deskwire.engine.workflows.run import Ending, Stop
-from deskwire.engine.workflows.runs import RunState
+from deskwire.engine.workflows.runs import Ending, RunState, Stop
 from deskwire.engine.workflows.validation.shape import ACTION_ID_MAX
 from deskwire.http.schemas.base import ConversationId, Count, Moment, Shape, WorkflowId
 from deskwire.http.schemas.conversations import Assignee

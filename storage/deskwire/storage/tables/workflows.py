@@ -12,8 +12,7 @@ from deskwire.engine.conversations.facts import WorkflowCompleted
 from deskwire.engine.core.errors import StaleState
 from deskwire.engine.core.values import replace
 from deskwire.engine.workflows.definition import Trigger
-from deskwire.engine.workflows.run import Run
-from deskwire.engine.workflows.runs import VERSIONS_KEPT, EndedRun, Outcome, Version, Waiting, WaitingRun
+from deskwire.engine.workflows.runs import VERSIONS_KEPT, EndedRun, Outcome, Run, Version, Waiting, WaitingRun
 from deskwire.engine.workflows.workflow import Workflow
 from deskwire.storage.tables.base import Changes, Queries
 

@@ -6,10 +6,10 @@ import pytest
 
 from deskwire.engine.surveys.insights.comments import CHARACTERS_MAX, Comment
 from deskwire.engine.surveys.insights.keywords import keyword_themes
+from deskwire.engine.surveys.insights.text_analysis.language_detection import detect_language
+from deskwire.engine.surveys.insights.text_analysis.quotes import QUOTE_MAX, cut
+from deskwire.engine.surveys.insights.text_analysis.sentiment import sentiment_of
 from deskwire.engine.surveys.insights.themes import Theme
-from deskwire.engine.surveys.insights.wording.feeling import feeling_of
-from deskwire.engine.surveys.insights.wording.quotes import QUOTE_MAX, cut
-from deskwire.engine.surveys.insights.wording.spoken import spoken
 from tests.support.builders import NOON
 
 
@@ -89,7 +89,7 @@ def test_a_stop_word_of_the_comments_own_language_is_no_theme_of_another() -> No
 def test_a_comment_is_in_its_declared_language_unless_it_is_plainly_in_another(
     text: str, declared: str, language: str
 ) -> None:
-    assert spoken(text, declared) == language
+    assert detect_language(text, declared) == language
 
 
 def test_a_theme_keeps_its_id_when_most_people_begin_to_write_it_in_another_way() -> None:
@@ -119,7 +119,7 @@ def test_a_theme_keeps_its_id_when_most_people_begin_to_write_it_in_another_way(
     ],
 )
 def test_a_clause_sounds_as_a_person_would_hear_it(language: str, text: str, feeling: int) -> None:
-    assert feeling_of(text, language) == feeling
+    assert sentiment_of(text, language) == feeling
 
 
 def test_a_theme_sounds_as_its_clause_and_not_as_the_rest_of_the_comment() -> None:

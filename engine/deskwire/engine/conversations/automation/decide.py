@@ -70,7 +70,7 @@ from deskwire.engine.conversations.facts import (
 )
 from deskwire.engine.core.errors import Conflict, Invalid
 from deskwire.engine.workflows.definition import Buttons, Form, Place
-from deskwire.engine.workflows.run import Run
+from deskwire.engine.workflows.runs import Run
 from deskwire.engine.workflows.workflow import Published
 
 TRIGGERED: Final = "triggered"

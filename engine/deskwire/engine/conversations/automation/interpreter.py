@@ -37,7 +37,7 @@ from deskwire.engine.workflows.definition import (
     SetAttributes,
     Wait,
 )
-from deskwire.engine.workflows.run import Ending, Run, Stop
+from deskwire.engine.workflows.runs import Ending, Run, Stop
 
 _Immediate = Send | Give | SetAttributes | CloseConversation | HandOff
 """Actions that are carried out at once and lead nowhere but to the next one, or to the end."""

@@ -25,7 +25,7 @@ from deskwire.engine.core.errors import Invalid
 from deskwire.engine.core.values import replace
 from deskwire.engine.definitions.attributes import merged
 from deskwire.engine.workflows.definition import Buttons, Form, Wait
-from deskwire.engine.workflows.run import Run
+from deskwire.engine.workflows.runs import Run
 from deskwire.engine.workflows.workflow import Published
 
 

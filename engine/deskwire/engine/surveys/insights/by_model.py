@@ -12,8 +12,8 @@ import orjson
 
 from deskwire.engine.llm.port import ChatModel, ModelError
 from deskwire.engine.surveys.insights.comments import Comment, Sentiment
+from deskwire.engine.surveys.insights.text_analysis.quotes import Mention, quotes
 from deskwire.engine.surveys.insights.themes import THEMES_MAX, Theme, theme_id, theme_of
-from deskwire.engine.surveys.insights.wording.quotes import Said, quotes
 
 BATCH: Final = 100
 """Comments in one call."""
@@ -108,7 +108,7 @@ def _messages(task: str, content: str) -> list[dict[str, str]]:
 def _theme(title: str, felt: Sentiment, mentions: Sequence[Comment]) -> Theme:
     """Return a theme that a model found, with quotes of those whose score is not the opposite of it."""
     said = (
-        Said(comment.text, (0, len(comment.text)), _agrees(comment, felt), comment.respondent)
+        Mention(comment.text, (0, len(comment.text)), _agrees(comment, felt), comment.respondent)
         for comment in mentions
     )
     return theme_of(title, mentions, felt, quotes(said))

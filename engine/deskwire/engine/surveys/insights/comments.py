@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from deskwire.engine.surveys.insights.sample import Sample
 from deskwire.engine.surveys.insights.scores import feeling
-from deskwire.engine.surveys.insights.wording.quotes import cut
+from deskwire.engine.surveys.insights.text_analysis.quotes import cut
 from deskwire.engine.surveys.question_types import TYPES
 
 COMMENTS_MAX: Final = 20_000

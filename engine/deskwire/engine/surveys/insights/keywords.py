@@ -8,16 +8,16 @@ from typing import Final
 from msgspec import Struct
 
 from deskwire.engine.surveys.insights.comments import Comment, leaning
+from deskwire.engine.surveys.insights.text_analysis.clauses import clauses
+from deskwire.engine.surveys.insights.text_analysis.document_matrix import DocumentMatrix, document_matrix
+from deskwire.engine.surveys.insights.text_analysis.language import language
+from deskwire.engine.surveys.insights.text_analysis.language_detection import detect_language
+from deskwire.engine.surveys.insights.text_analysis.phrases import Phrase, Spot, phrases
+from deskwire.engine.surveys.insights.text_analysis.quotes import Mention, quotes
+from deskwire.engine.surveys.insights.text_analysis.sentiment import sentiment_of
+from deskwire.engine.surveys.insights.text_analysis.titles import title
+from deskwire.engine.surveys.insights.text_analysis.yielding_thread import yielding
 from deskwire.engine.surveys.insights.themes import THEMES_MAX, Theme, theme_of
-from deskwire.engine.surveys.insights.wording.breath import breathing
-from deskwire.engine.surveys.insights.wording.clauses import clauses
-from deskwire.engine.surveys.insights.wording.feeling import feeling_of
-from deskwire.engine.surveys.insights.wording.language import language
-from deskwire.engine.surveys.insights.wording.phrases import Phrase, Spot, phrases
-from deskwire.engine.surveys.insights.wording.quotes import Said, quotes
-from deskwire.engine.surveys.insights.wording.spoken import spoken
-from deskwire.engine.surveys.insights.wording.titles import title
-from deskwire.engine.surveys.insights.wording.written import Written, read
 
 _LANGUAGES_MAX: Final = 5
 """The languages, of those of most comments, that themes are looked for in."""
@@ -53,15 +53,15 @@ def keyword_themes(comments: Sequence[Comment], known: Mapping[str, str] | None 
     return sorted(best, key=lambda theme: (-theme.count, theme.id))
 
 
-def _by_language(comments: Sequence[Comment]) -> list[Written]:
+def _by_language(comments: Sequence[Comment]) -> list[DocumentMatrix]:
     """Return the comments of each language, those of most comments first."""
     indexes: dict[str, list[int]] = {}
-    for index in breathing(range(len(comments))):
-        code = spoken(comments[index].text, comments[index].language)
+    for index in yielding(range(len(comments))):
+        code = detect_language(comments[index].text, comments[index].language)
         indexes.setdefault(code, []).append(index)
     codes = sorted(indexes, key=lambda code: (-len(indexes[code]), code))[:_LANGUAGES_MAX]
     return [
-        read(
+        document_matrix(
             language(code),
             {index: comments[index].text for index in indexes[code]},
             {index: comments[index].respondent for index in indexes[code]},
@@ -70,7 +70,7 @@ def _by_language(comments: Sequence[Comment]) -> list[Written]:
     ]
 
 
-def _known_ids(known: Mapping[str, str], written: Written) -> dict[tuple[str, ...], str]:
+def _known_ids(known: Mapping[str, str], written: DocumentMatrix) -> dict[tuple[str, ...], str]:
     """Return the ids of stored themes by the stems of their titles."""
     ids: dict[tuple[str, ...], str] = {}
     for shown, id_ in sorted(known.items()):
@@ -80,24 +80,24 @@ def _known_ids(known: Mapping[str, str], written: Written) -> dict[tuple[str, ..
 
 
 def _theme(
-    phrase: Phrase, written: Written, comments: Sequence[Comment], ids: Mapping[tuple[str, ...], str]
+    phrase: Phrase, written: DocumentMatrix, comments: Sequence[Comment], ids: Mapping[tuple[str, ...], str]
 ) -> Theme:
-    heard = [_heard(spot, written, comments) for spot in breathing(phrase.spots[:_HEARD_MAX])]
+    heard = [_heard(spot, written, comments) for spot in yielding(phrase.spots[:_HEARD_MAX])]
     felt = leaning([each.feeling for each in heard])
     said = [
-        Said(each.comment.text, each.sentence, leaning([each.feeling]) == felt, each.comment.respondent)
+        Mention(each.comment.text, each.sentence, leaning([each.feeling]) == felt, each.comment.respondent)
         for each in heard
     ]
     mentions = [comments[spot[0]] for spot in phrase.spots]
     return theme_of(title(phrase, written), mentions, felt, quotes(said), ids.get(phrase.keys))
 
 
-def _heard(spot: Spot, written: Written, comments: Sequence[Comment]) -> _Heard:
+def _heard(spot: Spot, written: DocumentMatrix, comments: Sequence[Comment]) -> _Heard:
     """Listen to the clause that has a phrase, and to its whole sentence where that sounds of nothing."""
     comment, clause, code = comments[spot[0]], written.clause(spot[0], spot[1]), written.language.code
     begins, ends = clause.sentence
-    sounds = feeling_of(comment.text[clause.start : clause.end], code)
-    sounds = sounds or feeling_of(comment.text[begins:ends], code)
+    sounds = sentiment_of(comment.text[clause.start : clause.end], code)
+    sounds = sounds or sentiment_of(comment.text[begins:ends], code)
     if comment.feeling is None:
         return _Heard(comment, clause.sentence, float(sounds))
     scored = (sounds + _SCORE * comment.feeling) / (1 + _SCORE) if sounds else float(comment.feeling)

@@ -24,13 +24,13 @@ from deskwire.engine.core.tasks.failure import contained
 from deskwire.engine.core.values import replace
 from deskwire.engine.llm.port import ChatModel, ModelError
 from deskwire.engine.surveys.definition import Definition, definition_of
-from deskwire.engine.surveys.find import find_survey, find_version
 from deskwire.engine.surveys.insights.compute import Computed, compute
 from deskwire.engine.surveys.insights.insights import Insights, alert_times, theme_ids
 from deskwire.engine.surveys.insights.progress import Refresh
 from deskwire.engine.surveys.insights.sample import Sample
 from deskwire.engine.surveys.ports import SurveyReader, SurveyTransaction
 from deskwire.engine.surveys.survey import Response, ResponseFilter, Survey
+from deskwire.engine.surveys.survey_lookup import find_survey, find_version
 
 log: Final = structlog.get_logger(__name__)
 

@@ -10,10 +10,10 @@ from pydantic import Field
 from deskwire.engine.core.clock import iso
 from deskwire.engine.surveys.definition import Definition, definition_of
 from deskwire.engine.surveys.figures import Bucket, Tally
-from deskwire.engine.surveys.find import find_survey, find_version
 from deskwire.engine.surveys.insights.progress import refresh_view
 from deskwire.engine.surveys.ports import SurveyReader
 from deskwire.engine.surveys.survey import ResponseFilter, Survey
+from deskwire.engine.surveys.survey_lookup import find_survey, find_version
 from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.periods import PeriodQuery
 from deskwire.http.api.input.validation import Body, Positive

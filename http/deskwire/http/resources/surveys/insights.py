@@ -10,13 +10,13 @@ from pydantic import AfterValidator, Field
 from deskwire.engine.core.clock import iso, milliseconds
 from deskwire.engine.core.errors import Invalid, NotFound, Problem
 from deskwire.engine.definitions.checks import escaped
-from deskwire.engine.surveys.find import find_survey, find_version
 from deskwire.engine.surveys.insights.alerts import Severity
 from deskwire.engine.surveys.insights.comments import Sentiment
 from deskwire.engine.surveys.insights.insights import Insights, insights_view
 from deskwire.engine.surveys.insights.progress import refresh_view
 from deskwire.engine.surveys.ports import SurveyReader, SurveyTransaction
 from deskwire.engine.surveys.survey import Survey
+from deskwire.engine.surveys.survey_lookup import find_survey, find_version
 from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.texts import SHOWING
 from deskwire.http.api.input.validation import Body, Positive, Query, few

@@ -21,9 +21,9 @@ from deskwire.engine.ports import Transaction
 from deskwire.engine.surveys.answers import answer_problems
 from deskwire.engine.surveys.definition import Definition, definition_of
 from deskwire.engine.surveys.export import Column, columns, head_line, lines
-from deskwire.engine.surveys.find import find_survey, find_version
 from deskwire.engine.surveys.ports import SurveyReader, SurveyTransaction
 from deskwire.engine.surveys.survey import Response, ResponseFilter, Survey, SurveyVersion, response_view
+from deskwire.engine.surveys.survey_lookup import find_survey, find_version
 from deskwire.engine.webhooks.publish import extend
 from deskwire.http.api.calls import Answer, Call, Streamed
 from deskwire.http.api.exports import recorded

@@ -13,7 +13,6 @@ from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.values import replace
 from deskwire.engine.events.extensions import survey_deleted
 from deskwire.engine.ports import Transaction
-from deskwire.engine.surveys.find import find_survey, find_version
 from deskwire.engine.surveys.ports import SurveyReader, SurveyTransaction
 from deskwire.engine.surveys.removal import put_out_of_sight
 from deskwire.engine.surveys.survey import (
@@ -25,6 +24,7 @@ from deskwire.engine.surveys.survey import (
     survey_view,
     version_view,
 )
+from deskwire.engine.surveys.survey_lookup import find_survey, find_version
 from deskwire.engine.surveys.validation.validate import definition_errors
 from deskwire.engine.webhooks.publish import extend
 from deskwire.http.api.calls import Answer, Call, Tagged

@@ -13,7 +13,7 @@ _TELLING_WORDS: Final = 4
 """A sentence out of a longer text has at least so many words, so that an erasure of the text finds it (ADR 18)."""
 
 
-class Said(NamedTuple):
+class Mention(NamedTuple):
     """A comment that mentions a theme.
 
     Args:
@@ -29,7 +29,7 @@ class Said(NamedTuple):
     respondent: str
 
 
-def quotes(said: Iterable[Said]) -> list[str]:
+def quotes(said: Iterable[Mention]) -> list[str]:
     """Return up to three quotes, newest first among equally good ones; `said` has the newest first."""
     ranked = sorted(
         (
@@ -47,7 +47,7 @@ def quotes(said: Iterable[Said]) -> list[str]:
     return list(chosen.values())
 
 
-def quote_of(said: Said) -> str:
+def quote_of(said: Mention) -> str:
     """Return the comment, or of a long one the sentence: always a piece of the text as it was written."""
     text = said.text.strip()
     if len(text) <= _LONG:

@@ -13,7 +13,7 @@ _TYPOS_PER: Final = 3
 """The times as often that the right form must be written."""
 
 
-def families(counts: Mapping[str, int]) -> dict[str, str]:
+def stem_groups(counts: Mapping[str, int]) -> dict[str, str]:
     """Return the stem that stands for each one, itself left out: `deliv` for `deliveri`, `packag` for `pakcag`.
 
     Stems of words in the lexicon, which begin with = or ~, stand for themselves. A ! stays before its stem.

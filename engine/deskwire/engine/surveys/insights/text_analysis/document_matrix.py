@@ -10,10 +10,10 @@ from typing import Final
 
 from msgspec import Struct
 
-from deskwire.engine.surveys.insights.wording.breath import breathing
-from deskwire.engine.surveys.insights.wording.clauses import Clause, clauses
-from deskwire.engine.surveys.insights.wording.families import families
-from deskwire.engine.surveys.insights.wording.language import Language
+from deskwire.engine.surveys.insights.text_analysis.clauses import Clause, clauses
+from deskwire.engine.surveys.insights.text_analysis.language import Language
+from deskwire.engine.surveys.insights.text_analysis.stem_groups import stem_groups
+from deskwire.engine.surveys.insights.text_analysis.yielding_thread import yielding
 
 _STEMMED_MAX: Final = 30_000
 """The words that are brought to their stems, those of most comments; others are their own. A stem takes some 30 µs."""
@@ -21,11 +21,11 @@ _VOCABULARY_MAX: Final = 1_000
 """The stems, of those in most comments, that phrases are made of: it bounds the memory that pairs take."""
 _FIELDS: Final = 4
 
-Place = tuple[int, int, int, int]
+WordPosition = tuple[int, int, int, int]
 """A word: the number of its clause, its place there, the number of content words of the clause, the number of its stem."""
 
 
-class Written(Struct, frozen=True):
+class DocumentMatrix(Struct, frozen=True):
     """Comments of one language, by their position among all comments.
 
     Args:
@@ -42,7 +42,7 @@ class Written(Struct, frozen=True):
     names: Mapping[str, str]
     rows: Mapping[int, array[int]]
 
-    def words(self, index: int) -> Iterator[Place]:
+    def words(self, index: int) -> Iterator[WordPosition]:
         """Yield the words of a comment, in their order."""
         row = self.rows[index]
         for at in range(0, len(row), _FIELDS):
@@ -62,11 +62,13 @@ class Written(Struct, frozen=True):
         return len({self.respondents[index] for index in indexes})
 
 
-def read(language: Language, texts: Mapping[int, str], respondents: Mapping[int, str]) -> Written:
+def document_matrix(
+    language: Language, texts: Mapping[int, str], respondents: Mapping[int, str]
+) -> DocumentMatrix:
     """Read the comments of a language: their clauses' words, and which of these are the same."""
     forms: dict[str, int] = {}
     rows: dict[int, array[int]] = {}
-    for index in breathing(texts):
+    for index in yielding(texts):
         row = rows[index] = array("I")
         for number, clause in enumerate(clauses(texts[index], language)):
             for word in clause.words:
@@ -74,24 +76,24 @@ def read(language: Language, texts: Mapping[int, str], respondents: Mapping[int,
                 row.extend((number, word.place, len(clause.words), form))
     names = _names(forms, _frequent(rows, list(forms)), language)
     ids: dict[str, int] = {}
-    stems = array("I", (ids.setdefault(names.get(form, form), len(ids)) for form in breathing(forms)))
-    for index in breathing(rows):
+    stems = array("I", (ids.setdefault(names.get(form, form), len(ids)) for form in yielding(forms)))
+    for index in yielding(rows):
         row = rows[index]
         row[_FIELDS - 1 :: _FIELDS] = array("I", (stems[form] for form in row[_FIELDS - 1 :: _FIELDS]))
-    return _shared(Written(language, texts, respondents, list(ids), names, rows))
+    return _shared(DocumentMatrix(language, texts, respondents, list(ids), names, rows))
 
 
 def _frequent(rows: Mapping[int, array[int]], forms: Sequence[str]) -> list[tuple[str, int]]:
     """Return the words in most comments, with the number of these."""
     counts = _comments(rows, len(forms))
-    ranked = nlargest(_STEMMED_MAX, breathing(range(len(forms))), key=counts.__getitem__)
+    ranked = nlargest(_STEMMED_MAX, yielding(range(len(forms))), key=counts.__getitem__)
     return [(forms[form], counts[form]) for form in ranked]
 
 
 def _comments(rows: Mapping[int, array[int]], size: int) -> array[int]:
     """Count the comments of each number that is in the last field of rows."""
     counts = array("I", bytes(size * 4))
-    for index in breathing(rows):
+    for index in yielding(rows):
         for number in set(rows[index][_FIELDS - 1 :: _FIELDS]):
             counts[number] += 1
     return counts
@@ -103,15 +105,15 @@ def _names(
     """Return the stem of each frequent word, one for stems that are one word."""
     names: dict[str, str] = {}
     counts: Counter[str] = Counter()
-    for form, count in breathing(frequent):
+    for form, count in yielding(frequent):
         bare = form.removeprefix("!")
         names[form] = form[: len(form) - len(bare)] + language.stem(bare)
         counts[names[form]] += count
-    joined = families(counts)
+    joined = stem_groups(counts)
     return {form: joined.get(name, name) for form, name in names.items()}
 
 
-def _shared(written: Written) -> Written:
+def _shared(written: DocumentMatrix) -> DocumentMatrix:
     """Return the comments with those words alone that several comments have, at most _VOCABULARY_MAX of them."""
     counts = _comments(written.rows, len(written.keys))
     ranked = sorted(
@@ -127,7 +129,7 @@ def _shared(written: Written) -> Written:
             "I",
             (number for *place, key in written.words(index) if key in kept for number in (*place, kept[key])),
         )
-        for index in breathing(written.rows)
+        for index in yielding(written.rows)
     }
     keys = [written.keys[key] for key in kept]
-    return Written(written.language, written.texts, written.respondents, keys, written.names, rows)
+    return DocumentMatrix(written.language, written.texts, written.respondents, keys, written.names, rows)

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from msgspec import Struct, field
 
-from deskwire.engine.surveys.insights.wording.lexicon import Lexicon, lexicon
+from deskwire.engine.surveys.insights.text_analysis.lexicon import Lexicon, lexicon
 
 _STEMMERS: Final = {
     "ar": "arabic", "ca": "catalan", "cs": "czech", "da": "danish", "de": "german", "el": "greek", "en": "english",
@@ -26,7 +26,7 @@ _REMEMBERED_MAX: Final = 50_000
 _GERMAN_GE_MIN: Final = 6
 
 
-class Kind(Enum):
+class WordKind(Enum):
     """The part of a word in a clause: content; a "very" if a judging word follows; a "not"; or nothing by itself."""
 
     CONTENT, VERY, NOT, STOP = range(4)
@@ -40,7 +40,7 @@ class Language(Struct):
     lexicon: Lexicon
     stemmer: Any = None
     _stems: dict[str, str] = field(default_factory=dict)
-    _kinds: dict[str, Kind] = field(default_factory=dict)
+    _kinds: dict[str, WordKind] = field(default_factory=dict)
 
     def stem(self, word: str) -> str:
         """Return what the forms of a word have in common: a stem without accents.
@@ -76,7 +76,7 @@ class Language(Struct):
         """Tell whether a word is a "not"."""
         return word in self.lexicon.words("not") or (self.code == "en" and word.endswith("n't"))
 
-    def kind(self, word: str) -> Kind:
+    def kind(self, word: str) -> WordKind:
         """Return what a word in lower case is."""
         kind = self._kinds.get(word)
         if kind is None:
@@ -85,12 +85,12 @@ class Language(Struct):
                 self._kinds[word] = kind
         return kind
 
-    def _kind(self, word: str) -> Kind:
+    def _kind(self, word: str) -> WordKind:
         if self.negates(word):
-            return Kind.NOT
+            return WordKind.NOT
         if word in self.stops or len(word) < 2 or any(map(str.isdigit, word)):
-            return Kind.STOP
-        return Kind.VERY if word in self.lexicon.words("very") else Kind.CONTENT
+            return WordKind.STOP
+        return WordKind.VERY if word in self.lexicon.words("very") else WordKind.CONTENT
 
     def generic(self, key: str) -> bool:
         """Tell whether a stem is of praise or blame that says nothing of what it is about."""

@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from deskwire.engine.surveys.insights.wording.breath import breathing
-from deskwire.engine.surveys.insights.wording.clauses import Clause
-from deskwire.engine.surveys.insights.wording.language import Language, folded
-from deskwire.engine.surveys.insights.wording.phrases import Phrase, Spot
-from deskwire.engine.surveys.insights.wording.written import Written
+from deskwire.engine.surveys.insights.text_analysis.clauses import Clause
+from deskwire.engine.surveys.insights.text_analysis.document_matrix import DocumentMatrix
+from deskwire.engine.surveys.insights.text_analysis.language import Language, folded
+from deskwire.engine.surveys.insights.text_analysis.phrases import Phrase, Spot
+from deskwire.engine.surveys.insights.text_analysis.yielding_thread import yielding
 
 _WORD: Final = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")  # noqa: RUF001  # the apostrophe that phones type
 _FOREIGN: Final = 0.3
@@ -29,13 +29,13 @@ _RARELY: Final = 0.05
 Form = tuple[str, ...]
 
 
-def title(phrase: Phrase, written: Written) -> str:
+def title(phrase: Phrase, written: DocumentMatrix) -> str:
     """Return the most common readable form of a phrase, its words as most people write them."""
     forms: Counter[Form] = Counter()
     weights: dict[Form, float] = {}
     spellings: dict[str, Counter[str]] = {}
     spots = phrase.spots[:_READ]
-    for spot in breathing(spots):
+    for spot in yielding(spots):
         text, clause = written.texts[spot[0]], written.clause(spot[0], spot[1])
         for form, weight in _forms(spot, text, clause, written.language):
             forms[form] += 1

@@ -11,7 +11,7 @@ from functools import cache
 from math import sqrt
 from typing import Any, Final
 
-from deskwire.engine.surveys.insights.wording.language import Language, language
+from deskwire.engine.surveys.insights.text_analysis.language import Language, language
 
 _WORD: Final = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")  # noqa: RUF001  # the apostrophe that phones type
 _ELISION: Final = re.compile(r"^(?:qu|[ldjmtscn])['’]")  # noqa: RUF001
@@ -32,7 +32,7 @@ _ALPHA: Final = 15.0
 _MARGIN: Final = 0.15
 
 
-def feeling_of(text: str, code: str) -> int:
+def sentiment_of(text: str, code: str) -> int:
     """Return 1 for a text that sounds content, -1 for the opposite, 0 where neither can be told."""
     heard = text[:_HEARD_MAX]
     spoken = language(code)

@@ -12,8 +12,8 @@ from typing import Final
 
 from msgspec import Struct
 
-from deskwire.engine.surveys.insights.wording.breath import breathing
-from deskwire.engine.surveys.insights.wording.written import Place, Written
+from deskwire.engine.surveys.insights.text_analysis.document_matrix import DocumentMatrix, WordPosition
+from deskwire.engine.surveys.insights.text_analysis.yielding_thread import yielding
 
 Keys = tuple[int, ...]
 Spot = tuple[int, int, int, int]
@@ -46,7 +46,7 @@ class Phrase(Struct, frozen=True):
     weight: float
 
 
-def phrases(written: Written, most: int) -> list[Phrase]:
+def phrases(written: DocumentMatrix, most: int) -> list[Phrase]:
     """Return at most so many phrases and words that several respondents share: those that say most."""
     chosen = _chosen(written, _spots(written, _candidates(written)), most)
     found = [
@@ -60,7 +60,7 @@ def phrases(written: Written, most: int) -> list[Phrase]:
     return sorted(found, key=lambda phrase: (-phrase.weight, phrase.keys))[:most]
 
 
-def _named(written: Written, keys: Keys) -> tuple[str, ...]:
+def _named(written: DocumentMatrix, keys: Keys) -> tuple[str, ...]:
     return tuple(written.keys[key] for key in keys)
 
 
@@ -68,7 +68,7 @@ def _sorted(spots: Mapping[int, Spot]) -> list[Spot]:
     return [spots[index] for index in sorted(spots)]
 
 
-def _pairs(words: Sequence[Place]) -> Iterator[tuple[Keys, Place, Place]]:
+def _pairs(words: Sequence[WordPosition]) -> Iterator[tuple[Keys, WordPosition, WordPosition]]:
     """Yield each two words of a comment that stand near each other in one clause."""
     for at, first in enumerate(words):
         for last in words[at + 1 : at + 2 + _BETWEEN]:
@@ -78,22 +78,22 @@ def _pairs(words: Sequence[Place]) -> Iterator[tuple[Keys, Place, Place]]:
                 yield (first[3], last[3]) if first[3] < last[3] else (last[3], first[3]), first, last
 
 
-def _candidates(written: Written) -> set[Keys]:
+def _candidates(written: DocumentMatrix) -> set[Keys]:
     """Return the pairs that most comments have."""
     counts: Counter[Keys] = Counter()
-    for index in breathing(written.rows):
+    for index in yielding(written.rows):
         counts.update({keys for keys, _, _ in _pairs(list(written.words(index)))})
-    shared = [keys for keys, count in breathing(counts.items()) if count >= RESPONDENTS_MIN]
+    shared = [keys for keys, count in yielding(counts.items()) if count >= RESPONDENTS_MIN]
     # Not sorted(): it would hold the interpreter's lock for seconds where there are a million pairs.
     return set(
         nsmallest(_CANDIDATES_MAX, shared, key=lambda keys: (-counts[keys] * _weight(written, keys), keys))
     )
 
 
-def _spots(written: Written, candidates: set[Keys]) -> dict[Keys, dict[int, Spot]]:
+def _spots(written: DocumentMatrix, candidates: set[Keys]) -> dict[Keys, dict[int, Spot]]:
     """Return where each pair stands, by comment: the spot at which its words are nearest."""
     spots: dict[Keys, dict[int, Spot]] = {keys: {} for keys in candidates}
-    for index in breathing(written.rows):
+    for index in yielding(written.rows):
         for keys, first, last in _pairs(list(written.words(index))):
             if keys in spots:
                 known = spots[keys].get(index)
@@ -102,18 +102,20 @@ def _spots(written: Written, candidates: set[Keys]) -> dict[Keys, dict[int, Spot
     return {keys: found for keys, found in spots.items() if written.people(found) >= RESPONDENTS_MIN}
 
 
-def _weight(written: Written, keys: Keys) -> float:
+def _weight(written: DocumentMatrix, keys: Keys) -> float:
     bare = [written.keys[key].removeprefix("!") for key in keys]
     if any(written.language.generic(key) for key in bare):
         return _GENERIC
     return (1.0, _OF_A_THING, _OF_NOTHING)[sum(key[0] == "=" for key in bare)]
 
 
-def _worth(written: Written, keys: Keys, spots: Mapping[int, Spot]) -> float:
+def _worth(written: DocumentMatrix, keys: Keys, spots: Mapping[int, Spot]) -> float:
     return _weight(written, keys) * len(spots)
 
 
-def _chosen(written: Written, spots: dict[Keys, dict[int, Spot]], most: int) -> dict[Keys, dict[int, Spot]]:
+def _chosen(
+    written: DocumentMatrix, spots: dict[Keys, dict[int, Spot]], most: int
+) -> dict[Keys, dict[int, Spot]]:
     """Return the pairs that together say most: one after the other, each with enough comments of its own."""
     left = {keys: set(found) for keys, found in spots.items()}
     chosen: dict[Keys, dict[int, Spot]] = {}
@@ -127,13 +129,13 @@ def _chosen(written: Written, spots: dict[Keys, dict[int, Spot]], most: int) -> 
     return chosen
 
 
-def _words(written: Written, chosen: Mapping[Keys, Mapping[int, Spot]]) -> dict[int, dict[int, Spot]]:
+def _words(written: DocumentMatrix, chosen: Mapping[Keys, Mapping[int, Spot]]) -> dict[int, dict[int, Spot]]:
     """Return the words that no phrase covers in most of their comments, each with those comments."""
     covered = {spot[:2] for spots in chosen.values() for spot in spots.values()}
     alone: dict[int, dict[int, Spot]] = {}
     counts: Counter[int] = Counter()
     all_said: Counter[int] = Counter()
-    for index in breathing(written.rows):
+    for index in yielding(written.rows):
         seen: set[int] = set()
         for clause, place, size, key in written.words(index):
             if key not in seen:
@@ -148,7 +150,7 @@ def _words(written: Written, chosen: Mapping[Keys, Mapping[int, Spot]]) -> dict[
     }
 
 
-def _own(written: Written, key: int, spots: dict[int, Spot], says_all: bool) -> dict[int, Spot]:
+def _own(written: DocumentMatrix, key: int, spots: dict[int, Spot], says_all: bool) -> dict[int, Spot]:
     """Return the spots of a word if it is a theme by itself, else nothing.
 
     Args:
@@ -159,10 +161,10 @@ def _own(written: Written, key: int, spots: dict[int, Spot], says_all: bool) -> 
     return spots if written.people(spots) >= (RESPONDENTS_MIN if says_all else _WORD_RESPONDENTS_MIN) else {}
 
 
-def _alike(spots: Mapping[int, Spot], written: Written) -> dict[int, Spot]:
+def _alike(spots: Mapping[int, Spot], written: DocumentMatrix) -> dict[int, Spot]:
     """Return the spots that have the most frequent form: praise is a theme only where it is in the same words."""
     forms: dict[int, str] = {}
-    for index, clause, place, _ in breathing(spots.values()):
+    for index, clause, place, _ in yielding(spots.values()):
         forms[index] = next(word.form for word in written.clause(index, clause).words if word.place == place)
     counts = Counter(forms.values())
     form = min(counts, key=lambda each: (-counts[each], each), default="")

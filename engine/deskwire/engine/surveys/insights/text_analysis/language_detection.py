@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any, Final
 
-from deskwire.engine.surveys.insights.wording.language import base, language
+from deskwire.engine.surveys.insights.text_analysis.language import base, language
 
 _WORD: Final = re.compile(r"[^\W\d_]+")
 _WORDS_MIN: Final = 3
@@ -19,7 +19,7 @@ _LEAD: Final = 0.1
 """The lead of another language's score over the declared one's that makes it the text's."""
 
 
-def spoken(text: str, declared: str) -> str:
+def detect_language(text: str, declared: str) -> str:
     """Return the code, without region, of the language that a text is in; `declared` is what the client said."""
     said = base(declared)
     words = _WORD.findall(text[:_LOOKED_AT].lower())

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from deskwire.engine.surveys.insights.wording.language import Kind, Language
+from deskwire.engine.surveys.insights.text_analysis.language import Language, WordKind
 
 _PART: Final = re.compile(r"[.!?;:,()\[\]\"“”„«»\n\r…|/]+|\s[-–—]+\s|[^\W_]+(?:['’-][^\W_]+)*")  # noqa: RUF001  # as phones type
 _ENDS: Final = frozenset(".!?;\n\r…")
@@ -92,12 +92,12 @@ def _content(tokens: list[_Token], language: Language) -> list[Word]:
     negation = None
     for place, (start, end, lower) in enumerate(tokens):
         kind = language.kind(lower)
-        if kind is Kind.STOP:
+        if kind is WordKind.STOP:
             continue
         following = tokens[place + 1][2] if place + 1 < len(tokens) else ""
-        if kind is Kind.NOT:
+        if kind is WordKind.NOT:
             negation = None if following in language.lexicon.words("not-only") else (place, start, end)
-        elif kind is not Kind.VERY or following not in language.lexicon.valence:
+        elif kind is not WordKind.VERY or following not in language.lexicon.valence:
             opens, form = _opens(place, tokens, language), lower
             if negation is not None and place - negation[0] <= _NEGATES:
                 opens, form, negation = negation[1], f"!{lower}", None

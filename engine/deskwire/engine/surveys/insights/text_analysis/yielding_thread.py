@@ -11,7 +11,7 @@ _EVERY: Final = 16
 """Items between two breaths; a comment takes some tens of microseconds, a long one a millisecond or two."""
 
 
-def breathing(items: Iterable[T]) -> Iterator[T]:
+def yielding(items: Iterable[T]) -> Iterator[T]:
     """Yield the items, and let other threads run after every few of them instead of when the interpreter says so."""
     for number, item in enumerate(items):
         if number % _EVERY == 0:
