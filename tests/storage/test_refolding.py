@@ -17,8 +17,7 @@ from deskwire.engine.contacts.words import terms_of
 from deskwire.engine.conversations.listing import ConversationFilter
 from deskwire.engine.conversations.listing import Sort as ConversationSort
 from deskwire.engine.definitions.attributes import attribute_is
-from deskwire.engine.tickets.ports import Sort as TicketSort
-from deskwire.engine.tickets.ports import TicketFilter
+from deskwire.engine.tickets.ports import TicketFilter, TicketSort
 from deskwire.storage.check.rules import broken_rules
 from deskwire.storage.dialect import POSTGRES, SQLITE
 from deskwire.storage.postgres.driver.blocking import BlockingConnection

@@ -17,8 +17,8 @@ from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.conversations.conversation import Author, AuthorType, Conversation, Message
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.importing.ports import MessageRow
-from deskwire.engine.reports.period import DAY_MS, Period, Stretch
-from deskwire.engine.reports.ports import Scope
+from deskwire.engine.reports.period import DAY_MS, OffsetSpan, Period
+from deskwire.engine.reports.ports import ReportScope
 from deskwire.storage.check.rules import RULES
 from deskwire.storage.dialect import SQLITE
 from deskwire.storage.sqlite import message_times
@@ -37,7 +37,7 @@ AUTHORS: Final[tuple[tuple[AuthorType, str | None, bool], ...]] = (
     ("bot", None, False),
     ("system", None, False),
 )
-WHOLE: Final = Period(NOON - DAY_MS, NOON + DAY_MS, "UTC", (Stretch(NOON + DAY_MS, 0),))
+WHOLE: Final = Period(NOON - DAY_MS, NOON + DAY_MS, "UTC", (OffsetSpan(NOON + DAY_MS, 0),))
 """A period that all messages are in."""
 RULE: Final = next(rule for rule in RULES if rule.code == "message_times_differ").query[SQLITE]
 
@@ -75,11 +75,11 @@ def written(tx: Any, project: int) -> tuple[Counter[str], Counter[str | None]]:
 
 def counted(tx: Any, project: int) -> tuple[Counter[str], Counter[str | None]]:
     """Return what reports say of that."""
-    found = tx.written_messages(Scope(project, WHOLE), "agent")
+    found = tx.written_messages(ReportScope(project, WHOLE), "agent")
     agents: Counter[str | None] = Counter()
     for tally in found.groups:
         agents[tally.key] += tally.count
-    assert tx.written_messages(Scope(project, WHOLE), None).total == found.total
+    assert tx.written_messages(ReportScope(project, WHOLE), None).total == found.total
     return +Counter(found.total), agents
 
 
@@ -242,7 +242,7 @@ def test_the_messages_of_an_older_database_are_counted_after_its_upgrade(tmp_pat
 def test_reports_go_by_the_time_in_the_table_and_read_the_newest_messages_alone(tx: Any) -> None:
     asked: list[str] = []
     tx.conn.set_trace_callback(asked.append)
-    tx.written_messages(Scope(PROJECT.rowid, WHOLE), "agent")
+    tx.written_messages(ReportScope(PROJECT.rowid, WHOLE), "agent")
     tx.conn.set_trace_callback(None)
     plans = [[row[3] for row in tx.conn.execute(f"EXPLAIN QUERY PLAN {sql}")] for sql in asked]
     tables = "SEARCH message_times USING PRIMARY KEY (project=? AND created_at>? AND created_at<?)"

@@ -33,9 +33,9 @@ from deskwire.engine.conversations.conversation import Author, Conversation
 from deskwire.engine.conversations.plan import make_plan
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.reports.export import csv_of
-from deskwire.engine.reports.figures import flat
+from deskwire.engine.reports.figures import columns_of
 from deskwire.engine.reports.period import Period, period_of
-from deskwire.engine.reports.ports import By, Scope
+from deskwire.engine.reports.ports import GroupBy, ReportScope
 from deskwire.engine.reports.report import Metric, Report, compute
 from deskwire.storage.dialect import SQLITE
 from deskwire.storage.sqlite import message_times
@@ -46,7 +46,7 @@ START: Final = round(datetime(2026, 10, 23, 9, tzinfo=UTC).timestamp() * 1000)
 """Two days before the clocks of Europe are set back, which makes that Sunday an hour longer."""
 HOUR: Final = 3_600_000
 METRICS: Final[Sequence[Metric]] = ("first-response", "time-to-close", "csat", "volume", "backlog")
-GROUPS: Final[Sequence[By | None]] = (None, "agent", "team", "tag", "day")
+GROUPS: Final[Sequence[GroupBy | None]] = (None, "agent", "team", "tag", "day")
 ZONES: Final = ("UTC", "Europe/Berlin", "America/New_York", "Asia/Kathmandu", "Pacific/Apia")
 TAGS: Final = ("=cmd", "late", "vip")
 TEAMS: Final = {"team_1": "Returns", "team_2": "+Sales"}
@@ -214,7 +214,7 @@ def local_date(at: int, zone: str) -> str:
 
 
 def keys(
-    by: By | None, at: int, agent: str | None, team: str | None, story: Story, zone: str
+    by: GroupBy | None, at: int, agent: str | None, team: str | None, story: Story, zone: str
 ) -> Sequence[str | None]:
     """Return the groups that something belongs to."""
     if by == "tag":
@@ -237,7 +237,9 @@ def spread(lasted: Sequence[int]) -> Mapping[str, Any]:
     }
 
 
-def durations(stories: Sequence[Story], kind: str, period: Period, by: By | None) -> dict[str | None, Any]:
+def durations(
+    stories: Sequence[Story], kind: str, period: Period, by: GroupBy | None
+) -> dict[str | None, Any]:
     found: dict[str | None, list[int]] = {}
     for story in stories:
         for name, at, lasted, agent, team in story.happened:
@@ -247,7 +249,7 @@ def durations(stories: Sequence[Story], kind: str, period: Period, by: By | None
     return {key: {"count": len(each), **spread(each)} for key, each in found.items()}
 
 
-def ratings(stories: Sequence[Story], period: Period, by: By | None) -> dict[str | None, Any]:
+def ratings(stories: Sequence[Story], period: Period, by: GroupBy | None) -> dict[str | None, Any]:
     found: dict[str | None, list[int]] = {}
     for story in stories:
         if story.rating is not None and period.start <= story.rating[1] < period.end:
@@ -276,7 +278,7 @@ VOLUME: Final = {
 }
 
 
-def volumes(stories: Sequence[Story], period: Period, by: By | None) -> dict[str | None, Any]:
+def volumes(stories: Sequence[Story], period: Period, by: GroupBy | None) -> dict[str | None, Any]:
     """Return the volume; messages are of the team that has their conversation now, as are new conversations."""
     found: dict[str | None, Counter[str]] = {}
     for story in stories:
@@ -296,7 +298,7 @@ def volumes(stories: Sequence[Story], period: Period, by: By | None) -> dict[str
     }
 
 
-def backlogs(stories: Sequence[Story], by: By | None, now: int) -> dict[str | None, Any]:
+def backlogs(stories: Sequence[Story], by: GroupBy | None, now: int) -> dict[str | None, Any]:
     found: dict[str | None, list[Story]] = {}
     for story in stories:
         if story.open:
@@ -333,7 +335,7 @@ NOTHING: Final[Mapping[str, Any]] = {
 
 
 def expected(
-    stories: Sequence[Story], metric: Metric, period: Period, by: By | None, now: int
+    stories: Sequence[Story], metric: Metric, period: Period, by: GroupBy | None, now: int
 ) -> dict[str | None, Any]:
     makers: Mapping[Metric, Callable[[], dict[str | None, Any]]] = {
         "first-response": lambda: durations(stories, "answered", period, by),
@@ -346,9 +348,9 @@ def expected(
 
 
 def asked(
-    tx: Any, metric: Metric, period: Period, by: By | None, now: int, project: Project = PROJECT
+    tx: Any, metric: Metric, period: Period, by: GroupBy | None, now: int, project: Project = PROJECT
 ) -> Report:
-    return compute(tx, metric, Scope(project.rowid, period), by, now)
+    return compute(tx, metric, ReportScope(project.rowid, period), by, now)
 
 
 def told(report: Report) -> dict[str | None, Any]:
@@ -415,16 +417,16 @@ def first_moment_behind(day: str | None, zone: str) -> int:
     return next(each for each in moments if local_date(each, zone) > day)
 
 
-def assert_same_as_csv(report: Report, by: By | None) -> None:
+def assert_same_as_csv(report: Report, by: GroupBy | None) -> None:
     """Make sure that the lines have the report's figures, and no text that a spreadsheet takes for a formula."""
     text = csv_of(report, by)
     assert text.startswith("\ufeff")
     head, *lines = csv.reader(StringIO(text[1:]))
     rows = [report.total] if by is None else [row.figures for row in report.rows]
-    names = [name for name, _ in flat(report.total)]
+    names = [name for name, _ in columns_of(report.total)]
     assert head[len(head) - len(names) :] == names
     assert [line[len(head) - len(names) :] for line in lines] == [
-        ["" if value is None else str(value) for _, value in flat(figures)] for figures in rows
+        ["" if value is None else str(value) for _, value in columns_of(figures)] for figures in rows
     ]
     assert not any(cell.startswith(("=", "+", "-", "@")) for line in lines for cell in line)
 
@@ -434,7 +436,7 @@ def test_names_are_those_that_agents_and_teams_have_now(tx: Any) -> None:
     play(tx, [(0, 0, 0), (0, team, 1), (0, reply, 1), (0, close, 1)], PROJECT)
     (period, *_) = periods("UTC")
 
-    def names(by: By) -> list[tuple[str | None, str | None]]:
+    def names(by: GroupBy) -> list[tuple[str | None, str | None]]:
         return [(row.key, row.name) for row in asked(tx, "time-to-close", period, by, START).rows]
 
     assert names("agent") == [("usr_1", "Ada")]

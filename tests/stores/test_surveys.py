@@ -22,7 +22,7 @@ from deskwire.engine.surveys.insights.insights import PARTS, Insights
 from deskwire.engine.surveys.insights.progress import Refresh
 from deskwire.engine.surveys.insights.refresh import RUNNING_MAX, Refreshes
 from deskwire.engine.surveys.removal import BATCH, Removals, put_out_of_sight
-from deskwire.engine.surveys.survey import Response, ResponseFilter, Survey
+from deskwire.engine.surveys.survey import ResponseFilter, Survey, SurveyResponse
 from deskwire.engine.surveys.validation.rules import SOUND
 from deskwire.storage.sqlite.directory import FILE_NAME
 from tests.storage.test_erasure import left_in, mark, scrubbed
@@ -34,9 +34,9 @@ def survey(name: str = "After the chat") -> Survey:
     return Survey(0, new_id("srv", NOON), PROJECT.rowid, name, "OPEN", 1, 0, 0, NOON, NOON)
 
 
-def response(contact: Contact | None = None, **answers: Any) -> Response:
+def response(contact: Contact | None = None, **answers: Any) -> SurveyResponse:
     key = None if contact is None else contact.rowid
-    return Response(0, new_id("rsp", NOON), 1, key, None, "en", answers, NOON)
+    return SurveyResponse(0, new_id("rsp", NOON), 1, key, None, "en", answers, NOON)
 
 
 async def stored(engine: Running | InlineStore) -> Survey:
@@ -45,9 +45,9 @@ async def stored(engine: Running | InlineStore) -> Survey:
     return await store.write(lambda tx: tx.insert_survey(new, SOUND))
 
 
-async def answer(engine: Running, to: Survey, contact: Contact | None, **answers: Any) -> Response:
+async def answer(engine: Running, to: Survey, contact: Contact | None, **answers: Any) -> SurveyResponse:
     new = response(contact, **answers)
-    stored: Response = await engine.store.write(lambda tx: tx.insert_response(to.rowid, new))
+    stored: SurveyResponse = await engine.store.write(lambda tx: tx.insert_response(to.rowid, new))
     return stored
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from deskwire.engine.accounts.teams import Team
 from deskwire.engine.core.folding import fold
-from deskwire.engine.tickets.ports import Place, Sort, TicketFilter
+from deskwire.engine.tickets.ports import TicketFilter, TicketPageKey, TicketSort
 from deskwire.engine.tickets.ticket import Ticket
 from deskwire.storage.dialect import SQLITE
 from deskwire.storage.sqlite.ticket_search import match_of
@@ -21,7 +21,7 @@ from tests.support.builders import NOON, OTHER_PROJECT, PROJECT
 USERS = (None, "usr_1", "usr_2")
 TEAMS = (None, "team_1")
 WORDS = ("parcel", "Parcels", "lost", "refund", "a-1001", "größe")
-SORTS = [Sort(key, order) for key in ("createdAt", "updatedAt", "priority", "lastActivity") for order in ("asc", "desc")]  # fmt: skip
+SORTS = [TicketSort(key, order) for key in ("createdAt", "updatedAt", "priority", "lastActivity") for order in ("asc", "desc")]  # fmt: skip
 
 
 tickets: st.SearchStrategy[dict[str, Any]] = st.builds(
@@ -51,7 +51,7 @@ filters = st.builds(
 )
 
 
-def key_of(ticket: Ticket, sort: Sort) -> tuple[int, int]:
+def key_of(ticket: Ticket, sort: TicketSort) -> tuple[int, int]:
     key = {
         "createdAt": ticket.rowid,
         "updatedAt": ticket.updated_at,
@@ -84,7 +84,7 @@ def fits(ticket: Ticket, wanted: TicketFilter) -> bool:
     made=st.lists(tickets, max_size=14), wanted=filters, sort=st.sampled_from(SORTS), limit=st.integers(1, 4)
 )
 def test_the_pages_of_a_list_are_what_sorting_and_filtering_by_hand_gives(
-    tx: Any, made: list[dict[str, Any]], wanted: TicketFilter, sort: Sort, limit: int
+    tx: Any, made: list[dict[str, Any]], wanted: TicketFilter, sort: TicketSort, limit: int
 ) -> None:
     tx.conn.execute("SAVEPOINT empty")
     stored = [
@@ -97,7 +97,7 @@ def test_the_pages_of_a_list_are_what_sorting_and_filtering_by_hand_gives(
         reverse=sort.order == "desc",
     )
     seen: list[Ticket] = []
-    after: Place | None = None
+    after: TicketPageKey | None = None
     while page := tx.tickets(PROJECT.rowid, wanted, sort, after, limit):
         seen += [ticket for ticket, _ in page]
         after = page[-1][1]
@@ -105,10 +105,10 @@ def test_the_pages_of_a_list_are_what_sorting_and_filtering_by_hand_gives(
     assert seen == expected
 
 
-def plan(tx: Any, wanted: TicketFilter, sort: Sort) -> tuple[str, str]:
+def plan(tx: Any, wanted: TicketFilter, sort: TicketSort) -> tuple[str, str]:
     """Return SQLite's plan for a page in the middle of a list: how it chooses the rows, and what it does with those."""
     words = None if wanted.text is None else tx.ticket_words(PROJECT.rowid, wanted.text)
-    sql, values = list_query(PROJECT.rowid, wanted, sort, Place(NOON, 500), 50, words)
+    sql, values = list_query(PROJECT.rowid, wanted, sort, TicketPageKey(NOON, 500), 50, words)
     steps = tx.conn.execute(f"EXPLAIN QUERY PLAN {SQLITE.text(sql)}", values).fetchall()
     return "\n".join(row[3] for row in steps if row[1]), "\n".join(row[3] for row in steps if not row[1])
 
@@ -134,7 +134,7 @@ INDEX = {
     ids=("all", "status", "loose", "priority"),
 )
 def test_a_list_reads_the_index_of_its_sort_and_sorts_no_more_than_its_pages(
-    tx: Any, wanted: TicketFilter, sort: Sort
+    tx: Any, wanted: TicketFilter, sort: TicketSort
 ) -> None:
     said, outer = plan(tx, wanted, sort)
     if wanted.priority and sort.key in ("createdAt", "priority"):
@@ -162,7 +162,7 @@ def test_a_list_reads_the_index_of_its_sort_and_sorts_no_more_than_its_pages(
     ids=("user", "team", "contact", "conversation", "snoozed", "tag", "text"),
 )  # fmt: skip
 def test_a_filter_that_few_tickets_pass_leads_the_way(
-    tx: Any, wanted: TicketFilter, way: str, sort: Sort
+    tx: Any, wanted: TicketFilter, way: str, sort: TicketSort
 ) -> None:
     said, outer = plan(tx, wanted, sort)
     assert way in said, said
@@ -172,7 +172,7 @@ def test_a_filter_that_few_tickets_pass_leads_the_way(
 @pytest.mark.sqlite
 @pytest.mark.parametrize("order", ["asc", "desc"])
 def test_a_search_in_the_order_of_creation_stops_after_its_page(tx: Any, order: Any) -> None:
-    said, outer = plan(tx, TicketFilter(text="parcel", status="OPEN"), Sort("createdAt", order))
+    said, outer = plan(tx, TicketFilter(text="parcel", status="OPEN"), TicketSort("createdAt", order))
     assert "TEMP B-TREE" not in said + outer
 
 
@@ -211,8 +211,8 @@ def test_any_text_at_all_can_be_searched_for(tx: Any, text: str) -> None:
 def test_a_ticket_is_found_by_its_own_title(tx: Any, text: str) -> None:
     tx.conn.execute("SAVEPOINT empty")
     made = tx.insert_ticket(Ticket("tkt_1", PROJECT.rowid, text, NOON, NOON, NOON))
-    found = tx.tickets(PROJECT.rowid, TicketFilter(text=text), Sort(), None, 10)
-    foreign = tx.tickets(OTHER_PROJECT.rowid, TicketFilter(text=text), Sort(), None, 10)
+    found = tx.tickets(PROJECT.rowid, TicketFilter(text=text), TicketSort(), None, 10)
+    foreign = tx.tickets(OTHER_PROJECT.rowid, TicketFilter(text=text), TicketSort(), None, 10)
     tx.conn.execute("ROLLBACK TO empty")
     assert [ticket for ticket, _ in found] == ([made] if any(map(str.isalnum, text)) else [])
     assert foreign == []

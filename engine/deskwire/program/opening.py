@@ -32,7 +32,7 @@ from deskwire.engine.core.database_identity import DatabaseIdentity
 from deskwire.engine.core.secret import Secrets
 from deskwire.engine.core.tasks.failure import kept_running
 from deskwire.engine.events.shared import SharedLogReader
-from deskwire.engine.search.ports import Index
+from deskwire.engine.search.ports import SearchIndex
 from deskwire.engine.uploads.ports import Files
 from deskwire.program.errors import driver_needed
 from deskwire.storage.open_files import open_files
@@ -92,7 +92,7 @@ class Opened(Struct, frozen=True, kw_only=True):
     bus: Bus
     heads: core.Store[SharedLogReader, ports.Transaction] | None
     files: Files
-    index: Index
+    index: SearchIndex
     scrubbing: Callable[[], bool]
     scrub_delay: Callable[[], float]
     room: Callable[[], Room | None]

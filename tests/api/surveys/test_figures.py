@@ -11,7 +11,7 @@ import pytest
 
 from deskwire.engine.core.store import Inline
 from deskwire.engine.surveys.definition import definition_of
-from deskwire.engine.surveys.figures import Tally
+from deskwire.engine.surveys.figures import AnswerTally
 from tests.support.api.service import Service, running, tapping
 from tests.support.api.staff import code
 from tests.support.api.surveys import DEFINITION, refreshed, respond, survey
@@ -169,7 +169,7 @@ def _look_twice(monkeypatch: pytest.MonkeyPatch, kind: type[AnyStore]) -> None:
     ],
 )
 def test_steps_begin_with_their_first_day_and_weeks_on_monday(bucket: Any, first: list[str]) -> None:
-    tally = Tally({1: definition_of(DEFINITION)}, 1, lambda at: at // DAY_MS)
+    tally = AnswerTally({1: definition_of(DEFINITION)}, 1, lambda at: at // DAY_MS)
     epoch = date(1970, 1, 1)
     for day in (date(2026, 11, 1), date(2026, 11, 2), date(2026, 11, 9)):
         tally += tally.of([(1, (day - epoch).days * DAY_MS + 5, '{"score":10}')])

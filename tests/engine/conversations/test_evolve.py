@@ -18,11 +18,11 @@ from deskwire.engine.conversations.facts import (
     WorkflowWaits,
 )
 from deskwire.engine.core.values import replace
-from deskwire.engine.workflows.runs import Run
+from deskwire.engine.workflows.runs import WorkflowRun
 from tests.support.builders import create, played
 
 SHOWN = Conversation(id="cnv_1", project=1, created_at=1_000, updated_at=1_000, sequence=4)
-RUN = Run("wfl_1", 7)
+RUN = WorkflowRun("wfl_1", 7)
 STEP = replace(RUN, step={"actionId": 3, "action": {}})
 
 

@@ -23,8 +23,8 @@ from deskwire.engine.importing.batch import import_batch
 from deskwire.engine.importing.records import (
     ContactRecord,
     ConversationRecord,
+    ImportOutcome,
     MessageRecord,
-    Outcome,
     Record,
 )
 from deskwire.engine.uploads.links import nowhere
@@ -52,7 +52,7 @@ def said(name: str, number: int, author: Any = "contact", *, internal: bool = Fa
 
 async def bring(
     store: InlineStore, *records: Record, at: int = NOON, events: bool = False, project: Project = PROJECT
-) -> Outcome:
+) -> ImportOutcome:
     show = partial(nowhere().shown, now=at) if events else None
     return await store.write(lambda tx: import_batch(tx, project, records, at, show))
 

@@ -16,11 +16,11 @@ from deskwire.engine.conversations.registry import ActorRegistry
 from deskwire.engine.core.commits import Subscribers
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.search.indexer import LATE_S, LATE_SHARE, SHARE, YIELD_S, Indexer
-from deskwire.engine.search.ports import EVERYTHING, IndexTransaction, Position
+from deskwire.engine.search.ports import EVERYTHING, IndexPosition, IndexTransaction
 from tests.support.builders import PROJECT, HandClock, InlineStore, create, post
 
 T = TypeVar("T")
-_START: Final = Position(0, None, 0, 0)
+_START: Final = IndexPosition(0, None, 0, 0)
 
 
 @dataclass
@@ -46,7 +46,7 @@ class Transaction:
         if self.index.words.pop(conversation, None) is not None:
             self.index.scrub_due = True
 
-    def move_to(self, position: Position, *, complete: bool) -> None:
+    def move_to(self, position: IndexPosition, *, complete: bool) -> None:
         """Move on."""
         self.index.position = position
         self.index.complete = self.index.complete or complete
@@ -58,13 +58,13 @@ class FakeIndex:
 
     takes_s: float = 0.0
     failure: Exception | None = None
-    position: Position = _START
+    position: IndexPosition = _START
     complete: bool = False
     scrub_due: bool = False
     settled: int = 0
     words: dict[int, set[str]] = field(default_factory=dict)
 
-    async def bound(self) -> Position:
+    async def bound(self) -> IndexPosition:
         """Nobody else commits."""
         return EVERYTHING
 

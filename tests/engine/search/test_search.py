@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from deskwire.engine.search.ports import Behind, Found, SearchReader
+from deskwire.engine.search.ports import IndexLag, RowMatches, SearchReader
 from deskwire.engine.search.search import search
 from tests.support.builders import PROJECT
 
@@ -15,14 +15,14 @@ class TakenInMeanwhile:
     def __init__(self) -> None:
         self._left = 1
 
-    def search_behind(self) -> Behind:
+    def search_lag(self) -> IndexLag:
         """Return what is left at this moment."""
-        return Behind(self._left, 0, building=False)
+        return IndexLag(self._left, 0, building=False)
 
-    def found_conversations(self, project: int, words: Any, limit: int) -> Found:
+    def found_conversations(self, project: int, words: Any, limit: int) -> RowMatches:
         """Find nothing yet."""
         self._left = 0
-        return Found([], more=False)
+        return RowMatches([], more=False)
 
     def conversation_named(self, project: int, name: str) -> int | None:
         """Know no such conversation."""
@@ -36,4 +36,4 @@ class TakenInMeanwhile:
 def test_an_answer_without_what_was_taken_in_while_it_was_made_is_not_told_as_complete() -> None:
     found = search(cast(SearchReader, TakenInMeanwhile()), PROJECT.rowid, "refund", ["conversations"], 10)
     assert found.conversations == []
-    assert found.behind == Behind(1, 0, building=False)
+    assert found.behind == IndexLag(1, 0, building=False)

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deskwire.engine.search.words import FOLDING, PARTS_MAX, WORD_MAX, asked_words, pattern_of, words_of
+from deskwire.engine.search.words import FOLDING, PARTS_MAX, WORD_MAX, pattern_of, query_words, words_of
 
 
 def matches(query: str, text: str) -> bool:
     """Return whether each asked word begins a word of the text."""
     words = words_of(text)
-    return all(any(word.startswith(asked) for word in words) for asked in asked_words(query))
+    return all(any(word.startswith(asked) for word in words) for asked in query_words(query))
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def matches(query: str, text: str) -> bool:
     ],
 )
 def test_a_text_is_found_by_what_people_type_for_it(query: str, text: str) -> None:
-    assert asked_words(query)
+    assert query_words(query)
     assert matches(query, text)
 
 
@@ -77,11 +77,11 @@ def test_a_text_is_not_found_by_other_words_or_their_ends(query: str, text: str)
 
 @pytest.mark.parametrize("query", ["", " ", "...", "-", "\u202e", "\x00", "\ud800", "🙂", "'", "\u0301"])
 def test_what_has_neither_letter_nor_digit_asks_for_nothing(query: str) -> None:
-    assert asked_words(query) == ()
+    assert query_words(query) == ()
 
 
 def test_a_word_that_another_one_begins_with_is_not_asked_for_twice() -> None:
-    assert asked_words("re refund REFUND ref order") == ("refund", "order")
+    assert query_words("re refund REFUND ref order") == ("refund", "order")
 
 
 def test_a_text_of_any_length_has_words_that_are_bounded() -> None:
@@ -106,6 +106,6 @@ def test_every_form_of_a_text_has_the_same_words(text: str) -> None:
 
 @given(TEXTS, TEXTS)
 def test_what_is_marked_is_what_was_found(query: str, text: str) -> None:
-    for asked in asked_words(query):
+    for asked in query_words(query):
         found = any(word.startswith(asked) for word in words_of(text))
         assert (pattern_of((asked,)).search(text.translate(FOLDING)) is not None) == found

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from deskwire.engine.surveys.definition import Definition, definition_of
+from deskwire.engine.surveys.definition import SurveyDefinition, definition_of
 from deskwire.engine.surveys.insights.sample import Sample
-from deskwire.engine.surveys.survey import Response
+from deskwire.engine.surveys.survey import SurveyResponse
 from deskwire.engine.surveys.validation.validate import definition_errors
 from tests.support.builders import NOON
 
@@ -19,7 +19,7 @@ def question(question_id: str, kind: str, **parts: Any) -> dict[str, Any]:
     return {"id": question_id, "type": kind, "title": {"en": f"{question_id}?"}, **parts}
 
 
-def asking(*questions: Mapping[str, Any], languages: Sequence[str] = ("en",)) -> Definition:
+def asking(*questions: Mapping[str, Any], languages: Sequence[str] = ("en",)) -> SurveyDefinition:
     """Return a sound definition of these questions."""
     value: dict[str, Any] = {
         "schemaVersion": "2.0",
@@ -40,11 +40,11 @@ def response(
     version: int = 1,
     language: str = "en",
     contact: int | None = None,
-) -> Response:
+) -> SurveyResponse:
     """Return a response with this number."""
-    return Response(number, f"rsp_{number}", version, contact, None, language, answers, at)
+    return SurveyResponse(number, f"rsp_{number}", version, contact, None, language, answers, at)
 
 
-def sample(definition: Definition, *answers: Mapping[str, Any], at: int = NOON) -> Sample:
+def sample(definition: SurveyDefinition, *answers: Mapping[str, Any], at: int = NOON) -> Sample:
     """Return a sample of anonymous responses with these answers."""
     return Sample({1: definition}, 1, [response(number, each, at=at) for number, each in enumerate(answers)])

@@ -9,14 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deskwire.engine.surveys.answers import answer_problems
-from deskwire.engine.surveys.definition import Definition, definition_of
+from deskwire.engine.surveys.definition import SurveyDefinition, definition_of
 from deskwire.engine.surveys.validation.rules import SOUND
 from deskwire.engine.surveys.validation.validate import definition_errors
 
 CHOICES = [{"id": each, "label": {"en": each.upper()}} for each in ("a", "b", "c")]
 
 
-def one(**question: Any) -> Definition:
+def one(**question: Any) -> SurveyDefinition:
     """Return a definition with this one question, `q`."""
     value = {**SOUND, "questions": [{"id": "q", "title": {"en": "?"}, **question}], "logic": []}
     assert definition_errors(value) == []

@@ -13,7 +13,7 @@ from deskwire.engine.definitions.checks import ERRORS_MAX
 from deskwire.engine.surveys.definition import definition_of
 from deskwire.engine.surveys.path import questions_asked
 from deskwire.engine.surveys.question_types import TYPES
-from deskwire.engine.surveys.validation.rules import RULES, SOUND, Rule
+from deskwire.engine.surveys.validation.rules import RULES, SOUND, SurveyRule
 from deskwire.engine.surveys.validation.validate import definition_errors
 
 JSON = st.recursive(
@@ -46,7 +46,7 @@ def test_a_sound_definition_breaks_no_rule() -> None:
 
 
 @pytest.mark.parametrize("rule", RULES.values(), ids=lambda rule: rule.code)
-def test_the_example_of_a_rule_breaks_that_rule_and_no_other(rule: Rule) -> None:
+def test_the_example_of_a_rule_breaks_that_rule_and_no_other(rule: SurveyRule) -> None:
     errors = definition_errors(with_parts(**rule.example))
     assert {error.code for error in errors} == {rule.code}
     assert all(error.message for error in errors)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from deskwire.engine.core.spreadsheet import MARK
 from deskwire.engine.surveys.definition import definition_of
 from deskwire.engine.surveys.export import columns, head_line, lines
-from deskwire.engine.surveys.survey import Response
+from deskwire.engine.surveys.survey import SurveyResponse
 from deskwire.engine.surveys.validation.rules import SOUND
 from tests.support.builders import NOON
 
@@ -30,11 +30,11 @@ NEWER = definition_of({**SOUND, "questions": [*SOUND["questions"], CHANNELS, NUM
 SHOWN = columns({1: OLDER, 2: NEWER})
 
 
-def response(version: int = 2, user_id: str | None = None, **answers: Any) -> Response:
-    return Response(1, "rsp_1", version, None, user_id, "en", answers, NOON)
+def response(version: int = 2, user_id: str | None = None, **answers: Any) -> SurveyResponse:
+    return SurveyResponse(1, "rsp_1", version, None, user_id, "en", answers, NOON)
 
 
-def rows(*responses: Response) -> list[list[str]]:
+def rows(*responses: SurveyResponse) -> list[list[str]]:
     text = head_line(SHOWN) + lines(SHOWN, responses)
     return list(csv.reader(StringIO(text.removeprefix(MARK), newline="")))
 

@@ -18,7 +18,7 @@ from deskwire.engine.ports import Transaction
 from deskwire.engine.tickets.activity import SYSTEM, By
 from deskwire.engine.tickets.change import change_ticket, create_ticket
 from deskwire.engine.tickets.snooze import BATCH, SnoozeTimer
-from deskwire.engine.tickets.ticket import Change, Ticket
+from deskwire.engine.tickets.ticket import FieldChange, Ticket
 from tests.support.builders import NOON, PROJECT, InlineStore
 from tests.support.seeing import seen
 
@@ -73,7 +73,8 @@ async def test_a_ticket_wakes_at_its_time_and_the_log_says_the_system_did_it(
     entry = seen(store, lambda reader: reader.ticket_activity(ticket.rowid, None, 10))[0]
     assert (entry.by, entry.action, entry.at) == (SYSTEM, "changed", until)
     assert (
-        entry.changes == [Change("snoozedUntil", "2026-09-21T12:14:50.000Z", None)] or len(entry.changes) == 1
+        entry.changes == [FieldChange("snoozedUntil", "2026-09-21T12:14:50.000Z", None)]
+        or len(entry.changes) == 1
     )
     assert (entry.changes[0].field, entry.changes[0].after) == ("snoozedUntil", None)
 

@@ -24,7 +24,7 @@ from deskwire.engine.conversations.automation.interpreter import (
 from deskwire.engine.conversations.commands import Assign, Close, Patch
 from deskwire.engine.core.values import replace
 from deskwire.engine.workflows.definition import definition_of
-from deskwire.engine.workflows.runs import Run
+from deskwire.engine.workflows.runs import WorkflowRun
 from tests.engine.workflows.building import (
     FORM,
     LUCK,
@@ -42,12 +42,12 @@ from tests.engine.workflows.building import (
 from tests.support.builders import NOON
 
 AROUND = Surroundings(NOON, {}, {("team", "team_1"): TEAM})
-START = Run(WORKFLOW, 1)
+START = WorkflowRun(WORKFLOW, 1)
 
 
 def play(
     document: Mapping[str, Any], *inputs: Input, around: Surroundings = AROUND
-) -> tuple[tuple[Effect, ...], Run | None]:
+) -> tuple[tuple[Effect, ...], WorkflowRun | None]:
     """The effects of the last input, and the rest behind it."""
     definition = definition_of(document["flows"])
     effects, run = advance(definition, START, Begin(), around)
@@ -152,7 +152,7 @@ def test_an_endless_loop_is_stopped_by_the_step_limit() -> None:
 
 def test_a_loop_over_a_step_is_stopped_by_the_limit_of_the_whole_run() -> None:
     definition = definition_of(workflow([buttons(1, "f0", "end")])["flows"])
-    run: Run | None = START
+    run: WorkflowRun | None = START
     given: Input = Begin()
     answers = 0
     effects: tuple[Effect, ...] = ()
@@ -162,7 +162,7 @@ def test_a_loop_over_a_step_is_stopped_by_the_limit_of_the_whole_run() -> None:
     assert (effects, answers) == ((Ended("handed_off", "step_limit"),), STEPS_MAX + 1)
 
 
-def some_answer(luck: Random, run: Run) -> Input:
+def some_answer(luck: Random, run: WorkflowRun) -> Input:
     """Draw something that the contact may do at this rest, or time that passes."""
     if run.step is None:
         return Elapsed()
@@ -178,7 +178,7 @@ def some_answer(luck: Random, run: Run) -> Input:
 def test_what_the_check_accepts_ends_or_waits_within_its_own_length(luck: Random) -> None:
     definition = definition_of(sound_workflow(luck)["flows"])
     size = sum(len(flow.actions) for flow in definition.flows)
-    run, given = START, Begin()  # type: Run, Input
+    run, given = START, Begin()  # type: WorkflowRun, Input
     for _ in range(20):
         effects, rest = advance(definition, run, given, AROUND)
         ended = [effect for effect in effects if isinstance(effect, Ended)]
@@ -195,7 +195,7 @@ def test_what_the_check_accepts_ends_or_waits_within_its_own_length(luck: Random
 @given(LUCK)
 def test_whatever_the_flows_each_stretch_ends(luck: Random) -> None:
     definition = definition_of(random_workflow(luck)["flows"])
-    run, given = START, Begin()  # type: Run, Input
+    run, given = START, Begin()  # type: WorkflowRun, Input
     while run.steps < 50:
         effects, rest = advance(definition, run, given, AROUND)
         assert len(effects) <= STEPS_MAX + 2

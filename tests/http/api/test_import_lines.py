@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deskwire.engine.importing.records import ConversationRecord, MessageRecord, Refusal, fingerprint
+from deskwire.engine.importing.records import ConversationRecord, MessageRecord, RefusedLine, fingerprint
 from deskwire.http.api.input.ndjson import Line
 from deskwire.http.resources.imports import lines as import_lines
 from deskwire.http.resources.imports.lines import LINE_BYTES, read_line
@@ -113,7 +113,7 @@ def test_what_is_left_out_is_filled_in_from_what_is_there() -> None:
 )
 def test_what_does_not_fit_is_named(value: dict[str, Any], wrong: list[tuple[str, str]]) -> None:
     found = read(value)
-    assert isinstance(found, Refusal)
+    assert isinstance(found, RefusedLine)
     assert [(each.pointer, each.code) for each in found.problems] == wrong
     assert found.external_id == value["externalId"]
 
@@ -121,16 +121,16 @@ def test_what_does_not_fit_is_named(value: dict[str, Any], wrong: list[tuple[str
 @pytest.mark.thorough
 @given(st.binary(max_size=40) | st.recursive(ODD, lambda inner: st.lists(inner)).map(orjson.dumps))
 def test_whatever_stands_in_a_line_it_is_a_record_or_a_refusal(content: bytes) -> None:
-    assert isinstance(read_line(Line(1, content), NOW), Refusal)
+    assert isinstance(read_line(Line(1, content), NOW), RefusedLine)
 
 
 def test_a_line_nested_beyond_all_bounds_is_refused() -> None:
     deep = b"[" * 200 + b"]" * 200
     line = orjson.dumps(conversation("a", attributes={"a": 1})).replace(b'"a":1', b'"a":' + deep * 1)
-    assert isinstance(read_line(Line(1, line), NOW), ConversationRecord | Refusal)
+    assert isinstance(read_line(Line(1, line), NOW), ConversationRecord | RefusedLine)
     for levels in (300, 2_000, 100_000):
         line = b'{"type":"conversation","attributes":{"a":' + b"[" * levels + b"]" * levels + b"}}"
-        assert isinstance(read_line(Line(1, line), NOW), Refusal)
+        assert isinstance(read_line(Line(1, line), NOW), RefusedLine)
 
 
 def test_the_longest_text_fits_a_line_however_it_is_escaped() -> None:

@@ -18,8 +18,8 @@ import trio
 from deskwire.engine.conversations.commands import Create, Delete, Patch
 from deskwire.engine.conversations.registry import ActorRegistry
 from deskwire.engine.search import ingest
-from deskwire.engine.search.ingest import next_intake, take_in
-from deskwire.engine.search.ports import Behind, Index
+from deskwire.engine.search.ingest import next_batch_to_ingest, take_in
+from deskwire.engine.search.ports import IndexLag, SearchIndex
 from deskwire.engine.search.search import search
 from deskwire.storage.postgres.driver.session import Database
 from deskwire.storage.postgres.search.index import PostgresIndex
@@ -85,14 +85,19 @@ class Kept:
 
     store: Any
     actors: ActorRegistry
-    index: Index
+    index: SearchIndex
 
     async def take_in(self) -> None:
         """Have the index take in what there is."""
         while True:
             bound = await self.index.bound()
             intake = await self.store.read(
-                partial(next_intake, position=self.index.position, complete=self.index.complete, bound=bound)
+                partial(
+                    next_batch_to_ingest,
+                    position=self.index.position,
+                    complete=self.index.complete,
+                    bound=bound,
+                )
             )
             if intake is None:
                 return
@@ -170,5 +175,5 @@ async def test_both_find_the_same_in_every_language_whatever_changes_and_goes(
             await store.take_in()
         assert await both_agree(stores, dice.sample(QUERIES, 80), limit=3) > 30
         for store in stores:
-            assert (await store.found("order"))[2] == Behind(0, 0, False)
+            assert (await store.found("order"))[2] == IndexLag(0, 0, False)
     nursery.cancel_scope.cancel()

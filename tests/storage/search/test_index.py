@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 
 from deskwire.engine.conversations.commands import Delete, Patch
 from deskwire.engine.search import ingest
-from deskwire.engine.search.ingest import next_intake, take_in
-from deskwire.engine.search.ports import Found
-from deskwire.engine.search.words import asked_words, words_of
+from deskwire.engine.search.ingest import next_batch_to_ingest, take_in
+from deskwire.engine.search.ports import RowMatches
+from deskwire.engine.search.words import query_words, words_of
 from deskwire.storage.search import lookup
 from deskwire.storage.sqlite.search import file
 from deskwire.storage.sqlite.search.file import DAMAGED, FILE_NAME
@@ -55,7 +55,7 @@ QUERIES = TEXTS | st.sampled_from(["r", "re", "ref", "refu", "a-", "ada@", "ex",
 async def taken_in(store: SqliteStore, most: int = 1_000) -> bool:
     """Have the index take in what there is, so many times; whether it is complete."""
     for _ in range(most):
-        known = partial(next_intake, position=store.index.position, complete=store.index.complete)
+        known = partial(next_batch_to_ingest, position=store.index.position, complete=store.index.complete)
         intake = await store.read(known)
         if intake is None:
             return True
@@ -63,9 +63,11 @@ async def taken_in(store: SqliteStore, most: int = 1_000) -> bool:
     return False
 
 
-async def found(store: SqliteStore, query: str, limit: int = 1_000, project: int = PROJECT.rowid) -> Found:
+async def found(
+    store: SqliteStore, query: str, limit: int = 1_000, project: int = PROJECT.rowid
+) -> RowMatches:
     """The rows that a search finds."""
-    return await store.read(lambda reader: reader.found_conversations(project, asked_words(query), limit))
+    return await store.read(lambda reader: reader.found_conversations(project, query_words(query), limit))
 
 
 async def settled(index: SearchIndex) -> None:
@@ -88,7 +90,7 @@ class Model:
 
     def scan(self, query: str) -> set[str]:
         """The ids of those that have every word."""
-        asked = asked_words(query)
+        asked = query_words(query)
         return {name for name in self.texts if asked and all(map(partial(self._has, name), asked))}
 
     def _has(self, name: str, asked: str) -> bool:
@@ -137,7 +139,7 @@ class Life:
             assert {ids[row] for row in rows} == self.model.scan(query), query
             activity = {row: at for row, at in await self.engine.store.read(_activity)}
             assert list(rows) == sorted(rows, key=lambda row: (activity[row], row), reverse=True)
-        behind = await self.engine.store.read(lambda reader: reader.search_behind())
+        behind = await self.engine.store.read(lambda reader: reader.search_lag())
         assert not any(behind)
 
     def _name(self, which: int) -> str | None:
@@ -230,9 +232,9 @@ async def test_an_index_of_many_conversations_answers_within_bounds_and_says_tha
     texts = [f"every {'rare' if number < 2 else 'common'} one" for number in range(12)]
     async with talking(tmp_path, texts) as life:
         store = life.engine.store
-        assert await found(store, "every", 3) == Found([12, 11, 10], more=True)
-        assert await found(store, "every", 4) == Found([12, 11, 10, 9], more=True)
-        assert await found(store, "rare", 5) == Found([2, 1], more=False)
+        assert await found(store, "every", 3) == RowMatches([12, 11, 10], more=True)
+        assert await found(store, "every", 4) == RowMatches([12, 11, 10, 9], more=True)
+        assert await found(store, "rare", 5) == RowMatches([2, 1], more=False)
         await life.say(0, "again", internal=False)
         assert (await found(store, "every", 3)).rows == [1, 12, 11]
         assert (await found(store, "every", 3, OTHER_PROJECT.rowid)).rows == []
@@ -260,7 +262,7 @@ async def test_an_index_that_does_not_fit_is_made_anew_by_the_next_start(
             with closing(sqlite3.connect(path)) as connection, connection:
                 connection.execute("UPDATE state SET database = 'another'")
     async with running(tmp_path) as engine:
-        behind = await engine.store.read(lambda reader: reader.search_behind())
+        behind = await engine.store.read(lambda reader: reader.search_lag())
         assert (behind.messages, behind.building) == (1, True)
         await Life(engine, model).agree(["kept", "words"])
     assert not path.with_name(f"{FILE_NAME}{DAMAGED}").exists()

@@ -11,8 +11,8 @@ import trio
 
 from deskwire.engine.conversations.commands import Delete
 from deskwire.engine.core.errors import Unavailable
-from deskwire.engine.search.ingest import next_intake, take_in
-from deskwire.engine.search.ports import EVERYTHING, Position
+from deskwire.engine.search.ingest import next_batch_to_ingest, take_in
+from deskwire.engine.search.ports import EVERYTHING, IndexPosition
 from deskwire.storage.postgres.search import index as module
 from deskwire.storage.postgres.search.index import PostgresIndex
 from tests.storage.search.test_both import Kept, on_postgres
@@ -61,7 +61,7 @@ async def test_what_commits_late_with_a_smaller_key_is_found(
     insert(kept, "early")
     await kept.take_in()
     assert not await found(kept, "early")  # it is waited with: the other one is before it
-    assert (await kept.store.read(lambda reader: reader.search_behind())).messages
+    assert (await kept.store.read(lambda reader: reader.search_lag())).messages
     late.commit()
     await kept.take_in()
     assert await found(kept, "early")
@@ -74,7 +74,7 @@ async def test_without_a_bound_it_would_never_be_found(
     monkeypatch.setattr(module, "PATIENCE_S", 0.05)
     looked = PostgresIndex.bound
 
-    async def boundless(index: PostgresIndex) -> Position:
+    async def boundless(index: PostgresIndex) -> IndexPosition:
         await looked(index)
         return EVERYTHING
 
@@ -103,7 +103,9 @@ async def test_a_transaction_that_ends_soon_is_waited_for(
 async def test_a_node_that_was_not_told_that_another_keeps_the_index_writes_nothing(kept: Kept) -> None:
     other = PostgresIndex(kept.store.database)
     bound = await other.bound()
-    stale = await kept.store.read(partial(next_intake, position=other.position, complete=False, bound=bound))
+    stale = await kept.store.read(
+        partial(next_batch_to_ingest, position=other.position, complete=False, bound=bound)
+    )
     assert stale is not None
     await kept.take_in()
     with pytest.raises(Unavailable, match="Another node has written the search index"):
@@ -119,9 +121,9 @@ async def test_an_index_of_another_version_is_made_anew(kept: Kept, monkeypatch:
     monkeypatch.setattr(module, "VERSION", "2, Unicode 99")
     monkeypatch.setattr(module, "_ANEW", module._ANEW.replace("'1, ", "'2, "))
     await kept.index.bound()
-    assert kept.index.position == Position(0, None, 0, 0)
+    assert kept.index.position == IndexPosition(0, None, 0, 0)
     assert not await found(kept, "first")
-    assert (await kept.store.read(lambda reader: reader.search_behind())).building
+    assert (await kept.store.read(lambda reader: reader.search_lag())).building
 
 
 async def test_no_row_has_a_word_of_what_was_erased(kept: Kept) -> None:

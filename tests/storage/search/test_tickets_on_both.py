@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deskwire.engine.core.values import replace
-from deskwire.engine.tickets.ports import Sort, TicketFilter
+from deskwire.engine.tickets.ports import TicketFilter, TicketSort
 from deskwire.engine.tickets.ticket import Ticket
 from deskwire.storage.postgres.driver.blocking import BlockingConnection
 from deskwire.storage.postgres.driver.session import Database
@@ -58,7 +58,7 @@ class Both:
     def found(self, text: str, project: int = PROJECT.rowid) -> list[str]:
         """The ids of what both find."""
         one, other = [
-            [ticket.id for ticket, _ in tx.tickets(project, TicketFilter(text=text), Sort(), None, 50)]
+            [ticket.id for ticket, _ in tx.tickets(project, TicketFilter(text=text), TicketSort(), None, 50)]
             for tx in self.each
         ]
         assert one == other, text

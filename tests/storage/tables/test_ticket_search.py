@@ -17,7 +17,7 @@ from deskwire.engine.core.ids import new_id
 from deskwire.engine.ports import Transaction
 from deskwire.engine.tickets.activity import By
 from deskwire.engine.tickets.change import change_ticket, create_ticket, remove_ticket
-from deskwire.engine.tickets.ports import Sort, TicketFilter
+from deskwire.engine.tickets.ports import TicketFilter, TicketSort
 from deskwire.engine.tickets.ticket import Ticket
 from deskwire.storage.sqlite.database import connect_writer, migrate
 from deskwire.storage.sqlite.directory import FILE_NAME
@@ -114,7 +114,7 @@ def test_no_word_of_an_erased_ticket_is_left_while_others_come_and_change(
     data = (tmp_path / FILE_NAME).read_bytes()
     assert [word for word in history.erased if word[-TAIL:].encode() in data] == []
     for ticket, words in history.words.values():
-        found = tx.tickets(PROJECT.rowid, TicketFilter(text=words[-1]), Sort(), None, 2)
+        found = tx.tickets(PROJECT.rowid, TicketFilter(text=words[-1]), TicketSort(), None, 2)
         assert [each.rowid for each, _ in found] == [ticket.rowid]
     tx.conn.execute("INSERT INTO ticket_search (ticket_search, rank) VALUES ('integrity-check', 1)")
     os.close(file)
@@ -225,7 +225,7 @@ async def test_nothing_of_an_erased_contacts_tickets_is_left(tmp_path: Path) -> 
         assert [word for word in SECRETS if _somewhere(tmp_path, word[-TAIL:])] == []
         assert _somewhere(tmp_path, "keptwordforever"[-TAIL:])
         found = seen(
-            engine.store, lambda reader: reader.tickets(PROJECT.rowid, TicketFilter(), Sort(), None, 10)
+            engine.store, lambda reader: reader.tickets(PROJECT.rowid, TicketFilter(), TicketSort(), None, 10)
         )
         assert [ticket.title for ticket, _ in found] == ["keptwordforever"]
 

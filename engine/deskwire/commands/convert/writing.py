@@ -13,7 +13,7 @@ from deskwire.commands.convert.tally import Note, Tally
 from deskwire.commands.convert.text import trimmed
 from deskwire.engine.core.clock import iso, iso_or_none
 from deskwire.engine.core.folding import address_key
-from deskwire.engine.importing.records import DeletionRecord, Refusal
+from deskwire.engine.importing.records import DeletionRecord, RefusedLine
 from deskwire.http.api.input.ndjson import Line
 from deskwire.http.resources.imports.lines import LINE_BYTES, read_line
 
@@ -218,7 +218,7 @@ class Writer:
         for _ in range(2):
             line = orjson.dumps(record)
             read = read_line(Line(1, line if len(line) <= LINE_BYTES else None), self._now)
-            if not isinstance(read, Refusal):
+            if not isinstance(read, RefusedLine):
                 doubts = () if isinstance(read, DeletionRecord) else read.doubts
                 for doubt in doubts:
                     reason = Note.unread_contact if doubt.pointer in _READ else Note.impossible_time

@@ -45,7 +45,7 @@ from deskwire.engine.events.types import (
 )
 from deskwire.engine.uploads.links import Links
 from deskwire.engine.uploads.upload import Attachment
-from deskwire.engine.workflows.definition import Buttons, Definition, Flow, Option
+from deskwire.engine.workflows.definition import Buttons, Flow, Option, WorkflowDefinition
 from deskwire.engine.workflows.workflow import Published
 
 _LINKS: Final = Links(lambda: (b"example",), "https://support.example.com/v3/uploads")
@@ -60,7 +60,7 @@ _CONTACT: Final = Contact(
 _WORKFLOW: Final = Published(
     "wfl_01KZ00000000000000000000WF",
     1,
-    Definition(
+    WorkflowDefinition(
         (
             Flow(
                 "main",

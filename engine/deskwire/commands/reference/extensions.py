@@ -23,7 +23,7 @@ from deskwire.engine.events.extensions import (
 )
 from deskwire.engine.events.internal import Actor, note_created, ticket_event
 from deskwire.engine.events.types import Draft, encode_envelope
-from deskwire.engine.surveys.survey import Response, Survey, response_view
+from deskwire.engine.surveys.survey import Survey, SurveyResponse, response_view
 from deskwire.engine.tickets.ticket import Ticket, ticket_view
 from deskwire.engine.uploads.links import nowhere
 from deskwire.engine.webhooks.delivery import NOTHING_HELD, HeldBack
@@ -53,7 +53,7 @@ _TICKET: Final = Ticket(
     contact_id=_CONTACT.id, tags=("parcel",),
 )  # fmt: skip
 _SURVEY: Final = Survey(1, "srv_01KZ00000000000000000000S1", 1, "Delivery", "OPEN", 2, 1, 0, _NOON, _NOON)
-_RESPONSE: Final = Response(
+_RESPONSE: Final = SurveyResponse(
     1, "rsp_01KZ00000000000000000000R1", 2, 1, "u1", "en", {"q1": 5, "q2": "It came late."}, _NOON
 )
 _ENDPOINT: Final = Endpoint(

@@ -10,7 +10,7 @@ from deskwire.engine.conversations.conversation import Conversation, Message
 from deskwire.engine.conversations.emit import dashboard_message_view
 from deskwire.engine.core.clock import iso_or_none
 from deskwire.engine.uploads.links import Shown
-from deskwire.engine.workflows.runs import Run
+from deskwire.engine.workflows.runs import WorkflowRun
 
 
 class Beside(Struct, frozen=True):
@@ -22,7 +22,7 @@ class Beside(Struct, frozen=True):
     """
 
     last_message: Message | None = None
-    run: Run | None = None
+    run: WorkflowRun | None = None
     workflow: str | None = None
 
 

@@ -10,7 +10,7 @@ from msgspec import Struct, field
 from deskwire.engine.accounts.people import Assignee
 from deskwire.engine.core.errors import NotFound
 from deskwire.engine.uploads.upload import Attachment
-from deskwire.engine.workflows.runs import Run
+from deskwire.engine.workflows.runs import WorkflowRun
 
 Unclosed = Literal["OPEN", "PENDING"]
 UNCLOSED: Final[tuple[Unclosed, ...]] = get_args(Unclosed)
@@ -104,7 +104,7 @@ class Conversation(Struct, frozen=True):
     opened_at: int | None = None
     replier_id: str | None = None
     team_id: str | None = None
-    run: Run | None = None
+    run: WorkflowRun | None = None
 
 
 def no_such_conversation() -> NotFound:

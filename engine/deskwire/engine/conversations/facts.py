@@ -10,8 +10,8 @@ from msgspec import Struct
 
 from deskwire.engine.accounts.people import Assignee
 from deskwire.engine.conversations.conversation import Closer, Conversation, Message, Reason
-from deskwire.engine.workflows.definition import Place
-from deskwire.engine.workflows.runs import Ending, Run, Stop
+from deskwire.engine.workflows.definition import ActionPosition
+from deskwire.engine.workflows.runs import Ending, Stop, WorkflowRun
 
 
 class Created(Struct, frozen=True):
@@ -114,7 +114,7 @@ class Deleted(Struct, frozen=True):
 class WorkflowWaits(Struct, frozen=True):
     """A workflow has come to rest: a step is pending, or it waits for a time."""
 
-    run: Run
+    run: WorkflowRun
 
 
 class WorkflowCompleted(Struct, frozen=True):
@@ -127,7 +127,7 @@ class WorkflowCompleted(Struct, frozen=True):
     reason: Ending
     stopped: Stop | None = None
     version: int | None = None
-    place: Place | None = None
+    place: ActionPosition | None = None
 
 
 Fact = (

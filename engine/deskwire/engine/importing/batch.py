@@ -18,19 +18,19 @@ from deskwire.engine.conversations.conversation import Conversation
 from deskwire.engine.core.errors import NotFound, Problem
 from deskwire.engine.core.folding import address_key
 from deskwire.engine.core.ids import fresh_ids
-from deskwire.engine.importing.ports import BatchTransaction, Imported
+from deskwire.engine.importing.ports import ImportBatchTransaction, Imported
 from deskwire.engine.importing.records import (
     ConversationRecord,
-    Kind,
+    ImportOutcome,
     MessageRecord,
-    Outcome,
     Record,
-    Refusal,
+    RecordKind,
+    RefusedLine,
     fingerprint,
     is_same,
 )
 from deskwire.engine.importing.storing import store_silently, store_with_events
-from deskwire.engine.importing.thread import Thread
+from deskwire.engine.importing.thread import ImportedConversation
 from deskwire.engine.importing.times import duration_known
 from deskwire.engine.uploads.links import Shown
 from deskwire.engine.uploads.upload import Attachment, unknown_upload
@@ -40,14 +40,14 @@ _NOT_AS_USER: Final = "A machine credential writes as a user only with the permi
 
 
 def import_batch(
-    tx: BatchTransaction,
+    tx: ImportBatchTransaction,
     project: Project,
     records: Sequence[Record],
     at: int,
     show: Shown | None,
     *,
     as_users: bool = True,
-) -> Outcome:
+) -> ImportOutcome:
     """Import records at time `at` (ms); return the outcome. A refused record does not keep the others out.
 
     Args:
@@ -78,10 +78,10 @@ class _Batch:
     """A batch under way: `threads` are the conversations of its records, `outcome` is their outcome."""
 
     def __init__(
-        self, tx: BatchTransaction, project: Project, records: Sequence[Record], at: int, as_users: bool
+        self, tx: ImportBatchTransaction, project: Project, records: Sequence[Record], at: int, as_users: bool
     ) -> None:
-        self.outcome = Outcome()
-        self.threads: dict[str, Thread] = {}
+        self.outcome = ImportOutcome()
+        self.threads: dict[str, ImportedConversation] = {}
         self._tx = tx
         self._project = project
         self._at = at
@@ -113,11 +113,11 @@ class _Batch:
             return
         assignee, problems = self._assignee(record)
         if problems:
-            self.outcome.refused.append(Refusal(record.line, record.external_id, problems))
+            self.outcome.refused.append(RefusedLine(record.line, record.external_id, problems))
             return
         state = _begun(next(self._conversation_ids), record, self._project.rowid, self._at, assignee)
         contact = self._contact(record)
-        self.threads[record.external_id] = Thread(
+        self.threads[record.external_id] = ImportedConversation(
             record.external_id,
             contact,
             None,
@@ -184,18 +184,18 @@ class _Batch:
             self.outcome.existing["conversation"] += 1
         return True
 
-    def _thread(self, external_id: str) -> Thread | None:
+    def _thread(self, external_id: str) -> ImportedConversation | None:
         thread = self.threads.get(external_id)
         if thread is None and (known := self._known.get(external_id)) is not None:
             thread = self.threads[external_id] = self._stored(external_id, known)
         return thread
 
-    def _stored(self, external_id: str, known: Imported) -> Thread:
+    def _stored(self, external_id: str, known: Imported) -> ImportedConversation:
         stored = self._tx.conversation(self._project.rowid, known.id)
         assert stored is not None, "a mark refers to its conversation"
         state, _ = stored
         claimed = self._tx.claim(state)
-        return Thread(external_id, claimed.contact, state, state, dict(claimed.routed))
+        return ImportedConversation(external_id, claimed.contact, state, state, dict(claimed.routed))
 
     def _contact(self, record: ConversationRecord) -> Contact:
         """Return the contact; one that exists, or was merged into another one, is left as it is, as the import is older."""
@@ -250,19 +250,19 @@ class _Batch:
         ]
         return [Attachment(up.id, up.name, up.type, up.size) for up in uploads if up is not None], missing
 
-    def _imported(self, kind: Kind, record: Record) -> None:
+    def _imported(self, kind: RecordKind, record: Record) -> None:
         self.outcome.imported[kind] += 1
         if record.doubts:
-            self.outcome.doubted.append(Refusal(record.line, record.external_id, record.doubts))
+            self.outcome.doubted.append(RefusedLine(record.line, record.external_id, record.doubts))
 
-    def _conflict(self, kind: Kind, record: Record) -> None:
+    def _conflict(self, kind: RecordKind, record: Record) -> None:
         message = (
             f"A {kind} of this id was brought in before, with other content; what is there stays as it is."
         )
         self._refuse(record, Problem("/externalId", "conflict", message))
 
     def _refuse(self, record: Record, *problems: Problem) -> None:
-        self.outcome.refused.append(Refusal(record.line, record.external_id, problems))
+        self.outcome.refused.append(RefusedLine(record.line, record.external_id, problems))
 
 
 def _begun(

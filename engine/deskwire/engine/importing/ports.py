@@ -106,7 +106,7 @@ class ImportTransaction(ImportReader, Protocol):
         """Store messages, and the marks of these and of new conversations."""
 
 
-class BatchTransaction(
+class ImportBatchTransaction(
     ImportTransaction,
     ConversationTransaction,
     IdentityTransaction,

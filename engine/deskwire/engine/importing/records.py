@@ -19,7 +19,7 @@ from deskwire.engine.accounts.people import AssigneeType
 from deskwire.engine.conversations.conversation import AuthorType, Closer, Status
 from deskwire.engine.core.errors import Problem
 
-Kind = Literal["conversation", "message"]
+RecordKind = Literal["conversation", "message"]
 
 _SORTED: Final = orjson.OPT_SORT_KEYS
 _BYTES: Final = 8
@@ -194,7 +194,7 @@ def _with_contact(record: ConversationRecord) -> tuple[Any, ...]:
     return values if record.rating_comment is None else (*values, record.rating_comment)
 
 
-class Refusal(Struct, frozen=True):
+class RefusedLine(Struct, frozen=True):
     """A line that was refused, with its problems; `external_id` as far as it could be read.
 
     Args:
@@ -207,7 +207,7 @@ class Refusal(Struct, frozen=True):
     unnamed: int = 0
 
 
-class Outcome(Struct):
+class ImportOutcome(Struct):
     """The outcome of an import: numbers of new and of existing records by kind, and those that were refused.
 
     Args:
@@ -215,8 +215,8 @@ class Outcome(Struct):
         redacted: messages that exist with a text that their source has redacted since.
     """
 
-    imported: Counter[Kind] = field(default_factory=Counter)
-    existing: Counter[Kind] = field(default_factory=Counter)
-    refused: list[Refusal] = field(default_factory=list)
-    doubted: list[Refusal] = field(default_factory=list)
+    imported: Counter[RecordKind] = field(default_factory=Counter)
+    existing: Counter[RecordKind] = field(default_factory=Counter)
+    refused: list[RefusedLine] = field(default_factory=list)
+    doubted: list[RefusedLine] = field(default_factory=list)
     redacted: list[MessageRecord] = field(default_factory=list)

@@ -17,13 +17,15 @@ from deskwire.engine.conversations.facts import Created, MessagePosted
 from deskwire.engine.core.values import replace
 from deskwire.engine.events.extensions import conversations_imported
 from deskwire.engine.events.types import Draft
-from deskwire.engine.importing.ports import BatchTransaction, ConversationMark, MessageMark, MessageRow
-from deskwire.engine.importing.thread import Addition, Thread, milestones, with_messages
+from deskwire.engine.importing.ports import ConversationMark, ImportBatchTransaction, MessageMark, MessageRow
+from deskwire.engine.importing.thread import Addition, ImportedConversation, milestones, with_messages
 from deskwire.engine.uploads.links import Shown
 from deskwire.engine.webhooks.publish import append, extend, targets
 
 
-def store_silently(tx: BatchTransaction, project: Project, threads: Sequence[Thread], at: int) -> None:
+def store_silently(
+    tx: ImportBatchTransaction, project: Project, threads: Sequence[ImportedConversation], at: int
+) -> None:
     """Store the threads without events of theirs, and say so to those who ask for it."""
     for thread in threads:
         thread.state = with_messages(thread.state, [addition.record for addition in thread.additions])
@@ -33,7 +35,7 @@ def store_silently(tx: BatchTransaction, project: Project, threads: Sequence[Thr
         extend(tx, project, conversations_imported(told), None, at, lane=None)
 
 
-def _imported(thread: Thread) -> Mapping[str, Any]:
+def _imported(thread: ImportedConversation) -> Mapping[str, Any]:
     """Return what `conversations.imported` says of a thread; notes are no part of it."""
     shown = [addition.id for addition in thread.additions if not addition.record.internal]
     return {
@@ -46,7 +48,11 @@ def _imported(thread: Thread) -> Mapping[str, Any]:
 
 
 def store_with_events(
-    tx: BatchTransaction, project: Project, threads: Sequence[Thread], at: int, show: Shown
+    tx: ImportBatchTransaction,
+    project: Project,
+    threads: Sequence[ImportedConversation],
+    at: int,
+    show: Shown,
 ) -> None:
     """Store the threads, with their events and deliveries.
 
@@ -64,7 +70,7 @@ def store_with_events(
         append(tx, project, draft, thread.state.rowid, endpoints, at, lane=thread.state.rowid)
 
 
-def _drafts(thread: Thread, project: Project, show: Shown) -> Iterator[Draft]:
+def _drafts(thread: ImportedConversation, project: Project, show: Shown) -> Iterator[Draft]:
     """Yield the events of a thread, whose state moves on with them."""
     if thread.before is None:
         thread.state = replace(thread.state, sequence=1)
@@ -80,7 +86,7 @@ def _drafts(thread: Thread, project: Project, show: Shown) -> Iterator[Draft]:
         yield from announce(posted, state, thread.contact, project.id, (), show)
 
 
-def _store(tx: BatchTransaction, project: Project, threads: Sequence[Thread]) -> None:
+def _store(tx: ImportBatchTransaction, project: Project, threads: Sequence[ImportedConversation]) -> None:
     messages: list[MessageRow] = []
     marks: list[MessageMark] = []
     begun: list[ConversationMark] = []
@@ -119,7 +125,7 @@ def _row(conversation: int, addition: Addition) -> MessageRow:
     )
 
 
-def _attach(tx: BatchTransaction, thread: Thread) -> None:
+def _attach(tx: ImportBatchTransaction, thread: ImportedConversation) -> None:
     """Note the uploads that the messages refer to; this transaction has checked that they exist."""
     ids = {attachment.id for addition in thread.additions for attachment in addition.attachments}
     if ids:

@@ -49,7 +49,7 @@ class Addition(NamedTuple):
         )
 
 
-class Thread(Struct, eq=False):
+class ImportedConversation(Struct, eq=False):
     """A conversation of the batch.
 
     Args:
@@ -122,7 +122,7 @@ def author_of(record: MessageRecord) -> Author:
     return Author(record.author_type, record.author_id, record.author_name)
 
 
-def milestones(thread: Thread) -> Iterator[Milestone]:
+def milestones(thread: ImportedConversation) -> Iterator[Milestone]:
     """Yield what has happened in a thread's past, as far as the records tell; of closings the last one.
 
     A milestone whose duration can't be has no begin: reports count it, and its duration as unknown.
@@ -142,7 +142,7 @@ def _dated(milestone: Milestone, *, duration_known: bool = True) -> Milestone:
     return milestone if is_known else replace(milestone, since=None)
 
 
-def _first_answer(thread: Thread) -> str | None:
+def _first_answer(thread: ImportedConversation) -> str | None:
     """Return the id of the agent with the first message behind one of the contact, of those that are added."""
     asked = thread.before is not None and thread.before.asked_at is not None
     for addition in thread.additions:

@@ -31,7 +31,7 @@ from deskwire.engine.core.store import Store
 from deskwire.engine.surveys.ports import SurveyReader
 from deskwire.engine.surveys.survey import response_view
 from deskwire.engine.tickets.activity import activity_view
-from deskwire.engine.tickets.ports import Sort, TicketFilter, TicketReader
+from deskwire.engine.tickets.ports import TicketFilter, TicketReader, TicketSort
 from deskwire.engine.tickets.ticket import Ticket, ticket_view
 from deskwire.engine.uploads.links import Shown
 
@@ -132,7 +132,8 @@ class Export:
     async def _tickets(self) -> AsyncIterator[Sequence[dict[str, Any]]]:
         project, of_contact = self._subject.project.rowid, TicketFilter(contact=self._subject.contact.rowid)
         pages = self._pages(
-            lambda at, reader: reader.tickets(project, of_contact, Sort(), at, PAGE), lambda placed: placed[1]
+            lambda at, reader: reader.tickets(project, of_contact, TicketSort(), at, PAGE),
+            lambda placed: placed[1],
         )
         async for page in pages:
             yield [await self._ticket(ticket) for ticket, _ in page]

@@ -30,9 +30,8 @@ from deskwire.engine.events.as_of import NO_EVENT, logged_as_of
 from deskwire.engine.events.ports import EventReader
 from deskwire.engine.events.types import STORED
 from deskwire.engine.surveys.ports import SurveyReader
-from deskwire.engine.surveys.survey import Response, ResponseFilter, Survey, response_view
-from deskwire.engine.tickets.ports import Place, TicketFilter, TicketReader
-from deskwire.engine.tickets.ports import Sort as TicketSort
+from deskwire.engine.surveys.survey import ResponseFilter, Survey, SurveyResponse, response_view
+from deskwire.engine.tickets.ports import TicketFilter, TicketPageKey, TicketReader, TicketSort
 from deskwire.engine.tickets.ticket import ticket_view
 from deskwire.engine.uploads.links import Shown
 
@@ -302,7 +301,7 @@ class ProjectExport:
         project, after = self._project.rowid, None
         sort = TicketSort("createdAt", "asc")
 
-        def read(after: Place | None, reader: ProjectExportReader) -> Sequence[Any]:
+        def read(after: TicketPageKey | None, reader: ProjectExportReader) -> Sequence[Any]:
             return reader.tickets(project, TicketFilter(), sort, after, PAGE)
 
         while page := await self._store.read(partial(read, after)):
@@ -324,7 +323,7 @@ class ProjectExport:
     async def _responses_of(self, survey: Survey, wanted: ResponseFilter) -> AsyncIterator[Sequence[Line]]:
         before: int | None = None
 
-        def read(before: int | None, reader: ProjectExportReader) -> Sequence[Response]:
+        def read(before: int | None, reader: ProjectExportReader) -> Sequence[SurveyResponse]:
             return reader.survey_responses(survey.rowid, wanted, before, PAGE)
 
         while page := await self._store.read(partial(read, before)):

@@ -18,12 +18,12 @@ _SATISFIED: Final = 7
 _COUNTED: Final[Sequence[Counted]] = ("created", "closed", "reopened", *AUTHOR_TYPES)
 
 
-def lasting(durations: Sequence[int]) -> Figures:
+def duration_figures(durations: Sequence[int]) -> Figures:
     """Return the figures of durations (ms), of which the shortest comes first. Without any, only their number is known."""
     return {"count": len(durations), **_spread(durations)}
 
 
-def rating(counts: Mapping[int, int]) -> Figures:
+def rating_figures(counts: Mapping[int, int]) -> Figures:
     """Return the figures of ratings, given how often each was."""
     count = sum(counts.values())
     good = sum(number for score, number in counts.items() if score >= _SATISFIED)
@@ -36,7 +36,7 @@ def rating(counts: Mapping[int, int]) -> Figures:
     }
 
 
-def volume(counts: Mapping[Counted, int]) -> Figures:
+def volume_figures(counts: Mapping[Counted, int]) -> Figures:
     """Return the figures of what there was of each kind; `messages` is the sum of all messages."""
     figures = {_field(kind): counts.get(kind, 0) for kind in _COUNTED}
     written = sum(counts.get(kind, 0) for kind in AUTHOR_TYPES)
@@ -64,7 +64,7 @@ def _field(kind: Counted) -> str:
             assert_never(kind)
 
 
-def backlog(created: Sequence[int], waiting: int, now: int) -> Figures:
+def backlog_figures(created: Sequence[int], waiting: int, now: int) -> Figures:
     """Return the figures of open conversations, given when (ms) each was created, the oldest first."""
     ages = [max(now - at, 0) for at in reversed(created)]
     return {"open": len(ages), "waiting": waiting, "age": _spread(ages)}
@@ -92,7 +92,7 @@ def _seconds(ms: int) -> float:
     return ms / 1000
 
 
-def flat(figures: Figures) -> Iterable[tuple[str, Any]]:
+def columns_of(figures: Figures) -> Iterable[tuple[str, Any]]:
     """Yield figures by the names of their columns: those of a group have its name in front, scores their number behind."""
     for name, figure in figures.items():
         if isinstance(figure, Mapping):

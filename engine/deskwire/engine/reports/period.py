@@ -24,7 +24,7 @@ _NAME: Final = re.compile(r"(?!posix/|right/)[A-Za-z][A-Za-z0-9_+/-]{0,63}")
 _EPOCH: Final = date(1970, 1, 1)
 
 
-class Stretch(Struct, frozen=True):
+class OffsetSpan(Struct, frozen=True):
     """A time up to which (ms) the clocks of a zone are this far (ms) ahead of UTC."""
 
     until: int
@@ -37,7 +37,7 @@ class Period(Struct, frozen=True):
     start: int
     end: int
     timezone: str
-    stretches: tuple[Stretch, ...]
+    stretches: tuple[OffsetSpan, ...]
 
     def days(self) -> Iterator[int]:
         """Yield the numbers of the days that it touches, counted from 1970-01-01."""
@@ -135,17 +135,17 @@ def _thirty_days_before(end: int, zone: ZoneInfo) -> int:
     return _day_start(_EPOCH + timedelta(last - DAYS_DEFAULT + 1), zone)
 
 
-def _stretches(start: int, end: int, zone: ZoneInfo) -> Iterator[Stretch]:
+def _stretches(start: int, end: int, zone: ZoneInfo) -> Iterator[OffsetSpan]:
     """Yield the stretches of a period; where the clocks are set is found to the millisecond."""
     at, ahead = start, _ahead(start, zone)
     while at < end:
         following = min(at + DAY_MS // 4, end)
         there = _ahead(following, zone)
         if there != ahead:
-            yield Stretch(_change(at, following, ahead, zone), ahead)
+            yield OffsetSpan(_change(at, following, ahead, zone), ahead)
             ahead = there
         at = following
-    yield Stretch(end + 1, ahead)
+    yield OffsetSpan(end + 1, ahead)
 
 
 def _change(before: int, after: int, ahead: int, zone: ZoneInfo) -> int:

@@ -10,15 +10,15 @@ from msgspec import Struct
 from deskwire.engine.conversations.conversation import AuthorType
 from deskwire.engine.reports.period import Period
 
-By = Literal["agent", "team", "tag", "day"]
+GroupBy = Literal["agent", "team", "tag", "day"]
 Timed = Literal["answered", "closed"]
 Counted = Literal["created", "closed", "reopened"] | AuthorType
 """A turn of a conversation, or a message by the type of its author."""
-Key = str | int | None
+GroupKey = str | int | None
 """The key of a group: an agent's or team's id, the key of a tag, the number of a day; None for nobody, and where there are no groups."""
 
 
-class Scope(Struct, frozen=True):
+class ReportScope(Struct, frozen=True):
     """The conversations that a report is about: those of a project, and of these what happened in a period.
 
     Args:
@@ -30,51 +30,53 @@ class Scope(Struct, frozen=True):
     imported: bool = True
 
 
-class Tally(Struct, frozen=True):
+class GroupCount(Struct, frozen=True):
     """A number of things of a kind in a group."""
 
-    key: Key
+    key: GroupKey
     kind: Counted
     count: int
 
 
-class Score(Struct, frozen=True):
+class RatingCount(Struct, frozen=True):
     """A number of ratings with the same score in a group."""
 
-    key: Key
+    key: GroupKey
     score: int
     count: int
 
 
-class Written(Struct, frozen=True):
+class MessageCounts(Struct, frozen=True):
     """The messages that were written: all of them by their authors' types, and those of each group."""
 
     total: Mapping[Counted, int]
-    groups: Sequence[Tally]
+    groups: Sequence[GroupCount]
 
 
 class ReportReader(Protocol):
     """The figures that reports are made of. Without `by` all there is makes one group; one of nothing is left out."""
 
-    def durations(self, scope: Scope, kind: Timed, by: By | None) -> Mapping[Key, Sequence[int]]:
+    def durations(
+        self, scope: ReportScope, kind: Timed, by: GroupBy | None
+    ) -> Mapping[GroupKey, Sequence[int]]:
         """Return how long it took to what happened in this time: durations (ms) by group, in each the shortest first."""
 
-    def scores(self, scope: Scope, by: By | None) -> Sequence[Score]:
+    def scores(self, scope: ReportScope, by: GroupBy | None) -> Sequence[RatingCount]:
         """Return the ratings that were given in this time."""
 
-    def created_conversations(self, scope: Scope, by: By | None) -> Sequence[Tally]:
+    def created_conversations(self, scope: ReportScope, by: GroupBy | None) -> Sequence[GroupCount]:
         """Return how many conversations were created in this time."""
 
-    def turns(self, scope: Scope, by: By | None) -> Sequence[Tally]:
+    def turns(self, scope: ReportScope, by: GroupBy | None) -> Sequence[GroupCount]:
         """Return how many conversations were closed and reopened in this time."""
 
-    def written_messages(self, scope: Scope, by: By | None) -> Written:
+    def written_messages(self, scope: ReportScope, by: GroupBy | None) -> MessageCounts:
         """Return how many messages were written in this time, by the types of their authors; notes are left out."""
 
-    def open_conversations(self, scope: Scope, by: By | None) -> Mapping[Key, Sequence[int]]:
+    def open_conversations(self, scope: ReportScope, by: GroupBy | None) -> Mapping[GroupKey, Sequence[int]]:
         """Return when (ms) the conversations that are open now were created, by group, in each the oldest first."""
 
-    def waiting_conversations(self, scope: Scope, by: By | None) -> Mapping[Key, int]:
+    def waiting_conversations(self, scope: ReportScope, by: GroupBy | None) -> Mapping[GroupKey, int]:
         """Return of how many conversations the contact waits for an answer now."""
 
     def agent_names(self, ids: Sequence[str]) -> Mapping[str, str | None]:

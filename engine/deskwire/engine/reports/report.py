@@ -15,14 +15,22 @@ from msgspec import Struct
 from deskwire.engine.core.values import replace
 from deskwire.engine.reports.figures import (
     Figures,
-    backlog,
+    backlog_figures,
     backlog_of_day,
-    lasting,
-    rating,
-    volume,
+    duration_figures,
+    rating_figures,
+    volume_figures,
 )
 from deskwire.engine.reports.period import day_name
-from deskwire.engine.reports.ports import By, Counted, Key, ReportReader, Scope, Tally, Timed
+from deskwire.engine.reports.ports import (
+    Counted,
+    GroupBy,
+    GroupCount,
+    GroupKey,
+    ReportReader,
+    ReportScope,
+    Timed,
+)
 
 Metric = Literal["first-response", "time-to-close", "csat", "volume", "backlog"]
 
@@ -48,10 +56,12 @@ class Report(Struct, frozen=True):
 
 
 _Counts = Mapping[Counted, int]
-_Made = tuple[Figures, Mapping[Key, Figures]]
+_Made = tuple[Figures, Mapping[GroupKey, Figures]]
 
 
-def compute(reader: ReportReader, metric: Metric, scope: Scope, by: By | None, now: int) -> Report:
+def compute(
+    reader: ReportReader, metric: Metric, scope: ReportScope, by: GroupBy | None, now: int
+) -> Report:
     """Return a report, which by days has a row for each day.
 
     Args:
@@ -70,7 +80,7 @@ def compute(reader: ReportReader, metric: Metric, scope: Scope, by: By | None, n
     return Report(total, rows, len(ordered) - len(shown))
 
 
-def _days(total: Figures, groups: Mapping[Key, Figures], scope: Scope) -> list[Row]:
+def _days(total: Figures, groups: Mapping[GroupKey, Figures], scope: ReportScope) -> list[Row]:
     """Return a row for each day, of those without anything, too."""
     days = sorted({*scope.period.days(), *(key for key in groups if isinstance(key, int))})
     return [Row(day_name(day), day_name(day), groups.get(day) or _nothing(total)) for day in days]
@@ -79,8 +89,8 @@ def _days(total: Figures, groups: Mapping[Key, Figures], scope: Scope) -> list[R
 def _nothing(total: Figures) -> Figures:
     """Return the figures of nothing, named as the total's."""
     if "scores" in total:
-        return rating({})
-    return lasting(()) if "median" in total else volume({})
+        return rating_figures({})
+    return duration_figures(()) if "median" in total else volume_figures({})
 
 
 def _size(figures: Figures) -> int:
@@ -88,69 +98,73 @@ def _size(figures: Figures) -> int:
     return sum(int(figures.get(name, 0)) for name in ("count", "open", "conversationsCreated", "messages"))
 
 
-def _names(reader: ReportReader, scope: Scope, by: By, keys: Sequence[str]) -> Mapping[Any, str | None]:
+def _names(
+    reader: ReportReader, scope: ReportScope, by: GroupBy, keys: Sequence[str]
+) -> Mapping[Any, str | None]:
     if by == "agent":
         return reader.agent_names(keys)
     return (reader.team_names if by == "team" else reader.tag_names)(scope.project, keys)
 
 
-def _text(key: Key) -> str | None:
+def _text(key: GroupKey) -> str | None:
     return None if key is None else str(key)
 
 
-def _timed(kind: Timed) -> Callable[[ReportReader, Scope, By | None, int], _Made]:
-    def make(reader: ReportReader, scope: Scope, by: By | None, _: int) -> _Made:
-        total = lasting(reader.durations(scope, kind, None).get(None, ()))
+def _timed(kind: Timed) -> Callable[[ReportReader, ReportScope, GroupBy | None, int], _Made]:
+    def make(reader: ReportReader, scope: ReportScope, by: GroupBy | None, _: int) -> _Made:
+        total = duration_figures(reader.durations(scope, kind, None).get(None, ()))
         if by is None:
             return total, {}
-        return total, {key: lasting(found) for key, found in reader.durations(scope, kind, by).items()}
+        return total, {
+            key: duration_figures(found) for key, found in reader.durations(scope, kind, by).items()
+        }
 
     return make
 
 
-def _csat(reader: ReportReader, scope: Scope, by: By | None, _: int) -> _Made:
+def _csat(reader: ReportReader, scope: ReportScope, by: GroupBy | None, _: int) -> _Made:
     total = {each.score: each.count for each in reader.scores(scope, None)}
-    groups: dict[Key, dict[int, int]] = defaultdict(dict)
+    groups: dict[GroupKey, dict[int, int]] = defaultdict(dict)
     for each in () if by is None else reader.scores(scope, by):
         groups[each.key][each.score] = each.count
-    return rating(total), {key: rating(counts) for key, counts in groups.items()}
+    return rating_figures(total), {key: rating_figures(counts) for key, counts in groups.items()}
 
 
-def _volume(reader: ReportReader, scope: Scope, by: By | None, _: int) -> _Made:
+def _volume(reader: ReportReader, scope: ReportScope, by: GroupBy | None, _: int) -> _Made:
     written = reader.written_messages(scope, by)
     total = {**written.total, **_sums(_happened(reader, scope, None))[None]}
     if by is None:
-        return volume(total), {}
+        return volume_figures(total), {}
     groups = _sums([*_happened(reader, scope, by), *written.groups])
-    return volume(total), {key: volume(counts) for key, counts in groups.items()}
+    return volume_figures(total), {key: volume_figures(counts) for key, counts in groups.items()}
 
 
-def _happened(reader: ReportReader, scope: Scope, by: By | None) -> list[Tally]:
+def _happened(reader: ReportReader, scope: ReportScope, by: GroupBy | None) -> list[GroupCount]:
     return [*reader.created_conversations(scope, by), *reader.turns(scope, by)]
 
 
-def _sums(tallies: Iterable[Tally]) -> defaultdict[Key, dict[Counted, int]]:
-    groups: defaultdict[Key, dict[Counted, int]] = defaultdict(dict)
+def _sums(tallies: Iterable[GroupCount]) -> defaultdict[GroupKey, dict[Counted, int]]:
+    groups: defaultdict[GroupKey, dict[Counted, int]] = defaultdict(dict)
     for each in tallies:
         groups[each.key][each.kind] = each.count
     return groups
 
 
-def _backlog(reader: ReportReader, scope: Scope, by: By | None, now: int) -> _Made:
+def _backlog(reader: ReportReader, scope: ReportScope, by: GroupBy | None, now: int) -> _Made:
     waiting = reader.waiting_conversations(scope, None).get(None, 0)
-    total = backlog(reader.open_conversations(scope, None).get(None, ()), waiting, now)
+    total = backlog_figures(reader.open_conversations(scope, None).get(None, ()), waiting, now)
     if by is None:
         return total, {}
     if by == "day":
         return total, _at_ends_of_days(reader, scope, int(total["open"]))
     waits = reader.waiting_conversations(scope, by)
     return total, {
-        key: backlog(created, waits.get(key, 0), now)
+        key: backlog_figures(created, waits.get(key, 0), now)
         for key, created in reader.open_conversations(scope, by).items()
     }
 
 
-def _at_ends_of_days(reader: ReportReader, scope: Scope, open_now: int) -> Mapping[Key, Figures]:
+def _at_ends_of_days(reader: ReportReader, scope: ReportScope, open_now: int) -> Mapping[GroupKey, Figures]:
     """Return how many conversations were open when each day ended, counted back from those that are open now.
 
     A conversation is open from its creation, and from each time that it is reopened, until it is closed.
@@ -158,7 +172,7 @@ def _at_ends_of_days(reader: ReportReader, scope: Scope, open_now: int) -> Mappi
     behind = replace(scope, period=replace(scope.period, start=scope.period.end, end=_FOREVER))
     number = open_now - _gained(_sums(_happened(reader, behind, None))[None])
     gains = {day: _gained(counts) for day, counts in _sums(_happened(reader, scope, "day")).items()}
-    ends: dict[Key, Figures] = {}
+    ends: dict[GroupKey, Figures] = {}
     for day in sorted({*scope.period.days(), *(day for day in gains if isinstance(day, int))}, reverse=True):
         ends[day] = backlog_of_day(number)
         number -= gains.get(day, 0)
@@ -169,7 +183,7 @@ def _gained(counts: _Counts) -> int:
     return counts.get("created", 0) + counts.get("reopened", 0) - counts.get("closed", 0)
 
 
-_MAKERS: Final[Mapping[Metric, Callable[[ReportReader, Scope, By | None, int], _Made]]] = {
+_MAKERS: Final[Mapping[Metric, Callable[[ReportReader, ReportScope, GroupBy | None, int], _Made]]] = {
     "first-response": _timed("answered"),
     "time-to-close": _timed("closed"),
     "csat": _csat,

@@ -19,8 +19,14 @@ from msgspec import Struct
 from deskwire.engine.core.commits import Commits
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.core.store import Store
-from deskwire.engine.search.ingest import ROWS, ROWS_ALONE, Intake, next_intake, take_in
-from deskwire.engine.search.ports import Index, SourceReader, SourceTransaction
+from deskwire.engine.search.ingest import (
+    BATCH_SIZE,
+    IDLE_BATCH_SIZE,
+    IngestBatch,
+    next_batch_to_ingest,
+    take_in,
+)
+from deskwire.engine.search.ports import SearchIndex, SourceReader, SourceTransaction
 
 log: Final = structlog.get_logger(__name__)
 
@@ -80,7 +86,7 @@ class Indexer:
     """
 
     def __init__(
-        self, store: Store[SourceReader, SourceTransaction], index: Index, *, look_s: float = inf
+        self, store: Store[SourceReader, SourceTransaction], index: SearchIndex, *, look_s: float = inf
     ) -> None:
         self.progress: Final = Progress(behind_since=trio.current_time())
         self._store = store
@@ -153,20 +159,20 @@ class Indexer:
             self._erased_at = trio.current_time()
 
     async def _take_in_all(self) -> None:
-        rows = ROWS
+        rows = BATCH_SIZE
         while True:
             written, began = self._written, trio.current_time()
             bound = await self._index.bound()
             position, complete = self._index.position, self._index.complete
             intake = await self._store.read(
-                partial(next_intake, position=position, complete=complete, bound=bound, rows=rows)
+                partial(next_batch_to_ingest, position=position, complete=complete, bound=bound, rows=rows)
             )
             if intake is None:
                 self.progress.behind_since = None if self._written == written else began
                 return
             await self._index.write(partial(take_in, intake=intake))
             self._tell(intake)
-            rows = ROWS_ALONE if self._written == written else ROWS
+            rows = IDLE_BATCH_SIZE if self._written == written else BATCH_SIZE
             if self._written != written:
                 await trio.sleep(self._pause_s(trio.current_time() - began, self._written - written))
 
@@ -199,7 +205,7 @@ class Indexer:
             self._erased_at = None
         return inf
 
-    def _tell(self, intake: Intake) -> None:
+    def _tell(self, intake: IngestBatch) -> None:
         """Say in the log how far an index is that takes long."""
         self.progress.messages += len(intake.texts)
         now = trio.current_time()

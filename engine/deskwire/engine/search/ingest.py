@@ -14,20 +14,27 @@ from typing import Final
 
 from msgspec import Struct
 
-from deskwire.engine.search.ports import EVERYTHING, IndexTransaction, Position, SourceReader, Text, Title
+from deskwire.engine.search.ports import (
+    EVERYTHING,
+    ConversationTitle,
+    IndexPosition,
+    IndexTransaction,
+    MessageText,
+    SourceReader,
+)
 from deskwire.engine.search.words import words_of
 
-ROWS: Final = 500
+BATCH_SIZE: Final = 500
 """Messages, changes and conversations, of each so many, that are taken in by one transaction at most."""
 
-ROWS_ALONE: Final = 2_000
+IDLE_BATCH_SIZE: Final = 2_000
 """The same while nobody else writes: words that conversations share are then written a third less often."""
 
-CHARACTERS: Final = 400
+CHARACTERS_PER_ROW_MAX: Final = 400
 """Characters of messages for each of these rows after which a transaction takes no more messages."""
 
 
-class Intake(Struct, frozen=True):
+class IngestBatch(Struct, frozen=True):
     """The texts of one transaction: messages, and titles that are new or changed; `gone` were deleted.
 
     Args:
@@ -35,22 +42,22 @@ class Intake(Struct, frozen=True):
         all: whether the index is complete with it.
     """
 
-    texts: Sequence[Text]
-    titles: Sequence[Title]
+    texts: Sequence[MessageText]
+    titles: Sequence[ConversationTitle]
     gone: Sequence[int]
     reworded: Mapping[tuple[int, int], AbstractSet[str]]
-    position: Position
+    position: IndexPosition
     all: bool
 
 
-def next_intake(
+def next_batch_to_ingest(
     reader: SourceReader,
-    position: Position,
+    position: IndexPosition,
     *,
     complete: bool,
-    bound: Position = EVERYTHING,
-    rows: int = ROWS,
-) -> Intake | None:
+    bound: IndexPosition = EVERYTHING,
+    rows: int = BATCH_SIZE,
+) -> IngestBatch | None:
     """Return what comes behind a position; None if the index has all.
 
     Args:
@@ -65,12 +72,12 @@ def next_intake(
     if complete and not (changes or texts or begun):
         return None
     known = {change.conversation: reader.title(change.conversation) for change in changes}
-    after = Position(
+    after = IndexPosition(
         *_newest_message(position, left, texts),
         begun[-1].row if begun else position.conversation,
         changes[-1].number if changes else position.change,
     )
-    return Intake(
+    return IngestBatch(
         texts,
         [*(title for title in known.values() if title is not None), *begun],
         [conversation for conversation, title in known.items() if title is None],
@@ -80,7 +87,7 @@ def next_intake(
     )
 
 
-def take_in(tx: IndexTransaction, intake: Intake) -> None:
+def take_in(tx: IndexTransaction, intake: IngestBatch) -> None:
     """Put into the index what an intake has."""
     for conversation in intake.gone:
         tx.remove(conversation)
@@ -96,22 +103,22 @@ def take_in(tx: IndexTransaction, intake: Intake) -> None:
     tx.move_to(intake.position, complete=intake.all)
 
 
-def _texts(reader: SourceReader, after: int, upto: int, rows: int) -> tuple[list[Text], bool]:
+def _texts(reader: SourceReader, after: int, upto: int, rows: int) -> tuple[list[MessageText], bool]:
     """Return the texts behind a row, as many as one transaction takes, and whether there may be more of them."""
-    texts: list[Text] = []
+    texts: list[MessageText] = []
     characters = 0
     for text in reader.texts(after, rows):
         if text.row > upto:
             break
         texts.append(text)
         characters += len(text.text)
-        if len(texts) == rows or characters >= rows * CHARACTERS:
+        if len(texts) == rows or characters >= rows * CHARACTERS_PER_ROW_MAX:
             return texts, True
     return texts, False
 
 
 def _reworded(
-    reader: SourceReader, conversations: Sequence[Title | None]
+    reader: SourceReader, conversations: Sequence[ConversationTitle | None]
 ) -> Mapping[tuple[int, int], AbstractSet[str]]:
     """Return all words that the messages of these conversations have; those that are gone are left out."""
     words: dict[tuple[int, int], AbstractSet[str]] = {}
@@ -122,7 +129,9 @@ def _reworded(
     return words
 
 
-def _newest_message(position: Position, left: Sequence[int], texts: Sequence[Text]) -> tuple[int, str | None]:
+def _newest_message(
+    position: IndexPosition, left: Sequence[int], texts: Sequence[MessageText]
+) -> tuple[int, str | None]:
     if texts:
         return texts[-1].row, texts[-1].id
     if left and min(left) < position.message:

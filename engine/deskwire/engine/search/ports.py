@@ -15,7 +15,7 @@ from deskwire.engine.tickets.ports import TicketReader
 T = TypeVar("T")
 
 
-class Change(NamedTuple):
+class IndexedChange(NamedTuple):
     """A conversation whose title was changed, that was deleted, or of whose messages some words are gone.
 
     Args:
@@ -29,7 +29,7 @@ class Change(NamedTuple):
     reworded: bool = False
 
 
-class Text(NamedTuple):
+class MessageText(NamedTuple):
     """A message or note."""
 
     row: int
@@ -39,7 +39,7 @@ class Text(NamedTuple):
     text: str
 
 
-class Title(NamedTuple):
+class ConversationTitle(NamedTuple):
     """A conversation, and its title if it has one."""
 
     row: int
@@ -47,7 +47,7 @@ class Title(NamedTuple):
     title: str | None
 
 
-class Position(NamedTuple):
+class IndexPosition(NamedTuple):
     """The rows up to which the index has taken everything in, and the id of that message."""
 
     message: int
@@ -56,7 +56,7 @@ class Position(NamedTuple):
     change: int
 
 
-class Behind(NamedTuple):
+class IndexLag(NamedTuple):
     """The rows that the index has yet to take in.
 
     Args:
@@ -68,14 +68,14 @@ class Behind(NamedTuple):
     building: bool
 
 
-class Found(NamedTuple):
+class RowMatches(NamedTuple):
     """The rows that were found, best first; with `more` there are others."""
 
     rows: Sequence[int]
     more: bool
 
 
-class Shown(NamedTuple):
+class ConversationMatch(NamedTuple):
     """A conversation that was found, and its newest messages and notes, oldest first."""
 
     conversation: Conversation
@@ -83,26 +83,26 @@ class Shown(NamedTuple):
     messages: Sequence[Message]
 
 
-EVERYTHING: Final = Position((1 << 63) - 1, None, (1 << 63) - 1, (1 << 63) - 1)
+EVERYTHING: Final = IndexPosition((1 << 63) - 1, None, (1 << 63) - 1, (1 << 63) - 1)
 """The bound of an index whose rows come in the order of their keys: each that can be seen may be taken in."""
 
 
 class SourceReader(Protocol):
     """Queries on what the index is made of."""
 
-    def search_changes(self, after: int, limit: int) -> Sequence[Change]:
+    def search_changes(self, after: int, limit: int) -> Sequence[IndexedChange]:
         """Return what was changed behind a number."""
 
-    def texts(self, after: int, limit: int) -> Iterator[Text]:
+    def texts(self, after: int, limit: int) -> Iterator[MessageText]:
         """Return messages and notes behind a row, oldest first, to be read within the query."""
 
-    def texts_of(self, conversation: int) -> Iterator[Text]:
+    def texts_of(self, conversation: int) -> Iterator[MessageText]:
         """Return all messages and notes of a conversation, to be read within the query."""
 
-    def titles(self, after: int, limit: int) -> Sequence[Title]:
+    def titles(self, after: int, limit: int) -> Sequence[ConversationTitle]:
         """Return the conversations behind a row, those without a title, too."""
 
-    def title(self, conversation: int) -> Title | None:
+    def title(self, conversation: int) -> ConversationTitle | None:
         """Return a conversation; None if it is gone."""
 
 
@@ -116,16 +116,16 @@ class SourceTransaction(SourceReader, Protocol):
 class SearchReader(SourceReader, TicketReader, InboxReader, ContactReader, Protocol):
     """Queries of a search; what they find is there at their moment, whatever the index knows."""
 
-    def search_behind(self) -> Behind:
+    def search_lag(self) -> IndexLag:
         """Return how far the index is behind; nothing but zeros if it is complete."""
 
-    def found_conversations(self, project: int, words: Sequence[str], limit: int) -> Found:
+    def found_conversations(self, project: int, words: Sequence[str], limit: int) -> RowMatches:
         """Return conversations with these words, newest activity first."""
 
     def conversation_named(self, project: int, name: str) -> int | None:
         """Return the conversation that has this id, or a message of this id."""
 
-    def shown(self, rows: Sequence[int], messages: int) -> Sequence[Shown]:
+    def shown(self, rows: Sequence[int], messages: int) -> Sequence[ConversationMatch]:
         """Return conversations that this query has found, each with so many of its newest messages and notes."""
 
 
@@ -144,15 +144,15 @@ class IndexTransaction(Protocol):
     def remove(self, conversation: int) -> None:
         """Take out all words of a conversation, if it has any, and have them overwritten."""
 
-    def move_to(self, position: Position, *, complete: bool) -> None:
+    def move_to(self, position: IndexPosition, *, complete: bool) -> None:
         """Note up to where everything was taken in, and whether that was everything there was."""
 
 
-class Index(Protocol):
+class SearchIndex(Protocol):
     """The index, for the one task that keeps it."""
 
     @property
-    def position(self) -> Position:
+    def position(self) -> IndexPosition:
         """The rows up to which it has taken everything in."""
 
     @property
@@ -163,7 +163,7 @@ class Index(Protocol):
     def scrub_due(self) -> bool:
         """True if bytes of what was taken out may still be in its file."""
 
-    async def bound(self) -> Position:
+    async def bound(self) -> IndexPosition:
         """Return the rows up to which none can appear any more that a query begun after this does not see.
 
         Whoever else has kept the index, `position` and `complete` are what is stored now. Raises Unavailable.

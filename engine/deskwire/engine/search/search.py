@@ -16,9 +16,9 @@ from deskwire.engine.contacts.words import terms_of
 from deskwire.engine.conversations.conversation import Conversation
 from deskwire.engine.core.folding import address_key
 from deskwire.engine.search.hits import Hit, hits_in
-from deskwire.engine.search.ports import Behind, SearchReader, Shown
-from deskwire.engine.search.words import asked_words
-from deskwire.engine.tickets.ports import Sort, TicketFilter
+from deskwire.engine.search.ports import ConversationMatch, IndexLag, SearchReader
+from deskwire.engine.search.words import query_words
+from deskwire.engine.tickets.ports import TicketFilter, TicketSort
 from deskwire.engine.tickets.ticket import Ticket
 
 T = TypeVar("T")
@@ -27,7 +27,7 @@ Part: TypeAlias = Literal["conversations", "contacts", "tickets"]
 MESSAGES_MAX: Final = 200
 """Messages of a conversation, the newest, among which hits are looked for; a word may stand further back."""
 
-_NEWEST: Final = Sort("updatedAt", "desc")
+_NEWEST: Final = TicketSort("updatedAt", "desc")
 
 
 class FoundConversation(Struct, frozen=True):
@@ -38,7 +38,7 @@ class FoundConversation(Struct, frozen=True):
     hits: Sequence[Hit]
 
 
-class Result(Struct, frozen=True):
+class SearchResult(Struct, frozen=True):
     """The result of a search; a part that was not asked for is None.
 
     Args:
@@ -49,17 +49,19 @@ class Result(Struct, frozen=True):
     contacts: Sequence[Contact] | None
     tickets: Sequence[Ticket] | None
     more: frozenset[Part]
-    behind: Behind
+    behind: IndexLag
 
 
-def search(reader: SearchReader, project: int, query: str, parts: Collection[Part], limit: int) -> Result:
+def search(
+    reader: SearchReader, project: int, query: str, parts: Collection[Part], limit: int
+) -> SearchResult:
     """Search a project for a query, as far as it is typed.
 
     Args:
         limit: how much of each part is returned at most.
     """
-    words, name = asked_words(query), query.strip()
-    behind = reader.search_behind()  # first: the index may take in meanwhile what this will not have found
+    words, name = query_words(query), query.strip()
+    behind = reader.search_lag()  # first: the index may take in meanwhile what this will not have found
     more: set[Part] = set()
 
     def cut(part: Part, found: list[T]) -> list[T]:
@@ -77,7 +79,7 @@ def search(reader: SearchReader, project: int, query: str, parts: Collection[Par
         contacts = cut("contacts", _contacts(reader, project, name, limit + 1))
     if "tickets" in parts:
         tickets = cut("tickets", _tickets(reader, project, name, limit + 1))
-    return Result(conversations, contacts, tickets, frozenset(more), behind)
+    return SearchResult(conversations, contacts, tickets, frozenset(more), behind)
 
 
 def _conversations(
@@ -90,7 +92,7 @@ def _conversations(
     return rows[:limit], found.more or len(rows) > limit
 
 
-def _found(shown: Shown, words: Sequence[str]) -> FoundConversation:
+def _found(shown: ConversationMatch, words: Sequence[str]) -> FoundConversation:
     hits = hits_in(shown.messages, shown.conversation.title, words)
     return FoundConversation(shown.conversation, shown.contact, hits)
 

@@ -74,7 +74,7 @@ def words_of(text: str) -> set[str]:
     return words
 
 
-def asked_words(query: str) -> tuple[str, ...]:
+def query_words(query: str) -> tuple[str, ...]:
     """Return the words of which each has to begin one of what is looked for; longest first, none that another implies."""
     asked: set[str] = set()
     for piece in _pieces(query):

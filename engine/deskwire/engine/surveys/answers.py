@@ -8,12 +8,12 @@ from typing import Any
 
 from deskwire.engine.core.errors import Problem
 from deskwire.engine.definitions.checks import escaped
-from deskwire.engine.surveys.definition import Definition
+from deskwire.engine.surveys.definition import SurveyDefinition
 from deskwire.engine.surveys.path import questions_asked
 from deskwire.engine.surveys.question_types import TYPES
 
 
-def answer_problems(definition: Definition, answers: Mapping[str, Any]) -> list[Problem]:
+def answer_problems(definition: SurveyDefinition, answers: Mapping[str, Any]) -> list[Problem]:
     """Return everything that is wrong with the answers; pointers begin with `/answers`.
 
     An answer to a question that the logic skips is refused: nobody was asked it, so it must not count. What was

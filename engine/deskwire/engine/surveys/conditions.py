@@ -50,13 +50,13 @@ def holds(condition: Condition | None, answer: Any) -> bool:
             assert_never(condition.op)
 
 
-def telling_answers(question: Question, conditions: Iterable[Condition | None]) -> list[Any] | None:
+def representative_answers(question: Question, conditions: Iterable[Condition | None]) -> list[Any] | None:
     """Return answers that between them meet these conditions in every possible way; None for open types.
 
     All answers of a scale or a choice; of numbers and dates those at and around the conditions' values. None
     among them stands for no answer.
     """
-    answers = TYPES[question.type].telling_answers(question, _values(conditions))
+    answers = TYPES[question.type].representative_answers(question, _values(conditions))
     if answers is None or question.required:
         return answers
     return [*answers, None]

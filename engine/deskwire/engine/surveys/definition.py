@@ -59,7 +59,7 @@ class Question(Struct, frozen=True):
     maximum: float | None = None
 
 
-class Definition(Struct, frozen=True):
+class SurveyDefinition(Struct, frozen=True):
     """The questions of a survey, and the jumps between them."""
 
     title: str
@@ -73,9 +73,9 @@ class Definition(Struct, frozen=True):
         return next((each for each in self.questions if each.id == question_id), None)
 
 
-def definition_of(value: Mapping[str, Any]) -> Definition:
+def definition_of(value: Mapping[str, Any]) -> SurveyDefinition:
     """Read a definition that is known to be valid."""
-    return Definition(
+    return SurveyDefinition(
         value["title"],
         tuple(value["languages"]),
         value["primaryLanguage"],

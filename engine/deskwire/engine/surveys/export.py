@@ -9,14 +9,14 @@ from msgspec import Struct
 
 from deskwire.engine.core.clock import iso
 from deskwire.engine.core.spreadsheet import MARK, lines_of, safe
-from deskwire.engine.surveys.definition import Definition, Question, localized
+from deskwire.engine.surveys.definition import Question, SurveyDefinition, localized
 from deskwire.engine.surveys.question_types import TYPES
-from deskwire.engine.surveys.survey import Response
+from deskwire.engine.surveys.survey import SurveyResponse
 
 _FIXED: Final = ("id", "createdAt", "version", "language", "userId")
 
 
-class Column(Struct, frozen=True):
+class QuestionColumn(Struct, frozen=True):
     """A question's column: its heading, and the question as each version has it."""
 
     head: str
@@ -25,9 +25,9 @@ class Column(Struct, frozen=True):
     primary_language: str
 
 
-def columns(definitions: Mapping[int, Definition]) -> list[Column]:
+def columns(definitions: Mapping[int, SurveyDefinition]) -> list[QuestionColumn]:
     """Return the columns for these versions: the newest's questions in their order, then those of older ones alone."""
-    by_question: dict[str, Column] = {}
+    by_question: dict[str, QuestionColumn] = {}
     for newest in sorted(definitions, reverse=True):
         language = definitions[newest].primary_language
         for question in definitions[newest].questions:
@@ -38,21 +38,21 @@ def columns(definitions: Mapping[int, Definition]) -> list[Column]:
                     if (same := definition.question(question.id)) is not None
                 }
                 head = f"{localized(question.title, language)} [{question.id}]"
-                by_question[question.id] = Column(head, question.id, versions, language)
+                by_question[question.id] = QuestionColumn(head, question.id, versions, language)
     return list(by_question.values())
 
 
-def head_line(shown: Sequence[Column]) -> str:
+def head_line(shown: Sequence[QuestionColumn]) -> str:
     """Return the first line, with a byte order mark in front."""
     return MARK + lines_of([[*_FIXED, *(safe(column.head) for column in shown)]])
 
 
-def lines(shown: Sequence[Column], responses: Iterable[Response]) -> str:
+def lines(shown: Sequence[QuestionColumn], responses: Iterable[SurveyResponse]) -> str:
     """Return a line for each response."""
     return lines_of(_cells(shown, response) for response in responses)
 
 
-def _cells(shown: Sequence[Column], response: Response) -> list[str]:
+def _cells(shown: Sequence[QuestionColumn], response: SurveyResponse) -> list[str]:
     fixed = [
         response.id,
         iso(response.created_at),
@@ -63,7 +63,7 @@ def _cells(shown: Sequence[Column], response: Response) -> list[str]:
     return [*(safe(cell) for cell in fixed), *(_cell(column, response) for column in shown)]
 
 
-def _cell(column: Column, response: Response) -> str:
+def _cell(column: QuestionColumn, response: SurveyResponse) -> str:
     """Return an answer as people read it, safe in a spreadsheet."""
     answer, question = response.answers.get(column.question_id), column.by_version.get(response.version)
     if answer is None or question is None:

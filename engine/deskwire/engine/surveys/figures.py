@@ -15,13 +15,13 @@ from typing import Any, Final, Literal, Self
 import orjson
 from msgspec import Struct, field
 
-from deskwire.engine.surveys.definition import Definition, Question, localized
+from deskwire.engine.surveys.definition import Question, SurveyDefinition, localized
 from deskwire.engine.surveys.insights.scores import score_of
 from deskwire.engine.surveys.question_types import TYPES
 from deskwire.engine.surveys.scoring import mean
 
 Bucket = Literal["day", "week", "month"]
-Row = tuple[int, int, str]
+AnswerRow = tuple[int, int, str]
 """The version that a response answers, its time in milliseconds, and its answers as JSON."""
 
 _QUARTER_MS: Final = 900_000
@@ -41,7 +41,7 @@ class _Cell(Struct):
         return self
 
 
-class Tally:
+class AnswerTally:
     """Counts responses, page by page: what `of` makes of a page is added to what the pages before it have come to.
 
     Args:
@@ -52,7 +52,7 @@ class Tally:
     """
 
     def __init__(
-        self, definitions: Mapping[int, Definition], shown: int, day_of: Callable[[int], int]
+        self, definitions: Mapping[int, SurveyDefinition], shown: int, day_of: Callable[[int], int]
     ) -> None:
         self._definition = definitions[shown]
         self._counted = {number: _counted(self._definition, each) for number, each in definitions.items()}
@@ -61,14 +61,14 @@ class Tally:
         self._days: Counter[int] = Counter()
         self._cells: dict[str, dict[int, _Cell]] = {each.id: {} for each in self._definition.questions}
 
-    def of(self, rows: Iterable[Row]) -> Tally:
+    def of(self, rows: Iterable[AnswerRow]) -> AnswerTally:
         """Return what these responses alone come to; this tally stays as it is, so a read that is repeated may do it."""
         part = copy(self)
         part._days, part._cells = Counter(), {name: {} for name in self._cells}
         part._add(rows)
         return part
 
-    def __iadd__(self, other: Tally) -> Self:
+    def __iadd__(self, other: AnswerTally) -> Self:
         self._days.update(other._days)
         for name, cells in other._cells.items():
             mine = self._cells[name]
@@ -77,7 +77,7 @@ class Tally:
                 mine[day] += cell
         return self
 
-    def _add(self, rows: Iterable[Row]) -> None:
+    def _add(self, rows: Iterable[AnswerRow]) -> None:
         for version, at, answers in rows:
             day = self._day(at)
             self._days[day] += 1
@@ -139,7 +139,7 @@ class Tally:
         }
 
 
-def _counted(shown: Definition, other: Definition) -> dict[str, str]:
+def _counted(shown: SurveyDefinition, other: SurveyDefinition) -> dict[str, str]:
     """Return the questions of a version whose answers compare with those of the shown one, each with what it is counted by."""
     return {
         question.id: TYPES[question.type].counted

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from deskwire.engine.surveys.conditions import holds
-from deskwire.engine.surveys.definition import END, Definition, Question
+from deskwire.engine.surveys.definition import END, Question, SurveyDefinition
 
 
-def questions_asked(definition: Definition, answers: Mapping[str, Any]) -> Iterator[Question]:
+def questions_asked(definition: SurveyDefinition, answers: Mapping[str, Any]) -> Iterator[Question]:
     """Yield the questions in the order in which they are asked.
 
     From each question the first jump whose condition holds is taken; without one the next question follows.
@@ -26,7 +26,7 @@ def questions_asked(definition: Definition, answers: Mapping[str, Any]) -> Itera
         position = position + 1 if target is None else positions[target]
 
 
-def _target(definition: Definition, question: Question, answer: Any) -> str | None:
+def _target(definition: SurveyDefinition, question: Question, answer: Any) -> str | None:
     for jump in definition.logic:
         if jump.source == question.id and holds(jump.when, answer):
             return jump.target

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from deskwire.engine.surveys.insights.insights import Insights
 from deskwire.engine.surveys.insights.progress import Refresh
-from deskwire.engine.surveys.survey import Response, ResponseFilter, Status, Survey, SurveyVersion
+from deskwire.engine.surveys.survey import ResponseFilter, Status, Survey, SurveyResponse, SurveyVersion
 
 
 class SurveyReader(Protocol):
@@ -27,12 +27,12 @@ class SurveyReader(Protocol):
     def survey_versions(self, survey: int, before: int | None, limit: int) -> Sequence[SurveyVersion]:
         """Return versions, newest first, of numbers smaller than `before`."""
 
-    def survey_response(self, survey: int, response_id: str) -> Response | None:
+    def survey_response(self, survey: int, response_id: str) -> SurveyResponse | None:
         """Return one response."""
 
     def survey_responses(
         self, survey: int, wanted: ResponseFilter, before: int | None, limit: int
-    ) -> Sequence[Response]:
+    ) -> Sequence[SurveyResponse]:
         """Return responses, newest first, of storage keys smaller than `before`."""
 
     def survey_answers(
@@ -42,7 +42,7 @@ class SurveyReader(Protocol):
 
     def responses_of_contact(
         self, contact: int, before: int | None, limit: int
-    ) -> Sequence[tuple[Survey, Response]]:
+    ) -> Sequence[tuple[Survey, SurveyResponse]]:
         """Return a contact's responses to all surveys, newest first, of storage keys smaller than `before`."""
 
     def survey_insights(self, survey: int) -> Insights | None:
@@ -76,10 +76,10 @@ class SurveyTransaction(SurveyReader, Protocol):
     def clear_survey(self, survey: int, limit: int) -> int:
         """Delete up to `limit` of a removed survey's responses, at last the survey; return the rows deleted, 0 at the end."""
 
-    def insert_response(self, survey: int, response: Response) -> Response:
+    def insert_response(self, survey: int, response: SurveyResponse) -> SurveyResponse:
         """Store a response; return it with its `rowid`."""
 
-    def delete_response(self, survey: int, response: Response) -> None:
+    def delete_response(self, survey: int, response: SurveyResponse) -> None:
         """Delete a response, and what the insights quote of it."""
 
     def erase_responses(self, contact: int, limit: int) -> Sequence[tuple[str | None, str]]:

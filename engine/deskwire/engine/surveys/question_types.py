@@ -94,7 +94,7 @@ class TypeRules(ABC):
     def comparable(self, question: Question, value: Any) -> bool:
         """Tell whether a condition may compare an answer with this value, whatever JSON it is."""
 
-    def telling_answers(self, question: Question, values: Sequence[Any]) -> list[Any] | None:
+    def representative_answers(self, question: Question, values: Sequence[Any]) -> list[Any] | None:
         """Return answers that between them compare in every possible way with these values; None for open types."""
         return None
 
@@ -142,8 +142,8 @@ class ScaleRules(TypeRules):
         """See `TypeRules.comparable`."""
         return is_whole(value)
 
-    def telling_answers(self, question: Question, values: Sequence[Any]) -> list[Any]:
-        """See `TypeRules.telling_answers`: all of the scale."""
+    def representative_answers(self, question: Question, values: Sequence[Any]) -> list[Any]:
+        """See `TypeRules.representative_answers`: all of the scale."""
         low, high = self.scale(question)
         return list(range(low, high + 1))
 
@@ -167,8 +167,8 @@ class ChoiceRules(TypeRules):
         """See `TypeRules.comparable`."""
         return isinstance(value, str) and value in (question.choices or ())
 
-    def telling_answers(self, question: Question, values: Sequence[Any]) -> list[Any] | None:
-        """See `TypeRules.telling_answers`: all choices."""
+    def representative_answers(self, question: Question, values: Sequence[Any]) -> list[Any] | None:
+        """See `TypeRules.representative_answers`: all choices."""
         return list(question.choices or ()) or None
 
     def words(self, question: Question, answer: Any, language: str) -> str:
@@ -215,8 +215,8 @@ class ChoicesRules(ChoiceRules):
                 pointer, f"The number of choices must be at least 1{_bounds_in_words(question)}."
             )
 
-    def telling_answers(self, question: Question, values: Sequence[Any]) -> list[Any] | None:
-        """See `TypeRules.telling_answers`: the choices can be combined in too many ways."""
+    def representative_answers(self, question: Question, values: Sequence[Any]) -> list[Any] | None:
+        """See `TypeRules.representative_answers`: the choices can be combined in too many ways."""
         return None
 
     def words(self, question: Question, answer: Any, language: str) -> str:
@@ -276,8 +276,8 @@ class NumberRules(TypeRules):
         """See `TypeRules.comparable`."""
         return is_number(value)
 
-    def telling_answers(self, question: Question, values: Sequence[Any]) -> list[Any]:
-        """See `TypeRules.telling_answers`: numbers at, between and around the values, within the bounds."""
+    def representative_answers(self, question: Question, values: Sequence[Any]) -> list[Any]:
+        """See `TypeRules.representative_answers`: numbers at, between and around the values, within the bounds."""
         bounds = [bound for bound in (question.minimum, question.maximum) if bound is not None]
         marks = sorted({*values, *bounds})
         if not marks:
@@ -307,8 +307,8 @@ class DateRules(TypeRules):
         """See `TypeRules.comparable`."""
         return is_date(value)
 
-    def telling_answers(self, question: Question, values: Sequence[Any]) -> list[Any]:
-        """See `TypeRules.telling_answers`: the values with the days before and after them."""
+    def representative_answers(self, question: Question, values: Sequence[Any]) -> list[Any]:
+        """See `TypeRules.representative_answers`: the values with the days before and after them."""
         days = {date.fromisoformat(value) for value in values} or {date(2000, 1, 1)}
         before = {day - _DAY for day in days if day > date.min}
         after = {day + _DAY for day in days if day < date.max}
@@ -329,8 +329,8 @@ class BooleanRules(TypeRules):
         """See `TypeRules.comparable`."""
         return isinstance(value, bool)
 
-    def telling_answers(self, question: Question, values: Sequence[Any]) -> list[Any]:
-        """See `TypeRules.telling_answers`: both."""
+    def representative_answers(self, question: Question, values: Sequence[Any]) -> list[Any]:
+        """See `TypeRules.representative_answers`: both."""
         return [False, True]
 
     def words(self, question: Question, answer: Any, language: str) -> str:

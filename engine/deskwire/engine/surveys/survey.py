@@ -43,7 +43,7 @@ class SurveyVersion(Struct, frozen=True):
     created_at: int
 
 
-class Response(Struct, frozen=True):
+class SurveyResponse(Struct, frozen=True):
     """A respondent's answers, by question id, to one version. `contact` is a storage key, None for anonymous."""
 
     rowid: int
@@ -101,7 +101,7 @@ def version_view(survey: Survey, version: SurveyVersion) -> dict[str, Any]:
     }
 
 
-def response_view(survey: Survey, response: Response) -> dict[str, Any]:
+def response_view(survey: Survey, response: SurveyResponse) -> dict[str, Any]:
     """Return a response as the API shows it."""
     return {
         "id": response.id,

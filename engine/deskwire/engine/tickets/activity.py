@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from deskwire.engine.core.clock import iso
 from deskwire.engine.core.ids import is_id, new_id
-from deskwire.engine.tickets.ticket import Change
+from deskwire.engine.tickets.ticket import FieldChange
 
 Action = Literal["created", "changed"]
 ActorType = Literal["user", "machine", "system"]
@@ -32,23 +32,23 @@ class By(Struct, frozen=True):
 SYSTEM: Final = By()
 
 
-class Activity(Struct, frozen=True):
+class TicketActivity(Struct, frozen=True):
     """One entry of the log; `at` in milliseconds, `rowid` grows with time."""
 
     id: str
     at: int
     by: By
     action: Action
-    changes: Sequence[Change]
+    changes: Sequence[FieldChange]
     rowid: int = 0
 
 
-def activity(by: By, action: Action, changes: Sequence[Change], at: int) -> Activity:
+def activity(by: By, action: Action, changes: Sequence[FieldChange], at: int) -> TicketActivity:
     """Return a new entry."""
-    return Activity(new_id("act", at), at, by, action, changes)
+    return TicketActivity(new_id("act", at), at, by, action, changes)
 
 
-def activity_view(entry: Activity) -> dict[str, Any]:
+def activity_view(entry: TicketActivity) -> dict[str, Any]:
     """Return the entry as the API shows it."""
     by = entry.by
     return {

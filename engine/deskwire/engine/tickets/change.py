@@ -15,7 +15,12 @@ from deskwire.engine.core.errors import Conflict, Invalid, NotFound, Problem
 from deskwire.engine.core.precondition import ANYHOW, Precondition
 from deskwire.engine.tickets import ticket_events
 from deskwire.engine.tickets.activity import SYSTEM, By, activity
-from deskwire.engine.tickets.ports import TicketChanges, TicketLooks, TicketReader, TicketTransaction
+from deskwire.engine.tickets.ports import (
+    TicketReader,
+    TicketTransaction,
+    TicketUpkeepReader,
+    TicketUpkeepTransaction,
+)
 from deskwire.engine.tickets.ticket import PUBLIC_NAMES, Ticket, changed, first_values, ticket_tag
 
 Values = Mapping[str, Any]
@@ -46,7 +51,7 @@ def find_ticket(reader: TicketReader, project: Project, ticket_id: str) -> Ticke
 
 
 def create_ticket(
-    tx: TicketChanges, project: Project, ticket_id: str, values: Values, by: By, at: int
+    tx: TicketUpkeepTransaction, project: Project, ticket_id: str, values: Values, by: By, at: int
 ) -> Ticket:
     """Store a new ticket. Raises Invalid if it refers to what the project does not have."""
     resolved = resolve(tx, project, None, values)
@@ -60,7 +65,7 @@ def create_ticket(
 
 
 def change_ticket(
-    tx: TicketChanges,
+    tx: TicketUpkeepTransaction,
     project: Project,
     ticket_id: str,
     values: Values,
@@ -117,7 +122,7 @@ def erase_tickets_of(tx: TicketTransaction, project: Project, contact: int, limi
 
 
 def change_all(
-    tx: TicketChanges, project: Project, ids: Sequence[str], values: Values, by: By, at: int
+    tx: TicketUpkeepTransaction, project: Project, ids: Sequence[str], values: Values, by: By, at: int
 ) -> BulkOutcome:
     """Change all these tickets alike. Raises Invalid if a user or team is unknown; then none is changed."""
     resolved = resolve(tx, project, None, values, "/payload")
@@ -166,7 +171,7 @@ def note_message(tx: TicketTransaction, ticket_id: str, author: Author, at: int)
         _save(tx, ticket, {"snoozed_until": None}, SYSTEM, at)
 
 
-def change_due(tx: TicketChanges, now: int, limit: int) -> int:
+def change_due(tx: TicketUpkeepTransaction, now: int, limit: int) -> int:
     """Wake snoozed tickets that are due, and take tickets from deleted teams; return how many, at most `limit`."""
     woken = tx.snoozed_tickets(now, limit)
     for ticket in woken:
@@ -184,7 +189,7 @@ def change_due(tx: TicketChanges, now: int, limit: int) -> int:
 
 
 def resolve(
-    reader: TicketLooks, project: Project, before: Ticket | None, values: Values, pointer: str = ""
+    reader: TicketUpkeepReader, project: Project, before: Ticket | None, values: Values, pointer: str = ""
 ) -> dict[str, Any]:
     """Return `values` with the contact's storage key, or that of the linked conversation's contact.
 
@@ -207,7 +212,7 @@ def resolve(
 
 
 def _assignee_problems(
-    reader: TicketLooks, project: Project, before: Ticket | None, values: Values
+    reader: TicketUpkeepReader, project: Project, before: Ticket | None, values: Values
 ) -> Iterator[Problem]:
     """Yield the problems with the user and the team that `values` give the ticket to. Who has it already may keep it."""
     user, team = values.get("processing_user"), values.get("processing_team")
@@ -221,7 +226,7 @@ def _assignee_problems(
 
 
 def _customer(
-    reader: TicketLooks, project: Project, before: Ticket | None, values: Values
+    reader: TicketUpkeepReader, project: Project, before: Ticket | None, values: Values
 ) -> tuple[Contact | None, list[Problem]]:
     """Return the contact that `values` give the ticket, None if they give it none; and the problems."""
     if not values.keys() & {"conversation_id", "contact_id"}:

@@ -12,7 +12,7 @@ from deskwire.engine.accounts.teams import TeamReader, TeamTransaction
 from deskwire.engine.contacts.ports import ContactReader
 from deskwire.engine.conversations.ports import ConversationReader
 from deskwire.engine.core.sorting import Order
-from deskwire.engine.tickets.activity import Activity
+from deskwire.engine.tickets.activity import TicketActivity
 from deskwire.engine.tickets.ticket import Priority, Status, Ticket
 from deskwire.engine.webhooks.publish import PublishTransaction
 
@@ -20,7 +20,7 @@ SortKey = Literal["createdAt", "updatedAt", "priority", "lastActivity"]
 SORT_KEYS: Final[tuple[SortKey, ...]] = get_args(SortKey)
 """All sort keys; cursors hold their places here, so a new one goes last."""
 
-NOBODY: Final = "none"
+UNASSIGNED: Final = "none"
 """The assignee of a filter for tickets that neither a user nor a team has."""
 
 
@@ -44,14 +44,14 @@ class TicketFilter(Struct, frozen=True):
     text: str | None = None
 
 
-class Sort(Struct, frozen=True):
+class TicketSort(Struct, frozen=True):
     """The order of a listing. Of equals the ticket made later counts as the larger."""
 
     key: SortKey = "createdAt"
     order: Order = "desc"
 
 
-class Place(Struct, frozen=True):
+class TicketPageKey(Struct, frozen=True):
     """The place at which a listing goes on: behind this value of its sort key and this row."""
 
     value: int
@@ -65,11 +65,11 @@ class TicketReader(Protocol):
         """Return the ticket; None if this project has none with that id."""
 
     def tickets(
-        self, project: int, wanted: TicketFilter, sort: Sort, after: Place | None, limit: int
-    ) -> Sequence[tuple[Ticket, Place]]:
+        self, project: int, wanted: TicketFilter, sort: TicketSort, after: TicketPageKey | None, limit: int
+    ) -> Sequence[tuple[Ticket, TicketPageKey]]:
         """Return tickets in the order of `sort`, each with its place in it."""
 
-    def ticket_activity(self, ticket: int, before: int | None, limit: int) -> Sequence[Activity]:
+    def ticket_activity(self, ticket: int, before: int | None, limit: int) -> Sequence[TicketActivity]:
         """Return entries of a ticket's log, newest first, in front of this row."""
 
     def next_wake_up(self) -> int | None:
@@ -94,7 +94,7 @@ class TicketTransaction(TicketReader, PublishTransaction, AccountReader, Protoco
     def save_ticket(self, before: Ticket, after: Ticket) -> None:
         """Store a changed ticket."""
 
-    def insert_activity(self, ticket: int, entry: Activity) -> None:
+    def insert_activity(self, ticket: int, entry: TicketActivity) -> None:
         """Add an entry to a ticket's log."""
 
     def touch_ticket(self, ticket_id: str, at: int) -> None:
@@ -107,9 +107,11 @@ class TicketTransaction(TicketReader, PublishTransaction, AccountReader, Protoco
         """Return up to `limit` of a contact's tickets, in no order."""
 
 
-class TicketLooks(TicketReader, ConversationReader, ContactReader, AccountReader, TeamReader, Protocol):
+class TicketUpkeepReader(
+    TicketReader, ConversationReader, ContactReader, AccountReader, TeamReader, Protocol
+):
     """Queries on tickets, and on what they refer to."""
 
 
-class TicketChanges(TicketTransaction, TicketLooks, TeamTransaction, Protocol):
+class TicketUpkeepTransaction(TicketTransaction, TicketUpkeepReader, TeamTransaction, Protocol):
     """Changes of tickets, with queries on what they refer to."""

@@ -33,10 +33,10 @@ from deskwire.engine.tickets.change import (
     remove_ticket,
     resolve,
 )
-from deskwire.engine.tickets.ports import TicketChanges, TicketLooks
+from deskwire.engine.tickets.ports import TicketUpkeepReader, TicketUpkeepTransaction
 from deskwire.engine.tickets.ticket import Ticket
 
-Job = Callable[[TicketChanges], Ticket]
+Job = Callable[[TicketUpkeepTransaction], Ticket]
 
 _TRIES: Final = 3
 """Attempts at a change whose ticket is linked anew, or unlinked, meanwhile."""
@@ -48,7 +48,7 @@ class TicketWrite(Struct):
     job: Job
     ticket: Ticket | None = None
 
-    def before(self, tx: TicketChanges) -> None:
+    def before(self, tx: TicketUpkeepTransaction) -> None:
         """Write the ticket."""
         self.ticket = self.job(tx)
 
@@ -64,7 +64,7 @@ class TicketService(Struct, frozen=True):
     begun to be committed is committed; a move to another conversation may end half way.
     """
 
-    store: Store[TicketLooks, TicketChanges]
+    store: Store[TicketUpkeepReader, TicketUpkeepTransaction]
     actors: ActorRegistry
     project: Project
     by: By
@@ -111,14 +111,16 @@ class TicketService(Struct, frozen=True):
             return await self.store.write(job)
         return await self._together(linked, ticket_id, False, job)
 
-    def _changeable(self, reader: TicketLooks, ticket_id: str, values: Values) -> Ticket:
+    def _changeable(self, reader: TicketUpkeepReader, ticket_id: str, values: Values) -> Ticket:
         """Return the ticket as it is. Raises what speaks against the link that `values` give it."""
         before = find_ticket(reader, self.project, ticket_id)
         if values.get("conversation_id", before.conversation_id) != before.conversation_id:
             self._check(reader, before, values, ticket_id)
         return before
 
-    def _check(self, reader: TicketLooks, before: Ticket | None, values: Values, ticket_id: str) -> None:
+    def _check(
+        self, reader: TicketUpkeepReader, before: Ticket | None, values: Values, ticket_id: str
+    ) -> None:
         """Raise what speaks against the link that `values` make, before anything is written."""
         resolve(reader, self.project, before, values)
         conversation = reader.conversation(self.project.rowid, values["conversation_id"] or "")
@@ -150,7 +152,7 @@ class TicketService(Struct, frozen=True):
     def _moving(self, ticket_id: str, values: Values, at: int, linked: str) -> Job:
         """Return the job that cuts the link, unless by then something speaks against the next one."""
 
-        def cut(tx: TicketChanges) -> Ticket:
+        def cut(tx: TicketUpkeepTransaction) -> Ticket:
             self._changeable(tx, ticket_id, values)
             unlinked = {"conversation_id": None}
             return change_ticket(tx, self.project, ticket_id, unlinked, self.by, at, linked, self.seen)

@@ -6,19 +6,19 @@ from typing import ClassVar, Final
 
 from deskwire.engine.core.tasks.scheduled import ScheduledTask
 from deskwire.engine.tickets.change import change_due
-from deskwire.engine.tickets.ports import TicketChanges, TicketLooks
+from deskwire.engine.tickets.ports import TicketUpkeepReader, TicketUpkeepTransaction
 
 BATCH: Final = 500
 """Tickets changed in one commit; some ten milliseconds of the writer's time."""
 
 
-class SnoozeTimer(ScheduledTask[TicketLooks, TicketChanges]):
+class SnoozeTimer(ScheduledTask[TicketUpkeepReader, TicketUpkeepTransaction]):
     """The task that changes the tickets that are due."""
 
     delayed: ClassVar = "tickets.upkeep_delayed"
 
     @staticmethod
-    def next_due(reader: TicketLooks) -> int | None:
+    def next_due(reader: TicketUpkeepReader) -> int | None:
         """Return when (ms) the next ticket wakes; 0 if a team was deleted, None if nothing is due."""
         return 0 if reader.deleted_teams() else reader.next_wake_up()
 

@@ -65,7 +65,7 @@ _SHOWN_MAX: Final = 500
 """Characters of a text that the activity log shows; enough to recognise it."""
 
 
-class Change(Struct, frozen=True):
+class FieldChange(Struct, frozen=True):
     """A field that changed, by its name on the wire, and its values there."""
 
     field: str
@@ -73,7 +73,7 @@ class Change(Struct, frozen=True):
     after: Any
 
 
-def changed(ticket: Ticket, values: Mapping[str, Any], at: int) -> tuple[Ticket, tuple[Change, ...]]:
+def changed(ticket: Ticket, values: Mapping[str, Any], at: int) -> tuple[Ticket, tuple[FieldChange, ...]]:
     """Return the ticket with these values, and the changes; the very same object if there are none."""
     after = replace(ticket, **values)
     changes = differences(ticket, after)
@@ -82,22 +82,22 @@ def changed(ticket: Ticket, values: Mapping[str, Any], at: int) -> tuple[Ticket,
     return replace(after, updated_at=at, activity_at=at), changes
 
 
-def differences(before: Ticket, after: Ticket) -> tuple[Change, ...]:
+def differences(before: Ticket, after: Ticket) -> tuple[FieldChange, ...]:
     """Return the fields that differ, in the order of PUBLIC_NAMES."""
     return tuple(
-        Change(public, _shown(name, getattr(before, name)), _shown(name, getattr(after, name)))
+        FieldChange(public, _shown(name, getattr(before, name)), _shown(name, getattr(after, name)))
         for name, public in PUBLIC_NAMES.items()
         if getattr(before, name) != getattr(after, name)
     )
 
 
-def first_values(ticket: Ticket) -> tuple[Change, ...]:
+def first_values(ticket: Ticket) -> tuple[FieldChange, ...]:
     """Return the values of a new ticket, as changes from nothing."""
     blank = replace(
         ticket, title="", description=None, type=None, processing_user=None, processing_team=None,
         snoozed_until=None, conversation_id=None, contact_id=None, tags=(),
     )  # fmt: skip
-    always = tuple(Change(name, None, getattr(ticket, name)) for name in ("status", "priority"))
+    always = tuple(FieldChange(name, None, getattr(ticket, name)) for name in ("status", "priority"))
     filled = (replace(change, before=None) for change in differences(blank, ticket))
     return (*filled, *always)
 

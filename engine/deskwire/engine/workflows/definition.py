@@ -24,11 +24,11 @@ END: Final = "end"
 TEXT_MAX: Final = 20_000
 """Characters of a message (decisions 4), and so of an answer as a whole."""
 
-Place = tuple[int, int]
+ActionPosition = tuple[int, int]
 """The place of an action: the position of its flow, and its position in that."""
 
 
-class Send(Struct, frozen=True):
+class MessageAction(Struct, frozen=True):
     """`message`: the bot writes."""
 
     id: int
@@ -80,7 +80,7 @@ class Wait(Struct, frozen=True):
     seconds: int
 
 
-class Give(Struct, frozen=True):
+class AssignAction(Struct, frozen=True):
     """`assign`: gives the conversation to a user or team, by id."""
 
     id: int
@@ -116,21 +116,31 @@ class HandOff(Struct, frozen=True):
     id: int
 
 
-class Attribute(Struct, frozen=True):
+class AttributeOperand(Struct, frozen=True):
     """The conversation's attribute with this key, as what a branch looks at."""
 
     key: str
 
 
-class Answer(Struct, frozen=True):
+class AnswerOperand(Struct, frozen=True):
     """The contact's answer to an action, or to one field of a form, as what a branch looks at."""
 
     action: int
     field: str | None
 
 
-Operand = Attribute | Answer
-Action = Send | Buttons | Form | Wait | Give | SetAttributes | Branch | CloseConversation | HandOff
+Operand = AttributeOperand | AnswerOperand
+Action = (
+    MessageAction
+    | Buttons
+    | Form
+    | Wait
+    | AssignAction
+    | SetAttributes
+    | Branch
+    | CloseConversation
+    | HandOff
+)
 
 
 class Flow(Struct, frozen=True):
@@ -140,34 +150,34 @@ class Flow(Struct, frozen=True):
     actions: tuple[Action, ...]
 
 
-class Definition(Struct, frozen=True):
+class WorkflowDefinition(Struct, frozen=True):
     """The flows of a workflow, which begins with the first one."""
 
     flows: tuple[Flow, ...]
 
-    def action(self, place: Place) -> Action:
+    def action(self, place: ActionPosition) -> Action:
         """Return the action at a place."""
         return self.flows[place[0]].actions[place[1]]
 
-    def behind(self, place: Place) -> Place | None:
+    def behind(self, place: ActionPosition) -> ActionPosition | None:
         """Return the next place in the same flow; None at its end, which ends the workflow."""
         flow, action = place
         return (flow, action + 1) if action + 1 < len(self.flows[flow].actions) else None
 
-    def entry(self, target: str) -> Place | None:
+    def entry(self, target: str) -> ActionPosition | None:
         """Return the first place of a flow; None for END."""
         return next(((index, 0) for index, flow in enumerate(self.flows) if flow.id == target), None)
 
-    def given(self) -> Iterator[Give]:
+    def given(self) -> Iterator[AssignAction]:
         """Yield the actions that assign."""
-        return (action for flow in self.flows for action in flow.actions if isinstance(action, Give))
+        return (action for flow in self.flows for action in flow.actions if isinstance(action, AssignAction))
 
 
 def operand_of(text: str) -> Operand | None:
     """Read `attributes.<key>`, `answers.<actionId>` or `answers.<actionId>.<fieldId>`; None for anything else."""
     area, _, rest = text.partition(".")
     if area == "attributes" and rest:
-        return Attribute(rest)
+        return AttributeOperand(rest)
     number, dot, field = rest.partition(".")
     if (
         area == "answers"
@@ -176,13 +186,15 @@ def operand_of(text: str) -> Operand | None:
         and len(number) < 10
         and bool(dot) == bool(field)
     ):
-        return Answer(int(number), field or None)
+        return AnswerOperand(int(number), field or None)
     return None
 
 
-def definition_of(flows: Sequence[Mapping[str, Any]]) -> Definition:
+def definition_of(flows: Sequence[Mapping[str, Any]]) -> WorkflowDefinition:
     """Read flows that are known to be valid."""
-    return Definition(tuple(Flow(flow["id"], tuple(map(action_of, flow["actions"]))) for flow in flows))
+    return WorkflowDefinition(
+        tuple(Flow(flow["id"], tuple(map(action_of, flow["actions"]))) for flow in flows)
+    )
 
 
 def action_of(value: Mapping[str, Any]) -> Action:
@@ -210,11 +222,11 @@ def _branch(value: Mapping[str, Any]) -> Branch:
 
 
 _READ: Final[Mapping[str, Callable[[Mapping[str, Any]], Action]]] = {
-    "message": lambda value: Send(value["id"], value["text"]),
+    "message": lambda value: MessageAction(value["id"], value["text"]),
     "buttons": _buttons,
     "form": _form,
     "wait": lambda value: Wait(value["id"], value["seconds"]),
-    "assign": lambda value: Give(value["id"], value["assignee"]["type"], value["assignee"]["id"]),
+    "assign": lambda value: AssignAction(value["id"], value["assignee"]["type"], value["assignee"]["id"]),
     "set_attributes": lambda value: SetAttributes(value["id"], value["attributes"]),
     "branch": _branch,
     "close": lambda value: CloseConversation(value["id"]),

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from deskwire.engine.accounts.ports import AccountReader
 from deskwire.engine.accounts.teams import TeamReader
 from deskwire.engine.workflows.definition import Trigger
-from deskwire.engine.workflows.runs import EndedRun, Outcome, Run, Version, Waiting, WaitingRun
+from deskwire.engine.workflows.runs import EndedRun, RunOutcome, Version, WaitingRun, WaitingRuns, WorkflowRun
 from deskwire.engine.workflows.workflow import Workflow
 
 
@@ -40,10 +40,10 @@ class WorkflowReader(Protocol):
     ) -> Sequence[EndedRun]:
         """Return where a workflow has ended, or only where it could not go on, newest first, of storage keys smaller than `before`."""
 
-    def waiting_places(self, workflow: Workflow) -> Sequence[Waiting]:
+    def waiting_places(self, workflow: Workflow) -> Sequence[WaitingRuns]:
         """Count the runs that wait, by version and place."""
 
-    def workflow_outcomes(self, workflow: Workflow) -> Mapping[Outcome, int]:
+    def workflow_outcomes(self, workflow: Workflow) -> Mapping[RunOutcome, int]:
         """Count the runs that have ended, by how."""
 
     def next_run(self) -> int | None:
@@ -72,7 +72,7 @@ class WorkflowTransaction(WorkflowReader, Protocol):
     def forget_versions(self, now: int) -> None:
         """Remove versions that nothing runs or is about to start: those of workflows that are gone, and all but the newest."""
 
-    def save_run(self, conversation: int, run: Run | None, at: int) -> None:
+    def save_run(self, conversation: int, run: WorkflowRun | None, at: int) -> None:
         """Store the run in a conversation as it rests since `at` (ms); None if nothing runs. Raises StaleState if its version is gone."""
 
     def postpone_runs(self, conversation_ids: Sequence[str], until: int) -> None:

@@ -15,7 +15,7 @@ Stop = Literal["step_limit", "attributes_full", "assignee_gone"]
 """The reason for which a workflow could not go on."""
 
 
-class Run(Struct, frozen=True):
+class WorkflowRun(Struct, frozen=True):
     """A running workflow at rest: it waits for the contact (`step`) or for a time (`due_at`).
 
     Args:
@@ -52,10 +52,10 @@ VERSIONS_KEPT: Final = 100
 
 RunState = Literal["waiting", "ended", "stopped"]
 
-Outcome = Ending | Stop
+RunOutcome = Ending | Stop
 """How a run ended: why it could not go on, else its end."""
 
-Place = tuple[int | None, int | None]
+NullablePosition = tuple[int | None, int | None]
 """The positions of a flow and of an action in it; both None if that is not known."""
 
 
@@ -73,7 +73,7 @@ class WaitingRun(Struct, frozen=True):
     rowid: int
     conversation_id: str
     version: int
-    place: Place
+    place: NullablePosition
     since: int | None
     due_at: int | None
 
@@ -84,27 +84,27 @@ class EndedRun(Struct, frozen=True):
     rowid: int
     conversation_id: str
     version: int
-    place: Place
-    outcome: Outcome
+    place: NullablePosition
+    outcome: RunOutcome
     at: int
 
 
-class Waiting(Struct, frozen=True):
+class WaitingRuns(Struct, frozen=True):
     """The number of runs that wait at a place of a version, and since when (ms) the first one does."""
 
     version: int
-    place: Place
+    place: NullablePosition
     runs: int
     since: int | None
 
 
-class Steps:
+class StepNames:
     """Names the actions at places of versions, as far as those are kept."""
 
     def __init__(self, versions: Sequence[Version]) -> None:
         self._flows = {each.number: each.flows for each in versions}
 
-    def view(self, version: int, place: Place) -> dict[str, Any]:
+    def view(self, version: int, place: NullablePosition) -> dict[str, Any]:
         """Return the ids of the flow and the action; both null for a place that is not known."""
         flow, action = place
         flows = self._flows.get(version)
@@ -113,7 +113,7 @@ class Steps:
         return {"flowId": flows[flow]["id"], "actionId": flows[flow]["actions"][action]["id"]}
 
 
-def waiting_view(run: WaitingRun, steps: Steps) -> dict[str, Any]:
+def waiting_view(run: WaitingRun, steps: StepNames) -> dict[str, Any]:
     """Return a run that waits as the API shows it."""
     return {
         "conversationId": run.conversation_id,
@@ -127,7 +127,7 @@ def waiting_view(run: WaitingRun, steps: Steps) -> dict[str, Any]:
     }
 
 
-def ended_view(run: EndedRun, steps: Steps) -> dict[str, Any]:
+def ended_view(run: EndedRun, steps: StepNames) -> dict[str, Any]:
     """Return a run that has ended as the API shows it."""
     over = run.outcome in get_args(Ending)
     return {
@@ -142,7 +142,9 @@ def ended_view(run: EndedRun, steps: Steps) -> dict[str, Any]:
     }
 
 
-def figures_view(waiting: Sequence[Waiting], outcomes: Mapping[Outcome, int], steps: Steps) -> dict[str, Any]:
+def figures_view(
+    waiting: Sequence[WaitingRuns], outcomes: Mapping[RunOutcome, int], steps: StepNames
+) -> dict[str, Any]:
     """Return how many runs wait where, and how many have ended how, as the API shows it."""
     stops: Sequence[Stop] = sorted(get_args(Stop))
     return {

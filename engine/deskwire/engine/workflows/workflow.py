@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from deskwire.engine.accounts.people import Assignee
 from deskwire.engine.core.clock import iso
-from deskwire.engine.workflows.definition import Definition, Trigger
+from deskwire.engine.workflows.definition import Trigger, WorkflowDefinition
 
 WORKFLOWS_MAX: Final = 200
 """Workflows of one project."""
@@ -38,7 +38,7 @@ class Published(Struct, frozen=True):
 
     workflow_id: str
     version: int
-    definition: Definition
+    definition: WorkflowDefinition
     assignees: Mapping[tuple[str, str], Assignee]
 
 

@@ -11,7 +11,7 @@ from deskwire.engine.core.clock import iso
 from deskwire.engine.core.errors import Problem
 from deskwire.engine.reports.export import csv_of
 from deskwire.engine.reports.period import Period, day_name
-from deskwire.engine.reports.ports import By, ReportReader, Scope
+from deskwire.engine.reports.ports import GroupBy, ReportReader, ReportScope
 from deskwire.engine.reports.report import Metric, Report, compute
 from deskwire.http.api.calls import Answer, Call, Page
 from deskwire.http.api.exports import record_export
@@ -34,7 +34,7 @@ _RECORDED: Final = ("report.exported",)
 class ReportQuery(PeriodQuery):
     """The period of a report and its groups."""
 
-    by: Annotated[By | None, Field(description="What there is a row for.")] = None
+    by: Annotated[GroupBy | None, Field(description="What there is a row for.")] = None
     imported: Annotated[Flag, Field(description="Whether imported conversations count.")] = True
 
 
@@ -58,7 +58,7 @@ class BacklogQuery(ReportQuery):
 async def _report(call: Call[Body, Any], metric: Metric) -> tuple[Report, Period, int]:
     now = call.services.clock()
     period = call.query.period(now)
-    scope = Scope(call.project.rowid, period, call.query.imported)
+    scope = ReportScope(call.project.rowid, period, call.query.imported)
 
     def ask(reader: ReportReader) -> Report:
         return compute(reader, metric, scope, call.query.by, now)

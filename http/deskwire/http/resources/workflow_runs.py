@@ -13,7 +13,7 @@ from deskwire.engine.workflows.ports import WorkflowReader
 from deskwire.engine.workflows.runs import (
     EndedRun,
     RunState,
-    Steps,
+    StepNames,
     Version,
     WaitingRun,
     ended_view,
@@ -78,9 +78,9 @@ async def list_runs(call: Call[Body, RunList]) -> Answer:
     """
     query, before = call.query, call.query.row
 
-    def listed(reader: WorkflowReader) -> tuple[Steps, list[WaitingRun | EndedRun]]:
+    def listed(reader: WorkflowReader) -> tuple[StepNames, list[WaitingRun | EndedRun]]:
         workflow = find_workflow(reader, call.project, call.path["workflow_id"])
-        steps = Steps(reader.workflow_versions(workflow, None, _VERSIONS_MAX))
+        steps = StepNames(reader.workflow_versions(workflow, None, _VERSIONS_MAX))
         if query.state == "waiting":
             return steps, [*reader.waiting_runs(workflow, before, query.rows)]
         return steps, [*reader.ended_runs(workflow, before, query.rows, stopped=query.state == "stopped")]
@@ -99,7 +99,7 @@ async def get_figures(call: Call[Body, Query]) -> Answer:
 
     def read(reader: WorkflowReader) -> dict[str, Any]:
         workflow = find_workflow(reader, call.project, call.path["workflow_id"])
-        steps = Steps(reader.workflow_versions(workflow, None, _VERSIONS_MAX))
+        steps = StepNames(reader.workflow_versions(workflow, None, _VERSIONS_MAX))
         return figures_view(reader.waiting_places(workflow), reader.workflow_outcomes(workflow), steps)
 
     return await call.services.store.read(read)

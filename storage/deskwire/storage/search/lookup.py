@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import Final
 
-from deskwire.engine.search.ports import Behind, Found, Shown
+from deskwire.engine.search.ports import ConversationMatch, IndexLag, RowMatches
 from deskwire.storage.search.blocks import BITS, SIZE, Conversations, common, count, newest, united
 from deskwire.storage.search.postings import length_for
 from deskwire.storage.tables.conversations.conversations import ConversationReads
@@ -48,41 +48,43 @@ class SearchReads(ConversationReads):
         "WHERE c.project = ? ORDER BY c.activity DESC, c.rowid DESC LIMIT ?"
     )
 
-    def search_behind(self) -> Behind:
+    def search_lag(self) -> IndexLag:
         *numbers, complete = self.conn.execute(
             "SELECT (SELECT coalesce(max(rowid), 0) FROM messages), s.message, "
             "(SELECT coalesce(max(rowid), 0) FROM conversations), s.conversation, "
             f"(SELECT count(*) FROM search_changes WHERE rowid > s.change), s.complete FROM {self.state} s"
         ).fetchone()
         newest_message, message, newest_begun, begun, changes = numbers
-        return Behind(max(0, newest_message - message), max(0, newest_begun - begun) + changes, not complete)
+        return IndexLag(
+            max(0, newest_message - message), max(0, newest_begun - begun) + changes, not complete
+        )
 
-    def found_conversations(self, project: int, words: Sequence[str], limit: int) -> Found:
+    def found_conversations(self, project: int, words: Sequence[str], limit: int) -> RowMatches:
         found = self._with_all(project, words)
         matching = count(found)
         if matching > SORTED_MAX:
             rows = self._newest_active(project, found, limit)
             if len(rows) >= limit:
-                return Found(rows, True)
+                return RowMatches(rows, True)
             last_begun = [row for row in newest(found, SORTED_MAX) if row not in set(rows)]
-            return Found([*rows, *self._by_activity(project, last_begun, limit - len(rows))], True)
+            return RowMatches([*rows, *self._by_activity(project, last_begun, limit - len(rows))], True)
         rows = self._by_activity(project, newest(found, SORTED_MAX), limit + 1)
-        return Found(rows[:limit], len(rows) > limit)
+        return RowMatches(rows[:limit], len(rows) > limit)
 
     def conversation_named(self, project: int, name: str) -> int | None:
         row = self.conn.execute(self.named, (project, name, name, project)).fetchone()
         return None if row is None else int(row[0])
 
-    def shown(self, rows: Sequence[int], messages: int) -> Sequence[Shown]:
+    def shown(self, rows: Sequence[int], messages: int) -> Sequence[ConversationMatch]:
         return [self._shown(row, messages) for row in rows]
 
-    def _shown(self, row: int, messages: int) -> Shown:
+    def _shown(self, row: int, messages: int) -> ConversationMatch:
         project, name = self.conn.execute(
             "SELECT project, id FROM conversations WHERE rowid = ?", (row,)
         ).fetchone()
         found = self.conversation(project, name)
         assert found is not None, "it was found in this very query"
-        return Shown(*found, self.messages(row, internal=True, before=_END, limit=messages))
+        return ConversationMatch(*found, self.messages(row, internal=True, before=_END, limit=messages))
 
     def _with_all(self, project: int, words: Sequence[str]) -> Conversations:
         found: Conversations | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from deskwire.engine.search.ports import Change, Text, Title
+from deskwire.engine.search.ports import ConversationTitle, IndexedChange, MessageText
 from deskwire.storage.dialect import either
 from deskwire.storage.tables.base import Changes, Queries
 
@@ -23,28 +23,28 @@ _TITLE: Final = "SELECT rowid, project, title FROM conversations"
 class SearchSourceReads(Queries):
     """Queries; the methods are those of `engine.search.ports.SourceReader`."""
 
-    def search_changes(self, after: int, limit: int) -> Sequence[Change]:
+    def search_changes(self, after: int, limit: int) -> Sequence[IndexedChange]:
         rows = self.conn.execute(
             "SELECT rowid, conversation, message, reworded FROM search_changes WHERE rowid > ? ORDER BY rowid LIMIT ?",
             (after, limit),
         )
-        return [Change(row[0], row[1], row[2], bool(row[3])) for row in rows]
+        return [IndexedChange(row[0], row[1], row[2], bool(row[3])) for row in rows]
 
-    def texts(self, after: int, limit: int) -> Iterator[Text]:
+    def texts(self, after: int, limit: int) -> Iterator[MessageText]:
         rows = self.conn.execute(_TEXTS[self.dialect], (after, limit))
-        return (Text(*row) for row in rows)
+        return (MessageText(*row) for row in rows)
 
-    def texts_of(self, conversation: int) -> Iterator[Text]:
+    def texts_of(self, conversation: int) -> Iterator[MessageText]:
         rows = self.conn.execute(_TEXTS_OF, (conversation,))
-        return (Text(*row) for row in rows)
+        return (MessageText(*row) for row in rows)
 
-    def titles(self, after: int, limit: int) -> Sequence[Title]:
+    def titles(self, after: int, limit: int) -> Sequence[ConversationTitle]:
         rows = self.conn.execute(f"{_TITLE} WHERE rowid > ? ORDER BY rowid LIMIT ?", (after, limit))
-        return [Title(*row) for row in rows]
+        return [ConversationTitle(*row) for row in rows]
 
-    def title(self, conversation: int) -> Title | None:
+    def title(self, conversation: int) -> ConversationTitle | None:
         row = self.conn.execute(f"{_TITLE} WHERE rowid = ?", (conversation,)).fetchone()
-        return None if row is None else Title(*row)
+        return None if row is None else ConversationTitle(*row)
 
 
 class SearchSourceWrites(Changes):

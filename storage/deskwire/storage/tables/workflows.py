@@ -12,7 +12,15 @@ from deskwire.engine.conversations.facts import WorkflowCompleted
 from deskwire.engine.core.errors import StaleState
 from deskwire.engine.core.values import replace
 from deskwire.engine.workflows.definition import Trigger
-from deskwire.engine.workflows.runs import VERSIONS_KEPT, EndedRun, Outcome, Run, Version, Waiting, WaitingRun
+from deskwire.engine.workflows.runs import (
+    VERSIONS_KEPT,
+    EndedRun,
+    RunOutcome,
+    Version,
+    WaitingRun,
+    WaitingRuns,
+    WorkflowRun,
+)
 from deskwire.engine.workflows.workflow import Workflow
 from deskwire.storage.tables.base import Changes, Queries
 
@@ -23,9 +31,9 @@ KEPT_MS: Final = 60_000
 """The time for which a replaced version is kept, for readers that are about to start it."""
 
 
-def run_of(state: str | None) -> Run | None:
+def run_of(state: str | None) -> WorkflowRun | None:
     """Return the run in a row of `workflow_runs`."""
-    return None if state is None else Run(**orjson.loads(state))
+    return None if state is None else WorkflowRun(**orjson.loads(state))
 
 
 class WorkflowReads(Queries):
@@ -94,15 +102,17 @@ class WorkflowReads(Queries):
             for rowid, conversation, number, flow, action, outcome, at in rows
         ]
 
-    def waiting_places(self, workflow: Workflow) -> Sequence[Waiting]:
+    def waiting_places(self, workflow: Workflow) -> Sequence[WaitingRuns]:
         rows = self.conn.execute(
             "SELECT v.number, r.flow, r.action, count(*), min(r.since) FROM workflow_versions v "
             "JOIN workflow_runs r ON r.version = v.rowid WHERE v.workflow_id = ? GROUP BY 1, 2, 3 ORDER BY 1 DESC, 2, 3",
             (workflow.id,),
         )
-        return [Waiting(number, (flow, action), runs, since) for number, flow, action, runs, since in rows]
+        return [
+            WaitingRuns(number, (flow, action), runs, since) for number, flow, action, runs, since in rows
+        ]
 
-    def workflow_outcomes(self, workflow: Workflow) -> Mapping[Outcome, int]:
+    def workflow_outcomes(self, workflow: Workflow) -> Mapping[RunOutcome, int]:
         rows = self.conn.execute(
             "SELECT outcome, count(*) FROM workflow_ends WHERE workflow_id = ? GROUP BY outcome",
             (workflow.id,),
@@ -168,7 +178,7 @@ class WorkflowWrites(Changes):
             (now - KEPT_MS, VERSIONS_KEPT),
         )
 
-    def save_run(self, conversation: int, run: Run | None, at: int) -> None:
+    def save_run(self, conversation: int, run: WorkflowRun | None, at: int) -> None:
         if run is None:
             self.conn.execute("DELETE FROM workflow_runs WHERE conversation = ?", (conversation,))
             return

@@ -69,8 +69,8 @@ from deskwire.engine.conversations.facts import (
     by_step,
 )
 from deskwire.engine.core.errors import Conflict, Invalid
-from deskwire.engine.workflows.definition import Buttons, Form, Place
-from deskwire.engine.workflows.runs import Run
+from deskwire.engine.workflows.definition import ActionPosition, Buttons, Form
+from deskwire.engine.workflows.runs import WorkflowRun
 from deskwire.engine.workflows.workflow import Published
 
 TRIGGERED: Final = "triggered"
@@ -166,7 +166,7 @@ def _started(state: Conversation, workflow: Published, at: int, ids: Iterator[st
         raise Conflict("The conversation is closed; reopen it first.", code="conversation_closed")
     if not state.visible:
         raise Conflict("The conversation is hidden; make it visible first.", code="conversation_hidden")
-    yield from _moved(state, workflow, Run(workflow.workflow_id, workflow.version), Begin(), at, ids)
+    yield from _moved(state, workflow, WorkflowRun(workflow.workflow_id, workflow.version), Begin(), at, ids)
 
 
 def _answered(
@@ -208,7 +208,9 @@ def _consequences(
     run = state.run
     if run is None:
         if workflow is not None and _becomes_visible(facts) and state.status != "CLOSED" and not state.human:
-            yield from _moved(state, workflow, Run(workflow.workflow_id, workflow.version), Begin(), at, ids)
+            yield from _moved(
+                state, workflow, WorkflowRun(workflow.workflow_id, workflow.version), Begin(), at, ids
+            )
     elif any(map(_takes_over, facts)):
         yield WorkflowCompleted(
             run.workflow_id, "handed_off", version=run.version, place=(run.flow, run.action)
@@ -240,7 +242,7 @@ def _takes_over(fact: Fact) -> bool:
             assert_never(fact)
 
 
-def _is_answer(run: Run, command: PostMessage) -> bool:
+def _is_answer(run: WorkflowRun, command: PostMessage) -> bool:
     return (
         run.takes_text
         and command.author.type == "contact"
@@ -250,7 +252,7 @@ def _is_answer(run: Run, command: PostMessage) -> bool:
 
 
 def _moved(
-    state: Conversation, workflow: Published, run: Run, input_: Input, at: int, ids: Iterator[str]
+    state: Conversation, workflow: Published, run: WorkflowRun, input_: Input, at: int, ids: Iterator[str]
 ) -> Iterator[Fact]:
     """Yield the facts that the workflow makes until it rests or ends."""
     around = Surroundings(at, state.attributes, workflow.assignees)
@@ -279,6 +281,6 @@ def _facts_of(
             assert_never(effect)
 
 
-def _step_at(workflow: Published, place: Place) -> WorkflowStep:
+def _step_at(workflow: Published, place: ActionPosition) -> WorkflowStep:
     flow = workflow.definition.flows[place[0]]
     return WorkflowStep(workflow.workflow_id, workflow.version, flow.id, flow.actions[place[1]].id)

@@ -22,24 +22,24 @@ from deskwire.engine.conversations.commands import Assign, Close, Patch
 from deskwire.engine.core.values import replace
 from deskwire.engine.definitions.attributes import merged, overfull
 from deskwire.engine.workflows.definition import (
-    Answer,
-    Attribute,
+    ActionPosition,
+    AnswerOperand,
+    AssignAction,
+    AttributeOperand,
     Branch,
     Buttons,
     CloseConversation,
-    Definition,
     Form,
-    Give,
     HandOff,
+    MessageAction,
     Operand,
-    Place,
-    Send,
     SetAttributes,
     Wait,
+    WorkflowDefinition,
 )
-from deskwire.engine.workflows.runs import Ending, Run, Stop
+from deskwire.engine.workflows.runs import Ending, Stop, WorkflowRun
 
-_Immediate = Send | Give | SetAttributes | CloseConversation | HandOff
+_Immediate = MessageAction | AssignAction | SetAttributes | CloseConversation | HandOff
 """Actions that are carried out at once and lead nowhere but to the next one, or to the end."""
 
 STEPS_MAX: Final = 1_000
@@ -75,7 +75,7 @@ class Ended:
 
     reason: Ending
     stopped: Stop | None = None
-    place: Place | None = field(default=None, compare=False)
+    place: ActionPosition | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class Do:
     """The workflow does what a command does, at the action at `place`."""
 
     command: Assign | Patch | Close
-    place: Place | None = field(default=None, compare=False)
+    place: ActionPosition | None = field(default=None, compare=False)
 
 
 Effect = Say | Do | Ended
@@ -99,8 +99,8 @@ class Surroundings(Struct, frozen=True):
 
 
 def advance(
-    definition: Definition, run: Run, input_: Input, around: Surroundings
-) -> tuple[tuple[Effect, ...], Run | None]:
+    definition: WorkflowDefinition, run: WorkflowRun, input_: Input, around: Surroundings
+) -> tuple[tuple[Effect, ...], WorkflowRun | None]:
     """Return what the workflow does upon an input, and the run at rest; None if it has ended (the last effect)."""
     place, run = _resumed(definition, run, input_)
     effects: list[Effect] = []
@@ -116,7 +116,7 @@ def advance(
                 return tuple(effects), replace(run, due_at=around.at + seconds * 1000)
             case Branch():
                 place = _branched(definition, action, run, around)
-            case Send() | Give() | SetAttributes() | CloseConversation() | HandOff():
+            case MessageAction() | AssignAction() | SetAttributes() | CloseConversation() | HandOff():
                 done = _done(action, around, place)
                 match done:
                     case (*first, Ended() as end):
@@ -130,7 +130,9 @@ def advance(
     return (*effects, Ended("completed")), None
 
 
-def _resumed(definition: Definition, run: Run, input_: Input) -> tuple[Place | None, Run]:
+def _resumed(
+    definition: WorkflowDefinition, run: WorkflowRun, input_: Input
+) -> tuple[ActionPosition | None, WorkflowRun]:
     """Return the place at which the run goes on, and the run: with the answer, and waiting for nothing."""
     here = (run.flow, run.action)
     awake = replace(run, step=None, due_at=None)
@@ -150,11 +152,11 @@ def _resumed(definition: Definition, run: Run, input_: Input) -> tuple[Place | N
             assert_never(input_)
 
 
-def _done(action: _Immediate, around: Surroundings, place: Place) -> tuple[Effect, ...]:
+def _done(action: _Immediate, around: Surroundings, place: ActionPosition) -> tuple[Effect, ...]:
     match action:
-        case Send(_, text):
+        case MessageAction(_, text):
             return (Say(text),)
-        case Give(_, kind, assignee_id):
+        case AssignAction(_, kind, assignee_id):
             assignee = around.assignees.get((kind, assignee_id))
             return (
                 Ended("handed_off", "assignee_gone") if assignee is None else Do(Assign(assignee), place),
@@ -171,17 +173,19 @@ def _done(action: _Immediate, around: Surroundings, place: Place) -> tuple[Effec
             assert_never(action)
 
 
-def _branched(definition: Definition, action: Branch, run: Run, around: Surroundings) -> Place | None:
+def _branched(
+    definition: WorkflowDefinition, action: Branch, run: WorkflowRun, around: Surroundings
+) -> ActionPosition | None:
     case = _as_case(_value(action.on, run, around))
     target = action.default if case is None else action.cases.get(case, action.default)
     return definition.entry(target)
 
 
-def _value(operand: Operand, run: Run, around: Surroundings) -> Any:
+def _value(operand: Operand, run: WorkflowRun, around: Surroundings) -> Any:
     match operand:
-        case Attribute(key):
+        case AttributeOperand(key):
             return around.attributes.get(key)
-        case Answer(action_id, field):
+        case AnswerOperand(action_id, field):
             answer = run.answers.get(str(action_id))
             if field is None:
                 return answer
@@ -197,7 +201,7 @@ def _as_case(value: Any) -> str | None:
     return orjson.dumps(value).decode() if isinstance(value, bool | int | float) else None
 
 
-def _step(definition: Definition, run: Run, action: Buttons | Form) -> Mapping[str, Any]:
+def _step(definition: WorkflowDefinition, run: WorkflowRun, action: Buttons | Form) -> Mapping[str, Any]:
     """Return the pending step as the contact's side sees it (contract 2.5): without the targets of its options."""
     shown = _shown(action)
     return {

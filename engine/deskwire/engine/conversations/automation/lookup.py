@@ -9,7 +9,7 @@ from deskwire.engine.accounts.people import Assignee, Project
 from deskwire.engine.core.errors import NotFound, StaleState
 from deskwire.engine.definitions.checks import listed
 from deskwire.engine.definitions.rules import DefinitionError
-from deskwire.engine.workflows.definition import Give, definition_of
+from deskwire.engine.workflows.definition import AssignAction, definition_of
 from deskwire.engine.workflows.ports import PublishedReader, WorkflowReader
 from deskwire.engine.workflows.validation.rules import broken
 from deskwire.engine.workflows.validation.shape import ACTIONS_MAX, FLOWS_MAX
@@ -72,7 +72,7 @@ def assignee_errors(reader: PublishedReader, project: Project, flows: Any) -> It
                     "type": "assign",
                     "assignee": {"type": "user" | "team" as kind, "id": str(assignee_id)},
                 }:
-                    if _assignee(reader, project, Give(0, kind, assignee_id)) is None:
+                    if _assignee(reader, project, AssignAction(0, kind, assignee_id)) is None:
                         yield broken("unknown_assignee", f"/flows/{index}/actions/{position}/assignee/id")
 
 
@@ -87,7 +87,7 @@ def _published(
     return Published(workflow_id, version, definition, assignees)
 
 
-def _assignee(reader: PublishedReader, project: Project, give: Give) -> Assignee | None:
+def _assignee(reader: PublishedReader, project: Project, give: AssignAction) -> Assignee | None:
     match give.type:
         case "user":
             name = reader.assignee_name(project.organisation, give.assignee_id)

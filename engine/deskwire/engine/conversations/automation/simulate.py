@@ -25,7 +25,7 @@ from deskwire.engine.core.errors import Invalid
 from deskwire.engine.core.values import replace
 from deskwire.engine.definitions.attributes import merged
 from deskwire.engine.workflows.definition import Buttons, Form, Wait
-from deskwire.engine.workflows.runs import Run
+from deskwire.engine.workflows.runs import WorkflowRun
 from deskwire.engine.workflows.workflow import Published
 
 
@@ -54,7 +54,7 @@ def simulate(workflow: Published, attributes: Mapping[str, Any], answers: Sequen
     """
     definition = workflow.definition
     events: list[Mapping[str, Any]] = []
-    run, used = Run(workflow.workflow_id, workflow.version), 0
+    run, used = WorkflowRun(workflow.workflow_id, workflow.version), 0
     upcoming: Input = Begin()
     while True:
         effects, rest = advance(definition, run, upcoming, Surroundings(0, attributes, workflow.assignees))
@@ -90,7 +90,7 @@ def _check(action: Buttons | Form, value: Any, place: int) -> None:
         )
 
 
-def _shown(rest: Run) -> Mapping[str, Any]:
+def _shown(rest: WorkflowRun) -> Mapping[str, Any]:
     """Return the step that waits, without the workflow, which has no id."""
     return {name: value for name, value in (rest.step or {}).items() if name != "workflowId"}
 

@@ -17,7 +17,7 @@ from deskwire.engine.surveys.insights.drivers import drivers, segments
 from deskwire.engine.surveys.insights.insights import Source
 from deskwire.engine.surveys.insights.keywords import keyword_themes
 from deskwire.engine.surveys.insights.sample import Sample
-from deskwire.engine.surveys.insights.scores import Score, scores, scores_view
+from deskwire.engine.surveys.insights.scores import QuestionScore, scores, scores_view
 from deskwire.engine.surveys.insights.summary import plain_summary
 from deskwire.engine.surveys.insights.themes import Theme, theme_view
 
@@ -35,7 +35,7 @@ class Computed(Struct, frozen=True):
 
 
 class _Figures(Struct, frozen=True):
-    scores: Sequence[Score]
+    scores: Sequence[QuestionScore]
     drivers: Sequence[Mapping[str, Any]]
     segments: Sequence[Mapping[str, Any]]
     comments: Sequence[Comment]

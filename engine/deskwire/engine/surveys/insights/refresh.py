@@ -23,13 +23,13 @@ from deskwire.engine.core.store import Store
 from deskwire.engine.core.tasks.failure import contained
 from deskwire.engine.core.values import replace
 from deskwire.engine.llm.port import ChatModel, ModelError
-from deskwire.engine.surveys.definition import Definition, definition_of
+from deskwire.engine.surveys.definition import SurveyDefinition, definition_of
 from deskwire.engine.surveys.insights.compute import Computed, compute
 from deskwire.engine.surveys.insights.insights import Insights, alert_times, theme_ids
 from deskwire.engine.surveys.insights.progress import Refresh
 from deskwire.engine.surveys.insights.sample import Sample
 from deskwire.engine.surveys.ports import SurveyReader, SurveyTransaction
-from deskwire.engine.surveys.survey import Response, ResponseFilter, Survey
+from deskwire.engine.surveys.survey import ResponseFilter, Survey, SurveyResponse
 from deskwire.engine.surveys.survey_lookup import find_survey, find_version
 
 log: Final = structlog.get_logger(__name__)
@@ -242,7 +242,7 @@ class Refreshes:
 
     async def _sample(self, survey: Survey, run: _Run) -> Sample:
         definitions = await self._definitions(survey)
-        responses: list[Response] = []
+        responses: list[SurveyResponse] = []
         everything, goal, characters = ResponseFilter(), min(survey.responses, RESPONSES_MAX), 0
         while len(responses) < RESPONSES_MAX and characters < CHARACTERS_MAX:
             page = await self._store.read(
@@ -256,8 +256,8 @@ class Refreshes:
                 break
         return Sample(definitions, survey.version, responses)
 
-    async def _definitions(self, survey: Survey) -> dict[int, Definition]:
-        definitions: dict[int, Definition] = {}
+    async def _definitions(self, survey: Survey) -> dict[int, SurveyDefinition]:
+        definitions: dict[int, SurveyDefinition] = {}
         for number in range(1, survey.version + 1):
             definitions[number] = await self._store.read(_version(survey, number))
         return definitions
@@ -287,13 +287,13 @@ def _store(tx: SurveyTransaction, survey: Survey, computed: Computed, done: Refr
 
 def _page(
     survey: int, filter_: ResponseFilter, before: int | None
-) -> Callable[[SurveyReader], list[Response]]:
+) -> Callable[[SurveyReader], list[SurveyResponse]]:
     return lambda reader: list(reader.survey_responses(survey, filter_, before, _PAGE))
 
 
-def _version(survey: Survey, number: int) -> Callable[[SurveyReader], Definition]:
+def _version(survey: Survey, number: int) -> Callable[[SurveyReader], SurveyDefinition]:
     return lambda reader: definition_of(find_version(reader, survey, number).definition)
 
 
-def _size(response: Response) -> int:
+def _size(response: SurveyResponse) -> int:
     return sum(len(answer) for answer in response.answers.values() if isinstance(answer, str))

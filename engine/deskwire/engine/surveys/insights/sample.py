@@ -7,20 +7,20 @@ from typing import Any
 
 from msgspec import Struct
 
-from deskwire.engine.surveys.definition import Definition, Question
+from deskwire.engine.surveys.definition import Question, SurveyDefinition
 from deskwire.engine.surveys.question_types import TYPES
-from deskwire.engine.surveys.survey import Response
+from deskwire.engine.surveys.survey import SurveyResponse
 
 
 class Sample(Struct, frozen=True):
     """Responses, newest first, and every version's definition; `published` is the newest version's number."""
 
-    definitions: Mapping[int, Definition]
+    definitions: Mapping[int, SurveyDefinition]
     published: int
-    responses: Sequence[Response]
+    responses: Sequence[SurveyResponse]
 
     @property
-    def definition(self) -> Definition:
+    def definition(self) -> SurveyDefinition:
         """The published definition."""
         return self.definitions[self.published]
 

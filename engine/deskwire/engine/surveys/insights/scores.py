@@ -13,7 +13,7 @@ from deskwire.engine.surveys.question_types import TYPES
 from deskwire.engine.surveys.scoring import Scale, Scoring
 
 
-class Score(Struct, frozen=True):
+class QuestionScore(Struct, frozen=True):
     """The score of the answers to a question, None without any."""
 
     question: Question
@@ -49,17 +49,17 @@ def scoring_of(question: Question) -> Scoring:
     return scoring
 
 
-def scores(sample: Sample) -> list[Score]:
+def scores(sample: Sample) -> list[QuestionScore]:
     """Return the score of each scale of the published version."""
-    results: list[Score] = []
+    results: list[QuestionScore] = []
     for question in sample.definition.questions:
         if TYPES[question.type].scoring is not None:
             answers = [answer for answer in sample.answers(question) if answer is not None]
-            results.append(Score(question, score_of(question, answers), len(answers)))
+            results.append(QuestionScore(question, score_of(question, answers), len(answers)))
     return results
 
 
-def scores_view(results: Sequence[Score], language: str) -> list[dict[str, Any]]:
+def scores_view(results: Sequence[QuestionScore], language: str) -> list[dict[str, Any]]:
     """Return the scores as the API shows them."""
     return [
         {

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from deskwire.engine.surveys.insights.scores import Score, scoring_of
+from deskwire.engine.surveys.insights.scores import QuestionScore, scoring_of
 from deskwire.engine.surveys.insights.themes import Theme
 
 _SHOWN: Final = 3
 
 
 def plain_summary(
-    responses: int, scores: Sequence[Score], themes: Sequence[Theme], drivers: Sequence[Mapping[str, Any]]
+    responses: int,
+    scores: Sequence[QuestionScore],
+    themes: Sequence[Theme],
+    drivers: Sequence[Mapping[str, Any]],
 ) -> str:
     """Return sentences on the responses, the scores, the most mentioned themes and the strongest driver; in English."""
     parts = [f"{responses:,} response{'' if responses == 1 else 's'}."]

@@ -16,7 +16,7 @@ from deskwire.engine.definitions.checks import (
     wrong_type,
 )
 from deskwire.engine.definitions.rules import DefinitionError
-from deskwire.engine.surveys.conditions import OPERATORS, PRESENCE, holds, telling_answers
+from deskwire.engine.surveys.conditions import OPERATORS, PRESENCE, holds, representative_answers
 from deskwire.engine.surveys.definition import END, Condition, Question
 from deskwire.engine.surveys.question_types import TYPES, known_type
 from deskwire.engine.surveys.validation.bounds import bounds_errors
@@ -186,7 +186,7 @@ def _unreachable(questions: Sequence[Question], leaps: Sequence[_Leap], *, compl
 
 def _taken(question: Question, leaps: Sequence[_Leap]) -> tuple[set[int], bool]:
     """Return those of a question's jumps that some answer takes, and whether some answer takes none."""
-    answers = telling_answers(question, [leap.when for leap in leaps])
+    answers = representative_answers(question, [leap.when for leap in leaps])
     if answers is not None and len(answers) * len(leaps) <= _WORK_MAX:
         first = {
             next((index for index, leap in enumerate(leaps) if holds(leap.when, answer)), None)
@@ -205,7 +205,7 @@ def _taken(question: Question, leaps: Sequence[_Leap]) -> tuple[set[int], bool]:
 
 def _possible(question: Question, leap: _Leap) -> bool:
     """Tell whether any answer meets a jump's condition."""
-    answers = telling_answers(question, [leap.when])
+    answers = representative_answers(question, [leap.when])
     if answers is not None:
         return any(holds(leap.when, answer) for answer in answers)
     if leap.when is None:

@@ -14,7 +14,7 @@ from msgspec import Struct
 from deskwire.engine.definitions.rules import COMMON_RULES, DefinitionError
 
 
-class Rule(Struct, frozen=True):
+class SurveyRule(Struct, frozen=True):
     """A rule. `example` has the members that make SOUND break this rule and no other."""
 
     code: str
@@ -59,89 +59,93 @@ def _when(op: str, value: Any = None, source: str = "score") -> dict[str, Any]:
 
 
 _ALL: Final = (
-    Rule("wrong_type", COMMON_RULES["wrong_type"], {"title": 7}),
-    Rule("required", COMMON_RULES["required"], _asking({"type": "nps", "title": {"en": "?"}})),
-    Rule("unknown_field", COMMON_RULES["unknown_field"], {"colour": "blue"}),
-    Rule("unsupported_version", '`schemaVersion` must be `"2.0"`.', {"schemaVersion": "1.0"}),
-    Rule("empty", COMMON_RULES["empty"], {"questions": [], "logic": []}),
-    Rule("too_long", COMMON_RULES["too_long"], {"title": "x" * 501}),
-    Rule("nul_character", COMMON_RULES["nul_character"], {"title": "a\0b"}),
-    Rule(
+    SurveyRule("wrong_type", COMMON_RULES["wrong_type"], {"title": 7}),
+    SurveyRule("required", COMMON_RULES["required"], _asking({"type": "nps", "title": {"en": "?"}})),
+    SurveyRule("unknown_field", COMMON_RULES["unknown_field"], {"colour": "blue"}),
+    SurveyRule("unsupported_version", '`schemaVersion` must be `"2.0"`.', {"schemaVersion": "1.0"}),
+    SurveyRule("empty", COMMON_RULES["empty"], {"questions": [], "logic": []}),
+    SurveyRule("too_long", COMMON_RULES["too_long"], {"title": "x" * 501}),
+    SurveyRule("nul_character", COMMON_RULES["nul_character"], {"title": "a\0b"}),
+    SurveyRule(
         "too_many",
         "A list has more items than allowed: 20 languages, 200 questions, 100 choices, 500 jumps, 100 values.",
         _when("in", [10] * 101),
     ),
-    Rule(
+    SurveyRule(
         "bad_language",
         "This is no language tag (BCP 47) such as `en` or `pt-BR`.",
         {"languages": ["en", "?"]},
     ),
-    Rule("duplicate_language", "A language is listed twice.", {"languages": ["en", "en"]}),
-    Rule("unknown_language", "`primaryLanguage` must be one of `languages`.", {"primaryLanguage": "de"}),
-    Rule(
+    SurveyRule("duplicate_language", "A language is listed twice.", {"languages": ["en", "en"]}),
+    SurveyRule(
+        "unknown_language", "`primaryLanguage` must be one of `languages`.", {"primaryLanguage": "de"}
+    ),
+    SurveyRule(
         "bad_id",
         "An id has 1 to 64 letters, digits, `_` and `-`, and a question's is not `end`.",
         _asking({**_NPS, "id": "my score"}),
     ),
-    Rule(
+    SurveyRule(
         "duplicate_id", "Two questions, or two choices of a question, have the same id.", _asking(_NPS, _NPS)
     ),
-    Rule("unknown_type", "There is no such type of question.", _asking({**_NPS, "type": "stars"})),
-    Rule(
+    SurveyRule("unknown_type", "There is no such type of question.", _asking({**_NPS, "type": "stars"})),
+    SurveyRule(
         "empty_choices",
         "A question of this type needs at least one choice.",
         _asking({**_PLAN, "choices": []}),
     ),
-    Rule(
+    SurveyRule(
         "choices_not_allowed",
         "A question of this type has no choices.",
         _asking({**_NPS, "choices": _PLAN["choices"]}),
     ),
-    Rule(
+    SurveyRule(
         "bounds_not_allowed", "A question of this type has no `min` and `max`.", _asking({**_NPS, "max": 5})
     ),
-    Rule(
+    SurveyRule(
         "bad_bounds",
         "`min` and `max` contradict each other, or go beyond what the type allows.",
         _asking({**_WHY, "min": 50, "max": 10}),
     ),
-    Rule("missing_translation", "A text lacks one of the languages.", {"thankYou": {}}),
-    Rule(
+    SurveyRule("missing_translation", "A text lacks one of the languages.", {"thankYou": {}}),
+    SurveyRule(
         "unknown_translation",
         "A text has a language that `languages` does not list.",
         {"thankYou": {"en": "Thank you!", "de": "Danke!"}},
     ),
-    Rule(
+    SurveyRule(
         "unknown_question",
         "A jump begins or ends at a question that is not there.",
         _jumping({"from": "score", "to": "how"}),
     ),
-    Rule(
+    SurveyRule(
         "jump_backwards",
         "A jump goes to its own or an earlier question.",
         _jumping({"from": "why", "to": "score", "when": {"op": "answered"}}),
     ),
-    Rule("unknown_operator", "There is no such operator.", _when("like", 9)),
-    Rule("operator_mismatch", "Answers of this type can't be compared in this way.", _when("contains", 9)),
-    Rule(
+    SurveyRule("unknown_operator", "There is no such operator.", _when("like", 9)),
+    SurveyRule(
+        "operator_mismatch", "Answers of this type can't be compared in this way.", _when("contains", 9)
+    ),
+    SurveyRule(
         "condition_value",
         "The value is none that answers to this question are compared with.",
         _when("eq", "gold", source="plan"),
     ),
-    Rule("impossible_condition", "No answer to this question can meet the condition.", _when("gt", 10)),
-    Rule(
+    SurveyRule("impossible_condition", "No answer to this question can meet the condition.", _when("gt", 10)),
+    SurveyRule(
         "unreachable_jump",
         "A jump is never taken, as earlier ones from its question are taken always.",
         _jumping({"from": "plan", "to": "end"}, {"from": "plan", "to": "end", "when": {"op": "answered"}}),
     ),
-    Rule(
+    SurveyRule(
         "unreachable_question",
         "No answers lead to the question.",
         _jumping({"from": "score", "to": "plan"}),
     ),
 )
 
-RULES: Final[Mapping[str, Rule]] = MappingProxyType({rule.code: rule for rule in _ALL})
+RULES: Final[Mapping[str, SurveyRule]] = MappingProxyType({rule.code: rule for rule in _ALL})
 """Every rule by its code."""
 
 

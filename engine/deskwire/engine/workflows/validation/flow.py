@@ -9,7 +9,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from deskwire.engine.definitions.checks import Errors, escaped, listed, wrong_type
-from deskwire.engine.workflows.definition import ACTION_TYPES, END, Answer, operand_of
+from deskwire.engine.workflows.definition import ACTION_TYPES, END, AnswerOperand, operand_of
 from deskwire.engine.workflows.validation.rules import broken
 from deskwire.engine.workflows.validation.shape import ACTIONS_MAX, CASES_MAX, FLOWS_MAX, OPTIONS_MAX
 
@@ -139,7 +139,7 @@ def _operand(node: _Node, nodes: Sequence[_Node]) -> Errors:
     operand = operand_of(on) if isinstance(on, str) else None
     if operand is None:
         yield broken("bad_operand", f"{node.path}/on")
-    elif isinstance(operand, Answer):
+    elif isinstance(operand, AnswerOperand):
         source = next((other.value for other in nodes if other.value.get("id") == operand.action), None)
         if source is None or not _answers(source, operand):
             yield broken("unknown_answer", f"{node.path}/on")
@@ -147,7 +147,7 @@ def _operand(node: _Node, nodes: Sequence[_Node]) -> Errors:
             yield from _impossible(node, source)
 
 
-def _answers(source: Mapping[str, Any], operand: Answer) -> bool:
+def _answers(source: Mapping[str, Any], operand: AnswerOperand) -> bool:
     """Tell whether the action gives the answer: buttons as a whole, a form by its fields."""
     if source.get("type") == "buttons":
         return operand.field is None

@@ -13,7 +13,7 @@ from deskwire.engine.conversations.conversation import Conversation
 from deskwire.engine.conversations.inbox import InboxReader, inbox_views
 from deskwire.engine.conversations.listing import NEWEST_FIRST, ConversationFilter
 from deskwire.engine.core.clock import iso
-from deskwire.engine.tickets.ports import Sort, TicketFilter, TicketReader
+from deskwire.engine.tickets.ports import TicketFilter, TicketReader, TicketSort
 from deskwire.engine.tickets.ticket import ticket_view
 from deskwire.http.api.calls import Answer, Call
 from deskwire.http.resources.conversations.operations import conversation_id, find
@@ -73,7 +73,7 @@ def _others(
 def _tickets(reader: ContextReader, call: Call[Any, Any], contact: Contact) -> Sequence[dict[str, Any]]:
     """Return the contact's tickets, newest first."""
     wanted = TicketFilter(contact=contact.rowid)
-    found = reader.tickets(call.project.rowid, wanted, Sort(), None, OTHERS)
+    found = reader.tickets(call.project.rowid, wanted, TicketSort(), None, OTHERS)
     return [ticket_view(ticket) for ticket, _ in found]
 
 

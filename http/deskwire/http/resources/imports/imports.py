@@ -20,11 +20,11 @@ from deskwire.engine.core.store import Inline
 from deskwire.engine.importing.batch import import_batch
 from deskwire.engine.importing.records import (
     DeletionRecord,
-    Kind,
+    ImportOutcome,
     MessageRecord,
-    Outcome,
     Record,
-    Refusal,
+    RecordKind,
+    RefusedLine,
 )
 from deskwire.engine.importing.withdrawals import about
 from deskwire.engine.ports import Reader, Transaction
@@ -163,9 +163,9 @@ class Intake:
         self._records: list[Record] = []
         self._bytes = 0
         self._lines = 0
-        self._imported: Counter[Kind] = Counter()
-        self._existing: Counter[Kind] = Counter()
-        self._deleted: Counter[Kind] = Counter()
+        self._imported: Counter[RecordKind] = Counter()
+        self._existing: Counter[RecordKind] = Counter()
+        self._deleted: Counter[RecordKind] = Counter()
         self._redacted = 0
         self._refusals = _NamedLines()
         self._doubts = _NamedLines()
@@ -177,10 +177,10 @@ class Intake:
         for some in _goes(lines):
             began = trio.current_time()
             read = [read_line(line, now) for line in some]
-            refused = any(isinstance(outcome, Refusal) for outcome in read)
+            refused = any(isinstance(outcome, RefusedLine) for outcome in read)
             await _leave_a_turn(trio.current_time() - began, REFUSED_PAUSES if refused else self._others)
             for line, outcome in zip(some, read, strict=True):
-                if isinstance(outcome, Refusal):
+                if isinstance(outcome, RefusedLine):
                     self._refusals.add([outcome])
                     continue
                 if isinstance(outcome, DeletionRecord):
@@ -200,7 +200,7 @@ class Intake:
         project, at, show, as_users = self._project, self._clock(), self._show, self._as_users
         began = trio.current_time()
 
-        def job(tx: Transaction) -> Outcome:
+        def job(tx: Transaction) -> ImportOutcome:
             if self._credential is not None:  # it may have ended since the import began
                 check_still_good(tx, self._credential, _NEEDED, at)
             return import_batch(tx, project, records, at, show, as_users=as_users)
@@ -216,7 +216,7 @@ class Intake:
             await self._redact(record)
 
     async def _delete(self, record: DeletionRecord) -> None:
-        kind: Kind = "conversation" if record.message is None else "message"
+        kind: RecordKind = "conversation" if record.message is None else "message"
         match await withdraw(self._call, record):
             case "done":
                 self._deleted[kind] += 1
@@ -235,7 +235,7 @@ class Intake:
                 self._refuse(record, problem)
 
     def _refuse(self, record: DeletionRecord | MessageRecord, problem: Problem) -> None:
-        self._refusals.add([Refusal(record.line, about(record), [problem])])
+        self._refusals.add([RefusedLine(record.line, about(record), [problem])])
 
     @property
     def _others(self) -> bool:
@@ -272,7 +272,7 @@ class _NamedLines:
         self._shown: list[dict[str, Any]] = []
         self._bytes = 0
 
-    def add(self, lines: Sequence[Refusal]) -> None:
+    def add(self, lines: Sequence[RefusedLine]) -> None:
         """Count lines, and keep those for which there is room."""
         self.count += len(lines)
         for each in lines:
@@ -292,11 +292,11 @@ class _NamedLines:
         return self.count - len(self._shown)
 
 
-def _counts(counted: Counter[Kind]) -> dict[str, int]:
+def _counts(counted: Counter[RecordKind]) -> dict[str, int]:
     return {"conversations": counted["conversation"], "messages": counted["message"]}
 
 
-def _refusal(refusal: Refusal) -> dict[str, Any]:
+def _refusal(refusal: RefusedLine) -> dict[str, Any]:
     known = refusal.external_id
     return {
         "line": refusal.line,

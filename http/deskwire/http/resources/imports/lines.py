@@ -18,7 +18,7 @@ from deskwire.engine.importing.records import (
     DeletionRecord,
     MessageRecord,
     Record,
-    Refusal,
+    RefusedLine,
 )
 from deskwire.engine.importing.times import AHEAD_MS, possible_conversation, possible_message
 from deskwire.http.api.input.decoding import Malformed, decoded
@@ -136,7 +136,7 @@ class ImportedDeletion(Body):
     ] = False
 
 
-def read_line(line: Line, now: int) -> Record | DeletionRecord | Refusal:
+def read_line(line: Line, now: int) -> Record | DeletionRecord | RefusedLine:
     """Return the record in a line, or its refusal. `now` is in milliseconds."""
     if line.content is None:
         return _refusal(line, None, Problem("", "too_long", f"A line has at most {LINE_BYTES:,} bytes."))
@@ -150,7 +150,7 @@ def read_line(line: Line, now: int) -> Record | DeletionRecord | Refusal:
     return _examined(line, line.content, value, now)
 
 
-def _examined(line: Line, raw: bytes, value: Any, now: int) -> Record | DeletionRecord | Refusal:
+def _examined(line: Line, raw: bytes, value: Any, now: int) -> Record | DeletionRecord | RefusedLine:
     if not isinstance(value, dict):
         return _refusal(line, None, Problem("", "invalid", "A line must be a JSON object."))
     try:
@@ -327,7 +327,7 @@ def _read(clean: Callable[[str], str], text: str | None) -> tuple[str | None, st
         return None, text
 
 
-def _refusal(line: Line, external_id: str | None, *problems: Problem, unnamed: int = 0) -> Refusal:
+def _refusal(line: Line, external_id: str | None, *problems: Problem, unnamed: int = 0) -> RefusedLine:
     """Make the refusal of a line, with as many of its problems as a response names."""
     left = len(problems) - PROBLEMS_MAX
-    return Refusal(line.number, external_id, problems[:PROBLEMS_MAX], unnamed + max(0, left))
+    return RefusedLine(line.number, external_id, problems[:PROBLEMS_MAX], unnamed + max(0, left))

@@ -11,8 +11,8 @@ from deskwire.engine.contacts.profile import Profile, whole_view
 from deskwire.engine.conversations.inbox import inbox_views
 from deskwire.engine.core.errors import Problem
 from deskwire.engine.search.hits import Hit
-from deskwire.engine.search.ports import Behind, SearchReader
-from deskwire.engine.search.search import Part, Result, search
+from deskwire.engine.search.ports import IndexLag, SearchReader
+from deskwire.engine.search.search import Part, SearchResult, search
 from deskwire.engine.tickets.ticket import ticket_view
 from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body, Query, bad_query
@@ -73,7 +73,7 @@ async def find(call: Call[Body, SearchQuery]) -> Answer:
     if "conversations" in parts:
         call.access.require_person("a search in conversations")
 
-    def read(reader: SearchReader) -> tuple[Result, list[dict[str, Any]], Mapping[int, Profile]]:
+    def read(reader: SearchReader) -> tuple[SearchResult, list[dict[str, Any]], Mapping[int, Profile]]:
         found = search(reader, call.project.rowid, query.q, parts, query.limit)
         pairs = [(each.conversation, each.contact) for each in found.conversations or ()]
         profiles = reader.profiles([contact.rowid for contact in found.contacts or ()])
@@ -101,7 +101,7 @@ def _hit(hit: Hit) -> dict[str, Any]:
     return {"messageId": hit.message.id, "text": hit.text, "ranges": hit.ranges}
 
 
-def _behind(behind: Behind) -> dict[str, Any] | None:
+def _behind(behind: IndexLag) -> dict[str, Any] | None:
     """Return how far the index is behind; None if it is not."""
     return behind._asdict() if any(behind) else None
 

@@ -8,8 +8,8 @@ from typing import Annotated, Final
 from pydantic import Field
 
 from deskwire.engine.core.clock import iso
-from deskwire.engine.surveys.definition import Definition, definition_of
-from deskwire.engine.surveys.figures import Bucket, Tally
+from deskwire.engine.surveys.definition import SurveyDefinition, definition_of
+from deskwire.engine.surveys.figures import AnswerTally, Bucket
 from deskwire.engine.surveys.insights.progress import refresh_view
 from deskwire.engine.surveys.ports import SurveyReader
 from deskwire.engine.surveys.survey import ResponseFilter, Survey
@@ -62,7 +62,7 @@ async def get_figures(call: Call[Body, FiguresQuery]) -> Answer:
     query, store, now = call.query, call.services.store, call.services.clock()
     period = query.period(now)
     survey, definitions = await store.read(_definitions(call))
-    tally = Tally(definitions, query.version or survey.version, period.day_of)
+    tally = AnswerTally(definitions, query.version or survey.version, period.day_of)
     wanted = ResponseFilter(query.version, since=period.start, until=period.end)
     before: int | None = None
     while True:
@@ -86,11 +86,11 @@ async def get_figures(call: Call[Body, FiguresQuery]) -> Answer:
 
 def _definitions(
     call: Call[Body, FiguresQuery],
-) -> Callable[[SurveyReader], tuple[Survey, Mapping[int, Definition]]]:
+) -> Callable[[SurveyReader], tuple[Survey, Mapping[int, SurveyDefinition]]]:
     """Return the query for the survey and the definitions of its versions; it raises NotFound."""
     project, version = call.project.rowid, call.query.version
 
-    def read(reader: SurveyReader) -> tuple[Survey, Mapping[int, Definition]]:
+    def read(reader: SurveyReader) -> tuple[Survey, Mapping[int, SurveyDefinition]]:
         survey = find_survey(reader, project, call.path["survey_id"])
         if version is not None:
             find_version(reader, survey, version)
@@ -101,14 +101,14 @@ def _definitions(
 
 
 def _counted(
-    tally: Tally, survey: int, wanted: ResponseFilter, before: int | None
-) -> Callable[[SurveyReader], tuple[int, int | None, Tally]]:
+    tally: AnswerTally, survey: int, wanted: ResponseFilter, before: int | None
+) -> Callable[[SurveyReader], tuple[int, int | None, AnswerTally]]:
     """Return the query that counts one page of responses.
 
     It returns their number, the last one's storage key, and what they come to. It may be run again, so it adds nothing itself.
     """
 
-    def read(reader: SurveyReader) -> tuple[int, int | None, Tally]:
+    def read(reader: SurveyReader) -> tuple[int, int | None, AnswerTally]:
         rows: Sequence[tuple[int, int, int, str]] = reader.survey_answers(survey, wanted, before, _PAGE)
         return len(rows), rows[-1][0] if rows else None, tally.of(row[1:] for row in rows)
 

@@ -19,10 +19,16 @@ from deskwire.engine.events.extensions import response_created, response_deleted
 from deskwire.engine.events.types import response_lane
 from deskwire.engine.ports import Transaction
 from deskwire.engine.surveys.answers import answer_problems
-from deskwire.engine.surveys.definition import Definition, definition_of
-from deskwire.engine.surveys.export import Column, columns, head_line, lines
+from deskwire.engine.surveys.definition import SurveyDefinition, definition_of
+from deskwire.engine.surveys.export import QuestionColumn, columns, head_line, lines
 from deskwire.engine.surveys.ports import SurveyReader, SurveyTransaction
-from deskwire.engine.surveys.survey import Response, ResponseFilter, Survey, SurveyVersion, response_view
+from deskwire.engine.surveys.survey import (
+    ResponseFilter,
+    Survey,
+    SurveyResponse,
+    SurveyVersion,
+    response_view,
+)
 from deskwire.engine.surveys.survey_lookup import find_survey, find_version
 from deskwire.engine.webhooks.publish import extend
 from deskwire.http.api.calls import Answer, Call, Streamed
@@ -97,7 +103,7 @@ async def create_response(call: Call[SurveyResponseBody, Query]) -> Answer:
     definition = definition_of(version.definition)
     language = definition.primary_language if body.language is None else body.language
     _check(body, definition)
-    response = Response(0, new_id("rsp", now), version.number, None, None, language, body.answers, now)
+    response = SurveyResponse(0, new_id("rsp", now), version.number, None, None, language, body.answers, now)
     return await call.commit(lambda tx: _store(tx, call, response), lambda view: view)
 
 
@@ -115,7 +121,7 @@ async def list_responses(call: Call[Body, ResponseList]) -> Answer:
     before = query.row
     criteria = await _criteria(call)
 
-    def listed(reader: SurveyReader) -> tuple[Survey, list[Response]]:
+    def listed(reader: SurveyReader) -> tuple[Survey, list[SurveyResponse]]:
         survey = find_survey(reader, project, call.path["survey_id"])
         return survey, list(reader.survey_responses(survey.rowid, criteria, before, query.rows))
 
@@ -145,7 +151,7 @@ async def export_responses(call: Call[Body, ResponseExport]) -> Answer:
     """
     project = call.project.rowid
 
-    def head(reader: SurveyReader) -> tuple[Survey, list[Column]]:
+    def head(reader: SurveyReader) -> tuple[Survey, list[QuestionColumn]]:
         survey = find_survey(reader, project, call.path["survey_id"])
         versions = reader.survey_versions(survey.rowid, None, survey.version)
         return survey, columns({each.number: definition_of(each.definition) for each in versions})
@@ -175,7 +181,7 @@ async def get_response(call: Call[Body, Query]) -> Answer:
 async def delete_response(call: Call[Body, Query]) -> Answer:
     """Delete a response, and the quotes from it in the insights."""
 
-    def delete(tx: Transaction) -> Response:
+    def delete(tx: Transaction) -> SurveyResponse:
         survey, response = _one(call)(tx)
         tx.delete_response(survey.rowid, response)
         draft, lane = response_deleted(survey.id, response.id), response_lane(response.id)
@@ -187,7 +193,7 @@ async def delete_response(call: Call[Body, Query]) -> Answer:
     return {"id": response.id, "deleted": True}
 
 
-def _check(body: SurveyResponseBody, definition: Definition) -> None:
+def _check(body: SurveyResponseBody, definition: SurveyDefinition) -> None:
     """Raise Invalid with every problem of the answers."""
     too_long = len(orjson.dumps(body.answers)) > _ANSWERS_BYTES
     # Answers of more than that are not checked one by one.
@@ -217,7 +223,9 @@ def _answered(call: Call[SurveyResponseBody, Query]) -> Callable[[SurveyReader],
     return read
 
 
-def _store(tx: Transaction, call: Call[SurveyResponseBody, Query], response: Response) -> dict[str, Any]:
+def _store(
+    tx: Transaction, call: Call[SurveyResponseBody, Query], response: SurveyResponse
+) -> dict[str, Any]:
     survey = find_survey(tx, call.project.rowid, call.path["survey_id"])
     _require_open(survey)
     given = call.body.contact
@@ -252,11 +260,11 @@ async def _criteria(call: Call[Body, ResponseList] | Call[Body, ResponseExport])
     return ResponseFilter(query.version, contact, query.language, query.since, query.until)
 
 
-def _one(call: Call[Body, Query]) -> Callable[[SurveyReader], tuple[Survey, Response]]:
+def _one(call: Call[Body, Query]) -> Callable[[SurveyReader], tuple[Survey, SurveyResponse]]:
     """Return the query for the response in the path; it raises NotFound."""
     project, response_id = call.project.rowid, call.path["response_id"]
 
-    def find(reader: SurveyReader) -> tuple[Survey, Response]:
+    def find(reader: SurveyReader) -> tuple[Survey, SurveyResponse]:
         survey = find_survey(reader, project, call.path["survey_id"])
         response = reader.survey_response(survey.rowid, response_id) if is_id(response_id, "rsp") else None
         if response is None:
@@ -270,7 +278,7 @@ async def _exported(
     store: Store[SurveyReader, SurveyTransaction],
     survey: int,
     criteria: ResponseFilter,
-    shown: Sequence[Column],
+    shown: Sequence[QuestionColumn],
 ) -> AsyncGenerator[bytes, None]:
     """Yield the export, page by page: a slow reader holds no transaction, and memory holds one page."""
     yield head_line(shown).encode()
@@ -286,5 +294,5 @@ async def _exported(
 
 def _page(
     survey: int, criteria: ResponseFilter, before: int | None
-) -> Callable[[SurveyReader], Sequence[Response]]:
+) -> Callable[[SurveyReader], Sequence[SurveyResponse]]:
     return lambda reader: reader.survey_responses(survey, criteria, before, _PAGE)

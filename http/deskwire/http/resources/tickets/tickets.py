@@ -10,9 +10,16 @@ from deskwire.engine.audit.naming import Recording
 from deskwire.engine.core.errors import Invalid
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.store import Inline
-from deskwire.engine.tickets.activity import Activity, By, activity_view
+from deskwire.engine.tickets.activity import By, TicketActivity, activity_view
 from deskwire.engine.tickets.change import change_all, find_ticket, resolve
-from deskwire.engine.tickets.ports import SORT_KEYS, Place, Sort, TicketFilter, TicketLooks, TicketReader
+from deskwire.engine.tickets.ports import (
+    SORT_KEYS,
+    TicketFilter,
+    TicketPageKey,
+    TicketReader,
+    TicketSort,
+    TicketUpkeepReader,
+)
 from deskwire.engine.tickets.service import TicketService
 from deskwire.engine.tickets.ticket import Ticket, ticket_tag, ticket_view
 from deskwire.http.api.calls import Answer, Call, Tagged
@@ -48,7 +55,7 @@ _ONE: Final = "/tickets/<ticket_id>"
 _READ: Final = dashboard("tickets.read")
 _MANAGE: Final = dashboard("tickets.manage")
 _REFERENCES: Final = ("processing_user", "processing_team", "conversation_id", "contact_id")
-_SORTS: Final = tuple(Sort(key, order) for key in SORT_KEYS for order in ("desc", "asc"))
+_SORTS: Final = tuple(TicketSort(key, order) for key in SORT_KEYS for order in ("desc", "asc"))
 """The orders of a list. Their indexes are the first part of a cursor, so new ones go to the end."""
 
 
@@ -67,7 +74,7 @@ def _references(
         given = {name: value for name, value in named.items() if value is not None}
         identifier, project = call.path.get("ticket_id"), call.project
 
-        def resolved(reader: TicketLooks) -> None:
+        def resolved(reader: TicketUpkeepReader) -> None:
             before = None if identifier is None else find_ticket(reader, project, identifier)
             resolve(reader, project, before, given, pointer)
 
@@ -106,7 +113,7 @@ async def create_ticket(call: Call[TicketBody, Query]) -> Answer:
 )
 async def list_tickets(call: Call[Body, TicketList]) -> Answer:
     """List the tickets of a project, newest first unless `sort` and `order` say otherwise."""
-    query, sort = call.query, Sort(call.query.sort, call.query.order)
+    query, sort = call.query, TicketSort(call.query.sort, call.query.order)
     after = _place(query, sort)
     placed = await call.services.store.read(
         lambda reader: reader.tickets(call.project.rowid, _filter(reader, call), sort, after, query.rows)
@@ -213,7 +220,7 @@ async def list_activity(call: Call[Body, Paged]) -> Answer:
     """List the changes of a ticket with their authors, newest first."""
     query, before = call.query, call.query.row
 
-    def listed(reader: TicketLooks) -> Sequence[Activity]:
+    def listed(reader: TicketUpkeepReader) -> Sequence[TicketActivity]:
         ticket = find_ticket(reader, call.project, _id(call))
         return reader.ticket_activity(ticket.rowid, before, query.rows)
 
@@ -249,7 +256,7 @@ def _filter(reader: ListReader, call: Call[Body, TicketList]) -> TicketFilter:
             project,
             "assignee",
             query.assignee,
-            lambda: bool(reader.tickets(project.rowid, assigned, Sort("createdAt", "desc"), None, 1)),
+            lambda: bool(reader.tickets(project.rowid, assigned, TicketSort("createdAt", "desc"), None, 1)),
         )
     return TicketFilter(
         status=query.status,
@@ -264,7 +271,7 @@ def _filter(reader: ListReader, call: Call[Body, TicketList]) -> TicketFilter:
     )
 
 
-def _place(query: TicketList, sort: Sort) -> Place | None:
+def _place(query: TicketList, sort: TicketSort) -> TicketPageKey | None:
     """Return the place that the page begins behind. Raises BadRequest for a cursor of a list in another order."""
     place = query.place
     if place is None:
@@ -272,4 +279,4 @@ def _place(query: TicketList, sort: Sort) -> Place | None:
     number, value, rowid = place
     if number != _SORTS.index(sort):
         raise bad_cursor("This cursor is one of another sort.")
-    return Place(value, rowid)
+    return TicketPageKey(value, rowid)

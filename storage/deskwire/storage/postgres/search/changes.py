@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Final
 
-from deskwire.engine.search.ports import Position
+from deskwire.engine.search.ports import IndexPosition
 from deskwire.storage.connection import Connection
 from deskwire.storage.postgres.log import WANT_SCRUB
 from deskwire.storage.search.blocks import changed
@@ -64,7 +64,7 @@ class IndexChanges:
     def remove(self, conversation: int) -> None:
         self._removed.add(conversation)
 
-    def move_to(self, position: Position, *, complete: bool) -> None:
+    def move_to(self, position: IndexPosition, *, complete: bool) -> None:
         self._connection.execute(
             "UPDATE search_state SET message = ?, message_id = ?, conversation = ?, change = ?, "
             "complete = greatest(complete, ?)",

@@ -18,7 +18,7 @@ import structlog
 import trio
 
 from deskwire.engine.core.errors import Unavailable
-from deskwire.engine.search.ports import IndexTransaction, Position
+from deskwire.engine.search.ports import IndexPosition, IndexTransaction
 from deskwire.storage.postgres.driver.blocking import BlockingConnection
 from deskwire.storage.postgres.driver.refusals import DatabaseError
 from deskwire.storage.postgres.driver.session import Database
@@ -50,7 +50,7 @@ _ANEW: Final = (
     "TRUNCATE search_postings, search_words; UPDATE search_state SET message = 0, message_id = NULL, conversation = 0, "
     f"change = 0, complete = 0, version = '{VERSION}'"
 )
-_START: Final = Position(0, None, 0, 0)
+_START: Final = IndexPosition(0, None, 0, 0)
 
 
 class PostgresIndex:
@@ -69,7 +69,7 @@ class PostgresIndex:
         """False: what was taken out is free space after the next VACUUM, as is all that was erased."""
         return False
 
-    async def bound(self) -> Position:
+    async def bound(self) -> IndexPosition:
         """See `Index.bound`."""
         keys, writers = await self._in_thread(self._look)
         end = trio.current_time() + PATIENCE_S
@@ -107,7 +107,7 @@ class PostgresIndex:
                 f"The search index could not be written: {error}", code="storage_failed"
             ) from error
 
-    def _look(self) -> tuple[Position, set[str]]:
+    def _look(self) -> tuple[IndexPosition, set[str]]:
         """Return the newest keys that were given, and who may have some of which nothing can be seen."""
         *position, complete, version = self._connection.execute(_STATE).fetchone()
         if version != VERSION:
@@ -115,9 +115,9 @@ class PostgresIndex:
                 log.warning("search.index_discarded", reason=f"it is of version {version}, not {VERSION}")
             self._connection.command(_ANEW)
             position, complete = list(_START), 0
-        self.position, self.complete = Position(*position), bool(complete)
+        self.position, self.complete = IndexPosition(*position), bool(complete)
         message, conversation, change = self._connection.execute(_KEYS).fetchone()
-        return Position(message, None, conversation, change), self._writers()
+        return IndexPosition(message, None, conversation, change), self._writers()
 
     def _writers(self) -> set[str]:
         return {row[0] for row in self._connection.execute(_WRITERS)}
@@ -127,7 +127,7 @@ class PostgresIndex:
         self._connection.command("BEGIN")
         try:
             *position, _, version = self._connection.execute(f"{_STATE} FOR UPDATE").fetchone()
-            if Position(*position) != known or version != VERSION:
+            if IndexPosition(*position) != known or version != VERSION:
                 raise Unavailable("Another node has written the search index.", code="storage_failed")
             tx = IndexChanges(self._connection)
             result = job(tx)
@@ -138,5 +138,5 @@ class PostgresIndex:
             with suppress(DatabaseError):
                 self._connection.command("ROLLBACK")
             raise
-        self.position, self.complete = Position(*position), bool(complete)
+        self.position, self.complete = IndexPosition(*position), bool(complete)
         return result

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from deskwire.engine.conversations.conversation import Message
-from deskwire.engine.search.ports import Shown
+from deskwire.engine.search.ports import ConversationMatch
 from deskwire.storage.search.lookup import SearchReads
 from deskwire.storage.tables.conversations.conversations import (
     MESSAGE,
@@ -39,7 +39,7 @@ class PostgresSearchReads(SearchReads, SearchSourceReads):
         "ORDER BY c.activity DESC, c.rowid DESC LIMIT ?"
     )
 
-    def shown(self, rows: Sequence[int], messages: int) -> Sequence[Shown]:
+    def shown(self, rows: Sequence[int], messages: int) -> Sequence[ConversationMatch]:
         """See `SearchReader.shown`: two statements for all of them, as each is a round trip."""
         keys = tuple(rows)
         found = [conversation_with_contact(row) for row in self.conn.execute(_CONVERSATIONS, (keys,))]
@@ -47,4 +47,4 @@ class PostgresSearchReads(SearchReads, SearchSourceReads):
         for row in self.conn.execute(_NEWEST, (keys, messages)):
             texts[row[0]].append(message_of(row[1:]))
         known = {conversation.rowid: (conversation, contact) for conversation, contact in found}
-        return [Shown(*known[row], texts[row][::-1]) for row in rows]
+        return [ConversationMatch(*known[row], texts[row][::-1]) for row in rows]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Set as AbstractSet
 
-from deskwire.engine.search.ports import Position
+from deskwire.engine.search.ports import IndexPosition
 from deskwire.storage.search.blocks import changed
 from deskwire.storage.search.postings import NONE, Place, PostingChanges, Words, joined, split
 
@@ -50,7 +50,7 @@ class IndexWrites:
             self._put(conversation, row[0], self._stored(conversation), NONE)
             self._note_removal()
 
-    def move_to(self, position: Position, *, complete: bool) -> None:
+    def move_to(self, position: IndexPosition, *, complete: bool) -> None:
         self._connection.execute(
             "UPDATE state SET message = ?, message_id = ?, conversation = ?, change = ?, complete = max(complete, ?)",
             (*position, complete),

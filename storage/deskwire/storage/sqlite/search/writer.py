@@ -14,7 +14,7 @@ import structlog
 import trio
 
 from deskwire.engine.core.errors import Unavailable
-from deskwire.engine.search.ports import EVERYTHING, IndexTransaction, Position
+from deskwire.engine.search.ports import EVERYTHING, IndexPosition, IndexTransaction
 from deskwire.storage.sqlite.scrub import RETRY_S, Scrubber
 from deskwire.storage.sqlite.search.file import DAMAGED, connect
 from deskwire.storage.sqlite.search.index import IndexWrites
@@ -44,7 +44,7 @@ class SearchIndex:
         """The size of the file, in bytes."""
         return self._path.stat().st_size
 
-    async def bound(self) -> Position:
+    async def bound(self) -> IndexPosition:
         """See `Index.bound`: here one transaction commits after the other."""
         return EVERYTHING
 
@@ -94,10 +94,10 @@ class SearchIndex:
             raise _refused(error) from error
         return None if not busy and frames == copied else RETRY_S
 
-    def _state(self) -> tuple[Position, bool]:
+    def _state(self) -> tuple[IndexPosition, bool]:
         sql = "SELECT message, message_id, conversation, change, complete FROM state"
         *position, complete = self._connection.execute(sql).fetchone()
-        return Position(*position), bool(complete)
+        return IndexPosition(*position), bool(complete)
 
 
 def _refused(error: sqlite3.OperationalError) -> Unavailable:

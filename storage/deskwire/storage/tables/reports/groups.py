@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from deskwire.engine.reports.period import DAY_MS
-from deskwire.engine.reports.ports import By, Key, Scope
+from deskwire.engine.reports.ports import GroupBy, GroupKey, ReportScope
 
 _SHIFT: Final = 1_000_000
 """Days by which moments are moved on before they are divided, as no database rounds down what is negative."""
@@ -30,7 +30,7 @@ class Grouping(NamedTuple):
     values: Mapping[str, Any]
 
 
-def grouping(source: Source, scope: Scope, by: By | None) -> Grouping:
+def grouping(source: Source, scope: ReportScope, by: GroupBy | None) -> Grouping:
     """Return how rows of a source are put into groups."""
     if by == "agent":
         return Grouping(source.agent, "", {})
@@ -43,12 +43,12 @@ def grouping(source: Source, scope: Scope, by: By | None) -> Grouping:
     return Grouping("CAST(NULL AS text)", "", {})
 
 
-def key_of(stored: Any, by: By | None) -> Key:
+def key_of(stored: Any, by: GroupBy | None) -> GroupKey:
     """Return a group's key from that of its rows."""
     return stored - _SHIFT if by == "day" else stored  # type: ignore[no-any-return]  # what the key's expression gives
 
 
-def _by_day(at: str, scope: Scope) -> Grouping:
+def _by_day(at: str, scope: ReportScope) -> Grouping:
     """Return the groups of days: the local date of a moment hangs on the stretch that it is in."""
     *earlier, last = scope.period.stretches
     values: dict[str, int] = {"ahead": last.ahead + _SHIFT * DAY_MS}

@@ -15,7 +15,15 @@ import orjson
 
 from deskwire.engine.conversations.conversation import AUTHOR_TYPES, UNCLOSED, Status
 from deskwire.engine.reports.period import DAY_MS
-from deskwire.engine.reports.ports import By, Key, Scope, Score, Tally, Timed, Written
+from deskwire.engine.reports.ports import (
+    GroupBy,
+    GroupCount,
+    GroupKey,
+    MessageCounts,
+    RatingCount,
+    ReportScope,
+    Timed,
+)
 from deskwire.storage.dialect import POSTGRES, SQLITE, Statement, differing, either, literals
 from deskwire.storage.tables.base import Queries
 from deskwire.storage.tables.reports.groups import Grouping, Source, grouping, key_of
@@ -75,7 +83,7 @@ _TAG_NAMES: Final = either(
     "SELECT k.value, min(g.tag) FROM {texts} k {and_then} conversation_tags g ON g.folded = k.value AND g.project = ? GROUP BY k.value"
 )
 """Of several ways in which a tag is written, the first in the order of Unicode."""
-_NOBODY: Final[Sequence[Key]] = (None,)
+_NOBODY: Final[Sequence[GroupKey]] = (None,)
 _AT_ONCE: Final = 10_000
 """Conversations whose team or tags are looked up at once."""
 
@@ -83,7 +91,9 @@ _AT_ONCE: Final = 10_000
 class ReportReads(Queries):
     """The methods are those of `engine.reports.ports.ReportReader`."""
 
-    def durations(self, scope: Scope, kind: Timed, by: By | None) -> Mapping[Key, Sequence[int]]:
+    def durations(
+        self, scope: ReportScope, kind: Timed, by: GroupBy | None
+    ) -> Mapping[GroupKey, Sequence[int]]:
         group = grouping(_MILESTONE, scope, by)
         lasted = "CASE WHEN m.at > m.since THEN m.at - m.since ELSE 0 END"
         sql = (
@@ -92,34 +102,34 @@ class ReportReads(Queries):
         )
         return self._gathered(sql, {**_values(scope, group), "kind": kind}, by)
 
-    def scores(self, scope: Scope, by: By | None) -> Sequence[Score]:
+    def scores(self, scope: ReportScope, by: GroupBy | None) -> Sequence[RatingCount]:
         group = grouping(_MILESTONE, scope, by)
         sql = (
             f"SELECT {group.key} AS k, m.score, count(*) FROM {_MILESTONES.format(group.joined)} "
             "AND m.kind = 'rated' GROUP BY 1, 2"
         )
         rows = self.conn.execute(sql, _values(scope, group))
-        return [Score(key_of(key, by), score, count) for key, score, count in rows]
+        return [RatingCount(key_of(key, by), score, count) for key, score, count in rows]
 
-    def created_conversations(self, scope: Scope, by: By | None) -> Sequence[Tally]:
+    def created_conversations(self, scope: ReportScope, by: GroupBy | None) -> Sequence[GroupCount]:
         group = grouping(_CONVERSATION, scope, by)
         sql = (
             f"SELECT {group.key} AS k, count(*) FROM {_CONVERSATIONS.format(group.joined)} "
             f"AND c.status IN ({literals(*get_args(Status))}) AND c.created_at >= :start AND c.created_at < :end GROUP BY 1"
         )
         rows = self.conn.execute(sql, _values(scope, group))
-        return [Tally(key_of(key, by), "created", count) for key, count in rows if count]
+        return [GroupCount(key_of(key, by), "created", count) for key, count in rows if count]
 
-    def turns(self, scope: Scope, by: By | None) -> Sequence[Tally]:
+    def turns(self, scope: ReportScope, by: GroupBy | None) -> Sequence[GroupCount]:
         group = grouping(_MILESTONE, scope, by)
         sql = (
             f"SELECT {group.key} AS k, m.kind, count(*) FROM {_MILESTONES.format(group.joined)} "
             "AND m.kind IN ('closed', 'reopened') GROUP BY 1, 2"
         )
         rows = self.conn.execute(sql, _values(scope, group))
-        return [Tally(key_of(key, by), kind, count) for key, kind, count in rows]
+        return [GroupCount(key_of(key, by), kind, count) for key, kind, count in rows]
 
-    def written_messages(self, scope: Scope, by: By | None) -> Written:
+    def written_messages(self, scope: ReportScope, by: GroupBy | None) -> MessageCounts:
         if by == "agent":
             return self._by_agent(scope)
         if by in ("team", "tag"):
@@ -132,7 +142,7 @@ class ReportReads(Queries):
             written.add((key,), number % 4, count)
         return written.done()
 
-    def _by_agent(self, scope: Scope) -> Written:
+    def _by_agent(self, scope: ReportScope) -> MessageCounts:
         written = _Tallies()
         for agent, count in self._counted("m.agent_id", scope, {}, " AND m.author = 1").items():
             written.add((agent,), 1, count)
@@ -140,7 +150,7 @@ class ReportReads(Queries):
             written.add((None,), code, count)
         return written.done()
 
-    def _by_conversation(self, scope: Scope, sql: Statement) -> Written:
+    def _by_conversation(self, scope: ReportScope, sql: Statement) -> MessageCounts:
         written = _Tallies()
         counted = self._counted("m.conversation * 4 + m.author", scope, {})
         keys = self._keys_of({number // 4 for number in counted}, sql)
@@ -148,12 +158,12 @@ class ReportReads(Queries):
             written.add(keys.get(number // 4, _NOBODY), number % 4, count)
         return written.done()
 
-    def open_conversations(self, scope: Scope, by: By | None) -> Mapping[Key, Sequence[int]]:
+    def open_conversations(self, scope: ReportScope, by: GroupBy | None) -> Mapping[GroupKey, Sequence[int]]:
         group = grouping(_CONVERSATION, scope, by)
         sql = f"SELECT {group.key} AS k, c.created_at FROM {_OPEN.format(group.joined)} ORDER BY 2"
         return self._gathered(sql, _values(scope, group), by)
 
-    def waiting_conversations(self, scope: Scope, by: By | None) -> Mapping[Key, int]:
+    def waiting_conversations(self, scope: ReportScope, by: GroupBy | None) -> Mapping[GroupKey, int]:
         group = grouping(_CONVERSATION, scope, by)
         sql = f"SELECT {group.key} AS k, count(*) FROM {_OPEN.format(group.joined)} AND c.waiting_since IS NOT NULL GROUP BY 1"
         return {
@@ -173,7 +183,9 @@ class ReportReads(Queries):
             self.conn.execute(_TAG_NAMES[self.dialect], (self.dialect.listed(keys), project)).fetchall()
         )
 
-    def _gathered(self, sql: str, values: Mapping[str, Any], by: By | None) -> dict[Key, array[int]]:
+    def _gathered(
+        self, sql: str, values: Mapping[str, Any], by: GroupBy | None
+    ) -> dict[GroupKey, array[int]]:
         """Return the numbers of rows that have a key and a number, in their order, eight bytes each."""
         gathered: dict[Any, array[int]] = {}
         for key, number in self.conn.execute(sql, values):
@@ -184,7 +196,7 @@ class ReportReads(Queries):
         return {key_of(key, by): numbers for key, numbers in gathered.items()}
 
     def _counted(
-        self, expression: str, scope: Scope, values: Mapping[str, int], further: str = ""
+        self, expression: str, scope: ReportScope, values: Mapping[str, int], further: str = ""
     ) -> Counter[Any]:
         """Return how often messages of the scope have each value of an expression."""
         counts: Counter[Any] = Counter()
@@ -196,7 +208,7 @@ class ReportReads(Queries):
         return counts
 
     def _counts(
-        self, source: str, expression: str, scope: Scope, values: Mapping[str, int], further: str
+        self, source: str, expression: str, scope: ReportScope, values: Mapping[str, int], further: str
     ) -> Mapping[Any, int] | Sequence[Any]:
         """Return how often messages of a source have each value of an expression, or one value for each of them."""
         sql = _COUNTED[self.dialect].format(expression, source, _WRITTEN + further)
@@ -218,9 +230,9 @@ class _Tallies:
 
     def __init__(self) -> None:
         self._total = [0] * len(AUTHOR_TYPES)
-        self._groups: dict[Key, list[int]] = {}
+        self._groups: dict[GroupKey, list[int]] = {}
 
-    def add(self, keys: Sequence[Key], code: int, count: int) -> None:
+    def add(self, keys: Sequence[GroupKey], code: int, count: int) -> None:
         """Add messages of the authors with this code to each of these groups."""
         self._total[code] += count
         for key in keys:
@@ -229,18 +241,18 @@ class _Tallies:
                 group = self._groups[key] = [0] * len(AUTHOR_TYPES)
             group[code] += count
 
-    def done(self) -> Written:
+    def done(self) -> MessageCounts:
         """Return what there is."""
         groups = [
-            Tally(key, author, count)
+            GroupCount(key, author, count)
             for key, counts in self._groups.items()
             for author, count in zip(AUTHOR_TYPES, counts, strict=True)
             if count
         ]
-        return Written(dict(zip(AUTHOR_TYPES, self._total, strict=True)), groups)
+        return MessageCounts(dict(zip(AUTHOR_TYPES, self._total, strict=True)), groups)
 
 
-def _values(scope: Scope, group: Grouping) -> dict[str, Any]:
+def _values(scope: ReportScope, group: Grouping) -> dict[str, Any]:
     return {
         "project": scope.project,
         "start": scope.period.start,

@@ -11,7 +11,7 @@ import orjson
 from deskwire.engine.core.values import replace
 from deskwire.engine.surveys.insights.insights import Insights, without_texts
 from deskwire.engine.surveys.insights.progress import Refresh
-from deskwire.engine.surveys.survey import Response, ResponseFilter, Survey
+from deskwire.engine.surveys.survey import ResponseFilter, Survey, SurveyResponse
 from deskwire.storage.dialect import either
 from deskwire.storage.tables.base import Changes, Queries
 from deskwire.storage.tables.surveys.surveys import SURVEY_COLUMNS
@@ -28,7 +28,7 @@ _LAST: Final = (1 << 63) - 1
 class SurveyResponseReads(Queries):
     """Queries on responses and insights; the methods are those of `surveys.ports.SurveyReader`."""
 
-    def survey_response(self, survey: int, response_id: str) -> Response | None:
+    def survey_response(self, survey: int, response_id: str) -> SurveyResponse | None:
         row = self.conn.execute(
             f"{_JOINED} WHERE r.id = ? AND r.survey = ?", (response_id, survey)
         ).fetchone()
@@ -36,7 +36,7 @@ class SurveyResponseReads(Queries):
 
     def survey_responses(
         self, survey: int, wanted: ResponseFilter, before: int | None, limit: int
-    ) -> Sequence[Response]:
+    ) -> Sequence[SurveyResponse]:
         where, values = self._wanted(survey, wanted, before)
         sql = f"{_JOINED} WHERE {where} ORDER BY r.rowid DESC LIMIT ?"
         return [_response_of(row) for row in self.conn.execute(sql, (*values, limit))]
@@ -71,7 +71,7 @@ class SurveyResponseReads(Queries):
 
     def responses_of_contact(
         self, contact: int, before: int | None, limit: int
-    ) -> Sequence[tuple[Survey, Response]]:
+    ) -> Sequence[tuple[Survey, SurveyResponse]]:
         rows = self.conn.execute(
             f"SELECT {_RESPONSE}, {_SURVEY} FROM survey_responses r JOIN surveys s ON s.rowid = r.survey "
             "LEFT JOIN contacts k ON k.rowid = r.contact "
@@ -98,7 +98,7 @@ class SurveyResponseReads(Queries):
 class SurveyResponseWrites(SurveyResponseReads, Changes):
     """Changes of responses and insights; the methods are those of `surveys.ports.SurveyTransaction`."""
 
-    def insert_response(self, survey: int, response: Response) -> Response:
+    def insert_response(self, survey: int, response: SurveyResponse) -> SurveyResponse:
         rowid = self.inserted(
             "INSERT INTO survey_responses (id, survey, version, contact, language, answers, created_at) "
             "VALUES (?, ?, ?, ?, ?, ?, ?)",
@@ -115,7 +115,7 @@ class SurveyResponseWrites(SurveyResponseReads, Changes):
         self.conn.execute("UPDATE surveys SET responses = responses + 1 WHERE rowid = ?", (survey,))
         return replace(response, rowid=rowid)
 
-    def delete_response(self, survey: int, response: Response) -> None:
+    def delete_response(self, survey: int, response: SurveyResponse) -> None:
         self._delete_responses(survey, [response])
 
     @abstractmethod
@@ -129,7 +129,7 @@ class SurveyResponseWrites(SurveyResponseReads, Changes):
             "WHERE r.contact = ? ORDER BY r.rowid LIMIT ?",
             (contact, limit),
         ).fetchall()
-        by_survey: dict[int, list[Response]] = {}
+        by_survey: dict[int, list[SurveyResponse]] = {}
         for _, survey, *row in rows:
             by_survey.setdefault(survey, []).append(_response_of(row))
         for survey, responses in by_survey.items():
@@ -184,7 +184,7 @@ class SurveyResponseWrites(SurveyResponseReads, Changes):
             (reason, at),
         ).rowcount
 
-    def _delete_responses(self, survey: int, responses: Sequence[Response]) -> None:
+    def _delete_responses(self, survey: int, responses: Sequence[SurveyResponse]) -> None:
         self.erase_response_events(survey, [response.id for response in responses])
         self.conn.executemany(
             "DELETE FROM survey_responses WHERE rowid = ?", [(response.rowid,) for response in responses]
@@ -202,5 +202,5 @@ class SurveyResponseWrites(SurveyResponseReads, Changes):
         self.want_scrub()
 
 
-def _response_of(row: Sequence[Any]) -> Response:
-    return Response(*(*row[:6], orjson.loads(row[6]), row[7]))
+def _response_of(row: Sequence[Any]) -> SurveyResponse:
+    return SurveyResponse(*(*row[:6], orjson.loads(row[6]), row[7]))

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, get_args
 
 from deskwire.engine.conversations.tags import tag_key
-from deskwire.engine.tickets.ports import NOBODY, Place, Sort, SortKey, TicketFilter
+from deskwire.engine.tickets.ports import UNASSIGNED, SortKey, TicketFilter, TicketPageKey, TicketSort
 from deskwire.engine.tickets.ticket import Status, Ticket
 from deskwire.storage.tables.base import Queries
 from deskwire.storage.tables.tickets.tickets import PRIORITIES, TICKET, ticket_of
@@ -52,8 +52,8 @@ class TicketListReads(Queries):
         """Return the way to the tickets with words that begin like those of `text`, all of them; None if it has no word."""
 
     def tickets(
-        self, project: int, wanted: TicketFilter, sort: Sort, after: Place | None, limit: int
-    ) -> Sequence[tuple[Ticket, Place]]:
+        self, project: int, wanted: TicketFilter, sort: TicketSort, after: TicketPageKey | None, limit: int
+    ) -> Sequence[tuple[Ticket, TicketPageKey]]:
         words = None
         if wanted.text is not None and (words := self.ticket_words(project, wanted.text)) is None:
             return []
@@ -63,7 +63,12 @@ class TicketListReads(Queries):
 
 
 def list_query(
-    project: int, wanted: TicketFilter, sort: Sort, after: Place | None, limit: int, words: Words | None
+    project: int,
+    wanted: TicketFilter,
+    sort: TicketSort,
+    after: TicketPageKey | None,
+    limit: int,
+    words: Words | None,
 ) -> tuple[str, tuple[Any, ...]]:
     """Return the statement for a page, with its values.
 
@@ -71,7 +76,7 @@ def list_query(
         words: the way to the tickets that have the wanted text.
     """
     if wanted.priority is not None and sort.key == "priority":
-        sort = Sort("createdAt", sort.order)  # all equal: what is left is the order of creation
+        sort = TicketSort("createdAt", sort.order)  # all equal: what is left is the order of creation
     row = "t.rowid" if words is None else words.row
     order = _order(sort, row)
     rest = [*_conditions(wanted, sort), *_behind(sort, after, row)]
@@ -94,7 +99,7 @@ def _by_key(project: int, wanted: TicketFilter) -> tuple[str, Terms] | None:
     for column, value in (
         ("conversation", wanted.conversation),
         ("contact", wanted.contact),
-        (_assignee_column(wanted.assignee), None if wanted.assignee == NOBODY else wanted.assignee),
+        (_assignee_column(wanted.assignee), None if wanted.assignee == UNASSIGNED else wanted.assignee),
     ):
         if value is not None:
             return "tickets t", iter([(f"t.{column} = ?", (value,))])
@@ -120,13 +125,13 @@ def _status(wanted: TicketFilter) -> Terms:
         yield "{unindexed}t.status = ?", (wanted.status,)
 
 
-def _conditions(wanted: TicketFilter, sort: Sort) -> Terms:
+def _conditions(wanted: TicketFilter, sort: TicketSort) -> Terms:
     if wanted.priority is not None:
         hint = "" if sort.key == "createdAt" else "{unindexed}"
         yield f"{hint}t.priority = ?", (PRIORITIES.index(wanted.priority),)
     if wanted.type is not None:
         yield "t.type = ?", (wanted.type,)
-    if wanted.assignee == NOBODY:
+    if wanted.assignee == UNASSIGNED:
         yield "{unindexed}t.processing_user IS NULL AND {unindexed}t.processing_team IS NULL", ()
     elif wanted.assignee is not None:
         yield f"{{unindexed}}t.{_assignee_column(wanted.assignee)} = ?", (wanted.assignee,)
@@ -147,7 +152,7 @@ def _assignee_column(assignee: str | None) -> str:
     return "processing_team" if assignee and assignee.startswith("team_") else "processing_user"
 
 
-def _behind(sort: Sort, after: Place | None, row: str) -> Terms:
+def _behind(sort: TicketSort, after: TicketPageKey | None, row: str) -> Terms:
     if after is not None:
         sign = "<" if sort.order == "desc" else ">"
         if sort.key == "createdAt":
@@ -156,20 +161,20 @@ def _behind(sort: Sort, after: Place | None, row: str) -> Terms:
             yield f"(t.{_COLUMNS[sort.key]}, {row}) {sign} (?, ?)", (after.value, after.rowid)
 
 
-def _order(sort: Sort, row: str) -> str:
+def _order(sort: TicketSort, row: str) -> str:
     if sort.key == "createdAt":
         return f"{row} {sort.order}"
     return f"t.{_COLUMNS[sort.key]} {sort.order}, {row} {sort.order}"
 
 
-def _place(ticket: Ticket, sort: Sort) -> Place:
+def _place(ticket: Ticket, sort: TicketSort) -> TicketPageKey:
     value = {
         "createdAt": ticket.rowid,
         "updatedAt": ticket.updated_at,
         "priority": PRIORITIES.index(ticket.priority),
         "lastActivity": ticket.activity_at,
     }
-    return Place(value[sort.key], ticket.rowid)
+    return TicketPageKey(value[sort.key], ticket.rowid)
 
 
 def _joined(terms: Sequence[tuple[str, tuple[Any, ...]]]) -> tuple[str, tuple[Any, ...]]:

@@ -9,8 +9,8 @@ import orjson
 
 from deskwire.engine.conversations.tags import tag_key
 from deskwire.engine.core.values import replace
-from deskwire.engine.tickets.activity import Activity, By
-from deskwire.engine.tickets.ticket import Change, Priority, Ticket
+from deskwire.engine.tickets.activity import By, TicketActivity
+from deskwire.engine.tickets.ticket import FieldChange, Priority, Ticket
 from deskwire.storage.tables.base import Changes, Queries
 
 PRIORITIES: Final[tuple[Priority, ...]] = get_args(Priority)
@@ -47,7 +47,7 @@ class TicketReads(Queries):
         row = self.conn.execute(f"{TICKET} WHERE t.id = ? AND t.project = ?", (ticket_id, project)).fetchone()
         return None if row is None else ticket_of(row)
 
-    def ticket_activity(self, ticket: int, before: int | None, limit: int) -> Sequence[Activity]:
+    def ticket_activity(self, ticket: int, before: int | None, limit: int) -> Sequence[TicketActivity]:
         rows = self.conn.execute(
             "SELECT id, at, user_id, user_name, action, changes, rowid FROM ticket_activity "
             "WHERE ticket = ? AND rowid < ? ORDER BY rowid DESC LIMIT ?",
@@ -102,7 +102,7 @@ class TicketWrites(Changes):
             self._tag(after, set(after.tags) - set(before.tags))
         self._note_snooze(before.snoozed_until, after)
 
-    def insert_activity(self, ticket: int, entry: Activity) -> None:
+    def insert_activity(self, ticket: int, entry: TicketActivity) -> None:
         changes = orjson.dumps([[each.field, each.before, each.after] for each in entry.changes]).decode()
         self.conn.execute(
             "INSERT INTO ticket_activity (id, ticket, at, user_id, user_name, action, changes) "
@@ -157,7 +157,9 @@ def _mutable(ticket: Ticket) -> tuple[Any, ...]:
     )
 
 
-def _activity_of(row: Sequence[Any]) -> Activity:
+def _activity_of(row: Sequence[Any]) -> TicketActivity:
     entry_id, at, user_id, user_name, action, changes, rowid = row
     by = By(user_id, user_name)
-    return Activity(entry_id, at, by, action, [Change(*each) for each in orjson.loads(changes)], rowid)
+    return TicketActivity(
+        entry_id, at, by, action, [FieldChange(*each) for each in orjson.loads(changes)], rowid
+    )
