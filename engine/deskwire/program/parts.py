@@ -26,7 +26,7 @@ from deskwire.engine.idempotency.once import Answers
 from deskwire.engine.merging.merges import Merges
 from deskwire.engine.ports import Commit
 from deskwire.engine.privacy.erasure import Erasures
-from deskwire.engine.search.indexer import LOOK_S, Indexer
+from deskwire.engine.search.indexer import POLL_INTERVAL_S, Indexer
 from deskwire.engine.stream.hub import Hub
 from deskwire.engine.surveys.insights.refresh import Refreshes
 from deskwire.engine.surveys.removal import Removals
@@ -151,7 +151,9 @@ async def assemble(
     stream.follow(commits)
     agents.follow(commits)
     uploads.follow(commits)
-    indexer = Indexer(store, here.index, look_s=inf if config.database_url is None else LOOK_S)
+    indexer = Indexer(
+        store, here.index, poll_interval_s=inf if config.database_url is None else POLL_INTERVAL_S
+    )
     indexer.follow(commits)
     here.bus.receive("events", lambda _: indexer.wake_nowait())
     connections = wiring.connections(config)

@@ -15,7 +15,7 @@ from deskwire.engine.conversations.commands import Delete
 from deskwire.engine.conversations.registry import ActorRegistry
 from deskwire.engine.core.commits import Subscribers
 from deskwire.engine.core.errors import Unavailable
-from deskwire.engine.search.indexer import LATE_S, LATE_SHARE, SHARE, YIELD_S, Indexer
+from deskwire.engine.search.indexer import LATE_MIN_SHARE, LATE_S, MIN_SHARE, YIELD_S, Indexer
 from deskwire.engine.search.ports import EVERYTHING, IndexPosition, IndexTransaction
 from tests.support.builders import PROJECT, HandClock, InlineStore, create, post
 
@@ -172,9 +172,9 @@ async def test_it_pauses_for_what_others_write_down_to_its_share_and_takes_more_
 ) -> None:
     pause_s = kept.indexer._pause_s
     assert pause_s(10.0, 2) == 2 * YIELD_S
-    assert pause_s(0.1, 10_000) == pytest.approx(0.1 * (1 / SHARE - 1))
+    assert pause_s(0.1, 10_000) == pytest.approx(0.1 * (1 / MIN_SHARE - 1))
     kept.indexer.progress.behind_since = trio.current_time() - LATE_S - 1
-    assert pause_s(0.1, 10_000) == pytest.approx(0.1 * (1 / LATE_SHARE - 1))
+    assert pause_s(0.1, 10_000) == pytest.approx(0.1 * (1 / LATE_MIN_SHARE - 1))
 
 
 async def test_it_takes_in_more_at_a_time_while_nobody_writes(

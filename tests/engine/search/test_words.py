@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deskwire.engine.search.words import FOLDING, PARTS_MAX, WORD_MAX, pattern_of, query_words, words_of
+from deskwire.engine.search.tokens import FOLDING, PARTS_MAX, WORD_MAX, pattern_of, query_words, words_of
 
 
 def matches(query: str, text: str) -> bool:

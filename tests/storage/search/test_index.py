@@ -20,7 +20,7 @@ from deskwire.engine.conversations.commands import Delete, Patch
 from deskwire.engine.search import ingest
 from deskwire.engine.search.ingest import next_batch_to_ingest, take_in
 from deskwire.engine.search.ports import RowMatches
-from deskwire.engine.search.words import query_words, words_of
+from deskwire.engine.search.tokens import query_words, words_of
 from deskwire.storage.search import lookup
 from deskwire.storage.sqlite.search import file
 from deskwire.storage.sqlite.search.file import DAMAGED, FILE_NAME

@@ -1,4 +1,4 @@
-"""The attributes of a conversation or a contact: their merging, and their bounds (decisions 4; ADR 5)."""
+"""Attributes of conversations and contacts: merging and limits (decisions 4; ADR 5)."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ import orjson
 from deskwire.engine.core.errors import Problem
 
 ATTRIBUTES_MAX: Final = 100
-"""Keys in `attributes`; a bound on what every event of the conversation has to carry."""
+"""Keys in `attributes`. Every event of the conversation carries them all."""
 
 ATTRIBUTES_BYTES: Final = 16 * 1024
-"""All attributes together as JSON."""
+"""Size of all attributes together as JSON."""
 
 KEY_MAX: Final = 64
 """Characters of a key."""
 
 
 _DEEP: Final = 16
-"""Levels that an event, or a workflow, has around attributes."""
+"""Levels of nesting around attributes in an event or a workflow."""
 
 LEVELS_MAX: Final = 254 - _DEEP
-"""Levels of arrays and objects in attributes, with themselves; the JSON encoder goes 254 deep."""
+"""Levels of nesting of attributes. The JSON encoder supports 254."""
 
 TOO_DEEP: Final = f"Attributes are nested at most {LEVELS_MAX} levels deep."
 
@@ -36,9 +36,9 @@ class AttributeIs:
     """An attribute with one value, a JSON scalar.
 
     Args:
-        text: the value as a string, which it may be.
-        number: the value as a decimal number with all of its digits, if it may be a number; 1, 1.0 and 1e0 are one.
-        boolean: the value as true or false, if it may be that; neither is a number.
+        text: the value as a string.
+        number: the value as a decimal with all digits if it is a number, so that 1, 1.0 and 1e0 are equal.
+        boolean: the value if it is `true` or `false`.
     """
 
     name: str
@@ -47,7 +47,7 @@ class AttributeIs:
     boolean: bool | None = None
 
     def fits(self, value: object) -> bool:
-        """Return whether an attribute's value is this one; integers are compared digit by digit."""
+        """Return whether an attribute has this value; integers are compared digit by digit."""
         if isinstance(value, bool):
             return value is self.boolean
         if isinstance(value, str):
@@ -60,14 +60,14 @@ class AttributeIs:
 
 
 def attribute_is(name: str, value: str) -> AttributeIs:
-    """Return the attribute with a value as a filter writes it, which may be a string, a number, true or false."""
+    """Return the condition for a value of a filter: a string, which may look like a number or a boolean."""
     if value in ("true", "false"):
         return AttributeIs(name, value, boolean=value == "true")
     return AttributeIs(name, value, _number(value))
 
 
 def _number(text: str) -> str | None:
-    """Return the number that a text is in JSON; None if it is none."""
+    """Return the JSON number that a text contains; None for other texts."""
     try:
         value = orjson.loads(text)
     except ValueError:
@@ -81,7 +81,7 @@ def _number(text: str) -> str | None:
 
 
 def as_decimal(number: float) -> Decimal:
-    """Return the number as JSON writes it: an integer with all digits, a double with the fewest that name it."""
+    """Return the number as in JSON: an integer with all digits, a double in its shortest exact form."""
     return Decimal(number) if isinstance(number, int) else Decimal(repr(number))
 
 
@@ -97,12 +97,12 @@ def size_of(attributes: Mapping[str, Any]) -> int | None:
 
 
 def merged(attributes: Mapping[str, Any], patch: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the attributes with those of `patch` in their place; null removes one."""
+    """Return the attributes updated by `patch`; null removes an attribute."""
     return {key: value for key, value in {**attributes, **patch}.items() if value is not None}
 
 
 def overfull(attributes: Mapping[str, Any], holder: str = "conversation") -> Problem | None:
-    """Return what is wrong with the size of all attributes together, None if nothing is."""
+    """Return the problem if there are too many attributes, or if they are too large."""
     if len(attributes) > ATTRIBUTES_MAX:
         message = f"A {holder} holds at most {ATTRIBUTES_MAX} attributes; this makes {len(attributes)}."
         return Problem("/attributes", "too_many", message)

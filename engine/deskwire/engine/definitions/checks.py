@@ -1,4 +1,4 @@
-"""Checks of what may be any JSON: types, members, lists, texts and ids. None of them raises."""
+"""Checks of arbitrary JSON: types, members, lists, texts and ids. They report errors and never raise."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from deskwire.engine.definitions.rules import DefinitionError
 Errors = Iterator[DefinitionError]
 
 ERRORS_MAX: Final = 1_000
-"""The errors that are listed at most: a megabyte of nonsense has hundreds of thousands."""
+"""Maximum errors in a response: a megabyte of invalid input has hundreds of thousands."""
 
 NUMBER_MAX: Final = 10**15
 """The largest number, positive or negative, that is exact in every client."""
@@ -24,19 +24,19 @@ _SHOWN_MAX: Final = 40
 
 
 def is_number(value: Any) -> bool:
-    """Tell whether `value` is a JSON number that can be an answer to a question."""
+    """Return whether `value` is a JSON number in the range of answers."""
     return (
         isinstance(value, int | float) and not isinstance(value, bool) and -NUMBER_MAX <= value <= NUMBER_MAX
     )
 
 
 def is_whole(value: Any) -> bool:
-    """Tell whether `value` is a JSON integer."""
+    """Return whether `value` is a JSON integer."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 
 def is_date(value: Any) -> bool:
-    """Tell whether `value` is a date such as `2026-11-01`."""
+    """Return whether `value` is a date such as `2026-11-01`."""
     try:
         return isinstance(value, str) and date.fromisoformat(value).isoformat() == value
     except ValueError:
@@ -44,7 +44,7 @@ def is_date(value: Any) -> bool:
 
 
 def listed(value: Any, limit: int) -> Sequence[Any]:
-    """Return the first items of a list; nothing of any other value."""
+    """Return the first items of a list, or an empty list for any other value."""
     return value[:limit] if isinstance(value, list) else ()
 
 
@@ -56,7 +56,7 @@ def wrong_type(path: str, expected: str) -> DefinitionError:
 def members(
     value: Mapping[str, Any], path: str, required: Sequence[str], optional: Sequence[str] = ()
 ) -> Errors:
-    """Yield members that are missing or unknown."""
+    """Yield errors for missing and unknown members."""
     for name in required:
         if name not in value:
             yield DefinitionError(f"{path}/{name}", "required", "This is required.")
@@ -66,7 +66,7 @@ def members(
 
 
 def items(value: Any, path: str, limit: int, *, may_be_empty: bool = False) -> Errors:
-    """Yield what is wrong with a list as such."""
+    """Yield errors of a list, but not of its items."""
     if not isinstance(value, list):
         yield wrong_type(path, "an array")
     elif not value and not may_be_empty:
@@ -78,7 +78,7 @@ def items(value: Any, path: str, limit: int, *, may_be_empty: bool = False) -> E
 
 
 def text(value: Any, path: str, limit: int) -> Errors:
-    """Yield what is wrong with a text."""
+    """Yield errors of a text."""
     if not isinstance(value, str):
         yield wrong_type(path, "a string")
     elif not value.strip():
@@ -88,7 +88,7 @@ def text(value: Any, path: str, limit: int) -> Errors:
 
 
 def identifier(value: Any, path: str) -> Errors:
-    """Yield what is wrong with an id."""
+    """Yield errors of an id."""
     if not isinstance(value, str):
         yield wrong_type(path, "a string")
     elif not _ID.fullmatch(value):

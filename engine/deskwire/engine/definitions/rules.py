@@ -1,4 +1,4 @@
-"""The errors of definitions, and the rules that every definition must keep."""
+"""Errors of definitions, and the rules that surveys and workflows share."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from msgspec import Struct
 
 
 class DefinitionError(Struct, frozen=True):
-    """One thing wrong with a definition; `path` is a JSON pointer into it, empty for all of it."""
+    """An error of a definition; `path` is a JSON pointer, empty for the whole definition."""
 
     path: str
     code: str
@@ -30,4 +30,4 @@ COMMON_RULES: Final[Mapping[str, str]] = MappingProxyType(
         "duplicate_id": "Two of the same list have the same id.",
     }
 )
-"""The text of each rule, by its code."""
+"""The message of each rule, by its code."""

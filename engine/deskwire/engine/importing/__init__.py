@@ -1,1 +1,1 @@
-"""Histories that come from elsewhere, in bulk: conversations with their messages, as they were (ADR 30)."""
+"""Histories that come from elsewhere, in bulk: conversations with their messages in their original form (ADR 30)."""

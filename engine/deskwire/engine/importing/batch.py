@@ -1,7 +1,7 @@
-"""One commit of an import: it tells new records from existing ones, and says why others are refused.
+"""One commit of an import: stores new records, counts existing ones and refuses others with a reason.
 
-The database is read anew in every batch, so that it sees whatever happens between two of them: a conversation in which
-somebody has written, one that was deleted, a contact that was erased.
+Each batch reads the database again, because conversations may have got messages or may have been deleted, and contacts
+erased, since the batch before it.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ def import_batch(
     *,
     as_users: bool = True,
 ) -> ImportOutcome:
-    """Import records at time `at` (ms); return the outcome. A refused record does not keep the others out.
+    """Import records at time `at` (ms) and return the outcome. A refused record does not affect the others.
 
     Args:
         show: gives attachments their URLs in events; None for an import without events.
-        as_users: whether messages may name users of the project as their authors.
+        as_users: whether messages may have users of the project as their authors.
 
     Raises NotFound (`project_not_found`) if the project has been removed.
     """
@@ -75,7 +75,7 @@ def import_batch(
 
 
 class _Batch:
-    """A batch under way: `threads` are the conversations of its records, `outcome` is their outcome."""
+    """A batch in progress, with the conversations of its records and the outcome so far."""
 
     def __init__(
         self, tx: ImportBatchTransaction, project: Project, records: Sequence[Record], at: int, as_users: bool
@@ -100,7 +100,7 @@ class _Batch:
         self._contacts = tx.contacts_of(project.rowid, user_ids)
         self._contacts.update(tx.merged_contacts(project.rowid, user_ids - self._contacts.keys()))
         self._addressed: dict[str, Contact] = {}
-        """The new contacts whose user id is an e-mail address, which `Ada@example.org` and `ada@example.org` share."""
+        """Existing contacts whose user id is an e-mail address, by that address in lower case."""
         named = {record.external_id for record in begun}
         self._known = tx.imported_conversations(
             project.rowid, named | {record.conversation for record in messages}
@@ -155,7 +155,7 @@ class _Batch:
         self._imported("message", record)
 
     def _seen_messages(self, messages: Sequence[MessageRecord]) -> dict[tuple[str, str], int]:
-        """Return the fingerprints of those that exist."""
+        """Return the fingerprints of the messages that exist."""
         known = self._known
         external_keys = {
             (known[record.conversation].rowid, record.external_id): (record.conversation, record.external_id)
@@ -166,7 +166,7 @@ class _Batch:
         return {external_keys[key]: digest for key, digest in fingerprints.items()}
 
     def _is_known(self, record: ConversationRecord) -> bool:
-        """Return whether the conversation exists, which is counted, or refused if its record is another one."""
+        """Return whether the conversation exists; count it, or refuse it if its record differs."""
         known, begun = self._known.get(record.external_id), self.threads.get(record.external_id)
         if known is not None:
             stored, owner = known.fingerprint, known.user_id
@@ -198,7 +198,7 @@ class _Batch:
         return ImportedConversation(external_id, claimed.contact, state, state, dict(claimed.routed))
 
     def _contact(self, record: ConversationRecord) -> Contact:
-        """Return the contact; one that exists, or was merged into another one, is left as it is, as the import is older."""
+        """Return the contact. An existing or merged one stays unchanged because its data is newer than the import."""
         person = record.contact
         known = self._contacts.get(person.user_id) or self._addressed.get(address_key(person.user_id))
         if known is not None:
@@ -256,9 +256,7 @@ class _Batch:
             self.outcome.doubted.append(RefusedLine(record.line, record.external_id, record.doubts))
 
     def _conflict(self, kind: RecordKind, record: Record) -> None:
-        message = (
-            f"A {kind} of this id was brought in before, with other content; what is there stays as it is."
-        )
+        message = f"A {kind} of this id was brought in before, with other content; existing values stay."
         self._refuse(record, Problem("/externalId", "conflict", message))
 
     def _refuse(self, record: Record, *problems: Problem) -> None:
@@ -270,7 +268,7 @@ def _begun(
 ) -> Conversation:
     """Return the conversation without its messages. Its retention begins now (ADR 30).
 
-    Times of the closing and the rating that the record does not have are that of its last change.
+    Without a time of closing or rating, the time of the last change stands for it.
     """
     updated_at = record.created_at if record.updated_at is None else record.updated_at
     closed_at = updated_at if record.closed_at is None else record.closed_at

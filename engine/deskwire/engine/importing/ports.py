@@ -1,4 +1,4 @@
-"""The queries and changes that an import needs of a store."""
+"""The requirements of imports on the store."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from deskwire.engine.uploads.upload import Attachment
 
 
 class Imported(NamedTuple):
-    """A conversation that was imported: its id, its storage key, its record's fingerprint, and its contact's user id."""
+    """An imported conversation: its id, storage key, record's fingerprint and contact's user id."""
 
     id: str
     rowid: int
@@ -25,7 +25,7 @@ class Imported(NamedTuple):
 
 
 class ImportedMessage(NamedTuple):
-    """A message that was imported: its id here, None if it was imported before ids were kept."""
+    """An imported message: its id here, None if it was imported before ids were stored."""
 
     id: str | None
 
@@ -35,7 +35,7 @@ class MessageRow(NamedTuple):
 
     Args:
         number: its index among the messages that the customer sees; None for a note.
-        sequence: that of its event, if it has one.
+        sequence: of its event, if it has one.
     """
 
     id: str
@@ -52,7 +52,7 @@ class MessageRow(NamedTuple):
 
 
 class ConversationMark(NamedTuple):
-    """The mark by which an imported conversation is recognised when its record comes again."""
+    """The row that identifies an imported conversation when its record is imported again."""
 
     project: int
     external_id: str
@@ -61,7 +61,7 @@ class ConversationMark(NamedTuple):
 
 
 class MessageMark(NamedTuple):
-    """The mark by which an imported message is recognised when its record comes again, with its id here."""
+    """The row that identifies an imported message when its record is imported again, with its id here."""
 
     conversation: int
     external_id: str
@@ -70,32 +70,32 @@ class MessageMark(NamedTuple):
 
 
 class ImportReader(Protocol):
-    """Queries on what was imported, many rows at a time."""
+    """Queries on imported rows, many at a time."""
 
     def contacts_of(self, project: int, user_ids: Collection[str]) -> dict[str, Contact]:
-        """Return those of the contacts that exist, by the backend's ids."""
+        """Return the contacts that exist, by the backend's ids."""
 
     def merged_contacts(self, project: int, user_ids: Collection[str]) -> dict[str, Contact]:
-        """Return the contacts that those of these ids were merged into, by the ids that they had."""
+        """Return the targets of merged contacts, by the user ids of the merged ones."""
 
     def imported_conversations(self, project: int, external_ids: Collection[str]) -> Mapping[str, Imported]:
-        """Return those of the conversations that were imported, by their external ids."""
+        """Return the conversations that were imported, by their external ids."""
 
     def imported_messages(self, messages: Collection[tuple[int, str]]) -> Mapping[tuple[int, str], int]:
-        """Return the fingerprints of those of the messages that were imported.
+        """Return the fingerprints of the messages that were imported.
 
-        Each message is known by its conversation's storage key and its external id.
+        The key of a message is the storage key of its conversation and its external id.
         """
 
     def imported_message(self, conversation: int, external_id: str) -> ImportedMessage | None:
         """Return an imported message, by its conversation's storage key and its external id."""
 
     def unimported_messages(self, conversation: int) -> int:
-        """Return how many messages and notes of an imported conversation were written here."""
+        """Return the number of messages and notes that an imported conversation got here."""
 
 
 class ImportTransaction(ImportReader, Protocol):
-    """Additions to what was imported."""
+    """Insertion of imported rows."""
 
     def insert_imported(
         self,
@@ -103,7 +103,7 @@ class ImportTransaction(ImportReader, Protocol):
         marks: Sequence[MessageMark],
         conversations: Sequence[ConversationMark],
     ) -> None:
-        """Store messages, and the marks of these and of new conversations."""
+        """Store messages, and the rows that identify them and new conversations."""
 
 
 class ImportBatchTransaction(
@@ -116,4 +116,4 @@ class ImportBatchTransaction(
     AccountReader,
     Protocol,
 ):
-    """Changes that a batch makes, its events and deliveries included."""
+    """Changes of a batch, including its events and deliveries."""

@@ -1,8 +1,8 @@
 """The records of an import: one for each conversation, and one for each of its messages.
 
-They are tuples, as there are millions. A record's fingerprint is made of its values, so that the same record is recognised when
-it comes a second time, however it was written down. Names of people and the time of the last change are no part of it: a person
-who was renamed, or a conversation that only has more messages, is the same record.
+They are tuples because there may be millions. The fingerprint of a record is a hash of its values, so the same record is
+recognised on a second import in any spelling. It leaves out names of people and the time of the last change: a renamed
+person, or a conversation that only has more messages, makes no new record.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ class MessageRecord(NamedTuple):
         line: its line in the body, counted from 1.
         attachments: ids of uploads.
         redacted: the source has redacted the text; an earlier one of the message is redacted as well.
-        given_at: the `createdAt` that was given, if that can't be and `created_at` stands in for it.
-        doubts: what in the line can't be, though it is imported.
+        given_at: the `createdAt` of the record if it is impossible; `created_at` is used in its place.
+        doubts: impossible values of the line, which is imported nevertheless.
     """
 
     line: int
@@ -71,8 +71,8 @@ class ConversationRecord(NamedTuple):
         assignee: `user` or `team`, and its id in this service.
         closed_at, rated_at: None if the record does not say.
         attribute_ids: ids of the people or things that attributes name, by the attributes' keys.
-        given_at: the `createdAt` that was given, if that can't be and `created_at` stands in for it.
-        doubts: what in the line can't be, though it is imported.
+        given_at: the `createdAt` of the record if it is impossible; `created_at` is used in its place.
+        doubts: impossible values of the line, which is imported nevertheless.
     """
 
     line: int
@@ -195,10 +195,10 @@ def _with_contact(record: ConversationRecord) -> tuple[Any, ...]:
 
 
 class RefusedLine(Struct, frozen=True):
-    """A line that was refused, with its problems; `external_id` as far as it could be read.
+    """A refused line with its problems, and its `external_id` if it could be read.
 
     Args:
-        unnamed: problems that are only counted.
+        unnamed: number of further problems.
     """
 
     line: int
@@ -208,11 +208,11 @@ class RefusedLine(Struct, frozen=True):
 
 
 class ImportOutcome(Struct):
-    """The outcome of an import: numbers of new and of existing records by kind, and those that were refused.
+    """The outcome of an import: the numbers of new and existing records by kind, and the refused ones.
 
     Args:
-        doubted: new records with what can't be in them.
-        redacted: messages that exist with a text that their source has redacted since.
+        doubted: new records with impossible values.
+        redacted: existing messages whose text their source has redacted since.
     """
 
     imported: Counter[RecordKind] = field(default_factory=Counter)

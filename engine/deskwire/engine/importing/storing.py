@@ -26,17 +26,17 @@ from deskwire.engine.webhooks.publish import append, extend, targets
 def store_silently(
     tx: ImportBatchTransaction, project: Project, threads: Sequence[ImportedConversation], at: int
 ) -> None:
-    """Store the threads without events of theirs, and say so to those who ask for it."""
+    """Store the conversations without their own events; emit one `conversations.imported` event for the batch."""
     for thread in threads:
         thread.state = with_messages(thread.state, [addition.record for addition in thread.additions])
     _store(tx, project, threads)
-    told = [_imported(thread) for thread in threads if thread.before is None or thread.shown]
-    if told:
-        extend(tx, project, conversations_imported(told), None, at, lane=None)
+    imported = [_imported(thread) for thread in threads if thread.before is None or thread.shown]
+    if imported:
+        extend(tx, project, conversations_imported(imported), None, at, lane=None)
 
 
 def _imported(thread: ImportedConversation) -> Mapping[str, Any]:
-    """Return what `conversations.imported` says of a thread; notes are no part of it."""
+    """Return the entry of a conversation in `conversations.imported`; notes are left out."""
     shown = [addition.id for addition in thread.additions if not addition.record.internal]
     return {
         "id": thread.state.id,
@@ -54,7 +54,7 @@ def store_with_events(
     at: int,
     show: Shown,
 ) -> None:
-    """Store the threads, with their events and deliveries.
+    """Store the conversations with their events and deliveries.
 
     Args:
         show: gives attachments their URLs.
@@ -71,7 +71,7 @@ def store_with_events(
 
 
 def _drafts(thread: ImportedConversation, project: Project, show: Shown) -> Iterator[Draft]:
-    """Yield the events of a thread, whose state moves on with them."""
+    """Yield the events of a conversation, and advance its state with each."""
     if thread.before is None:
         thread.state = replace(thread.state, sequence=1)
         yield from announce(Created(thread.state), thread.state, thread.contact, project.id, (), show)
@@ -126,8 +126,8 @@ def _row(conversation: int, addition: Addition) -> MessageRow:
 
 
 def _attach(tx: ImportBatchTransaction, thread: ImportedConversation) -> None:
-    """Note the uploads that the messages refer to; this transaction has checked that they exist."""
+    """Attach the uploads of the messages; this transaction has checked that they exist."""
     ids = {attachment.id for addition in thread.additions for attachment in addition.attachments}
     if ids:
         missing = tx.attach_uploads(thread.state.project, thread.state.rowid, ids)
-        assert not missing, "an upload can't go while its message is being stored"
+        assert not missing, "an upload can't disappear while its message is being stored"

@@ -1,4 +1,4 @@
-"""A conversation while a batch of records is added to it."""
+"""A conversation of an import, while a batch adds records to it."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from deskwire.engine.importing.records import MessageRecord
 from deskwire.engine.uploads.upload import Attachment
 
 _LEAP: Final = 1 << 32
-"""The step by which an import moves a revision on: more than the commits of an actor that are under way meanwhile can do,
-so that none of them takes the imported state for the one that its predecessor was to leave."""
+"""The step by which an import raises a revision: more than all commits of an actor that can be in flight, so that none of
+them mistakes the imported state for the result of the commit before it."""
 
 
 class Addition(NamedTuple):
-    """A message to be added, with its author in this service, its new id and its index (None for a note).
+    """A message to add, with its author here, its new id and its index (None for a note).
 
-    `sequence` is that of its event, if it gets one."""
+    `sequence` is the number of its event, if it gets one."""
 
     id: str
     number: int | None
@@ -35,7 +35,7 @@ class Addition(NamedTuple):
     sequence: int | None = None
 
     def message(self) -> Message:
-        """Return the message that it becomes."""
+        """Return the message to store."""
         record = self.record
         author = Author(record.author_type, self.author_id, self.author_name)
         return Message(
@@ -54,10 +54,10 @@ class ImportedConversation(Struct, eq=False):
 
     Args:
         before: the stored state, None for a new conversation.
-        state: the state to store, without what `additions` add.
-        routed: what each endpoint was sent last.
-        fingerprint: that of a new conversation's record.
-        duration_known: whether the record of a new one tells how long it was open until its closing.
+        state: the state to store, before `additions` are applied.
+        routed: the last delivery to each endpoint.
+        fingerprint: of a new conversation's record.
+        duration_known: whether the record of a new conversation gives the time from creation to closing.
     """
 
     external_id: str
@@ -78,7 +78,7 @@ class ImportedConversation(Struct, eq=False):
         attachments: Sequence[Attachment],
         fingerprint: int,
     ) -> None:
-        """Add a message behind the others."""
+        """Append a message."""
         index = None
         if not record.internal:
             index = self.state.messages + self.shown
@@ -87,10 +87,10 @@ class ImportedConversation(Struct, eq=False):
 
 
 def with_messages(state: Conversation, added: Sequence[MessageRecord]) -> Conversation:
-    """Return the conversation with messages of its past.
+    """Return the conversation with imported messages.
 
-    They count, and move its dates; its status and its `unread` come from its own record. An open conversation waits if the
-    last one of them does.
+    The messages change its counters and dates. Its status and `unread` come from its own record. An open conversation is
+    waiting if its last message is from the contact.
     """
     shown = [record.created_at for record in added if not record.internal]
     by_contact = sum(record.author_type == "contact" for record in added if not record.internal)
@@ -118,14 +118,14 @@ def with_messages(state: Conversation, added: Sequence[MessageRecord]) -> Conver
 
 
 def author_of(record: MessageRecord) -> Author:
-    """Return the author of a message as its record names it."""
+    """Return the author that the record of a message gives."""
     return Author(record.author_type, record.author_id, record.author_name)
 
 
 def milestones(thread: ImportedConversation) -> Iterator[Milestone]:
-    """Yield what has happened in a thread's past, as far as the records tell; of closings the last one.
+    """Yield the milestones that the records show, and only the last closing.
 
-    A milestone whose duration can't be has no begin: reports count it, and its duration as unknown.
+    A milestone with an impossible duration has no start: reports count it with an unknown duration.
     """
     before, state = thread.before, thread.state
     if state.answered_at is not None and (before is None or before.answered_at is None):
@@ -143,7 +143,7 @@ def _dated(milestone: Milestone, *, duration_known: bool = True) -> Milestone:
 
 
 def _first_answer(thread: ImportedConversation) -> str | None:
-    """Return the id of the agent with the first message behind one of the contact, of those that are added."""
+    """Return the id of the first agent who answers the contact among the added messages."""
     asked = thread.before is not None and thread.before.asked_at is not None
     for addition in thread.additions:
         record = addition.record

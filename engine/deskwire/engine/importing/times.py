@@ -1,7 +1,7 @@
-"""Times of imported records that can't be: in the future, before 1970, or a closing before the creation.
+"""Impossible times of imported records: in the future, before 1970, or a closing before the creation.
 
-Old systems have such times by wrong clocks, zones and migrations of their own. The record is imported all the same and the time is
-named in the result: what depends on it counts as unknown in reports.
+Wrong clocks, time zones and migrations leave such times in old systems. The record is imported, the result names the
+time, and reports count figures that depend on it as unknown.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from deskwire.engine.core.errors import Problem
 from deskwire.engine.importing.records import ConversationRecord, MessageRecord
 
 AHEAD_MS: Final = 5 * 60 * 1000
-"""The milliseconds that a time may be in the future, as clocks differ."""
+"""Milliseconds that a time may be in the future, because clocks differ."""
 
 _CREATED: Final = "This time is before 1970 or in the future; {} stands in for it."
 _DROPPED: Final = "This time is before 1970 or in the future; it counts as unknown."
@@ -20,7 +20,7 @@ _BEFORE: Final = "This time is before that of the creation."
 
 
 def possible_message(record: MessageRecord, now: int) -> MessageRecord:
-    """Return the record with a time that can be, and with its doubts."""
+    """Return the record with a possible time, and with its doubts."""
     at = _nearest(record.created_at, now)
     if at == record.created_at:
         return record
@@ -30,7 +30,7 @@ def possible_message(record: MessageRecord, now: int) -> MessageRecord:
 
 
 def possible_conversation(record: ConversationRecord, now: int) -> ConversationRecord:
-    """Return the record with times that can be, and with its doubts."""
+    """Return the record with possible times, and with its doubts."""
     doubts = []
     at = _nearest(record.created_at, now)
     if at != record.created_at:
@@ -58,7 +58,7 @@ def possible_conversation(record: ConversationRecord, now: int) -> ConversationR
 
 
 def duration_known(record: ConversationRecord) -> bool:
-    """Return whether the record tells how long the conversation was open until its closing."""
+    """Return whether the record gives the time from creation to closing."""
     closed_at = record.updated_at if record.closed_at is None else record.closed_at
     pointers = {each.pointer for each in record.doubts}
     return (
@@ -73,7 +73,7 @@ def _is_possible(at: int | None, now: int) -> bool:
 
 
 def _nearest(at: int, now: int) -> int:
-    """Return the time itself if it can be, else the nearest that can."""
+    """Return the time if it is possible, else the nearest possible one."""
     return at if _is_possible(at, now) else 0 if at < 0 else now
 
 

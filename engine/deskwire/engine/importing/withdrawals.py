@@ -1,6 +1,6 @@
-"""Text that its source has withdrawn: imported messages and conversations that were deleted or redacted there since.
+"""Withdrawals: imported messages and conversations that the source has deleted or redacted since.
 
-They are carried out by the conversation's actor, as the ordinary calls are, so that events, the search and every copy follow.
+The conversation's actor carries them out like ordinary calls, so that events, the search index and every copy follow.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from deskwire.engine.importing.ports import ImportReader
 from deskwire.engine.importing.records import DeletionRecord, MessageRecord
 
 _REDACTED: Final = re.compile("[\u2587\u2588]+")
-"""Characters by which a source shows that it has redacted words; their number need not be that of the words."""
+"""Characters that sources put in place of redacted words; their number may differ from that of the words."""
 
 _DIGITS_MAX: Final = 6
 """Digits of the number of a piece."""
 
 
 class WithdrawalReader(ImportReader, ConversationReader, Protocol):
-    """Queries on imported messages as they are now."""
+    """Queries on the current state of imported messages."""
 
 
 class Withdrawn(Struct, frozen=True):
     """The place of a withdrawn record in this service.
 
     Args:
-        message: None if the whole conversation is meant.
+        message: None for the whole conversation.
     """
 
     conversation_id: str
@@ -44,7 +44,7 @@ class Withdrawn(Struct, frozen=True):
 def find_withdrawn(
     reader: WithdrawalReader, project: int, conversation: str, message: str | None
 ) -> Withdrawn | Problem | None:
-    """Return the place of a record, None if there is no such record (any more), or why it can't be found."""
+    """Return the place of a record, None if the record does not exist, or the reason why it can't be found."""
     known = reader.imported_conversations(project, {conversation}).get(conversation)
     if known is None:
         return None
@@ -61,7 +61,7 @@ def find_withdrawn(
 
 
 def find_pieces(reader: WithdrawalReader, project: int, conversation: str, message: str) -> Sequence[str]:
-    """Return the ids of the further pieces of a message that was cut into several, and of those after it if it is one."""
+    """Return the ids of the further pieces of a split message, or of the pieces after this one."""
     known = reader.imported_conversations(project, {conversation}).get(conversation)
     if known is None:
         return []
@@ -76,7 +76,7 @@ def find_pieces(reader: WithdrawalReader, project: int, conversation: str, messa
 
 
 def redaction_of(message: Message, record: MessageRecord) -> RedactMessage:
-    """Return the command that redacts of a message what its source has; all of the text if that can't be told."""
+    """Return the command that redacts the same words as the source, or the whole text if they can't be identified."""
     ranges = redacted_ranges(message.text, record.text)
     return RedactMessage(message.id, True, text=not ranges, ranges=tuple(ranges))
 
@@ -87,9 +87,9 @@ def deletion_of(message: Message) -> DeleteMessage:
 
 
 def redacted_ranges(before: str, after: str) -> Sequence[tuple[int, int]]:
-    """Return the ranges of a text that its redacted form lacks; none if that is not a form of it.
+    """Return the ranges of a text that its redacted form lacks; none if `after` is not a redacted form of the text.
 
-    A piece between two redactions that stands in several places goes as well: which of them was redacted can't be told.
+    If the text between two redactions occurs more than once, it is redacted too, because the original place is ambiguous.
     """
     first, *middle = _REDACTED.split(after)
     last = middle.pop() if middle else ""
@@ -108,7 +108,7 @@ def redacted_ranges(before: str, after: str) -> Sequence[tuple[int, int]]:
 
 
 class WrittenHereTransaction(Protocol):
-    """The query that a deletion needs within its commit."""
+    """The query of a deletion within its commit."""
 
     def unimported_messages(self, conversation: int) -> int:
         """See `ImportReader`."""
@@ -120,7 +120,7 @@ class UnlessWrittenHere(Struct, frozen=True):
     conversation: int
 
     def before(self, tx: WrittenHereTransaction) -> None:
-        """Raise Conflict if the conversation has gone on here."""
+        """Raise Conflict if the conversation has messages that were written here."""
         if tx.unimported_messages(self.conversation):
             message = "The conversation has gone on here, with messages that are not imported: delete it by its own call."
             raise Conflict(message)
@@ -130,7 +130,7 @@ class UnlessWrittenHere(Struct, frozen=True):
 
 
 def about(record: DeletionRecord | MessageRecord) -> str:
-    """Return the id that the result names a record by."""
+    """Return the id by which the result names a record."""
     if isinstance(record, MessageRecord):
         return record.external_id
     return record.conversation if record.message is None else record.message

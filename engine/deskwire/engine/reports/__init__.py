@@ -1,1 +1,1 @@
-"""Reports: figures about a project's conversations, computed from what is stored at the moment they are asked for."""
+"""Reports: figures about a project's conversations, computed from the rows stored at the moment they are asked for."""

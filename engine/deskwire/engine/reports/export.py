@@ -1,4 +1,4 @@
-"""A report as CSV: a line for each group with the figures that the API shows, or one for all of it without groups."""
+"""A report as CSV: one line for each group, or a single one without groups, with the figures of the API."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from deskwire.engine.reports.report import Report, Row
 
 
 def csv_of(report: Report, by: GroupBy | None) -> str:
-    """Return the report's lines, behind a byte order mark and a line of headings."""
+    """Return the report as CSV, with a byte order mark and a line of headings."""
     rows = report.rows if by is not None else [Row(None, None, report.total)]
     head = [] if by is None else [by] if by in ("tag", "day") else [f"{by}Id", f"{by}Name"]
     lines = [[*head, *(name for name, _ in columns_of(report.total))]]
@@ -24,7 +24,7 @@ def csv_of(report: Report, by: GroupBy | None) -> str:
 
 
 def _aligned(report: Report, row: Row) -> list[tuple[str, Any]]:
-    """Return a row's figures in the columns of the total; what the row has nothing of is empty."""
+    """Return a row's figures in the columns of the total; missing figures are empty cells."""
     own = dict(columns_of(row.figures))
     return [(name, own.get(name)) for name, _ in columns_of(report.total)]
 

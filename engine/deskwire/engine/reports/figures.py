@@ -1,4 +1,4 @@
-"""The figures of a report: what is made of durations, of ratings, and of numbers of things. Durations are shown in seconds."""
+"""Figures of reports, computed from durations (shown in seconds), ratings and counts."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from deskwire.engine.core.rank import nearest_rank
 from deskwire.engine.reports.ports import Counted
 
 Figures = Mapping[str, Any]
-"""Figures by their names on the wire, in their order there."""
+"""Figures by their names in the API, in the order of the API."""
 
 SCORES: Final = range(11)
 _SATISFIED: Final = 7
-"""The least rating of a satisfied contact: those in the upper part of the scale, as surveys have it."""
+"""Lowest rating of a satisfied contact, as for CSAT in surveys."""
 _COUNTED: Final[Sequence[Counted]] = ("created", "closed", "reopened", *AUTHOR_TYPES)
 
 
 def duration_figures(durations: Sequence[int]) -> Figures:
-    """Return the figures of durations (ms), of which the shortest comes first. Without any, only their number is known."""
+    """Return the figures of durations (ms), sorted in ascending order. Without durations all but `count` are None."""
     return {"count": len(durations), **_spread(durations)}
 
 
 def rating_figures(counts: Mapping[int, int]) -> Figures:
-    """Return the figures of ratings, given how often each was."""
+    """Return the figures of ratings from the number of ratings with each score."""
     count = sum(counts.values())
     good = sum(number for score, number in counts.items() if score >= _SATISFIED)
     total = sum(score * number for score, number in counts.items())
@@ -37,14 +37,14 @@ def rating_figures(counts: Mapping[int, int]) -> Figures:
 
 
 def volume_figures(counts: Mapping[Counted, int]) -> Figures:
-    """Return the figures of what there was of each kind; `messages` is the sum of all messages."""
+    """Return the number of each kind, and the sum of all messages as `messages`."""
     figures = {_field(kind): counts.get(kind, 0) for kind in _COUNTED}
     written = sum(counts.get(kind, 0) for kind in AUTHOR_TYPES)
     return {**figures, "messages": written}
 
 
 def _field(kind: Counted) -> str:
-    """Return the name of a count on the wire."""
+    """Return the name of a count in the API."""
     match kind:
         case "created":
             return "conversationsCreated"
@@ -65,13 +65,13 @@ def _field(kind: Counted) -> str:
 
 
 def backlog_figures(created: Sequence[int], waiting: int, now: int) -> Figures:
-    """Return the figures of open conversations, given when (ms) each was created, the oldest first."""
+    """Return the figures of open conversations from their times of creation (ms), the oldest first."""
     ages = [max(now - at, 0) for at in reversed(created)]
     return {"open": len(ages), "waiting": waiting, "age": _spread(ages)}
 
 
 def backlog_of_day(number: int) -> Figures:
-    """Return the figures of a day's end; who waited then, and since when, is not known any more."""
+    """Return the figures at the end of a past day, for which waiting contacts and ages are unknown."""
     return {"open": number, "waiting": None, "age": None}
 
 
@@ -93,7 +93,7 @@ def _seconds(ms: int) -> float:
 
 
 def columns_of(figures: Figures) -> Iterable[tuple[str, Any]]:
-    """Yield figures by the names of their columns: those of a group have its name in front, scores their number behind."""
+    """Yield figures under their column names: nested ones as `ageMedian`, scores as `scores7`."""
     for name, figure in figures.items():
         if isinstance(figure, Mapping):
             yield from ((f"{name}{inner[0].upper()}{inner[1:]}", value) for inner, value in figure.items())

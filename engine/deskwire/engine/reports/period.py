@@ -1,4 +1,4 @@
-"""The period of a report, and its days as a time zone has them."""
+"""The period of a report, and its days in a time zone."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _EPOCH: Final = date(1970, 1, 1)
 
 
 class OffsetSpan(Struct, frozen=True):
-    """A time up to which (ms) the clocks of a zone are this far (ms) ahead of UTC."""
+    """A span with a constant UTC offset: its end and the offset, in milliseconds."""
 
     until: int
     ahead: int
 
 
 class Period(Struct, frozen=True):
-    """The times from `start` up to but without `end`, in milliseconds; `stretches` cover them."""
+    """The times from `start` (inclusive) to `end` (exclusive) in milliseconds, and the UTC offsets in that time."""
 
     start: int
     end: int
@@ -40,12 +40,12 @@ class Period(Struct, frozen=True):
     stretches: tuple[OffsetSpan, ...]
 
     def days(self) -> Iterator[int]:
-        """Yield the numbers of the days that it touches, counted from 1970-01-01."""
+        """Yield the days that overlap the period, counted from 1970-01-01."""
         if self.start < self.end:
             yield from range(self.day_of(self.start), self.day_of(self.end - 1) + 1)
 
     def day_of(self, at: int) -> int:
-        """Return the number of the day that a time of the period is on."""
+        """Return the day of a time within the period, counted from 1970-01-01."""
         return (at + next(each.ahead for each in self.stretches if at < each.until)) // DAY_MS
 
 
@@ -55,13 +55,13 @@ def day_name(number: int) -> str:
 
 
 def period_of(given: Mapping[str, str], now: int | None) -> tuple[Period | None, list[Problem]]:
-    """Return the period that query parameters name, or everything that is wrong with them.
+    """Return the period of some query parameters, or all their problems.
 
-    Without `to` it ends now, without `from` it begins with the day that makes it thirty days long, the last one included.
+    `to` defaults to now, and `from` to the first of thirty days that include the last one.
 
     Args:
-        given: `from`, `to` and `timezone`, each as it was sent, if it was.
-        now: in milliseconds; None if only problems are asked for.
+        given: the parameters `from`, `to` and `timezone` that the request has.
+        now: in milliseconds; None to check the parameters only.
     """
     name, problems = given.get("timezone", "UTC"), list[Problem]()
     zone = _zone(name)
@@ -82,14 +82,14 @@ def _checked(
     if end < start:
         pointer = "?to" if "to" in given else "?from"
         return None, [Problem(pointer, "not_allowed", "The period ends before it begins.")]
-    if end - start > DAYS_MAX * DAY_MS + DAY_MS // 24:  # an hour more where clocks are set back
+    if end - start > DAYS_MAX * DAY_MS + DAY_MS // 24:  # a day on which clocks are set back has an hour more
         said = f"A report covers at most {DAYS_MAX} days."
         return None, [Problem("?to" if "to" in given else "?from", "too_long", said)]
     return Period(start, end, name, tuple(_stretches(start, end, zone))), []
 
 
 def _time(name: str, text: str, zone: ZoneInfo, problems: list[Problem]) -> int | None:
-    """Return the time (ms) of a parameter: a day begins at its midnight in the zone. What is wrong is added to `problems`."""
+    """Return the time (ms) of a parameter, or add its problem to `problems`. A date means its first moment in the zone."""
     try:
         at = _day_start(date.fromisoformat(text), zone) if _DATE.fullmatch(text) else _moment(text)
     except ValueError:
@@ -116,12 +116,12 @@ def _moment(text: str) -> int:
 
 
 def _day_start(day: date, zone: ZoneInfo) -> int:
-    """Return when a day begins: its first moment, which is later than midnight where clocks are set forward then."""
+    """Return the first moment (ms) of a day, which is after midnight if clocks are set forward at midnight."""
     if not _EARLIEST < day < _LATEST:
         return _ms(day)
     number = (day - _EPOCH).days
     before, after = number * DAY_MS - DAY_MS, number * DAY_MS + DAY_MS
-    while before + 1 < after:  # the first millisecond whose local date is this one, or a later one
+    while before + 1 < after:  # bisect for the first millisecond whose local date is this one or later
         middle = (before + after) // 2
         if (middle + _ahead(middle, zone)) // DAY_MS < number:
             before = middle
@@ -136,7 +136,7 @@ def _thirty_days_before(end: int, zone: ZoneInfo) -> int:
 
 
 def _stretches(start: int, end: int, zone: ZoneInfo) -> Iterator[OffsetSpan]:
-    """Yield the stretches of a period; where the clocks are set is found to the millisecond."""
+    """Yield the spans of a period between changes of the UTC offset, exact to the millisecond."""
     at, ahead = start, _ahead(start, zone)
     while at < end:
         following = min(at + DAY_MS // 4, end)
@@ -149,7 +149,7 @@ def _stretches(start: int, end: int, zone: ZoneInfo) -> Iterator[OffsetSpan]:
 
 
 def _change(before: int, after: int, ahead: int, zone: ZoneInfo) -> int:
-    """Return the first time at which clocks are no longer this far ahead; at `before` they are, at `after` not."""
+    """Return the first time with another offset; `before` still has this one, `after` does not."""
     while before + 1 < after:
         middle = (before + after) // 2
         if _ahead(middle, zone) == ahead:
@@ -164,7 +164,7 @@ def _ahead(at: int, zone: ZoneInfo) -> int:
     offset = (
         (datetime.fromtimestamp(seconds, UTC) + timedelta(milliseconds=rest)).astimezone(zone).utcoffset()
     )
-    assert offset is not None, "a zone tells its offset"
+    assert offset is not None, "every zone has an offset"
     return round(offset.total_seconds() * 1000)
 
 
@@ -173,5 +173,5 @@ def _zone(name: str) -> ZoneInfo | None:
         return None
     try:
         return ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError, OSError):  # a folder of zones is none
+    except (ZoneInfoNotFoundError, ValueError, OSError):  # OSError: the name of a folder of zones
         return None

@@ -1,4 +1,4 @@
-"""The part of a store that reports need."""
+"""The requirements of reports on the store."""
 
 from __future__ import annotations
 
@@ -13,16 +13,18 @@ from deskwire.engine.reports.period import Period
 GroupBy = Literal["agent", "team", "tag", "day"]
 Timed = Literal["answered", "closed"]
 Counted = Literal["created", "closed", "reopened"] | AuthorType
-"""A turn of a conversation, or a message by the type of its author."""
+"""A change of a conversation's status, or a message by the type of its author."""
 GroupKey = str | int | None
-"""The key of a group: an agent's or team's id, the key of a tag, the number of a day; None for nobody, and where there are no groups."""
+"""The key of a group: id of an agent or team, key of a tag, or number of a day.
+
+None stands for unassigned conversations, and for all of them in a report without groups."""
 
 
 class ReportScope(Struct, frozen=True):
-    """The conversations that a report is about: those of a project, and of these what happened in a period.
+    """The project and the period of a report.
 
     Args:
-        imported: whether those count that were imported.
+        imported: whether imported conversations count.
     """
 
     project: int
@@ -31,7 +33,7 @@ class ReportScope(Struct, frozen=True):
 
 
 class GroupCount(Struct, frozen=True):
-    """A number of things of a kind in a group."""
+    """The count of one kind in a group."""
 
     key: GroupKey
     kind: Counted
@@ -39,7 +41,7 @@ class GroupCount(Struct, frozen=True):
 
 
 class RatingCount(Struct, frozen=True):
-    """A number of ratings with the same score in a group."""
+    """The number of ratings with one score in a group."""
 
     key: GroupKey
     score: int
@@ -47,22 +49,22 @@ class RatingCount(Struct, frozen=True):
 
 
 class MessageCounts(Struct, frozen=True):
-    """The messages that were written: all of them by their authors' types, and those of each group."""
+    """The number of messages by their authors' types, in total and for each group."""
 
     total: Mapping[Counted, int]
     groups: Sequence[GroupCount]
 
 
 class ReportReader(Protocol):
-    """The figures that reports are made of. Without `by` all there is makes one group; one of nothing is left out."""
+    """Queries of reports. Without `by` everything is one group; empty groups are left out."""
 
     def durations(
         self, scope: ReportScope, kind: Timed, by: GroupBy | None
     ) -> Mapping[GroupKey, Sequence[int]]:
-        """Return how long it took to what happened in this time: durations (ms) by group, in each the shortest first."""
+        """Return the durations (ms) that ended in the period, by group, in ascending order."""
 
     def scores(self, scope: ReportScope, by: GroupBy | None) -> Sequence[RatingCount]:
-        """Return the ratings that were given in this time."""
+        """Return the ratings given in the period."""
 
     def created_conversations(self, scope: ReportScope, by: GroupBy | None) -> Sequence[GroupCount]:
         """Return how many conversations were created in this time."""
@@ -71,19 +73,19 @@ class ReportReader(Protocol):
         """Return how many conversations were closed and reopened in this time."""
 
     def written_messages(self, scope: ReportScope, by: GroupBy | None) -> MessageCounts:
-        """Return how many messages were written in this time, by the types of their authors; notes are left out."""
+        """Return the number of messages written in the period, without notes."""
 
     def open_conversations(self, scope: ReportScope, by: GroupBy | None) -> Mapping[GroupKey, Sequence[int]]:
-        """Return when (ms) the conversations that are open now were created, by group, in each the oldest first."""
+        """Return the times of creation (ms) of the open conversations, by group, the oldest first."""
 
     def waiting_conversations(self, scope: ReportScope, by: GroupBy | None) -> Mapping[GroupKey, int]:
-        """Return of how many conversations the contact waits for an answer now."""
+        """Return the number of conversations in which the contact is waiting for an answer."""
 
     def agent_names(self, ids: Sequence[str]) -> Mapping[str, str | None]:
         """Return the names of users by their ids; None for one whose account was deleted."""
 
     def tag_names(self, project: int, keys: Sequence[str]) -> Mapping[str, str]:
-        """Return how tags with these keys are written; of several ways the first in the order of Unicode."""
+        """Return the spelling of tags by their keys; of several spellings the first in code point order."""
 
     def team_names(self, project: int, ids: Sequence[str]) -> Mapping[str, str]:
-        """Return the names of a project's teams that there still are, by their ids."""
+        """Return the names of the project's teams that exist, by their ids."""

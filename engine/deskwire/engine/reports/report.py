@@ -1,7 +1,7 @@
-"""Reports: the figures of a project's conversations in a time, all together and by groups.
+"""Reports: figures of a project's conversations in a period, in total and by group.
 
-A report is computed from what is stored when it is asked for. What happened counts at the time at which it did, so a report on
-the past stays as it is, unless conversations are erased, or ratings and tags change.
+A report is computed from the stored rows on each request. Every event counts at the time at which it happened, so a
+report on the past changes only if conversations are erased, or ratings or tags change.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ from deskwire.engine.reports.ports import (
 Metric = Literal["first-response", "time-to-close", "csat", "volume", "backlog"]
 
 ROWS_MAX: Final = 1_000
-"""Rows of a report; of more groups, those with the most are shown."""
+"""Rows of a report; of more groups, the largest are shown."""
 _FOREVER: Final = 1 << 60
 
 
 class Row(Struct, frozen=True):
-    """A group and its figures: an agent, a team, a tag or a day. The key is None for what belongs to nobody."""
+    """The figures of a group: an agent, a team, a tag or a day; the key is None for unassigned conversations."""
 
     key: str | None
     name: str | None
@@ -48,7 +48,7 @@ class Row(Struct, frozen=True):
 
 
 class Report(Struct, frozen=True):
-    """The figures of everything, and those of each group if there are groups; `omitted` groups more have no row."""
+    """The total, and a row for each group; `omitted` is the number of groups without a row."""
 
     total: Figures
     rows: Sequence[Row] = ()
@@ -59,13 +59,11 @@ _Counts = Mapping[Counted, int]
 _Made = tuple[Figures, Mapping[GroupKey, Figures]]
 
 
-def compute(
-    reader: ReportReader, metric: Metric, scope: ReportScope, by: GroupBy | None, now: int
-) -> Report:
-    """Return a report, which by days has a row for each day.
+def compute(reader: ReportReader, metric: Metric, scope: ReportScope, by: GroupBy | None, now: int) -> Report:
+    """Return a report; one by days has a row for every day of the period.
 
     Args:
-        now: in milliseconds, to which the ages of open conversations are counted.
+        now: end of the ages of open conversations, in milliseconds.
     """
     total, groups = _MAKERS[metric](reader, scope, by, now)
     if by == "day":
@@ -81,20 +79,20 @@ def compute(
 
 
 def _days(total: Figures, groups: Mapping[GroupKey, Figures], scope: ReportScope) -> list[Row]:
-    """Return a row for each day, of those without anything, too."""
+    """Return a row for each day, including empty ones."""
     days = sorted({*scope.period.days(), *(key for key in groups if isinstance(key, int))})
     return [Row(day_name(day), day_name(day), groups.get(day) or _nothing(total)) for day in days]
 
 
 def _nothing(total: Figures) -> Figures:
-    """Return the figures of nothing, named as the total's."""
+    """Return zero figures of the same kind as the total."""
     if "scores" in total:
         return rating_figures({})
     return duration_figures(()) if "median" in total else volume_figures({})
 
 
 def _size(figures: Figures) -> int:
-    """Return what groups are ordered by: how much there is of each."""
+    """Return the size by which groups are sorted."""
     return sum(int(figures.get(name, 0)) for name in ("count", "open", "conversationsCreated", "messages"))
 
 
@@ -165,12 +163,9 @@ def _backlog(reader: ReportReader, scope: ReportScope, by: GroupBy | None, now: 
 
 
 def _at_ends_of_days(reader: ReportReader, scope: ReportScope, open_now: int) -> Mapping[GroupKey, Figures]:
-    """Return how many conversations were open when each day ended, counted back from those that are open now.
-
-    A conversation is open from its creation, and from each time that it is reopened, until it is closed.
-    """
-    behind = replace(scope, period=replace(scope.period, start=scope.period.end, end=_FOREVER))
-    number = open_now - _gained(_sums(_happened(reader, behind, None))[None])
+    """Return the number of open conversations at the end of each day, counted back from the current number."""
+    later = replace(scope, period=replace(scope.period, start=scope.period.end, end=_FOREVER))
+    number = open_now - _gained(_sums(_happened(reader, later, None))[None])
     gains = {day: _gained(counts) for day, counts in _sums(_happened(reader, scope, "day")).items()}
     ends: dict[GroupKey, Figures] = {}
     for day in sorted({*scope.period.days(), *(day for day in gains if isinstance(day, int))}, reverse=True):

@@ -1,4 +1,4 @@
-"""The messages of a conversation in which what was asked for stands, each with the piece of its text that shows it."""
+"""The messages of a conversation that match a search, each with the excerpt that shows the match."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from typing import Final
 from msgspec import Struct
 
 from deskwire.engine.conversations.conversation import Message
-from deskwire.engine.search.words import FOLDING, pattern_of
+from deskwire.engine.search.tokens import FOLDING, pattern_of
 
 HITS_MAX: Final = 3
-"""Messages that a conversation is shown with."""
+"""Messages shown for a conversation."""
 
 SHOWN_MAX: Final = 160
-"""Characters of a message that are shown."""
+"""Characters of an excerpt."""
 
 _BEFORE: Final = 40
-"""Characters that are shown before the first place."""
+"""Characters before the first match in an excerpt."""
 
 RANGES_MAX: Final = 20
-"""Places that are named in one piece of text."""
+"""Matches reported for one excerpt."""
 
 
 class Hit(Struct, frozen=True):
-    """A message with something of what was asked for.
+    """A message that matches.
 
     Args:
-        text: a piece of its text.
-        ranges: where in that piece it stands, from and up to, in UTF-16 units as JavaScript counts.
+        text: an excerpt of the message.
+        ranges: start and end of each match in the excerpt, in UTF-16 code units as JavaScript counts.
     """
 
     message: Message
@@ -39,7 +39,7 @@ class Hit(Struct, frozen=True):
 
 
 def hits_in(messages: Sequence[Message], title: str | None, words: Sequence[str]) -> list[Hit]:
-    """Return the newest messages that together show all words that the title does not; of words that all have, the newest.
+    """Return the newest messages that together have all words of the query that the title lacks.
 
     Args:
         messages: oldest first.
@@ -59,7 +59,7 @@ def hits_in(messages: Sequence[Message], title: str | None, words: Sequence[str]
 
 
 def _found(folded: str, words: Sequence[str] | set[str]) -> set[str]:
-    """Return which of the words a folded text has."""
+    """Return the words that occur in a folded text."""
     likely = [word for word in words if word in folded]
     return {word for word in likely if pattern_of((word,)).search(folded)}
 
@@ -68,7 +68,7 @@ def _hit(message: Message, words: Sequence[str]) -> Hit:
     places = list(_places(message.text, pattern_of(tuple(words))))
     text = message.text
     start = max(0, places[0][0] - _BEFORE)
-    if start:  # at a word's beginning, if there is one
+    if start:  # at the start of a word if possible
         space = text.find(" ", start, places[0][0])
         start = start if space < 0 else space + 1
     shown = text[start : start + SHOWN_MAX]
@@ -82,16 +82,16 @@ def _hit(message: Message, words: Sequence[str]) -> Hit:
 
 
 def _places(text: str, pattern: re.Pattern[str]) -> list[tuple[int, int]]:
-    """Return where in a text, in its own characters, what a pattern finds in the folded text stands."""
+    """Return the spans of a text whose folded form matches a pattern."""
     ends = list(accumulate(len(FOLDING[ord(character)]) for character in text))
     folded = text.translate(FOLDING)
     origin = [number for number, character in enumerate(text) for _ in FOLDING[ord(character)]]
-    assert len(folded) == (ends[-1] if ends else 0), "each character is folded by itself"
+    assert len(folded) == (ends[-1] if ends else 0), "characters are folded one at a time"
     places: list[tuple[int, int]] = []
     for match in pattern.finditer(folded):
         begin, end = origin[match.start()], origin[match.end() - 1] + 1
         while end < len(text) and not FOLDING[ord(text[end])]:
-            end += 1  # marks belong to their letter
+            end += 1  # combining marks belong to the letter before them
         if places and begin <= places[-1][1]:
             places[-1] = (places[-1][0], max(end, places[-1][1]))
         else:

@@ -1,8 +1,9 @@
-"""The task that keeps the search index: one more reader of what is committed, behind the commits.
+"""The task that updates the search index from committed rows.
 
-What it has taken in is stored with the index, so a crash or a stop loses nothing: it goes on from there. An index that is missing is
-made from the beginning by the same steps. While others write it takes a small part of the processor: it is rather
-late than in their way. What was erased is taken out first of all, and overwritten; only then are the database's notes of it removed.
+The index stores its own position, so indexing resumes there after a crash or a stop; a missing index is built from the
+first row by the same steps. While the service is busy the task uses a small share of the processor and lets the index
+fall behind. Erased texts are removed from the index first and overwritten; only then does the database drop its record
+of their erasure.
 """
 
 from __future__ import annotations
@@ -31,42 +32,42 @@ from deskwire.engine.search.ports import SearchIndex, SourceReader, SourceTransa
 log: Final = structlog.get_logger(__name__)
 
 GATHER_S: Final = 0.1
-"""The time for which what is committed gathers, to be taken in together."""
+"""Time during which commits are collected into one batch, in seconds."""
 
 YIELD_S: Final = 0.05
-"""The pause for each commit and event of others while it worked: of a processor it takes 1 / (1 + 0.05 of them a second)."""
+"""Pause for each commit and event that others made during a batch, in seconds.
 
-SHARE: Final = 1 / 40
-"""The least part of a processor that it takes, however much others write."""
+At n commits and events a second the task uses 1 / (1 + 0.05 n) of a processor."""
 
-LATE_SHARE: Final = 1 / 10
-"""The least part once it is behind for LATE_S."""
+MIN_SHARE: Final = 1 / 40
+"""Minimum share of a processor, however busy the service is."""
+
+LATE_MIN_SHARE: Final = 1 / 10
+"""Minimum share once the index is LATE_S behind."""
 
 LATE_S: Final = 60.0
-"""The time after which it is late, in seconds."""
 
-LOOK_S: Final = 1.0
-"""The time after which one that shares the store looks for what others have committed without a word."""
+POLL_INTERVAL_S: Final = 1.0
+"""Poll interval for commits of other nodes that sent no notification."""
 
-_RETRY_S: Final = 1.0
-_TELL_S: Final = 10.0
-"""The time between two lines in the log that say how far it is."""
+_RETRY_DELAY_S: Final = 1.0
+_PROGRESS_LOG_INTERVAL_S: Final = 10.0
 
 
 class EventCommit(Protocol):
-    """The part of a commit that says how much others write."""
+    """The part of a commit that measures how much the service writes."""
 
     @property
     def events(self) -> Sized:
-        """The events that it has made known."""
+        """The events of the commit."""
 
 
 class Progress(Struct):
-    """The indexer's work since the start.
+    """The indexer's progress since the start.
 
     Args:
-        messages: how many it has taken in.
-        behind_since: since when there may be something that it does not know, by Trio's clock; None if there is nothing.
+        messages: number of messages indexed.
+        behind_since: Trio's clock at the first commit that may be missing from the index; None if it is complete.
     """
 
     messages: int = 0
@@ -74,59 +75,63 @@ class Progress(Struct):
 
     @property
     def delay_s(self) -> float:
-        """The age of the oldest commit that the index may not know, in seconds; 0 if it knows all."""
+        """Age in seconds of the oldest commit that may be missing from the index; 0 if it is complete."""
         return 0 if self.behind_since is None else trio.current_time() - self.behind_since
 
 
 class Indexer:
-    """The keeper of the index, and what is known of its work.
+    """Updates the index, and reports its progress.
 
     Args:
-        look_s: the seconds after which it looks for what other nodes have committed, if nobody tells of it.
+        poll_interval_s: how often to check for commits of other nodes that sent no notification.
     """
 
     def __init__(
-        self, store: Store[SourceReader, SourceTransaction], index: SearchIndex, *, look_s: float = inf
+        self,
+        store: Store[SourceReader, SourceTransaction],
+        index: SearchIndex,
+        *,
+        poll_interval_s: float = inf,
     ) -> None:
         self.progress: Final = Progress(behind_since=trio.current_time())
         self._store = store
         self._index = index
-        self._look_s = look_s
+        self._poll_interval_s = poll_interval_s
         self._running = False
         self._wakeup = trio.Event()
         self._written = 0
         self._erasures = 0
         self._erased_at: float | None = None
         self._forgotten = 0
-        self._told_at = -inf
+        self._logged_at = -inf
 
     @property
     def scrubbing(self) -> bool:
-        """True while bytes of something that was erased may still be in the index."""
+        """True while bytes of erased texts may still be in the index."""
         return self._erased_at is not None or self._index.scrub_due
 
     @property
     def scrub_delay(self) -> float:
-        """The seconds for which something that was erased has waited to be taken out and overwritten; 0 if nothing has."""
+        """Age in seconds of the oldest erasure that the index has not carried out; 0 if there is none."""
         return 0 if self._erased_at is None else trio.current_time() - self._erased_at
 
     def follow(self, commits: Commits[EventCommit]) -> None:
-        """Take in what is committed from now on."""
+        """Index everything that is committed from now on."""
         commits.subscribe(self._note)
         commits.subscribe(self._note_erasure, "erased", "redacted")
 
     async def run(self) -> None:
-        """Take in what there is, whenever there is something, until cancelled: of several nodes one does it."""
+        """Index committed rows until cancelled. Of several nodes only the leader runs this."""
         if not self._running:
             self._running, self.progress.behind_since = True, trio.current_time()
         try:
             await self._run()
-        except trio.Cancelled:  # another node goes on with it
+        except trio.Cancelled:  # another node continues
             self._running, self.progress.behind_since, self._erased_at = False, None, None
             raise
 
     def wake_nowait(self) -> None:
-        """Have it look: another node has committed something."""
+        """Check for new rows: another node has committed."""
         self._wakeup.set()
 
     async def _run(self) -> None:
@@ -134,12 +139,12 @@ class Indexer:
             self._wakeup = trio.Event()
             erasures = self._erasures
             try:
-                await self._take_in_all()
+                await self._ingest_all()
                 pause_s = await self._settle(erasures)
             except Unavailable as error:
                 log.warning("search.delayed", reason=error.reason)
-                pause_s = _RETRY_S
-            with trio.move_on_after(min(pause_s, self._look_s)):
+                pause_s = _RETRY_DELAY_S
+            with trio.move_on_after(min(pause_s, self._poll_interval_s)):
                 await self._wakeup.wait()
                 await trio.sleep(GATHER_S)
 
@@ -158,7 +163,7 @@ class Indexer:
         if self._erased_at is None:
             self._erased_at = trio.current_time()
 
-    async def _take_in_all(self) -> None:
+    async def _ingest_all(self) -> None:
         rows = BATCH_SIZE
         while True:
             written, began = self._written, trio.current_time()
@@ -171,25 +176,25 @@ class Indexer:
                 self.progress.behind_since = None if self._written == written else began
                 return
             await self._index.write(partial(take_in, intake=intake))
-            self._tell(intake)
+            self._log_progress(intake)
             rows = IDLE_BATCH_SIZE if self._written == written else BATCH_SIZE
             if self._written != written:
                 await trio.sleep(self._pause_s(trio.current_time() - began, self._written - written))
 
     def _pause_s(self, worked_s: float, written: int) -> float:
-        """Return the pause that makes way for others after some work.
+        """Return how long to yield the processor after a batch.
 
         Args:
-            written: the commits and events of others meanwhile.
+            written: commits and events that the service made during the batch.
         """
-        share = LATE_SHARE if self.progress.delay_s > LATE_S else SHARE
+        share = LATE_MIN_SHARE if self.progress.delay_s > LATE_S else MIN_SHARE
         return min(written * YIELD_S, worked_s * (1 / share - 1))
 
     async def _settle(self, erasures: int) -> float:
-        """Do a part of what makes the index forget for good; return the seconds to wait before the next part.
+        """Carry out one step of the pending erasures; return the seconds to wait before the next step.
 
         Args:
-            erasures: how many were noted before all was taken in.
+            erasures: the number of erasures seen before the last batch was read.
         """
         change = self._index.position.change
         if change == self._forgotten and not self._index.scrub_due:
@@ -205,13 +210,13 @@ class Indexer:
             self._erased_at = None
         return inf
 
-    def _tell(self, intake: IngestBatch) -> None:
-        """Say in the log how far an index is that takes long."""
+    def _log_progress(self, intake: IngestBatch) -> None:
+        """Log the progress of a long build of the index, and its end."""
         self.progress.messages += len(intake.texts)
         now = trio.current_time()
-        if not intake.all and now - self._told_at >= _TELL_S:
+        if not intake.all and now - self._logged_at >= _PROGRESS_LOG_INTERVAL_S:
             log.info("search.taking_in", messages=self.progress.messages, newest=intake.position.message)
-            self._told_at = now
-        elif intake.all and self._told_at != -inf:
+            self._logged_at = now
+        elif intake.all and self._logged_at != -inf:
             log.info("search.complete", messages=self.progress.messages)
-            self._told_at = -inf
+            self._logged_at = -inf

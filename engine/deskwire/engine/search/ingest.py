@@ -1,8 +1,8 @@
-"""The texts that the index takes in next, and what it makes of them; it may be cut short and repeated anywhere.
+"""The next batch of texts to index. Indexing is idempotent, so it can be interrupted and repeated at any point.
 
-New rows are found by their keys, which only grow. A message's may be given again once its conversation is deleted; so with a
-deletion is noted which message was the newest that was left, and the index goes back to that one. A conversation of whose
-messages something was redacted is taken in anew as a whole: which of its words are gone only the others say.
+New rows are found by their keys, which only grow. The key of a deleted message may be reused; therefore a deletion
+records the newest message that is left, and the index returns to that position. After a redaction all messages of the
+conversation are indexed again, because the removed words can't be known otherwise.
 """
 
 from __future__ import annotations
@@ -22,24 +22,26 @@ from deskwire.engine.search.ports import (
     MessageText,
     SourceReader,
 )
-from deskwire.engine.search.words import words_of
+from deskwire.engine.search.tokens import words_of
 
 BATCH_SIZE: Final = 500
-"""Messages, changes and conversations, of each so many, that are taken in by one transaction at most."""
+"""Maximum messages, changes and conversations, of each, in one transaction."""
 
 IDLE_BATCH_SIZE: Final = 2_000
-"""The same while nobody else writes: words that conversations share are then written a third less often."""
+"""Batch size while nothing else writes. Larger batches write words that conversations share a third less often."""
 
 CHARACTERS_PER_ROW_MAX: Final = 400
-"""Characters of messages for each of these rows after which a transaction takes no more messages."""
+"""Characters in one transaction for each of its rows, on average."""
 
 
 class IngestBatch(Struct, frozen=True):
-    """The texts of one transaction: messages, and titles that are new or changed; `gone` were deleted.
+    """The texts of one transaction: messages, and new or changed titles.
 
     Args:
-        reworded: the words of all messages of conversations of which some are gone, with the conversation and its project.
-        all: whether the index is complete with it.
+        gone: deleted conversations.
+        reworded: all words of conversations that lost some, by conversation and project.
+        position: the position of the index after the batch.
+        all: whether the index is complete after the batch.
     """
 
     texts: Sequence[MessageText]
@@ -58,12 +60,12 @@ def next_batch_to_ingest(
     bound: IndexPosition = EVERYTHING,
     rows: int = BATCH_SIZE,
 ) -> IngestBatch | None:
-    """Return what comes behind a position; None if the index has all.
+    """Return the batch after a position; None if the index is complete.
 
     Args:
-        complete: whether the index knows that it once had all.
-        bound: the rows up to which something is taken in; what is behind them may still get predecessors.
-        rows: how many messages, changes and conversations at most, of each.
+        complete: whether the index has been complete before.
+        bound: the last rows to index; rows after them may still get predecessors.
+        rows: maximum messages, changes and conversations, of each.
     """
     changes = [each for each in reader.search_changes(position.change, rows) if each.number <= bound.change]
     left = [change.message for change in changes if change.message is not None]
@@ -88,7 +90,7 @@ def next_batch_to_ingest(
 
 
 def take_in(tx: IndexTransaction, intake: IngestBatch) -> None:
-    """Put into the index what an intake has."""
+    """Write a batch into the index."""
     for conversation in intake.gone:
         tx.remove(conversation)
     for (conversation, project), left in intake.reworded.items():
@@ -104,7 +106,7 @@ def take_in(tx: IndexTransaction, intake: IngestBatch) -> None:
 
 
 def _texts(reader: SourceReader, after: int, upto: int, rows: int) -> tuple[list[MessageText], bool]:
-    """Return the texts behind a row, as many as one transaction takes, and whether there may be more of them."""
+    """Return the texts after a row that fit into one transaction, and whether there may be more."""
     texts: list[MessageText] = []
     characters = 0
     for text in reader.texts(after, rows):
@@ -120,7 +122,7 @@ def _texts(reader: SourceReader, after: int, upto: int, rows: int) -> tuple[list
 def _reworded(
     reader: SourceReader, conversations: Sequence[ConversationTitle | None]
 ) -> Mapping[tuple[int, int], AbstractSet[str]]:
-    """Return all words that the messages of these conversations have; those that are gone are left out."""
+    """Return all words of the messages of these conversations, except for deleted ones."""
     words: dict[tuple[int, int], AbstractSet[str]] = {}
     for each in conversations:
         if each is not None and (each.row, each.project) not in words:

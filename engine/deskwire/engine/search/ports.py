@@ -1,4 +1,4 @@
-"""The things that a search needs of the store and of the index."""
+"""The requirements of search on the store and on the index."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ T = TypeVar("T")
 
 
 class IndexedChange(NamedTuple):
-    """A conversation whose title was changed, that was deleted, or of whose messages some words are gone.
+    """A conversation that was retitled or deleted, or whose messages lost words by a redaction.
 
     Args:
-        message: the newest message that its deletion left; None for what is no deletion.
-        reworded: whether all words of its messages are to be taken in anew.
+        number: position among all changes.
+        message: of a deletion, the newest message left in the database; otherwise None.
+        reworded: whether all its messages must be indexed again.
     """
 
     number: int
@@ -40,7 +41,7 @@ class MessageText(NamedTuple):
 
 
 class ConversationTitle(NamedTuple):
-    """A conversation, and its title if it has one."""
+    """A conversation and its title, if it has one."""
 
     row: int
     project: int
@@ -48,7 +49,7 @@ class ConversationTitle(NamedTuple):
 
 
 class IndexPosition(NamedTuple):
-    """The rows up to which the index has taken everything in, and the id of that message."""
+    """The last rows that were indexed, and the id of that message."""
 
     message: int
     message_id: str | None
@@ -57,10 +58,10 @@ class IndexPosition(NamedTuple):
 
 
 class IndexLag(NamedTuple):
-    """The rows that the index has yet to take in.
+    """The number of rows that are not indexed yet.
 
     Args:
-        building: whether it was never complete since it was begun.
+        building: whether the index is being built and has never been complete.
     """
 
     messages: int
@@ -69,14 +70,14 @@ class IndexLag(NamedTuple):
 
 
 class RowMatches(NamedTuple):
-    """The rows that were found, best first; with `more` there are others."""
+    """The rows that match, best first; `more` if the limit cut the list."""
 
     rows: Sequence[int]
     more: bool
 
 
 class ConversationMatch(NamedTuple):
-    """A conversation that was found, and its newest messages and notes, oldest first."""
+    """A conversation that matches, with its newest messages and notes, oldest first."""
 
     conversation: Conversation
     contact: Contact
@@ -84,96 +85,99 @@ class ConversationMatch(NamedTuple):
 
 
 EVERYTHING: Final = IndexPosition((1 << 63) - 1, None, (1 << 63) - 1, (1 << 63) - 1)
-"""The bound of an index whose rows come in the order of their keys: each that can be seen may be taken in."""
+"""The bound where rows become visible in the order of their keys, so that every visible row may be indexed."""
 
 
 class SourceReader(Protocol):
-    """Queries on what the index is made of."""
+    """Queries on the rows that are indexed."""
 
     def search_changes(self, after: int, limit: int) -> Sequence[IndexedChange]:
-        """Return what was changed behind a number."""
+        """Return the changes after a number."""
 
     def texts(self, after: int, limit: int) -> Iterator[MessageText]:
-        """Return messages and notes behind a row, oldest first, to be read within the query."""
+        """Return messages and notes after a row, oldest first, to be read within the query."""
 
     def texts_of(self, conversation: int) -> Iterator[MessageText]:
         """Return all messages and notes of a conversation, to be read within the query."""
 
     def titles(self, after: int, limit: int) -> Sequence[ConversationTitle]:
-        """Return the conversations behind a row, those without a title, too."""
+        """Return the conversations after a row, with or without a title."""
 
     def title(self, conversation: int) -> ConversationTitle | None:
-        """Return a conversation; None if it is gone."""
+        """Return a conversation; None if it was deleted."""
 
 
 class SourceTransaction(SourceReader, Protocol):
-    """Changes of what the index is made of."""
+    """Changes of the rows that are indexed."""
 
     def forget_search_changes(self, upto: int) -> None:
-        """Remove the changes that the index has taken in for good."""
+        """Remove the changes that the index has stored durably."""
 
 
 class SearchReader(SourceReader, TicketReader, InboxReader, ContactReader, Protocol):
-    """Queries of a search; what they find is there at their moment, whatever the index knows."""
+    """Queries of a search. They return only rows that still exist, even if the index is outdated."""
 
     def search_lag(self) -> IndexLag:
-        """Return how far the index is behind; nothing but zeros if it is complete."""
+        """Return the lag of the index, all zeros if it is complete."""
 
     def found_conversations(self, project: int, words: Sequence[str], limit: int) -> RowMatches:
-        """Return conversations with these words, newest activity first."""
+        """Return conversations that have all these words, newest activity first."""
 
     def conversation_named(self, project: int, name: str) -> int | None:
-        """Return the conversation that has this id, or a message of this id."""
+        """Return the conversation with this id, or the one that has the message with this id."""
 
     def shown(self, rows: Sequence[int], messages: int) -> Sequence[ConversationMatch]:
-        """Return conversations that this query has found, each with so many of its newest messages and notes."""
+        """Return conversations with at most `messages` of their newest messages and notes each."""
 
 
 class IndexTransaction(Protocol):
     """Changes of the index."""
 
     def add(self, conversation: int, project: int, words: AbstractSet[str]) -> None:
-        """Add words of messages."""
+        """Add words of a conversation's messages."""
 
     def set_title(self, conversation: int, project: int, words: AbstractSet[str]) -> None:
-        """Put words in the place of those of the title."""
+        """Replace the words of the title."""
 
     def replace(self, conversation: int, project: int, words: AbstractSet[str]) -> None:
-        """Put words in the place of those of messages, and have the others overwritten."""
+        """Replace the words of the messages, and schedule the removed ones to be overwritten."""
 
     def remove(self, conversation: int) -> None:
-        """Take out all words of a conversation, if it has any, and have them overwritten."""
+        """Remove all words of a conversation, and schedule them to be overwritten."""
 
     def move_to(self, position: IndexPosition, *, complete: bool) -> None:
-        """Note up to where everything was taken in, and whether that was everything there was."""
+        """Set the position of the index, and whether it is complete there."""
 
 
 class SearchIndex(Protocol):
-    """The index, for the one task that keeps it."""
+    """The index, as the indexer sees it."""
 
     @property
     def position(self) -> IndexPosition:
-        """The rows up to which it has taken everything in."""
+        """The last rows that were indexed."""
 
     @property
     def complete(self) -> bool:
-        """True if that was once everything there was."""
+        """True if the index has been complete at some point."""
 
     @property
     def scrub_due(self) -> bool:
-        """True if bytes of what was taken out may still be in its file."""
+        """True if bytes of removed words may still be in its file."""
 
     async def bound(self) -> IndexPosition:
-        """Return the rows up to which none can appear any more that a query begun after this does not see.
+        """Return the last rows that can be indexed safely: no earlier row can become visible afterwards.
 
-        Whoever else has kept the index, `position` and `complete` are what is stored now. Raises Unavailable.
+        Also reloads `position` and `complete`, which another node may have changed. Raises Unavailable.
         """
 
     async def write(self, job: Callable[[IndexTransaction], T]) -> T:
-        """Do a job in one transaction. Raises Unavailable if nothing of it is stored: the disk refuses, or another node was first."""
+        """Run a job in one transaction.
+
+        Raises Unavailable, with nothing stored, if the disk refuses or another node has written in the meantime.
+        """
 
     async def settle(self) -> float | None:
-        """Have what was written on disk for good, and what was taken out overwritten, a part at a time.
+        """Sync the index to disk and overwrite removed words, one step at a time.
 
-        Return the seconds to wait before the next part; None once all is done.
+        Return the seconds to wait before the next step; None when everything is done.
         """

@@ -1,7 +1,7 @@
-"""A search: what was found of each kind, in the order in which it is shown.
+"""A search over conversations, contacts and tickets.
 
-What has the very id, user id or e-mail address that was asked for comes first, then conversations by their newest activity, contacts
-as they were made, newest first, and tickets by their last change. All words have to be in one conversation, whichever of its messages, notes and title have them.
+Exact matches of an id, user id or e-mail address come first, then conversations by newest activity, contacts by
+creation and tickets by last change. A conversation matches if its messages, notes and title together have all words.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from deskwire.engine.conversations.conversation import Conversation
 from deskwire.engine.core.folding import address_key
 from deskwire.engine.search.hits import Hit, hits_in
 from deskwire.engine.search.ports import ConversationMatch, IndexLag, SearchReader
-from deskwire.engine.search.words import query_words
+from deskwire.engine.search.tokens import query_words
 from deskwire.engine.tickets.ports import TicketFilter, TicketSort
 from deskwire.engine.tickets.ticket import Ticket
 
@@ -25,13 +25,13 @@ T = TypeVar("T")
 Part: TypeAlias = Literal["conversations", "contacts", "tickets"]
 
 MESSAGES_MAX: Final = 200
-"""Messages of a conversation, the newest, among which hits are looked for; a word may stand further back."""
+"""Newest messages of a conversation that are searched for excerpts; a word may be in an older one."""
 
 _NEWEST: Final = TicketSort("updatedAt", "desc")
 
 
 class FoundConversation(Struct, frozen=True):
-    """A conversation that was found, and its messages that show why."""
+    """A conversation that matches, with the messages that show why."""
 
     conversation: Conversation
     contact: Contact
@@ -39,10 +39,11 @@ class FoundConversation(Struct, frozen=True):
 
 
 class SearchResult(Struct, frozen=True):
-    """The result of a search; a part that was not asked for is None.
+    """The result of a search; a part that was not requested is None.
 
     Args:
-        more: the parts of which there is more than was asked for.
+        more: the parts that the limit cut.
+        behind: the lag of the index when the search began.
     """
 
     conversations: Sequence[FoundConversation] | None
@@ -55,13 +56,13 @@ class SearchResult(Struct, frozen=True):
 def search(
     reader: SearchReader, project: int, query: str, parts: Collection[Part], limit: int
 ) -> SearchResult:
-    """Search a project for a query, as far as it is typed.
+    """Search a project for the words of a query; the last one may be incomplete.
 
     Args:
-        limit: how much of each part is returned at most.
+        limit: maximum matches of each part.
     """
     words, name = query_words(query), query.strip()
-    behind = reader.search_lag()  # first: the index may take in meanwhile what this will not have found
+    behind = reader.search_lag()  # first: the index may grow during the search
     more: set[Part] = set()
 
     def cut(part: Part, found: list[T]) -> list[T]:
@@ -85,7 +86,7 @@ def search(
 def _conversations(
     reader: SearchReader, project: int, words: Sequence[str], name: str, limit: int
 ) -> tuple[list[int], bool]:
-    """Return the rows of conversations, and whether there are others."""
+    """Return the rows of matching conversations, and whether there are more."""
     found = reader.found_conversations(project, words, limit)
     named = reader.conversation_named(project, name)
     rows = list(dict.fromkeys((*(() if named is None else (named,)), *found.rows)))

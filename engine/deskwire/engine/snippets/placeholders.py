@@ -1,4 +1,4 @@
-"""The placeholders in a snippet, such as `{contact.name}`. They stay as they are: whoever uses the snippet fills them in."""
+"""The placeholders in a snippet, such as `{contact.name}`. The service does not replace them; the client does."""
 
 from __future__ import annotations
 

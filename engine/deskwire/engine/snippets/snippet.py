@@ -13,7 +13,7 @@ from deskwire.engine.core.clock import iso
 from deskwire.engine.core.errors import Forbidden
 
 SNIPPETS_MAX: Final = 1_000
-"""Snippets of one project. Clients keep all of them, to find one by what is typed."""
+"""Snippets of one project. Clients keep all of them, to find one by the typed text."""
 
 TEXT_MAX: Final = 20_000
 """Characters of a snippet's text, as many as a message may have."""

@@ -1,1 +1,1 @@
-"""Tickets: what they are, how they change, and what wakes them."""
+"""Tickets: their state, their changes, and the timer that wakes snoozed ones."""

@@ -33,7 +33,7 @@ SYSTEM: Final = By()
 
 
 class TicketActivity(Struct, frozen=True):
-    """One entry of the log; `at` in milliseconds, `rowid` grows with time."""
+    """An entry of the log; `at` in milliseconds, `rowid` grows with time."""
 
     id: str
     at: int

@@ -1,4 +1,4 @@
-"""The changes of tickets in one transaction: checked against what they refer to, stored, and logged."""
+"""The changes of tickets within a transaction: references are checked, the change is stored and logged."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from deskwire.engine.tickets.ports import (
 from deskwire.engine.tickets.ticket import PUBLIC_NAMES, Ticket, changed, first_values, ticket_tag
 
 Values = Mapping[str, Any]
-"""Fields of `Ticket` with their new values; the contact is given by `contact_id` alone."""
+"""Fields of `Ticket` with their new values. `contact_id` sets the contact; its storage key follows from it."""
 
 
 class LinkChanged(Conflict):
-    """The ticket was linked, or its link cut, since it was read."""
+    """The ticket was linked or unlinked after it was read."""
 
     code = "ticket_changed"
 
@@ -53,7 +53,7 @@ def find_ticket(reader: TicketReader, project: Project, ticket_id: str) -> Ticke
 def create_ticket(
     tx: TicketUpkeepTransaction, project: Project, ticket_id: str, values: Values, by: By, at: int
 ) -> Ticket:
-    """Store a new ticket. Raises Invalid if it refers to what the project does not have."""
+    """Store a new ticket. Raises Invalid if it refers to something that the project does not have."""
     resolved = resolve(tx, project, None, values)
     new = Ticket(
         id=ticket_id, project=project.rowid, created_at=at, updated_at=at, activity_at=at, **resolved
@@ -77,14 +77,14 @@ def change_ticket(
     """Store a changed ticket; return it.
 
     Args:
-        linked_to: the conversation it is linked to, for a change of that.
-        seen: what the author of the change has seen of it.
+        linked_to: the conversation that the ticket was linked to when it was read, if the link changes.
+        seen: the `If-Match` precondition of the request.
 
     Raises:
         NotFound: there is no such ticket.
         ChangedMeanwhile: it is not what was `seen`.
         LinkChanged: `values` change the link, and it is not `linked_to`.
-        Invalid: it would refer to what the project does not have.
+        Invalid: it would refer to something that the project does not have.
     """
     before = find_ticket(tx, project, ticket_id)
     seen.check(lambda: ticket_tag(before))
@@ -102,7 +102,7 @@ def remove_ticket(
     linked_to: str | None,
     seen: Precondition = ANYHOW,
 ) -> Ticket:
-    """Remove a ticket for good; return it as it was. Raises NotFound, ChangedMeanwhile or LinkChanged."""
+    """Delete a ticket and return it. Raises NotFound, ChangedMeanwhile or LinkChanged."""
     ticket = find_ticket(tx, project, ticket_id)
     seen.check(lambda: ticket_tag(ticket))
     if ticket.conversation_id != linked_to:
@@ -113,7 +113,7 @@ def remove_ticket(
 
 
 def erase_tickets_of(tx: TicketTransaction, project: Project, contact: int, limit: int, at: int) -> int:
-    """Remove up to `limit` of a contact's tickets, of which no byte stays; return how many."""
+    """Erase up to `limit` of a contact's tickets; return their number."""
     tickets = tx.tickets_of(contact, limit)
     for ticket in tickets:
         tx.erase_ticket(ticket)
@@ -124,7 +124,7 @@ def erase_tickets_of(tx: TicketTransaction, project: Project, contact: int, limi
 def change_all(
     tx: TicketUpkeepTransaction, project: Project, ids: Sequence[str], values: Values, by: By, at: int
 ) -> BulkOutcome:
-    """Change all these tickets alike. Raises Invalid if a user or team is unknown; then none is changed."""
+    """Apply the same change to several tickets. Raises Invalid, with no change, if a user or team is unknown."""
     resolved = resolve(tx, project, None, values, "/payload")
     updated, unchanged, not_found = 0, 0, list[str]()
     for ticket_id in ids:
@@ -139,7 +139,7 @@ def change_all(
 
 
 def unlink_deleted(tx: TicketTransaction, conversation: Conversation, at: int) -> None:
-    """Cut the link of the ticket whose conversation is being deleted."""
+    """Unlink the ticket of a conversation that is being deleted."""
     if conversation.ticket_id is not None:
         ticket = tx.ticket(conversation.project, conversation.ticket_id)
         if ticket is not None and ticket.conversation_id == conversation.id:
@@ -147,7 +147,7 @@ def unlink_deleted(tx: TicketTransaction, conversation: Conversation, at: int) -
 
 
 def follow_contact(tx: TicketTransaction, conversation: Conversation, contact: Contact, at: int) -> None:
-    """Give the linked ticket the contact that its conversation has now."""
+    """Set the contact of the linked ticket to the new contact of its conversation."""
     if conversation.ticket_id is not None:
         ticket = tx.ticket(conversation.project, conversation.ticket_id)
         if ticket is not None and ticket.conversation_id == conversation.id:
@@ -155,7 +155,7 @@ def follow_contact(tx: TicketTransaction, conversation: Conversation, contact: C
 
 
 def move_tickets_of(tx: TicketTransaction, contact: int, target: Contact, limit: int, at: int) -> int:
-    """Give up to `limit` of a contact's tickets to another one; return how many."""
+    """Move up to `limit` of a contact's tickets to another contact; return their number."""
     tickets = tx.tickets_of(contact, limit)
     for ticket in tickets:
         _save(tx, ticket, _of_contact(target), SYSTEM, at)
@@ -163,7 +163,7 @@ def move_tickets_of(tx: TicketTransaction, contact: int, target: Contact, limit:
 
 
 def note_message(tx: TicketTransaction, ticket_id: str, author: Author, at: int) -> None:
-    """Note a message in the ticket's conversation. A contact's message wakes the ticket."""
+    """Record the time of a message in the linked conversation. A contact's message wakes the ticket."""
     ticket = tx.snoozed_ticket(ticket_id) if author.type == "contact" else None
     if ticket is None:
         tx.touch_ticket(ticket_id, at)
@@ -172,7 +172,7 @@ def note_message(tx: TicketTransaction, ticket_id: str, author: Author, at: int)
 
 
 def change_due(tx: TicketUpkeepTransaction, now: int, limit: int) -> int:
-    """Wake snoozed tickets that are due, and take tickets from deleted teams; return how many, at most `limit`."""
+    """Wake due tickets and unassign those of deleted teams; return the number of changes, at most `limit`."""
     woken = tx.snoozed_tickets(now, limit)
     for ticket in woken:
         _save(tx, ticket, {"snoozed_until": None}, SYSTEM, now)
@@ -194,8 +194,8 @@ def resolve(
     """Return `values` with the contact's storage key, or that of the linked conversation's contact.
 
     Args:
-        before: the ticket they are for, None for a new one.
-        pointer: the place of the values in the body.
+        before: the current ticket, None for a new one.
+        pointer: JSON pointer to the values in the body.
 
     Raises Invalid naming everything that the project does not have, and a user who is a viewer.
     """
@@ -214,7 +214,7 @@ def resolve(
 def _assignee_problems(
     reader: TicketUpkeepReader, project: Project, before: Ticket | None, values: Values
 ) -> Iterator[Problem]:
-    """Yield the problems with the user and the team that `values` give the ticket to. Who has it already may keep it."""
+    """Yield the problems of the assigned user and team; the current assignees are always accepted."""
     user, team = values.get("processing_user"), values.get("processing_team")
     if user is not None and (before is None or before.processing_user != user):
         pointer = f"/{PUBLIC_NAMES['processing_user']}"
@@ -228,7 +228,7 @@ def _assignee_problems(
 def _customer(
     reader: TicketUpkeepReader, project: Project, before: Ticket | None, values: Values
 ) -> tuple[Contact | None, list[Problem]]:
-    """Return the contact that `values` give the ticket, None if they give it none; and the problems."""
+    """Return the contact of `values`, None without one, and the problems."""
     if not values.keys() & {"conversation_id", "contact_id"}:
         return None, []
     contact_id = values.get("contact_id")
@@ -257,7 +257,7 @@ def _unknown(name: str, what: str) -> Problem:
 
 
 def _save(tx: TicketTransaction, before: Ticket, values: Values, by: By, at: int) -> Ticket:
-    """Store and log what `values` change; return the very same ticket if that is nothing."""
+    """Store and log the change; return the same object if `values` change nothing."""
     after, changes = changed(before, values, at)
     if changes:
         tx.save_ticket(before, after)
@@ -267,4 +267,4 @@ def _save(tx: TicketTransaction, before: Ticket, values: Values, by: By, at: int
 
 
 def _link_changed() -> LinkChanged:
-    return LinkChanged("The ticket's link to a conversation has changed meanwhile; look again.")
+    return LinkChanged("The link between the ticket and its conversation was changed by another request. Read the ticket again.")

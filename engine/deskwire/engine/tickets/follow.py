@@ -1,4 +1,4 @@
-"""The effect of conversations on their tickets, in the same commit."""
+"""Updates of a ticket by its linked conversation, in the same commit."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from deskwire.engine.tickets.ports import TicketTransaction
 
 
 class TicketFollower:
-    """The `Wrapper` of every conversation's commits: it keeps the linked tickets up to date."""
+    """Updates linked tickets in every commit of a conversation (a `Wrapper`)."""
 
     def before(self, _tx: object) -> None:
-        """Do nothing yet."""
+        """Do nothing."""
 
     def after(self, tx: TicketTransaction, receipt: Receipt) -> None:
-        """Note messages in the ticket, give it its conversation's contact, and cut its link to one that was deleted."""
+        """Apply messages, a new contact and a deletion of the conversation to the ticket."""
         after = receipt.after
         if after.ticket_id is None:
             return

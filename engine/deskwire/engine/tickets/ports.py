@@ -1,4 +1,4 @@
-"""The queries and changes that tickets need of a store."""
+"""The requirements of tickets on the store."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from deskwire.engine.webhooks.publish import PublishTransaction
 
 SortKey = Literal["createdAt", "updatedAt", "priority", "lastActivity"]
 SORT_KEYS: Final[tuple[SortKey, ...]] = get_args(SortKey)
-"""All sort keys; cursors hold their places here, so a new one goes last."""
+"""All sort keys. Cursors hold an index into this list, so a new key goes last."""
 
 UNASSIGNED: Final = "none"
-"""The assignee of a filter for tickets that neither a user nor a team has."""
+"""The assignee of a filter for unassigned tickets."""
 
 
 class TicketFilter(Struct, frozen=True):
     """The conditions of a listing of tickets; None means any.
 
     Args:
-        assignee: id of a user or team, or NOBODY.
+        assignee: id of a user or team, or UNASSIGNED.
         contact: storage key.
-        text: words, or beginnings of words, that title and description must have, all of them.
+        text: words or prefixes that title and description together must all have.
     """
 
     status: Status | None = None
@@ -45,14 +45,14 @@ class TicketFilter(Struct, frozen=True):
 
 
 class TicketSort(Struct, frozen=True):
-    """The order of a listing. Of equals the ticket made later counts as the larger."""
+    """The order of a listing. Ties are broken by creation, the newer ticket being the larger."""
 
     key: SortKey = "createdAt"
     order: Order = "desc"
 
 
 class TicketPageKey(Struct, frozen=True):
-    """The place at which a listing goes on: behind this value of its sort key and this row."""
+    """The position after which a page of a listing starts: a value of the sort key and a row."""
 
     value: int
     rowid: int
@@ -67,19 +67,19 @@ class TicketReader(Protocol):
     def tickets(
         self, project: int, wanted: TicketFilter, sort: TicketSort, after: TicketPageKey | None, limit: int
     ) -> Sequence[tuple[Ticket, TicketPageKey]]:
-        """Return tickets in the order of `sort`, each with its place in it."""
+        """Return tickets in the order of `sort`, each with its page key."""
 
     def ticket_activity(self, ticket: int, before: int | None, limit: int) -> Sequence[TicketActivity]:
-        """Return entries of a ticket's log, newest first, in front of this row."""
+        """Return entries of a ticket's log before this row, newest first."""
 
     def next_wake_up(self) -> int | None:
-        """Return when (ms) the next snoozed ticket of any project wakes up; None if none does."""
+        """Return the time (ms) at which the next snoozed ticket of any project wakes; None without one."""
 
     def snoozed_ticket(self, ticket_id: str) -> Ticket | None:
         """Return the ticket if it is snoozed."""
 
     def snoozed_tickets(self, until: int, limit: int) -> Sequence[Ticket]:
-        """Return snoozed tickets of any project that are to wake up by `until` (ms), the earliest first."""
+        """Return snoozed tickets of any project that wake by `until` (ms), the earliest first."""
 
     def tickets_of_team(self, team_id: str, limit: int) -> Sequence[Ticket]:
         """Return tickets given to this team, in no order."""
@@ -98,10 +98,10 @@ class TicketTransaction(TicketReader, PublishTransaction, AccountReader, Protoco
         """Add an entry to a ticket's log."""
 
     def touch_ticket(self, ticket_id: str, at: int) -> None:
-        """Note that something happened around a ticket, `at` this time (ms)."""
+        """Set the time (ms) of the ticket's last activity."""
 
     def erase_ticket(self, ticket: Ticket) -> None:
-        """Remove the ticket with all that belongs to it; no byte of its text stays."""
+        """Delete the ticket with all its rows, and overwrite its text."""
 
     def tickets_of(self, contact: int, limit: int) -> Sequence[Ticket]:
         """Return up to `limit` of a contact's tickets, in no order."""
@@ -110,8 +110,8 @@ class TicketTransaction(TicketReader, PublishTransaction, AccountReader, Protoco
 class TicketUpkeepReader(
     TicketReader, ConversationReader, ContactReader, AccountReader, TeamReader, Protocol
 ):
-    """Queries on tickets, and on what they refer to."""
+    """Queries on tickets and on the rows that they refer to."""
 
 
 class TicketUpkeepTransaction(TicketTransaction, TicketUpkeepReader, TeamTransaction, Protocol):
-    """Changes of tickets, with queries on what they refer to."""
+    """Changes of tickets, with queries on the rows that they refer to."""

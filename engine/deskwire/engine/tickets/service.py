@@ -1,8 +1,8 @@
-"""The service that creates, changes and deletes tickets, a linked one together with its conversation.
+"""The service that creates, changes and deletes tickets, and keeps links to conversations consistent.
 
-A conversation holds its ticket's id, which its customer can see, so the link changes through the conversation's
-actor, and both sides are written in its one commit. Moving a ticket from one conversation to another takes two
-commits; if that is cut short in between, the ticket is linked to none, on both sides.
+A conversation holds the id of its ticket, which its customer can see, so the conversation's actor changes the link, and
+one commit writes both sides. Moving a ticket to another conversation takes two commits; after a crash between them the
+ticket is unlinked on both sides.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ from deskwire.engine.tickets.ticket import Ticket
 Job = Callable[[TicketUpkeepTransaction], Ticket]
 
 _TRIES: Final = 3
-"""Attempts at a change whose ticket is linked anew, or unlinked, meanwhile."""
+"""Attempts at a change while other requests change the link of the ticket."""
 
 
 class TicketWrite(Struct):
-    """The `Wrapper` that writes a ticket in the commit of its conversation; `ticket` is what was written."""
+    """Writes a ticket in the commit of its conversation (a `Wrapper`); `ticket` is the result."""
 
     job: Job
     ticket: Ticket | None = None
@@ -53,15 +53,15 @@ class TicketWrite(Struct):
         self.ticket = self.job(tx)
 
     def after(self, _tx: object, _receipt: Receipt) -> None:
-        """Do nothing more."""
+        """Do nothing."""
 
 
 class TicketService(Struct, frozen=True):
-    """A project's tickets, as one user works on them.
+    """Changes of a project's tickets on behalf of one actor.
 
-    Every method raises NotFound for an unknown ticket, ChangedMeanwhile if it is not what its author has `seen`, Invalid for
-    what the project does not have, and Conflict if the conversation has another ticket or the link keeps changing. Cancellation: what has
-    begun to be committed is committed; a move to another conversation may end half way.
+    Every method raises NotFound for an unknown ticket, ChangedMeanwhile if the precondition `seen` fails, Invalid for
+    references that the project does not have, and Conflict if the conversation has another ticket or the link keeps
+    changing. Cancellation: a commit in progress completes; a move to another conversation may stop between its commits.
     """
 
     store: Store[TicketUpkeepReader, TicketUpkeepTransaction]
@@ -73,7 +73,7 @@ class TicketService(Struct, frozen=True):
     async def create(
         self, ticket_id: str, values: Values, at: int, wrapper: Wrapper[Ticket] | None = None
     ) -> Ticket:
-        """Return a new ticket, linked if `values` name a conversation; `wrapper` is what else its commit does."""
+        """Create a ticket, linked if `values` name a conversation; `wrapper` adds to its commit."""
         conversation, job = values.get("conversation_id"), self._creation(ticket_id, values, at)
         job = wrapped(job, wrapper)
         if conversation is None:
@@ -82,11 +82,11 @@ class TicketService(Struct, frozen=True):
         return await self._together(conversation, ticket_id, True, job)
 
     async def change(self, ticket_id: str, values: Values, at: int) -> Ticket:
-        """Change the ticket to these values; return it."""
+        """Change the ticket and return it."""
         return await _again(lambda: self._change(ticket_id, values, at))
 
     async def delete(self, ticket_id: str, at: int, wrapper: Wrapper[Ticket] | None = None) -> Ticket:
-        """Remove the ticket for good; return it as it was. `wrapper` is what else its commit does."""
+        """Delete the ticket and return it; `wrapper` adds to its commit."""
         return await _again(lambda: self._delete(ticket_id, at, wrapper))
 
     async def _change(self, ticket_id: str, values: Values, at: int) -> Ticket:
@@ -112,7 +112,7 @@ class TicketService(Struct, frozen=True):
         return await self._together(linked, ticket_id, False, job)
 
     def _changeable(self, reader: TicketUpkeepReader, ticket_id: str, values: Values) -> Ticket:
-        """Return the ticket as it is. Raises what speaks against the link that `values` give it."""
+        """Return the current ticket. Raises if its new link is not allowed."""
         before = find_ticket(reader, self.project, ticket_id)
         if values.get("conversation_id", before.conversation_id) != before.conversation_id:
             self._check(reader, before, values, ticket_id)
@@ -121,15 +121,15 @@ class TicketService(Struct, frozen=True):
     def _check(
         self, reader: TicketUpkeepReader, before: Ticket | None, values: Values, ticket_id: str
     ) -> None:
-        """Raise what speaks against the link that `values` make, before anything is written."""
+        """Check the new link before anything is written. Raises Invalid or Conflict."""
         resolve(reader, self.project, before, values)
         conversation = reader.conversation(self.project.rowid, values["conversation_id"] or "")
         if conversation is not None and conversation[0].ticket_id not in (None, ticket_id):
             raise already_linked()
 
     async def _together(self, conversation: str, ticket_id: str, linked: bool, job: Job) -> Ticket:
-        """Write the ticket in the commit in which the conversation is linked, or its link cut."""
-        assert is_id(conversation, "cnv"), "only a conversation that exists is linked"
+        """Write the ticket in the commit that links or unlinks the conversation."""
+        assert is_id(conversation, "cnv"), "only an existing conversation is linked"
         write = TicketWrite(job)
         try:
             doer = Doer(self.by.type, self.by.user_id, self.by.name)
@@ -137,7 +137,7 @@ class TicketService(Struct, frozen=True):
         except NotFound as error:
             if error.reason != "conversation_not_found":
                 raise
-            raise LinkChanged("The conversation was deleted meanwhile.") from None
+            raise LinkChanged("The conversation was deleted by another request.") from None
         assert write.ticket is not None, "it is written in that commit"
         return write.ticket
 
@@ -150,7 +150,7 @@ class TicketService(Struct, frozen=True):
         return lambda tx: change_ticket(tx, self.project, ticket_id, values, self.by, at, linked, seen)
 
     def _moving(self, ticket_id: str, values: Values, at: int, linked: str) -> Job:
-        """Return the job that cuts the link, unless by then something speaks against the next one."""
+        """Return the job that unlinks the ticket, unless the new link is not allowed any longer."""
 
         def cut(tx: TicketUpkeepTransaction) -> Ticket:
             self._changeable(tx, ticket_id, values)
@@ -164,7 +164,7 @@ class TicketService(Struct, frozen=True):
 
 
 async def _again(attempt: Callable[[], Awaitable[Ticket]]) -> Ticket:
-    """Return the attempt's result; begin anew if the ticket's link has changed meanwhile."""
+    """Return the attempt's result; retry if the link of the ticket changed during the attempt."""
     for _ in range(_TRIES - 1):
         try:
             return await attempt()

@@ -1,4 +1,4 @@
-"""The timer that wakes snoozed tickets, and takes tickets from teams that were deleted."""
+"""The timer that wakes snoozed tickets and unassigns those of deleted teams."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from deskwire.engine.tickets.change import change_due
 from deskwire.engine.tickets.ports import TicketUpkeepReader, TicketUpkeepTransaction
 
 BATCH: Final = 500
-"""Tickets changed in one commit; some ten milliseconds of the writer's time."""
+"""Tickets changed in one commit, about ten milliseconds of the writer's time."""
 
 
 class SnoozeTimer(ScheduledTask[TicketUpkeepReader, TicketUpkeepTransaction]):
-    """The task that changes the tickets that are due."""
+    """The task that changes due tickets."""
 
     delayed: ClassVar = "tickets.upkeep_delayed"
 
     @staticmethod
     def next_due(reader: TicketUpkeepReader) -> int | None:
-        """Return when (ms) the next ticket wakes; 0 if a team was deleted, None if nothing is due."""
+        """Return the time (ms) of the next wake-up; 0 if a team was deleted, None if nothing is due."""
         return 0 if reader.deleted_teams() else reader.next_wake_up()
 
     async def do_some(self) -> bool:
-        """Change what is due, in one commit; see `ScheduledTask.do_some`."""
+        """Change due tickets in one commit; see `ScheduledTask.do_some`."""
         now = self._clock()
         return await self._store.write(lambda tx: change_due(tx, now, BATCH)) == BATCH

@@ -1,4 +1,4 @@
-"""A ticket, and the fields that a change of it consists of (decisions 7)."""
+"""A ticket and its changes, field by field (decisions 7)."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ Priority = Literal["LOW", "MEDIUM", "HIGH", "URGENT"]
 
 
 class Ticket(Struct, frozen=True):
-    """A ticket's whole state. Times are milliseconds since the epoch.
+    """The state of a ticket. Times are milliseconds since the epoch.
 
     Args:
-        rowid: its storage key; of two tickets the one made later has the larger.
+        rowid: its storage key; newer tickets have larger ones.
         processing_user, processing_team: ids of its assignees.
         conversation_id: the conversation it is linked to; its contact is the ticket's, then.
         contact, contact_id: storage key and id of the customer it is about.
@@ -59,14 +59,14 @@ PUBLIC_NAMES: Final[Mapping[str, str]] = {
     "contact_id": "contactId",
     "tags": "tags",
 }
-"""The fields that may change, with their names on the wire."""
+"""The fields that may change, with their names in the API."""
 
 _SHOWN_MAX: Final = 500
-"""Characters of a text that the activity log shows; enough to recognise it."""
+"""Characters of a text in the activity log."""
 
 
 class FieldChange(Struct, frozen=True):
-    """A field that changed, by its name on the wire, and its values there."""
+    """A changed field: its name in the API and its values before and after."""
 
     field: str
     before: Any
@@ -74,7 +74,7 @@ class FieldChange(Struct, frozen=True):
 
 
 def changed(ticket: Ticket, values: Mapping[str, Any], at: int) -> tuple[Ticket, tuple[FieldChange, ...]]:
-    """Return the ticket with these values, and the changes; the very same object if there are none."""
+    """Return the changed ticket and the changes; the same object without changes."""
     after = replace(ticket, **values)
     changes = differences(ticket, after)
     if not changes:
@@ -111,7 +111,7 @@ def _shown(name: str, value: Any) -> Any:
 
 
 def ticket_tag(ticket: Ticket) -> str:
-    """Return the tag of a ticket. A message in its conversation is no change that anybody could overwrite."""
+    """Return the entity tag of a ticket. It ignores `lastActivityAt`, which no client can overwrite."""
     return tag_of({name: value for name, value in ticket_view(ticket).items() if name != "lastActivityAt"})
 
 

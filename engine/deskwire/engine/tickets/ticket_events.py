@@ -1,4 +1,4 @@
-"""The events by which agents, and endpoints that ask for it, are told of tickets, in the transaction of the change."""
+"""Events about tickets for agents, and for endpoints that subscribe to them, in the transaction of the change."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from deskwire.engine.webhooks.publish import extend
 
 
 def created(tx: TicketTransaction, project: Project, ticket: Ticket, by: By, at: int) -> None:
-    """Tell of a new ticket."""
+    """Emit the event of a new ticket."""
     draft = ticket_event("created", ticket_view(ticket), (), _actor(by))
-    _tell(tx, project, draft, ticket, at)
+    _emit(tx, project, draft, ticket, at)
 
 
 def changed(tx: TicketTransaction, ticket: Ticket, names: Sequence[str], by: By, at: int) -> None:
-    """Tell of a changed ticket, and of the fields that are others; nobody, if its project is no more."""
+    """Emit the event of a changed ticket with the changed fields; no event if the project was deleted."""
     project = tx.project_with(ticket.project)
     if project is not None:
         draft = ticket_event("changed", ticket_view(ticket), names, _actor(by))
-        _tell(tx, project, draft, ticket, at)
+        _emit(tx, project, draft, ticket, at)
 
 
 def deleted(tx: TicketTransaction, project: Project, ticket: Ticket, by: By, at: int) -> None:
-    """Tell that a ticket is gone: its ids, and nothing of what it said."""
+    """Emit the event of a deleted ticket, with its ids but without its content."""
     ids = {"id": ticket.id, "conversationId": ticket.conversation_id, "contactId": ticket.contact_id}
     draft = ticket_event("deleted", ids, (), _actor(by))
     extend(tx, project, draft, None, at, lane=ticket_lane(ticket.rowid))
 
 
-def _tell(tx: TicketTransaction, project: Project, draft: Draft, ticket: Ticket, at: int) -> None:
+def _emit(tx: TicketTransaction, project: Project, draft: Draft, ticket: Ticket, at: int) -> None:
     subject = None if ticket.contact is None else contact_lane(ticket.contact)
     extend(tx, project, draft, subject, at, lane=ticket_lane(ticket.rowid), ticket=ticket.rowid)
 

@@ -1,1 +1,1 @@
-"""Workflows: what they consist of, how they are checked, and how one runs in a conversation."""
+"""Workflows: definitions, validation, and runs in conversations."""

@@ -1,6 +1,6 @@
 """A workflow's definition as typed values (decisions 7).
 
-`definition_of` reads what `check.definition_errors` finds nothing wrong with.
+`definition_of` reads definitions that `validation.check` has accepted.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ END: Final = "end"
 """The target of a button or branch that ends the workflow."""
 
 TEXT_MAX: Final = 20_000
-"""Characters of a message (decisions 4), and so of an answer as a whole."""
+"""Characters of a message (decisions 4), and therefore of an answer."""
 
 ActionPosition = tuple[int, int]
-"""The place of an action: the position of its flow, and its position in that."""
+"""The index of a flow, and the index of an action in it."""
 
 
 class MessageAction(Struct, frozen=True):
-    """`message`: the bot writes."""
+    """`message`: the bot posts a message."""
 
     id: int
     text: str
@@ -44,7 +44,7 @@ class Option(Struct, frozen=True):
 
 
 class Buttons(Struct, frozen=True):
-    """`buttons`: waits until the contact picks one, or with `allow_text` writes something."""
+    """`buttons`: waits until the contact picks an option or, with `allow_text`, writes a message."""
 
     id: int
     text: str
@@ -57,7 +57,7 @@ class Buttons(Struct, frozen=True):
 
 
 class Field(Struct, frozen=True):
-    """A field that a form asks for."""
+    """A field of a form."""
 
     id: str
     type: FieldType
@@ -66,7 +66,7 @@ class Field(Struct, frozen=True):
 
 
 class Form(Struct, frozen=True):
-    """`form`: waits until the contact has filled it in."""
+    """`form`: waits until the contact submits it."""
 
     id: int
     text: str
@@ -81,7 +81,7 @@ class Wait(Struct, frozen=True):
 
 
 class AssignAction(Struct, frozen=True):
-    """`assign`: gives the conversation to a user or team, by id."""
+    """`assign`: assigns the conversation to a user or team."""
 
     id: int
     type: AssigneeType
@@ -89,14 +89,14 @@ class AssignAction(Struct, frozen=True):
 
 
 class SetAttributes(Struct, frozen=True):
-    """`set_attributes`: merges them into the conversation's; None removes one."""
+    """`set_attributes`: merges attributes into those of the conversation; None removes one."""
 
     id: int
     attributes: Mapping[str, Any]
 
 
 class Branch(Struct, frozen=True):
-    """`branch`: continues in the flow of the case that the value of `on` is, or in `default`."""
+    """`branch`: continues with the flow of the case that equals the value of `on`, or with `default`."""
 
     id: int
     on: Operand
@@ -105,25 +105,25 @@ class Branch(Struct, frozen=True):
 
 
 class CloseConversation(Struct, frozen=True):
-    """`close`: closes the conversation, and ends."""
+    """`close`: closes the conversation and ends the workflow."""
 
     id: int
 
 
 class HandOff(Struct, frozen=True):
-    """`hand_off`: ends, so that an agent takes over."""
+    """`hand_off`: ends the workflow, so that an agent takes over."""
 
     id: int
 
 
 class AttributeOperand(Struct, frozen=True):
-    """The conversation's attribute with this key, as what a branch looks at."""
+    """A branch on the conversation's attribute with this key."""
 
     key: str
 
 
 class AnswerOperand(Struct, frozen=True):
-    """The contact's answer to an action, or to one field of a form, as what a branch looks at."""
+    """A branch on the contact's answer to an action, or to one field of a form."""
 
     action: int
     field: str | None
@@ -144,28 +144,28 @@ Action = (
 
 
 class Flow(Struct, frozen=True):
-    """Actions that are carried out in order."""
+    """A sequence of actions."""
 
     id: str
     actions: tuple[Action, ...]
 
 
 class WorkflowDefinition(Struct, frozen=True):
-    """The flows of a workflow, which begins with the first one."""
+    """The flows of a workflow; it starts with the first one."""
 
     flows: tuple[Flow, ...]
 
     def action(self, place: ActionPosition) -> Action:
-        """Return the action at a place."""
+        """Return the action at a position."""
         return self.flows[place[0]].actions[place[1]]
 
     def behind(self, place: ActionPosition) -> ActionPosition | None:
-        """Return the next place in the same flow; None at its end, which ends the workflow."""
+        """Return the next position in the same flow; None at its end, which ends the workflow."""
         flow, action = place
         return (flow, action + 1) if action + 1 < len(self.flows[flow].actions) else None
 
     def entry(self, target: str) -> ActionPosition | None:
-        """Return the first place of a flow; None for END."""
+        """Return the first position of a flow; None for END."""
         return next(((index, 0) for index, flow in enumerate(self.flows) if flow.id == target), None)
 
     def given(self) -> Iterator[AssignAction]:
@@ -174,7 +174,7 @@ class WorkflowDefinition(Struct, frozen=True):
 
 
 def operand_of(text: str) -> Operand | None:
-    """Read `attributes.<key>`, `answers.<actionId>` or `answers.<actionId>.<fieldId>`; None for anything else."""
+    """Parse `attributes.<key>`, `answers.<actionId>` or `answers.<actionId>.<fieldId>`; None for anything else."""
     area, _, rest = text.partition(".")
     if area == "attributes" and rest:
         return AttributeOperand(rest)
@@ -191,14 +191,14 @@ def operand_of(text: str) -> Operand | None:
 
 
 def definition_of(flows: Sequence[Mapping[str, Any]]) -> WorkflowDefinition:
-    """Read flows that are known to be valid."""
+    """Convert valid flows."""
     return WorkflowDefinition(
         tuple(Flow(flow["id"], tuple(map(action_of, flow["actions"]))) for flow in flows)
     )
 
 
 def action_of(value: Mapping[str, Any]) -> Action:
-    """Read an action that is known to be valid."""
+    """Convert a valid action."""
     return _READ[value["type"]](value)
 
 

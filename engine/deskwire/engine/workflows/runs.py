@@ -1,4 +1,4 @@
-"""The runs of a workflow over all conversations: where they wait, and how they ended (ADR 20)."""
+"""Runs of a workflow: their state in a conversation, and their figures over all conversations (ADR 20)."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from deskwire.engine.workflows.workflow import Workflow
 
 Ending = Literal["completed", "handed_off"]
 Stop = Literal["step_limit", "attributes_full", "assignee_gone"]
-"""The reason for which a workflow could not go on."""
+"""The reason why a workflow stopped."""
 
 
 class WorkflowRun(Struct, frozen=True):
-    """A running workflow at rest: it waits for the contact (`step`) or for a time (`due_at`).
+    """A waiting run: for the contact (`step`) or for a time (`due_at`).
 
     Args:
-        version: storage key of the version that it keeps to its end.
-        flow, action: positions of the action that waits.
+        version: storage key of the version with which the run started.
+        flow, action: indexes of the action that waits.
         answers: the contact's answers so far, by action id.
-        steps: the number of actions that were carried out.
-        step: the pending step as the contact's side sees it (contract 2.5).
-        due_at: when it goes on by itself, in milliseconds.
+        steps: the number of actions carried out.
+        step: the pending step in the form of the API (contract 2.5).
+        due_at: the time at which the run continues, in milliseconds.
     """
 
     workflow_id: str
@@ -38,7 +38,7 @@ class WorkflowRun(Struct, frozen=True):
 
     @property
     def action_id(self) -> int | None:
-        """The id of the action that waits for the contact."""
+        """Id of the action that waits for the contact, None without one."""
         return None if self.step is None else self.step["actionId"]
 
     @property
@@ -48,19 +48,19 @@ class WorkflowRun(Struct, frozen=True):
 
 
 VERSIONS_KEPT: Final = 100
-"""Versions of a workflow that are kept although nothing runs them any more, the newest."""
+"""Newest versions of a workflow that are retained although no run uses them."""
 
 RunState = Literal["waiting", "ended", "stopped"]
 
 RunOutcome = Ending | Stop
-"""How a run ended: why it could not go on, else its end."""
+"""How a run ended, or why it stopped."""
 
 NullablePosition = tuple[int | None, int | None]
-"""The positions of a flow and of an action in it; both None if that is not known."""
+"""The indexes of a flow and of an action in it; both None if unknown."""
 
 
 class Version(Struct, frozen=True):
-    """A version of a workflow, which never changes. The time (ms) is None for one from before times were noted."""
+    """An immutable version of a workflow. The time (ms) is None if it is older than the column."""
 
     number: int
     flows: Sequence[Mapping[str, Any]]
@@ -68,7 +68,7 @@ class Version(Struct, frozen=True):
 
 
 class WaitingRun(Struct, frozen=True):
-    """A run that waits: `since` when (ms), and until when if it waits for a time. `rowid` is the conversation's."""
+    """A run that waits since `since` (ms) and, for a time, until `due_at`. `rowid` is the conversation's."""
 
     rowid: int
     conversation_id: str
@@ -79,7 +79,7 @@ class WaitingRun(Struct, frozen=True):
 
 
 class EndedRun(Struct, frozen=True):
-    """A run that has ended, at the time `at` (ms)."""
+    """A run that ended at the time `at` (ms)."""
 
     rowid: int
     conversation_id: str
@@ -90,7 +90,7 @@ class EndedRun(Struct, frozen=True):
 
 
 class WaitingRuns(Struct, frozen=True):
-    """The number of runs that wait at a place of a version, and since when (ms) the first one does."""
+    """The number of runs that wait at a position of a version, and the start (ms) of the longest wait."""
 
     version: int
     place: NullablePosition
@@ -99,13 +99,13 @@ class WaitingRuns(Struct, frozen=True):
 
 
 class StepNames:
-    """Names the actions at places of versions, as far as those are kept."""
+    """Looks up the ids of actions by version and position."""
 
     def __init__(self, versions: Sequence[Version]) -> None:
         self._flows = {each.number: each.flows for each in versions}
 
     def view(self, version: int, place: NullablePosition) -> dict[str, Any]:
-        """Return the ids of the flow and the action; both null for a place that is not known."""
+        """Return the ids of the flow and the action; both null if the version or position is unknown."""
         flow, action = place
         flows = self._flows.get(version)
         if flows is None or flow is None or action is None:
@@ -114,7 +114,7 @@ class StepNames:
 
 
 def waiting_view(run: WaitingRun, steps: StepNames) -> dict[str, Any]:
-    """Return a run that waits as the API shows it."""
+    """Return a waiting run in the form of the API."""
     return {
         "conversationId": run.conversation_id,
         "state": "waiting",
@@ -128,7 +128,7 @@ def waiting_view(run: WaitingRun, steps: StepNames) -> dict[str, Any]:
 
 
 def ended_view(run: EndedRun, steps: StepNames) -> dict[str, Any]:
-    """Return a run that has ended as the API shows it."""
+    """Return an ended run in the form of the API."""
     over = run.outcome in get_args(Ending)
     return {
         "conversationId": run.conversation_id,
@@ -145,7 +145,7 @@ def ended_view(run: EndedRun, steps: StepNames) -> dict[str, Any]:
 def figures_view(
     waiting: Sequence[WaitingRuns], outcomes: Mapping[RunOutcome, int], steps: StepNames
 ) -> dict[str, Any]:
-    """Return how many runs wait where, and how many have ended how, as the API shows it."""
+    """Return the numbers of waiting and ended runs in the form of the API."""
     stops: Sequence[Stop] = sorted(get_args(Stop))
     return {
         "waiting": [
@@ -164,7 +164,7 @@ def figures_view(
 
 
 def version_view(workflow: Workflow, version: Version) -> dict[str, Any]:
-    """Return a version as lists show it, without its flows."""
+    """Return a version in the form of the API's lists, without its flows."""
     return {
         "workflowId": workflow.id,
         "version": version.number,

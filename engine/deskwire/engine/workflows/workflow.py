@@ -1,4 +1,4 @@
-"""A project's workflows, and their form in the API (decisions 7; ADR 20)."""
+"""Workflows of a project and their form in the API (decisions 7; ADR 20)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from deskwire.engine.core.clock import iso
 from deskwire.engine.workflows.definition import Trigger, WorkflowDefinition
 
 WORKFLOWS_MAX: Final = 200
-"""Workflows of one project."""
+"""Maximum workflows of a project."""
 
 
 class Workflow(Struct, frozen=True):
@@ -29,11 +29,11 @@ class Workflow(Struct, frozen=True):
 
 
 class Published(Struct, frozen=True):
-    """A version of a workflow, as a conversation runs it.
+    """A version of a workflow as run by a conversation.
 
     Args:
         version: its storage key.
-        assignees: those of its `assign` actions that exist now, by type and id.
+        assignees: existing users and teams of its `assign` actions, by type and id.
     """
 
     workflow_id: str
@@ -43,7 +43,7 @@ class Published(Struct, frozen=True):
 
 
 def workflow_view(workflow: Workflow) -> dict[str, Any]:
-    """Return the workflow object as lists have it."""
+    """Return the workflow in the form of the API's lists."""
     return {
         "id": workflow.id,
         "name": workflow.name,
@@ -55,5 +55,5 @@ def workflow_view(workflow: Workflow) -> dict[str, Any]:
 
 
 def full_view(workflow: Workflow, flows: Sequence[Any]) -> dict[str, Any]:
-    """Return the workflow object with its flows."""
+    """Return the workflow in the form of the API, with its flows."""
     return {**workflow_view(workflow), "flows": flows}

@@ -1,4 +1,4 @@
-"""The validation of a workflow, whatever JSON it is (decisions 7)."""
+"""Validation of a workflow from arbitrary JSON (decisions 7)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from deskwire.engine.workflows.validation.shape import workflow_shape
 
 
 def workflow_errors(value: Any) -> list[DefinitionError]:
-    """Return all problems, at most ERRORS_MAX; none if the workflow is sound. Assignees are not looked up."""
+    """Return the errors of a workflow, at most ERRORS_MAX. Assignees are not looked up."""
     if not isinstance(value, Mapping):
         return [wrong_type("", "an object")]
     return first(chain(workflow_shape(value), nul_errors(value), flow_errors(value)), ERRORS_MAX)

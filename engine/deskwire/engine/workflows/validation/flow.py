@@ -1,4 +1,7 @@
-"""The paths through a workflow: they lead to known flows, to every action and to an end. Total over any JSON."""
+"""Validation of the control flow: targets exist, every action is reachable, and every path ends or waits.
+
+The checks accept arbitrary JSON.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from deskwire.engine.workflows.validation.rules import broken
 from deskwire.engine.workflows.validation.shape import ACTIONS_MAX, CASES_MAX, FLOWS_MAX, OPTIONS_MAX
 
 _END: Final = -1
-"""Stands for the end of the workflow among the numbers of actions."""
+"""The node number of the end of the workflow."""
 
 _PAUSES: Final = frozenset({"buttons", "form", "wait"})
 _ENDS: Final = ("close", "hand_off")
@@ -28,7 +31,7 @@ class _Leap(Struct, frozen=True):
 
 
 class _Node(Struct, frozen=True):
-    """An action as far as its ways out matter: `following` is the number of the next one in its flow."""
+    """An action as a node of the control flow graph; `following` is the number of the next one in its flow."""
 
     path: str
     flow: int
@@ -42,7 +45,7 @@ class _Node(Struct, frozen=True):
 
 
 def flow_errors(value: Mapping[str, Any]) -> Errors:
-    """Yield what is wrong with the paths through the flows, whatever else may be wrong with them."""
+    """Yield errors of the control flow, even if the definition has other errors."""
     flows = listed(value.get("flows"), FLOWS_MAX)
     nodes, entries = list(_nodes(flows)), _entries(flows)
     if len(nodes) > ACTIONS_MAX:
@@ -81,7 +84,7 @@ def _actions(flow: Any) -> Sequence[Any]:
 
 
 def _entries(flows: Sequence[Any]) -> dict[str, int]:
-    """Return the number of each flow's first action, by the flow's id."""
+    """Return the number of the first action of each flow, by the flow's id."""
     entries: dict[str, int] = {}
     number = 0
     for flow in flows:
@@ -93,7 +96,7 @@ def _entries(flows: Sequence[Any]) -> dict[str, int]:
 
 
 def _leaps(node: _Node) -> Iterator[_Leap]:
-    """Yield the action's ways to other flows."""
+    """Yield the targets of an action in other flows."""
     if node.kind == "buttons":
         for index, option in enumerate(listed(node.value.get("options"), OPTIONS_MAX)):
             if isinstance(option, Mapping) and "goto" in option:
@@ -122,7 +125,7 @@ def _unknown(leaps: Sequence[_Leap], targets: Sequence[int | None]) -> Errors:
 
 
 def _goes_on(node: _Node) -> bool:
-    """Tell whether the action can lead to the next one in its flow."""
+    """Return whether the action can continue with the next one in its flow."""
     if node.kind != "buttons":
         return node.kind != "branch"
     options = listed(node.value.get("options"), OPTIONS_MAX)
@@ -132,7 +135,7 @@ def _goes_on(node: _Node) -> bool:
 
 
 def _operand(node: _Node, nodes: Sequence[_Node]) -> Errors:
-    """Yield what is wrong with a branch's operand, and with its cases."""
+    """Yield errors of a branch's operand and cases."""
     on = node.value.get("on")
     if node.kind != "branch" or (on is None and "on" not in node.value):
         return
@@ -148,7 +151,7 @@ def _operand(node: _Node, nodes: Sequence[_Node]) -> Errors:
 
 
 def _answers(source: Mapping[str, Any], operand: AnswerOperand) -> bool:
-    """Tell whether the action gives the answer: buttons as a whole, a form by its fields."""
+    """Return whether the action produces the answer: buttons one answer, a form one for each field."""
     if source.get("type") == "buttons":
         return operand.field is None
     return source.get("type") == "form" and operand.field in _ids(source.get("fields"))
@@ -167,7 +170,7 @@ def _ids(values: Any) -> set[Any]:
 
 
 def _reached(starts: Iterable[int], ways: Sequence[Iterable[int]]) -> set[int]:
-    """Return everything that can be reached from `starts`, themselves included."""
+    """Return the nodes reachable from `starts`, including `starts`."""
     seen = set(starts)
     todo = list(seen)
     while todo:
@@ -179,7 +182,7 @@ def _reached(starts: Iterable[int], ways: Sequence[Iterable[int]]) -> set[int]:
 
 
 def _loops(nodes: Sequence[_Node], ways: Sequence[frozenset[int]]) -> Errors:
-    """Yield the branches that lead back to themselves without a step that waits; only branches can."""
+    """Yield errors for branches that lead back to themselves without a waiting action; other actions can't."""
     busy = [way if node.kind not in _PAUSES else frozenset() for node, way in zip(nodes, ways, strict=True)]
     for number, node in enumerate(nodes):
         if node.kind == "branch" and number in _reached(busy[number], busy):
@@ -187,7 +190,7 @@ def _loops(nodes: Sequence[_Node], ways: Sequence[frozenset[int]]) -> Errors:
 
 
 def _unreached(flows: Sequence[Any], nodes: Sequence[_Node], ways: Sequence[frozenset[int]]) -> Errors:
-    """Yield the flows that nothing leads to, and of the others the first action that is never reached."""
+    """Yield errors for unreachable flows, and for the first unreachable action of each other flow."""
     reached = _reached({0}, ways)
     for index in range(len(flows)):
         own = [number for number, node in enumerate(nodes) if node.flow == index]
@@ -199,7 +202,7 @@ def _unreached(flows: Sequence[Any], nodes: Sequence[_Node], ways: Sequence[froz
 
 
 def _endless(nodes: Sequence[_Node], ways: Sequence[frozenset[int]]) -> Errors:
-    """Yield, of each flow, the first action from which no end can be reached."""
+    """Yield an error for the first action of each flow from which no end can be reached."""
     back: list[set[int]] = [set() for _ in range(len(nodes) + 1)]  # the last is END's: -1
     for number, way in enumerate(ways):
         for target in way:

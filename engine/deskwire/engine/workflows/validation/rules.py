@@ -1,6 +1,6 @@
-"""The rules that a workflow must keep, each with a code and what it says.
+"""The rules of workflows, each with a code and a message.
 
-The checks, the guide and the tests read this one list.
+The validation, the guide and the tests use this list.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ RULES: Final[Mapping[str, str]] = MappingProxyType(
         "endless": "Nothing leads from here to an end of the workflow.",
     }
 )
-"""The text of every rule, by its code."""
+"""The message of each rule, by its code."""
 
 
 def broken(code: str, path: str, message: str | None = None) -> DefinitionError:
-    """Return the error that something at `path` breaks the rule with this code."""
+    """Return the error that the value at `path` violates the rule with this code."""
     return DefinitionError(path, code, message or RULES[code])

@@ -1,4 +1,4 @@
-"""The members of a workflow: their types, sizes and ids. Total over any JSON."""
+"""Validation of the members of a workflow: types, sizes and ids. The checks accept arbitrary JSON."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NAME_MAX: Final = 200
 LABEL_MAX: Final = 200
 FLOWS_MAX: Final = 50
 ACTIONS_MAX: Final = 200
-"""The actions of all flows together; no more are carried out between two that wait."""
+"""Actions of all flows together. A run carries out at most this many between two that wait."""
 
 OPTIONS_MAX: Final = 20
 FIELDS_MAX: Final = 20
@@ -40,7 +40,7 @@ ID_MAX: Final = 64
 
 
 def workflow_shape(value: Mapping[str, Any]) -> Errors:
-    """Yield what is wrong with the members of a workflow, apart from where its flows lead."""
+    """Yield errors of the members of a workflow, without its control flow."""
     yield from members(value, "", ("name", "trigger", "flows"))
     if "name" in value:
         yield from text(value["name"], "/name", NAME_MAX)
@@ -123,7 +123,7 @@ def _action(value: Any, path: str, taken: set[int]) -> Errors:
 def _own(
     value: Mapping[str, Any], path: str, required: tuple[str, ...], optional: tuple[str, ...] = ()
 ) -> Errors:
-    """Yield members that are missing or unknown; `id` and `type` have been looked at."""
+    """Yield errors for missing and unknown members other than `id` and `type`."""
     yield from members(
         {name: value[name] for name in value if name not in ("id", "type")}, path, required, optional
     )
@@ -170,7 +170,7 @@ def _field(value: Mapping[str, Any], path: str) -> Errors:
 def _labelled(
     value: Any, path: str, limit: int, members_of: Callable[[Mapping[str, Any], str], Errors]
 ) -> Errors:
-    """Yield what is wrong with a list of things that have an id and a label."""
+    """Yield errors of a list of objects with an id and a label."""
     yield from items(value, path, limit)
     taken: set[str] = set()
     for index, each in enumerate(listed(value, limit)):
@@ -230,7 +230,7 @@ def _branch(value: Mapping[str, Any], path: str) -> Errors:
 def _keyed(
     owner: Mapping[str, Any], name: str, path: str, expected: str, keys_max: int, key_max: int
 ) -> Errors:
-    """Yield what is wrong with a member that is an object with keys of the author's choice."""
+    """Yield errors of a member that is an object with arbitrary keys."""
     value, here = owner.get(name), f"{path}/{name}"
     if not isinstance(value, Mapping):
         if name in owner:

@@ -1,8 +1,8 @@
-"""The words of texts and of queries: what is indexed, and what is looked for.
+"""Tokenization of texts for the index, and of queries.
 
-A text is folded (`core.folding`), and what is no letter, number or joiner in it separates words. What stands between separators is a compound of parts: `ada@ex.org`,
-`A-1001`. Each of its parts begins a word that goes on over those behind it, so that a beginning finds the address as
-typed, its domain and its names alike. Scripts that are written without spaces are cut into pairs of characters.
+A text is folded (`core.folding`) and split at every character that is not a letter, number or joiner, into compounds
+such as `ada@ex.org` and `A-1001`. Each part of a compound starts a token that extends over the parts after it, so a
+prefix query finds the whole address, its domain and its names. Scripts without spaces are indexed by pairs of characters.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from typing import Final
 from deskwire.engine.core.folding import fold_character
 
 WORD_MAX: Final = 40
-"""Characters of a word that count; of a longer one its beginning."""
+"""Characters of a token; longer ones are truncated."""
 
 PARTS_MAX: Final = 6
-"""Parts of a compound that a word goes on over: a UUID has five, an address seldom more."""
+"""Parts of a compound in one token: a UUID has five, an address rarely more."""
 
 _JOINERS: Final = "-._@/+:#'&"
-"""Characters that join what is on both sides of them to one compound."""
+"""Characters that join their neighbours to one compound."""
 
 _UNSPACED: Final = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005\u3007\u3040-\u30ff\u31f0-\u31ff"
@@ -33,7 +33,7 @@ _SPACE_OF_NO_WIDTH: Final = "\u200b"
 
 
 class _Folding(dict[int, str]):
-    """The folded form of each character that was met; at most as many as there are characters."""
+    """A cache of folded characters, bounded by the number of characters in Unicode."""
 
     def __missing__(self, code: int) -> str:
         folded = self[code] = _folded(chr(code))
@@ -51,7 +51,7 @@ def _is_of_word(character: str) -> bool:
 
 
 FOLDING: Final = _Folding()
-"""What `str.translate` folds a text with."""
+"""The table for `str.translate` that folds a text."""
 
 _joiner: Final = f"[{re.escape(_JOINERS)}]"
 _part: Final = f"[^ {re.escape(_JOINERS)}]+"
@@ -62,7 +62,7 @@ _IS_UNSPACED: Final = re.compile(f"[{_UNSPACED}]")
 
 
 def words_of(text: str) -> set[str]:
-    """Return the words that a text is found by."""
+    """Return the tokens under which a text is indexed."""
     words: set[str] = set()
     for piece in _pieces(text):
         if _IS_UNSPACED.match(piece):
@@ -75,7 +75,7 @@ def words_of(text: str) -> set[str]:
 
 
 def query_words(query: str) -> tuple[str, ...]:
-    """Return the words of which each has to begin one of what is looked for; longest first, none that another implies."""
+    """Return the prefixes that a match must have, longest first, without those that another one implies."""
     asked: set[str] = set()
     for piece in _pieces(query):
         if not _IS_UNSPACED.match(piece):
@@ -92,7 +92,7 @@ def query_words(query: str) -> tuple[str, ...]:
 
 
 def pattern_of(words: tuple[str, ...]) -> re.Pattern[str]:
-    """Return what finds these asked words in a folded text, where one of its words begins; a group for each."""
+    """Return a pattern with a group for each query word, which matches at the start of a word in a folded text."""
     return re.compile("|".join(f"({_place(word)}{re.escape(word)})" for word in words))
 
 
@@ -101,7 +101,7 @@ def _place(word: str) -> str:
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """Yield the compounds of a text, cut where scripts with and without spaces meet."""
+    """Yield the compounds of a text, split between scripts with and without spaces."""
     for compound in _COMPOUND.findall(text.translate(FOLDING)):
         if _IS_UNSPACED.search(compound) is None:
             yield compound
@@ -110,7 +110,7 @@ def _pieces(text: str) -> Iterator[str]:
 
 
 def _tails(compound: str, step: int) -> Iterator[str]:
-    """Yield for each part, or one of so many, the compound from there on."""
+    """Yield the rest of the compound from every `step`-th part on."""
     starts = [0, *(joint.end() for joint in _JOINT.finditer(compound)), len(compound) + 1]
     for number in range(0, len(starts) - 1, step):
         end = starts[min(number + PARTS_MAX, len(starts) - 1)] - 1
