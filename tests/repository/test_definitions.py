@@ -29,7 +29,7 @@ APART: Final[dict[Values, str]] = {
 
 PARTIAL: Final = {
     "storage/deskwire/storage/tables/tickets/lists.py: _COLUMNS": "creation is the order of the rows",
-    "engine/deskwire/engine/surveys/conditions.py: _COMPARE": "the other operators compare no two values",
+    "engine/deskwire/engine/surveys/logic.py: _COMPARE": "the other operators compare no two values",
     "storage/deskwire/storage/postgres/operating/installation.py: _OTHER": "SQLite has the other reasons",
     "storage/deskwire/storage/postgres/driver/blocking.py: _PATIENCE_S": "_LONG_S for the others",
     "storage/deskwire/storage/postgres/driver/session.py: _LATER": "the others need no such setting",

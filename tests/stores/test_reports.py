@@ -32,11 +32,10 @@ from deskwire.engine.conversations.commit import carry_out
 from deskwire.engine.conversations.conversation import Author, Conversation
 from deskwire.engine.conversations.plan import make_plan
 from deskwire.engine.core.ids import new_id
-from deskwire.engine.reports.export import csv_of
 from deskwire.engine.reports.figures import columns_of
 from deskwire.engine.reports.period import Period, period_of
 from deskwire.engine.reports.ports import GroupBy, ReportScope
-from deskwire.engine.reports.report import Metric, Report, compute
+from deskwire.engine.reports.report import Metric, Report, compute, csv_of
 from deskwire.storage.dialect import SQLITE
 from deskwire.storage.sqlite import message_times
 from tests.support.builders import OTHER_PROJECT, PROJECT

@@ -18,12 +18,11 @@ from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.llm.port import ModelError
 from deskwire.engine.privacy.erasure import Erasures
-from deskwire.engine.surveys.insights.insights import PARTS, Insights
-from deskwire.engine.surveys.insights.progress import Refresh
+from deskwire.engine.surveys.insights.insights import PARTS, Insights, Refresh
 from deskwire.engine.surveys.insights.refresh import RUNNING_MAX, Refreshes
 from deskwire.engine.surveys.removal import BATCH, Removals, put_out_of_sight
 from deskwire.engine.surveys.survey import ResponseFilter, Survey, SurveyResponse
-from deskwire.engine.surveys.validation.rules import SOUND
+from deskwire.engine.surveys.validation.rules import VALID
 from deskwire.storage.sqlite.directory import FILE_NAME
 from tests.storage.test_erasure import left_in, mark, scrubbed
 from tests.support.builders import NOON, OTHER_PROJECT, PROJECT, HandClock, InlineStore, Running, running
@@ -42,7 +41,7 @@ def response(contact: Contact | None = None, **answers: Any) -> SurveyResponse:
 async def stored(engine: Running | InlineStore) -> Survey:
     store = engine.store if isinstance(engine, Running) else engine
     new = survey()
-    return await store.write(lambda tx: tx.insert_survey(new, SOUND))
+    return await store.write(lambda tx: tx.insert_survey(new, VALID))
 
 
 async def answer(engine: Running, to: Survey, contact: Contact | None, **answers: Any) -> SurveyResponse:

@@ -9,7 +9,7 @@ from collections import Counter
 from deskwire.commands.demo.desk.files import picture, text
 from deskwire.commands.demo.desk.people import COLLEAGUES, CUSTOMERS, SNIPPETS
 from deskwire.commands.demo.desk.stories import CONVERSATIONS, LIVE, imported, load_stories, plan
-from deskwire.engine.snippets.placeholders import unknown_placeholders
+from deskwire.engine.snippets.snippet import unknown_placeholders
 
 NOW = 1_800_000_000_000
 AGENTS = ["usr_1", "usr_2", "usr_3"]

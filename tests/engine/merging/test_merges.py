@@ -24,7 +24,7 @@ from deskwire.engine.events.types import StoredEvent, Topic
 from deskwire.engine.merging.begin import Wanted
 from deskwire.engine.merging.merges import ANSWER_S, Merges
 from deskwire.engine.privacy.erasure import Erasures
-from deskwire.engine.surveys.validation.rules import SOUND
+from deskwire.engine.surveys.validation.rules import VALID
 from deskwire.engine.tickets.activity import SYSTEM as NOBODY
 from deskwire.engine.tickets.change import create_ticket
 from deskwire.storage.check.rules import broken_rules
@@ -64,7 +64,7 @@ async def fill(store: InlineStore) -> None:
 
 def _fill_beside(tx: Any) -> None:
     visitor = tx.contact(PROJECT.rowid, "visitor")
-    made = tx.insert_survey(survey(), SOUND)
+    made = tx.insert_survey(survey(), VALID)
     for _ in range(RESPONSES):
         tx.insert_response(made.rowid, response(visitor))
     for _ in range(TICKETS):

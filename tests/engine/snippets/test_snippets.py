@@ -7,8 +7,13 @@ import pytest
 from deskwire.engine.accounts.people import Role
 from deskwire.engine.accounts.teams import Member, Team
 from deskwire.engine.core.errors import Forbidden
-from deskwire.engine.snippets.placeholders import PLACEHOLDERS, unknown_placeholders
-from deskwire.engine.snippets.snippet import Author, Editor, Snippet
+from deskwire.engine.snippets.snippet import (
+    PLACEHOLDERS,
+    Editor,
+    Snippet,
+    SnippetAuthor,
+    unknown_placeholders,
+)
 
 MINE = Team("team_1", 1, "Mine", 0, 0, (Member(7, "usr_7", "Ada"),), 1)
 OTHERS = Team("team_2", 1, "Others", 0, 0, (Member(8, "usr_8", "Bea"),), 2)
@@ -16,7 +21,7 @@ OTHERS = Team("team_2", 1, "Others", 0, 0, (Member(8, "usr_8", "Bea"),), 2)
 
 def snippet(author: int) -> Snippet:
     """Return a snippet of that author's."""
-    return Snippet(1, "snp_1", 1, "hi", "Hello", "Hello", None, None, Author(author, "usr", "A"), 0, 0)
+    return Snippet(1, "snp_1", 1, "hi", "Hello", "Hello", None, None, SnippetAuthor(author, "usr", "A"), 0, 0)
 
 
 def may(editor: Editor, author: int, team: Team | None) -> bool:

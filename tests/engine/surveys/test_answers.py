@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from deskwire.engine.surveys.answers import answer_problems
 from deskwire.engine.surveys.definition import SurveyDefinition, definition_of
-from deskwire.engine.surveys.validation.rules import SOUND
+from deskwire.engine.surveys.validation.rules import VALID
 from deskwire.engine.surveys.validation.validate import definition_errors
 
 CHOICES = [{"id": each, "label": {"en": each.upper()}} for each in ("a", "b", "c")]
@@ -18,7 +18,7 @@ CHOICES = [{"id": each, "label": {"en": each.upper()}} for each in ("a", "b", "c
 
 def one(**question: Any) -> SurveyDefinition:
     """Return a definition with this one question, `q`."""
-    value = {**SOUND, "questions": [{"id": "q", "title": {"en": "?"}, **question}], "logic": []}
+    value = {**VALID, "questions": [{"id": "q", "title": {"en": "?"}, **question}], "logic": []}
     assert definition_errors(value) == []
     return definition_of(value)
 
@@ -77,7 +77,7 @@ def test_an_answer_that_does_not_fit_its_question_is_refused(question: dict[str,
 
 
 def test_what_is_required_must_be_answered_and_what_is_not_need_not() -> None:
-    definition = definition_of(SOUND)
+    definition = definition_of(VALID)
     assert [(each.pointer, each.code) for each in answer_problems(definition, {})] == [
         ("/answers/score", "required")
     ]
@@ -85,7 +85,7 @@ def test_what_is_required_must_be_answered_and_what_is_not_need_not() -> None:
 
 
 def test_an_answer_to_a_question_that_the_logic_skips_is_refused() -> None:
-    definition = definition_of(SOUND)
+    definition = definition_of(VALID)
     assert answer_problems(definition, {"score": 9, "plan": "pro"}) == []
     assert answer_problems(definition, {"score": 8, "why": "slow", "plan": "pro"}) == []
     problems = answer_problems(definition, {"score": 9, "why": "slow"})
@@ -93,7 +93,7 @@ def test_an_answer_to_a_question_that_the_logic_skips_is_refused() -> None:
 
 
 def test_every_problem_is_named_and_nothing_is_guessed_behind_an_answer_that_is_wrong() -> None:
-    problems = answer_problems(definition_of(SOUND), {"score": 99, "why": "slow", "plan": "gold", "x/y": 1})
+    problems = answer_problems(definition_of(VALID), {"score": 99, "why": "slow", "plan": "gold", "x/y": 1})
     assert {(problem.pointer, problem.code) for problem in problems} == {
         ("/answers/score", "bad_answer"),
         ("/answers/plan", "bad_answer"),
@@ -114,6 +114,6 @@ def test_every_problem_is_named_and_nothing_is_guessed_behind_an_answer_that_is_
     )
 )
 def test_no_answers_upset_the_check(answers: dict[str, Any]) -> None:
-    answer_problems(definition_of(SOUND), answers)
+    answer_problems(definition_of(VALID), answers)
     for question, _ in GOOD:
         answer_problems(one(**question), {"q": answers.get("q")})

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from deskwire.engine.definitions.checks import ERRORS_MAX
 from deskwire.engine.surveys.definition import definition_of
-from deskwire.engine.surveys.path import questions_asked
+from deskwire.engine.surveys.logic import questions_asked
 from deskwire.engine.surveys.question_types import TYPES
-from deskwire.engine.surveys.validation.rules import RULES, SOUND, SurveyRule
+from deskwire.engine.surveys.validation.rules import RULES, VALID, SurveyRule
 from deskwire.engine.surveys.validation.validate import definition_errors
 
 JSON = st.recursive(
@@ -38,11 +38,11 @@ def codes(value: Any) -> set[str]:
 
 
 def with_parts(**parts: Any) -> dict[str, Any]:
-    return {**SOUND, **parts}
+    return {**VALID, **parts}
 
 
 def test_a_sound_definition_breaks_no_rule() -> None:
-    assert definition_errors(dict(SOUND)) == []
+    assert definition_errors(dict(VALID)) == []
 
 
 @pytest.mark.parametrize("rule", RULES.values(), ids=lambda rule: rule.code)
@@ -53,7 +53,7 @@ def test_the_example_of_a_rule_breaks_that_rule_and_no_other(rule: SurveyRule) -
 
 
 def test_what_need_not_be_there_may_be_left_out() -> None:
-    value = {name: part for name, part in SOUND.items() if name not in ("logic", "thankYou")}
+    value = {name: part for name, part in VALID.items() if name not in ("logic", "thankYou")}
     assert definition_errors(value) == []
 
 
@@ -96,7 +96,7 @@ def test_no_json_upsets_the_validation(value: Any) -> None:
 
 
 @pytest.mark.thorough
-@given(st.sampled_from(sorted(SOUND)), NEARLY)
+@given(st.sampled_from(sorted(VALID)), NEARLY)
 def test_no_part_upsets_the_validation_of_the_rest(name: str, part: Any) -> None:
     definition_errors(with_parts(**{name: part}))
 

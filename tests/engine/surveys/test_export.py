@@ -13,11 +13,11 @@ from deskwire.engine.core.spreadsheet import MARK
 from deskwire.engine.surveys.definition import definition_of
 from deskwire.engine.surveys.export import columns, head_line, lines
 from deskwire.engine.surveys.survey import SurveyResponse
-from deskwire.engine.surveys.validation.rules import SOUND
+from deskwire.engine.surveys.validation.rules import VALID
 from tests.support.builders import NOON
 
 OLDER = definition_of(
-    {**SOUND, "questions": [{"id": "old", "type": "boolean", "title": {"en": "Old?"}}], "logic": []}
+    {**VALID, "questions": [{"id": "old", "type": "boolean", "title": {"en": "Old?"}}], "logic": []}
 )
 CHANNELS = {
     "id": "via",
@@ -26,7 +26,7 @@ CHANNELS = {
     "choices": [{"id": "m", "label": {"en": "Mail"}}, {"id": "c", "label": {"en": "=Chat"}}],
 }
 NUMBER = {"id": "n", "type": "number", "title": {"en": "-Number"}}
-NEWER = definition_of({**SOUND, "questions": [*SOUND["questions"], CHANNELS, NUMBER]})
+NEWER = definition_of({**VALID, "questions": [*VALID["questions"], CHANNELS, NUMBER]})
 SHOWN = columns({1: OLDER, 2: NEWER})
 
 

@@ -16,10 +16,10 @@ from deskwire.engine.surveys.definition import Question, QuestionType
 from deskwire.engine.surveys.export import columns, lines
 from deskwire.engine.surveys.insights.alerts import alerts
 from deskwire.engine.surveys.insights.comments import comments
+from deskwire.engine.surveys.insights.compute import plain_summary
 from deskwire.engine.surveys.insights.drivers import drivers, segments
 from deskwire.engine.surveys.insights.sample import Sample
 from deskwire.engine.surveys.insights.scores import scores
-from deskwire.engine.surveys.insights.summary import plain_summary
 from deskwire.engine.surveys.question_types import TYPES, Bounds, Feature, ScaleRules, TypeRules
 from deskwire.engine.surveys.scoring import Scoring, mean
 from deskwire.engine.surveys.validation.validate import definition_errors

@@ -6,10 +6,10 @@ import trio
 from trio.testing import MockClock
 
 from deskwire.engine.core.ids import new_id
-from deskwire.engine.surveys.insights.progress import Refresh
+from deskwire.engine.surveys.insights.insights import Refresh
 from deskwire.engine.surveys.insights.refresh import Refreshes
 from deskwire.engine.surveys.survey import Survey
-from deskwire.engine.surveys.validation.rules import SOUND
+from deskwire.engine.surveys.validation.rules import VALID
 from tests.support.builders import NOON, PROJECT, HandClock, InlineStore
 from tests.support.nodes import ANode, Wires, with_clock
 
@@ -23,7 +23,7 @@ async def test_a_refresh_is_joined_while_its_node_lives_and_fails_when_that_is_g
         await nursery.start(node.membership.run)
     await trio.sleep(6)
     new = Survey(0, new_id("srv", NOON), PROJECT.rowid, "Name", "OPEN", 1, 0, 0, NOON, NOON)
-    survey: Survey = await inline_store.write(lambda tx: tx.insert_survey(new, SOUND))
+    survey: Survey = await inline_store.write(lambda tx: tx.insert_survey(new, VALID))
     under_way, theirs = Refresh("running", NOON, progress=0.4), a.membership.node.incarnation
     await inline_store.write(lambda tx: tx.put_refresh(survey.rowid, under_way, theirs))
     refreshes = Refreshes(nursery, b.way, HandClock(), None, b.membership)

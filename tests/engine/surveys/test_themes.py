@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from deskwire.engine.llm.port import ModelError
 from deskwire.engine.surveys.insights.by_model import BATCH, BATCHES_MAX, model_summary, model_themes
 from deskwire.engine.surveys.insights.comments import CHARACTERS_MAX, TOTAL_MAX, Comment, comments
+from deskwire.engine.surveys.insights.compute import plain_summary
 from deskwire.engine.surveys.insights.insights import PARTS, without_texts
 from deskwire.engine.surveys.insights.keywords import keyword_themes
-from deskwire.engine.surveys.insights.summary import plain_summary
 from deskwire.engine.surveys.insights.themes import theme_id, theme_view
 from tests.engine.surveys.answered import asking, question, sample
 from tests.support.builders import NOON

@@ -6,10 +6,10 @@ from typing import Any
 
 import trio
 
-from deskwire.engine.surveys.validation.rules import SOUND
+from deskwire.engine.surveys.validation.rules import VALID
 from tests.support.api.service import Service
 
-DEFINITION: dict[str, Any] = dict(SOUND)
+DEFINITION: dict[str, Any] = dict(VALID)
 REFRESHED_S = 20.0
 
 

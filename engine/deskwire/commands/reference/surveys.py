@@ -8,9 +8,9 @@ from typing import Any, Final
 import orjson
 
 from deskwire.commands.reference.tables import markdown_table
-from deskwire.engine.surveys.conditions import PRESENCE
+from deskwire.engine.surveys.logic import PRESENCE
 from deskwire.engine.surveys.question_types import TYPES
-from deskwire.engine.surveys.validation.rules import RULES, SOUND
+from deskwire.engine.surveys.validation.rules import RULES, VALID
 
 _EXAMPLE_MAX: Final = 600
 
@@ -45,7 +45,7 @@ def markdown() -> str:
     rows = [(f"`{kind}`", ", ".join(f"`{op}`" for op in rules.operators)) for kind, rules in TYPES.items()]
     table = markdown_table(("Type", "Operators"), [*rows, ("every type", f"{presence}, without `value`")])
     return (
-        "\n".join((INTRODUCTION, _block(dict(SOUND)), _OPERATORS, table, _RULES, *_sections())).rstrip()
+        "\n".join((INTRODUCTION, _block(dict(VALID)), _OPERATORS, table, _RULES, *_sections())).rstrip()
         + "\n"
     )
 

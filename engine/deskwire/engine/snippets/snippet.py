@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any, Final, Protocol
 
@@ -22,7 +23,7 @@ ALL: Final = "projects.manage"
 """The permission to change snippets of others."""
 
 
-class Author(Struct, frozen=True):
+class SnippetAuthor(Struct, frozen=True):
     """The user who made a snippet; `rowid` is the storage key. One whose account was deleted has no name."""
 
     rowid: int
@@ -41,7 +42,7 @@ class Snippet(Struct, frozen=True):
     text: str
     language: str | None
     team_id: str | None
-    author: Author
+    author: SnippetAuthor
     created_at: int
     updated_at: int
 
@@ -114,3 +115,15 @@ class SnippetTransaction(SnippetReader, Protocol):
 
     def delete_snippet(self, snippet: Snippet) -> None:
         """Remove a snippet."""
+
+
+PLACEHOLDERS: Final = ("contact.name", "agent.name")
+"""The placeholders that there are."""
+
+_LOOKALIKE: Final = re.compile(r"\{([A-Za-z][A-Za-z0-9_.]*)\}")
+"""A name in braces. Braces around anything else are text, such as those of JSON."""
+
+
+def unknown_placeholders(text: str) -> tuple[str, ...]:
+    """Return the names in braces that are no placeholders, each once, in their order."""
+    return tuple(dict.fromkeys(name for name in _LOOKALIKE.findall(text) if name not in PLACEHOLDERS))

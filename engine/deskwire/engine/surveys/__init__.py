@@ -1,1 +1,1 @@
-"""Surveys: definitions and what may be wrong with them, answers, statistics, insights (contract 2.1, 4.1)."""
+"""Surveys: definitions and their validation, answers, statistics, insights (contract 2.1, 4.1)."""

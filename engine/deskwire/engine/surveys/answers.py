@@ -1,4 +1,4 @@
-"""The check of a respondent's answers against the definition that they answer (decisions 7)."""
+"""Validation of a respondent's answers against the survey definition (decisions 7)."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Any
 from deskwire.engine.core.errors import Problem
 from deskwire.engine.definitions.checks import escaped
 from deskwire.engine.surveys.definition import SurveyDefinition
-from deskwire.engine.surveys.path import questions_asked
+from deskwire.engine.surveys.logic import questions_asked
 from deskwire.engine.surveys.question_types import TYPES
 
 
 def answer_problems(definition: SurveyDefinition, answers: Mapping[str, Any]) -> list[Problem]:
-    """Return everything that is wrong with the answers; pointers begin with `/answers`.
+    """Return the problems of the answers; pointers begin with `/answers`.
 
-    An answer to a question that the logic skips is refused: nobody was asked it, so it must not count. What was
-    asked is known only up to the first answer that is wrong; what lies behind is checked by itself.
+    An answer to a question that the logic skips is refused, because the respondent never saw the question. The path is
+    known up to the first invalid answer; later answers are checked without it.
     """
     known = {question.id for question in definition.questions}
     wrong = {

@@ -1,6 +1,6 @@
 """A survey definition (Surveys 2.0) as typed values (decisions 7).
 
-`definition_of` reads what `validate.definition_errors` finds nothing wrong with.
+`definition_of` reads definitions that `validation.validate` has accepted.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ QuestionType = Literal[
 """The types of questions; `question_types.TYPES` has the rules of each."""
 
 Operator = Literal["eq", "ne", "lt", "lte", "gt", "gte", "in", "contains", "answered", "not_answered"]
-"""The operators of conditions; each type of question has some of them."""
+"""The operators of conditions; each type of question supports some of them."""
 
 SCHEMA_VERSION: Final = "2.0"
 END: Final = "end"
@@ -33,14 +33,14 @@ END: Final = "end"
 
 
 class Condition(Struct, frozen=True):
-    """A condition on which a jump is taken. `value` is None for an operator that takes none."""
+    """The condition of a jump. `value` is None for operators without a value."""
 
     op: Operator
     value: Any = None
 
 
 class Jump(Struct, frozen=True):
-    """A jump from a question to a later one or to the end, always or on a condition."""
+    """A jump from a question to a later one or to the end, with an optional condition."""
 
     source: str
     target: str
@@ -48,7 +48,7 @@ class Jump(Struct, frozen=True):
 
 
 class Question(Struct, frozen=True):
-    """One question. Titles and labels are texts by language; `minimum` and `maximum` depend on the type."""
+    """A question. Titles and labels are texts by language; `minimum` and `maximum` depend on the type."""
 
     id: str
     type: QuestionType
@@ -74,7 +74,7 @@ class SurveyDefinition(Struct, frozen=True):
 
 
 def definition_of(value: Mapping[str, Any]) -> SurveyDefinition:
-    """Read a definition that is known to be valid."""
+    """Convert a valid definition."""
     return SurveyDefinition(
         value["title"],
         tuple(value["languages"]),
@@ -85,7 +85,7 @@ def definition_of(value: Mapping[str, Any]) -> SurveyDefinition:
 
 
 def question_of(value: Mapping[str, Any]) -> Question:
-    """Read a question that is known to be valid."""
+    """Convert a valid question."""
     choices = value.get("choices")
     return Question(
         value["id"],
@@ -99,7 +99,7 @@ def question_of(value: Mapping[str, Any]) -> Question:
 
 
 def jump_of(value: Mapping[str, Any]) -> Jump:
-    """Read a jump that is known to be valid."""
+    """Convert a valid jump."""
     when = value.get("when")
     return Jump(
         value["from"], value["to"], None if when is None else Condition(when["op"], when.get("value"))
@@ -107,7 +107,7 @@ def jump_of(value: Mapping[str, Any]) -> Jump:
 
 
 def localized(texts: Mapping[str, str], *languages: str) -> str:
-    """Return the text in the first of these languages that it has, else in any; an empty text if it has none."""
+    """Return the text in the first available of these languages, else in any, else an empty text."""
     for language in languages:
         if language in texts:
             return texts[language]

@@ -17,7 +17,7 @@ _FIXED: Final = ("id", "createdAt", "version", "language", "userId")
 
 
 class QuestionColumn(Struct, frozen=True):
-    """A question's column: its heading, and the question as each version has it."""
+    """The column of a question: its heading, and the question in each version."""
 
     head: str
     question_id: str
@@ -26,7 +26,7 @@ class QuestionColumn(Struct, frozen=True):
 
 
 def columns(definitions: Mapping[int, SurveyDefinition]) -> list[QuestionColumn]:
-    """Return the columns for these versions: the newest's questions in their order, then those of older ones alone."""
+    """Return the columns: the questions of the newest version in order, then those that only older versions have."""
     by_question: dict[str, QuestionColumn] = {}
     for newest in sorted(definitions, reverse=True):
         language = definitions[newest].primary_language
@@ -43,7 +43,7 @@ def columns(definitions: Mapping[int, SurveyDefinition]) -> list[QuestionColumn]
 
 
 def head_line(shown: Sequence[QuestionColumn]) -> str:
-    """Return the first line, with a byte order mark in front."""
+    """Return a byte order mark and the first line."""
     return MARK + lines_of([[*_FIXED, *(safe(column.head) for column in shown)]])
 
 
@@ -64,9 +64,11 @@ def _cells(shown: Sequence[QuestionColumn], response: SurveyResponse) -> list[st
 
 
 def _cell(column: QuestionColumn, response: SurveyResponse) -> str:
-    """Return an answer as people read it, safe in a spreadsheet."""
+    """Return an answer as readable text, safe in a spreadsheet."""
     answer, question = response.answers.get(column.question_id), column.by_version.get(response.version)
     if answer is None or question is None:
         return ""
     words = TYPES[question.type].words(question, answer, column.primary_language)
-    return words if isinstance(answer, int | float) else safe(words)  # a negative number is no formula
+    return (
+        words if isinstance(answer, int | float) else safe(words)
+    )  # a number is safe: negative ones are not formulas

@@ -1,7 +1,6 @@
-"""The figures of a survey: how often each answer was given, and the scores over time (ADR 20).
+"""The figures of a survey: the number of each answer, and the scores over time (ADR 20).
 
-They are counted from the responses when they are asked for, and nothing of them is stored, so an erased response is in
-none of them.
+Each request counts the stored responses, so erased responses never show in the figures.
 """
 
 from __future__ import annotations
@@ -22,10 +21,10 @@ from deskwire.engine.surveys.scoring import mean
 
 Bucket = Literal["day", "week", "month"]
 AnswerRow = tuple[int, int, str]
-"""The version that a response answers, its time in milliseconds, and its answers as JSON."""
+"""The version of a response, its time in milliseconds, and its answers as JSON."""
 
 _QUARTER_MS: Final = 900_000
-"""Days begin at a quarter of an hour in every time zone, so a quarter is on one day."""
+"""Midnight is at a quarter of an hour UTC in every time zone, so each quarter is within one day."""
 _EPOCH: Final = date(1970, 1, 1).toordinal()
 
 
@@ -42,10 +41,10 @@ class _Cell(Struct):
 
 
 class AnswerTally:
-    """Counts responses, page by page: what `of` makes of a page is added to what the pages before it have come to.
+    """Counts responses page by page: `of` counts a page, and its result is added to the tally.
 
     Args:
-        definitions: every version's definition.
+        definitions: the definition of every version.
         shown: the version whose questions are counted. Another version counts if its question of the same id has the same
             type and scale, as in insights.
         day_of: tells the number of the day that a time (ms) is on.
@@ -62,7 +61,7 @@ class AnswerTally:
         self._cells: dict[str, dict[int, _Cell]] = {each.id: {} for each in self._definition.questions}
 
     def of(self, rows: Iterable[AnswerRow]) -> AnswerTally:
-        """Return what these responses alone come to; this tally stays as it is, so a read that is repeated may do it."""
+        """Return the tally of these responses. It leaves this tally unchanged, so a retried read counts nothing twice."""
         part = copy(self)
         part._days, part._cells = Counter(), {name: {} for name in self._cells}
         part._add(rows)
@@ -96,7 +95,7 @@ class AnswerTally:
                         cell.values[value] += 1
 
     def view(self, bucket: Bucket) -> dict[str, Any]:
-        """Return the figures as the API shows them; buckets without a response are left out."""
+        """Return the figures in the form of the API, without empty buckets."""
         begins = {day: _begin(day, bucket) for day in sorted(self._days)}
         responses: Counter[str] = Counter()
         for day, first in begins.items():
@@ -140,7 +139,7 @@ class AnswerTally:
 
 
 def _counted(shown: SurveyDefinition, other: SurveyDefinition) -> dict[str, str]:
-    """Return the questions of a version whose answers compare with those of the shown one, each with what it is counted by."""
+    """Return how to count the questions of a version that are comparable with the shown one."""
     return {
         question.id: TYPES[question.type].counted
         for question in other.questions
@@ -151,7 +150,7 @@ def _counted(shown: SurveyDefinition, other: SurveyDefinition) -> dict[str, str]
 
 
 def _begin(day: int, bucket: Bucket) -> str:
-    """Return the first day of the bucket that a day is in; weeks begin on Monday."""
+    """Return the first day of a day's bucket; weeks begin on Monday."""
     there = date.fromordinal(_EPOCH + day)
     if bucket == "month":
         there = there.replace(day=1)
@@ -165,7 +164,7 @@ def _scored(question: Question) -> bool:
 
 
 def _score(question: Question, cell: _Cell) -> float | None:
-    """Return the score of a scale as insights have it, the mean of numbers, None without answers."""
+    """Return the score of a scale as in insights, or the mean of numbers; None without answers."""
     answers = list(cell.values.elements())
     if question.type == "number":
         return mean(answers) if answers else None
@@ -173,7 +172,7 @@ def _score(question: Question, cell: _Cell) -> float | None:
 
 
 def _counts(question: Question, cell: _Cell, language: str) -> Iterator[dict[str, Any]]:
-    """Yield how often each answer that is possible was given, for types with a list of them."""
+    """Yield the count of each possible answer, for types with a fixed set of answers."""
     scale = TYPES[question.type].scale(question)
     possible: Iterable[tuple[Any, str]] = ()
     if scale is not None:

@@ -1,12 +1,11 @@
-"""The queries and changes of a store that surveys need."""
+"""The requirements of surveys on the store."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from deskwire.engine.surveys.insights.insights import Insights
-from deskwire.engine.surveys.insights.progress import Refresh
+from deskwire.engine.surveys.insights.insights import Insights, Refresh
 from deskwire.engine.surveys.survey import ResponseFilter, Status, Survey, SurveyResponse, SurveyVersion
 
 
@@ -19,13 +18,13 @@ class SurveyReader(Protocol):
     def surveys(
         self, project: int, status: Status | None, name: str | None, before: int | None, limit: int
     ) -> Sequence[Survey]:
-        """Return surveys, newest first, of storage keys smaller than `before`; `name` is a part of their names."""
+        """Return surveys, newest first, with storage keys below `before`; `name` filters by a substring."""
 
     def survey_version(self, survey: int, number: int) -> SurveyVersion | None:
         """Return one version of a survey."""
 
     def survey_versions(self, survey: int, before: int | None, limit: int) -> Sequence[SurveyVersion]:
-        """Return versions, newest first, of numbers smaller than `before`."""
+        """Return versions, newest first, with numbers below `before`."""
 
     def survey_response(self, survey: int, response_id: str) -> SurveyResponse | None:
         """Return one response."""
@@ -33,29 +32,29 @@ class SurveyReader(Protocol):
     def survey_responses(
         self, survey: int, wanted: ResponseFilter, before: int | None, limit: int
     ) -> Sequence[SurveyResponse]:
-        """Return responses, newest first, of storage keys smaller than `before`."""
+        """Return responses, newest first, with storage keys below `before`."""
 
     def survey_answers(
         self, survey: int, wanted: ResponseFilter, before: int | None, limit: int
     ) -> Sequence[tuple[int, int, int, str]]:
-        """Return of responses, newest first, the storage key, the version, the time, and the answers as JSON."""
+        """Return storage key, version, time and answers (JSON) of responses, newest first."""
 
     def responses_of_contact(
         self, contact: int, before: int | None, limit: int
     ) -> Sequence[tuple[Survey, SurveyResponse]]:
-        """Return a contact's responses to all surveys, newest first, of storage keys smaller than `before`."""
+        """Return a contact's responses to all surveys, newest first, with storage keys below `before`."""
 
     def survey_insights(self, survey: int) -> Insights | None:
         """Return the stored insights."""
 
     def refresh_goes_on(self, survey: int, but: int) -> bool:
-        """Tell whether a node runs a refresh whose lease is not over, except for this life of one."""
+        """Return whether another node, with a valid lease, is running a refresh; `but` is the own incarnation."""
 
     def survey_refresh(self, survey: int) -> Refresh | None:
-        """Return the refresh under way, or the last one."""
+        """Return the running refresh, or the last one."""
 
     def removed_surveys(self) -> Sequence[int]:
-        """Return the surveys that are removed and still have rows left."""
+        """Return removed surveys that still have rows."""
 
 
 class SurveyTransaction(SurveyReader, Protocol):
@@ -71,28 +70,28 @@ class SurveyTransaction(SurveyReader, Protocol):
         """Store a further version and make it the published one."""
 
     def remove_survey(self, survey: int) -> None:
-        """Put a survey out of sight; `clear_survey` removes what belongs to it."""
+        """Hide a survey; `clear_survey` deletes its rows."""
 
     def clear_survey(self, survey: int, limit: int) -> int:
-        """Delete up to `limit` of a removed survey's responses, at last the survey; return the rows deleted, 0 at the end."""
+        """Delete up to `limit` responses of a removed survey, and finally the survey; return the number of deleted rows."""
 
     def insert_response(self, survey: int, response: SurveyResponse) -> SurveyResponse:
         """Store a response; return it with its `rowid`."""
 
     def delete_response(self, survey: int, response: SurveyResponse) -> None:
-        """Delete a response, and what the insights quote of it."""
+        """Delete a response and its quotes in the insights."""
 
     def erase_responses(self, contact: int, limit: int) -> Sequence[tuple[str | None, str]]:
-        """Delete up to `limit` of a contact's responses, and what insights quote of them.
+        """Delete up to `limit` of a contact's responses, with their quotes in insights.
 
-        Returns the ids of each one's survey and of itself; None for a survey that is out of sight already.
+        Return the ids of the survey and of the response for each; None for a survey that was removed before.
         """
 
     def put_insights(self, survey: int, insights: Insights) -> None:
-        """Store insights in place of the present ones."""
+        """Replace the stored insights."""
 
     def put_refresh(self, survey: int, refresh: Refresh, incarnation: int = 0) -> None:
-        """Store the state of a refresh, and the life of the node that runs it."""
+        """Store the state of a refresh, and the incarnation of the node that runs it."""
 
     def fail_refreshes(self, reason: str, at: int) -> int:
-        """End every refresh that is under way as failed whose node's lease is over; return their number."""
+        """Mark running refreshes of nodes with an expired lease as failed; return their number."""

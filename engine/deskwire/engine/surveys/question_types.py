@@ -1,7 +1,7 @@
-"""The types of survey questions: one registry of everything that depends on a question's type (decisions 7).
+"""The registry of question types and everything that depends on them (decisions 7).
 
-A new type is a name in `definition.QuestionType` and an entry in `TYPES`. The validation of definitions, the logic,
-the checks of answers, the CSV export, the insights, the API's schemas and the reference page all read these two.
+To add a type, add its name to `definition.QuestionType` and an entry to `TYPES`. Validation, logic, CSV export,
+insights, the API's schemas and the reference page use these two.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from deskwire.engine.surveys.definition import Condition, Operator, Question, Qu
 from deskwire.engine.surveys.scoring import CES, CSAT, NPS, RATING, Scale, Scoring
 
 TEXT_MAX: Final = 20_000
-"""Characters of an answer, unless the question allows fewer."""
+"""Maximum characters of an answer; a question may allow fewer."""
 
 _RATING_MAX: Final = 100
 _ORDERED: Final[tuple[Operator, ...]] = ("eq", "ne", "lt", "lte", "gt", "gte", "in")
@@ -30,7 +30,7 @@ _DAY: Final = timedelta(days=1)
 
 
 class Bounds(Struct, frozen=True):
-    """The values that a question's `min` and `max` may have.
+    """The allowed values of a question's `min` and `max`.
 
     Args:
         least, most: both must lie between these.
@@ -49,11 +49,11 @@ class Bounds(Struct, frozen=True):
 
 
 class Feature(Struct, frozen=True):
-    """A number that insights read from each answer to a question.
+    """A number that insights derive from each answer to a question.
 
     Args:
-        read: makes the number of an answer.
-        is_group: the number is 1 or 0: the respondent belongs to the group of this title, or does not.
+        read: converts an answer to the number.
+        is_group: True if the number is 1 for respondents in the group with this title, and 0 for others.
     """
 
     id: str
@@ -66,54 +66,54 @@ class TypeRules(ABC):
     """The rules of one type of question."""
 
     operators: ClassVar[tuple[Operator, ...]]
-    """The operators of conditions that the type has besides `answered` and `not_answered`."""
+    """Operators of conditions, in addition to `answered` and `not_answered`."""
 
     has_choices: ClassVar[bool] = False
     is_comment: ClassVar[bool] = False
-    """Answers are in the respondent's own words, in which insights look for themes."""
+    """True if answers are free text, which insights search for themes."""
 
     counted: ClassVar[Literal["whole", "each", "never"]] = "whole"
-    """The values that figures count the answers by: an answer as a whole, each of its parts, or none."""
+    """How figures count answers: each whole answer, each of its parts, or not at all."""
 
     scoring: Scoring | None = None
-    """The way in which insights score the answers; None for a type that has no scale."""
+    """How insights score the answers; None for types without a scale."""
 
     def scale(self, question: Question) -> Scale | None:
-        """Return the least and the largest answer, None if the type has no scale."""
+        """Return the lowest and the highest answer; None for types without a scale."""
         return None
 
     def bounds(self, choices: int) -> Bounds | None:
-        """Return the rule for `min` and `max` of a question with so many choices; None if it has neither."""
+        """Return the rule for `min` and `max` of a question with `choices` choices; None if it has neither."""
         return None
 
     @abstractmethod
     def problems(self, question: Question, answer: Any, pointer: str) -> Iterator[Problem]:
-        """Yield everything that is wrong with an answer, whatever JSON it is; it stands at `pointer`."""
+        """Yield the problems of an answer, which may be arbitrary JSON; `pointer` is its JSON pointer."""
 
     @abstractmethod
     def comparable(self, question: Question, value: Any) -> bool:
-        """Tell whether a condition may compare an answer with this value, whatever JSON it is."""
+        """Return whether a condition may compare answers with this value, which may be arbitrary JSON."""
 
     def representative_answers(self, question: Question, values: Sequence[Any]) -> list[Any] | None:
-        """Return answers that between them compare in every possible way with these values; None for open types."""
+        """Return answers that cover every result of comparisons with these values; None if there are too many."""
         return None
 
     def can_meet(self, question: Question, condition: Condition) -> bool:
-        """Tell whether an answer of an open type can meet a condition that compares it with a value."""
+        """Return whether some answer can meet the condition, for types without representative answers."""
         return True
 
     def words(self, question: Question, answer: Any, language: str) -> str:
-        """Return an answer as people read it in an export."""
+        """Return an answer as readable text for an export."""
         return str(answer)
 
     def features(self, question: Question, language: str) -> Iterator[Feature]:
-        """Yield what insights read from the answers as numbers; nothing if the type has none."""
+        """Yield the numbers that insights derive from answers; none by default."""
         yield from ()
 
 
 @dataclass(frozen=True, slots=True)
 class ScaleRules(TypeRules):
-    """An integer on a scale. With `adjustable` the question's `min` and `max` may say another one."""
+    """An integer on a scale. With `adjustable`, the question's `min` and `max` may change the scale."""
 
     ends: Scale
     scoring: Scoring
@@ -153,7 +153,7 @@ class ScaleRules(TypeRules):
 
 
 class ChoiceRules(TypeRules):
-    """The id of one of the question's choices."""
+    """The id of one choice of the question."""
 
     operators: ClassVar[tuple[Operator, ...]] = ("eq", "ne", "in")
     has_choices = True
@@ -190,7 +190,7 @@ class ChoiceRules(TypeRules):
 
 
 class ChoicesRules(ChoiceRules):
-    """An array of ids of the question's choices."""
+    """An array of ids of choices of the question."""
 
     counted: ClassVar = "each"
     operators = ("contains",)
@@ -216,7 +216,7 @@ class ChoicesRules(ChoiceRules):
             )
 
     def representative_answers(self, question: Question, values: Sequence[Any]) -> list[Any] | None:
-        """See `TypeRules.representative_answers`: the choices can be combined in too many ways."""
+        """See `TypeRules.representative_answers`: there are too many combinations of choices."""
         return None
 
     def words(self, question: Question, answer: Any, language: str) -> str:
@@ -253,7 +253,7 @@ class TextRules(TypeRules):
         return isinstance(value, str) and bool(value.strip())
 
     def can_meet(self, question: Question, condition: Condition) -> bool:
-        """See `TypeRules.can_meet`: a text contains none that is longer than it may be."""
+        """See `TypeRules.can_meet`: a text can't contain one that exceeds its own maximum length."""
         longest = question.maximum
         return condition.op != "contains" or longest is None or len(condition.value) <= longest
 
@@ -338,7 +338,7 @@ class BooleanRules(TypeRules):
         return "true" if answer else "false"
 
     def features(self, question: Question, language: str) -> Iterator[Feature]:
-        """See `TypeRules.features`: the group of those who say yes."""
+        """See `TypeRules.features`: the group of respondents who answered yes."""
         yield Feature(question.id, localized(question.title, language), float, is_group=True)
 
 
@@ -369,9 +369,9 @@ TYPES: Final[Mapping[QuestionType, TypeRules]] = {
     "date": DateRules(),
     "boolean": BooleanRules(),
 }
-"""The rules of every type. A survey's score is that of its first question of the first type here that has one."""
+"""The rules of every type. The score of a survey is that of its first question of the first scored type here."""
 
 
 def known_type(name: Any) -> QuestionType | None:
-    """Return the type of this name, whatever JSON it is; None if there is none."""
+    """Return the type with this name, which may be arbitrary JSON; None if it is unknown."""
     return cast(QuestionType, name) if isinstance(name, str) and name in TYPES else None

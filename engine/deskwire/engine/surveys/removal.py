@@ -1,4 +1,4 @@
-"""The removal of surveys: out of sight at once, then their responses in small commits after the call."""
+"""The removal of surveys: the call hides the survey, and a task deletes its responses in small commits afterwards."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ T = TypeVar("T")
 log: Final = structlog.get_logger(__name__)
 
 BATCH: Final = 500
-"""Responses that one commit deletes; a few milliseconds of the writer's time."""
-_RETRY_S: Final = 1.0
+"""Responses deleted in one commit, a few milliseconds of the writer's time."""
+_RETRY_DELAY_S: Final = 1.0
 
 
 class Removals:
-    """The removal of surveys, in a nursery that no request owns."""
+    """Removes surveys in a nursery that outlives requests."""
 
     def __init__(self, nursery: trio.Nursery, store: Store[SurveyReader, SurveyTransaction]) -> None:
         self._nursery = nursery
         self._store = store
 
     async def clear_behind(self, removal: Awaitable[T]) -> T:
-        """Wait for the write that puts a survey out of sight, and clear behind it what belongs to the survey; return what the write does.
+        """Wait for the write that hides a survey, start the deletion of its rows, and return the result of the write.
 
-        Raises what the write raises. Cancellation: both go on.
+        Raises the exceptions of the write. Cancellation: both continue.
         """
         with trio.CancelScope(shield=True):
             result = await removal
@@ -43,7 +43,7 @@ class Removals:
         return result
 
     async def clear(self) -> None:
-        """Clear all surveys that are out of sight; called at the start, too, for those that a stop has cut short."""
+        """Delete the rows of all removed surveys. Also called at the start, to resume after a stop."""
         while True:
             try:
                 for survey in await self._store.read(lambda reader: reader.removed_surveys()):
@@ -52,11 +52,11 @@ class Removals:
                 return
             except Unavailable as error:
                 log.warning("survey.removal_delayed", reason=error.reason)
-                await trio.sleep(_RETRY_S)
+                await trio.sleep(_RETRY_DELAY_S)
 
 
 def put_out_of_sight(tx: SurveyTransaction, project: int, survey_id: str) -> Survey:
-    """Have nobody find a survey any more; return what it was. Raises NotFound."""
+    """Hide a survey and return it. Raises NotFound."""
     survey = find_survey(tx, project, survey_id)
     tx.remove_survey(survey.rowid)
     return survey

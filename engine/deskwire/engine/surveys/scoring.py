@@ -1,4 +1,4 @@
-"""The scores that insights give the answers to a scale: NPS, CSAT, and means for CES and ratings (decisions 7)."""
+"""Scores of the answers to a scale: NPS, CSAT, and means for CES and ratings (decisions 7)."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ _SATISFIED: Final = 4
 _LOW: Final = 0.4
 _HIGH: Final = 0.6
 _DROP_SHARE: Final = 0.1
-"""The share of a scale's length by which a mean must fall for an alert."""
+"""The fall of a mean that raises an alert, as a share of the scale's length."""
 
 Scale = tuple[int, int]
-"""The least and the largest answer of a scale."""
+"""The lowest and the highest answer of a scale."""
 
 
 def leaning(answer: int, scale: Scale) -> int:
-    """Return 1 for an answer in the upper part of a scale, -1 for one in the lower part, 0 in between."""
+    """Return 1 for an answer in the upper part of a scale, -1 in the lower part, and 0 in between."""
     low, high = scale
     share = (answer - low) / (high - low)
     return 1 if share > _HIGH else -1 if share < _LOW else 0
 
 
 class Scoring(Struct, frozen=True):
-    """A way to score the answers to a scale.
+    """A method to score the answers to a scale.
 
     Args:
-        name: the score's name within a sentence.
+        name: the name of the score within a sentence.
         score: computes the score of one or more answers.
         feeling: tells a good (1), a mixed (0) and a bad (-1) experience apart by one answer.
         unit: follows the score in a sentence.
@@ -44,18 +44,18 @@ class Scoring(Struct, frozen=True):
     drop: float | None = None
 
     def drop_of(self, scale: Scale) -> float:
-        """Return the fall of the score that raises an alert for a question with this scale."""
+        """Return the fall of the score that raises an alert, for a question with this scale."""
         low, high = scale
         return (high - low) * _DROP_SHARE if self.drop is None else self.drop
 
 
 def mean(answers: Sequence[int]) -> float:
-    """Return the mean, with two digits behind the point."""
+    """Return the mean, rounded to two decimal places."""
     return round(sum(answers) / len(answers), 2)
 
 
 def _nps(answers: Sequence[int]) -> float:
-    """Return the percentage of 9 and 10 less that of 0 to 6, from -100 to 100."""
+    """Return the percentage of 9 and 10 minus that of 0 to 6, from -100 to 100."""
     promoters = sum(answer >= _PROMOTER for answer in answers)
     detractors = sum(answer <= _DETRACTOR for answer in answers)
     return round(100 * (promoters - detractors) / len(answers), 1)

@@ -1,4 +1,4 @@
-"""A survey, its versions and the responses to it, and how the API shows them (decisions 7)."""
+"""A survey, its versions and responses, and their form in the API (decisions 7)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Survey(Struct, frozen=True):
     """A survey. Times are in milliseconds.
 
     Args:
-        status: a closed one takes no responses.
+        status: a closed survey accepts no responses.
         version: the newest version, which is the published one.
         responses: their number.
         erasures: grows whenever responses are removed, so that insights computed from them are noticed.
@@ -36,7 +36,7 @@ class Survey(Struct, frozen=True):
 
 
 class SurveyVersion(Struct, frozen=True):
-    """A version of a survey: a definition that never changes any more."""
+    """An immutable version of a survey's definition."""
 
     number: int
     definition: Mapping[str, Any]
@@ -44,7 +44,7 @@ class SurveyVersion(Struct, frozen=True):
 
 
 class SurveyResponse(Struct, frozen=True):
-    """A respondent's answers, by question id, to one version. `contact` is a storage key, None for anonymous."""
+    """A respondent's answers to one version, by question id. `contact` is a storage key, None if anonymous."""
 
     rowid: int
     id: str
@@ -67,7 +67,7 @@ class ResponseFilter(Struct, frozen=True):
 
 
 def survey_view(survey: Survey) -> dict[str, Any]:
-    """Return the survey as lists show it."""
+    """Return the survey in the form of the API's lists."""
     return {
         "id": survey.id,
         "name": survey.name,
@@ -80,18 +80,18 @@ def survey_view(survey: Survey) -> dict[str, Any]:
 
 
 def full_view(survey: Survey, published: SurveyVersion) -> dict[str, Any]:
-    """Return the survey with the definition of its published version."""
+    """Return the survey in the form of the API, with the definition of its published version."""
     return {**survey_view(survey), "definition": dict(published.definition)}
 
 
 def survey_tag(survey: Survey, published: SurveyVersion) -> str:
-    """Return the tag of a survey. A response to it is no change that anybody could overwrite."""
+    """Return the entity tag of a survey. It ignores the number of responses, which no client can overwrite."""
     view = full_view(survey, published)
     return tag_of({name: value for name, value in view.items() if name != "responses"})
 
 
 def version_view(survey: Survey, version: SurveyVersion) -> dict[str, Any]:
-    """Return a version of a survey as the API shows it."""
+    """Return a version of a survey in the form of the API."""
     return {
         "surveyId": survey.id,
         "version": version.number,
@@ -102,7 +102,7 @@ def version_view(survey: Survey, version: SurveyVersion) -> dict[str, Any]:
 
 
 def response_view(survey: Survey, response: SurveyResponse) -> dict[str, Any]:
-    """Return a response as the API shows it."""
+    """Return a response in the form of the API."""
     return {
         "id": response.id,
         "surveyId": survey.id,

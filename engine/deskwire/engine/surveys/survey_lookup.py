@@ -1,4 +1,4 @@
-"""The look-up of surveys and of their versions."""
+"""Lookup of surveys and of their versions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def find_survey(reader: SurveyReader, project: int, survey_id: str) -> Survey:
 
 
 def find_version(reader: SurveyReader, survey: Survey, number: int) -> SurveyVersion:
-    """Return a version of a survey. Raises NotFound, which names the versions that there are."""
+    """Return a version of a survey. Raises NotFound with the range of existing versions."""
     version = reader.survey_version(survey.rowid, number) if 1 <= number <= survey.version else None
     if version is None:
         raise NotFound(f"The survey has the versions 1 to {survey.version}.", code="survey_version_not_found")

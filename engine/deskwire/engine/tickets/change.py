@@ -267,4 +267,6 @@ def _save(tx: TicketTransaction, before: Ticket, values: Values, by: By, at: int
 
 
 def _link_changed() -> LinkChanged:
-    return LinkChanged("The link between the ticket and its conversation was changed by another request. Read the ticket again.")
+    return LinkChanged(
+        "The link between the ticket and its conversation was changed by another request. Read the ticket again."
+    )

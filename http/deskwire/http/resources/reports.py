@@ -9,10 +9,9 @@ from pydantic import Field
 from deskwire.engine.audit.deeds import report_exported
 from deskwire.engine.core.clock import iso
 from deskwire.engine.core.errors import Problem
-from deskwire.engine.reports.export import csv_of
 from deskwire.engine.reports.period import Period, day_name
 from deskwire.engine.reports.ports import GroupBy, ReportReader, ReportScope
-from deskwire.engine.reports.report import Metric, Report, compute
+from deskwire.engine.reports.report import Metric, Report, compute, csv_of
 from deskwire.http.api.calls import Answer, Call, Page
 from deskwire.http.api.exports import record_export
 from deskwire.http.api.input.periods import PeriodQuery

@@ -17,15 +17,16 @@ from deskwire.engine.core.store import Inline
 from deskwire.engine.core.values import replace
 from deskwire.engine.events.internal import settings_changed, tell_agents
 from deskwire.engine.ports import Transaction
-from deskwire.engine.snippets.placeholders import PLACEHOLDERS, unknown_placeholders
 from deskwire.engine.snippets.snippet import (
+    PLACEHOLDERS,
     SNIPPETS_MAX,
     TEXT_MAX,
-    Author,
     Editor,
     Snippet,
+    SnippetAuthor,
     SnippetReader,
     snippet_view,
+    unknown_placeholders,
 )
 from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.texts import SHOWING, in_form
@@ -112,7 +113,7 @@ async def _look_at_team(call: Call[Any, Query]) -> None:
 async def create_snippet(call: Call[SnippetBody, Query]) -> Answer:
     """Create a snippet. One of a team is made by a member of it, or with the permission `projects.manage`."""
     body, now, project = call.body, call.services.clock(), call.project
-    snippet_id, author = new_id("snp", now), Author(call.user.rowid, call.user.id, call.user.name)
+    snippet_id, author = new_id("snp", now), SnippetAuthor(call.user.rowid, call.user.id, call.user.name)
 
     def create(tx: Transaction) -> Snippet:
         _editor(call).check_team(_team(tx, project, body.team_id))

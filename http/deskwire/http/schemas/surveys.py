@@ -10,8 +10,7 @@ from deskwire.engine.surveys.definition import QuestionType
 from deskwire.engine.surveys.figures import Bucket
 from deskwire.engine.surveys.insights.alerts import Severity
 from deskwire.engine.surveys.insights.comments import Sentiment
-from deskwire.engine.surveys.insights.insights import Source
-from deskwire.engine.surveys.insights.progress import RefreshStatus
+from deskwire.engine.surveys.insights.insights import RefreshStatus, Source
 from deskwire.engine.surveys.survey import Status
 from deskwire.http.schemas.base import Count, Moment, ResponseId, Shape, SurveyId
 from deskwire.http.schemas.conversations import BackendUserId

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from deskwire.engine.core.values import replace
-from deskwire.engine.snippets.snippet import Author, Snippet
+from deskwire.engine.snippets.snippet import Snippet, SnippetAuthor
 from deskwire.storage.tables.base import Changes, Queries
 
 _SNIPPET: Final = (
@@ -87,5 +87,5 @@ class SnippetWrites(SnippetReads, Changes):
 
 def _snippet_of(row: Sequence[Any]) -> Snippet:
     *known, created_at, updated_at = row[:10]
-    values = [*known, Author(*row[10:]), created_at, updated_at]
+    values = [*known, SnippetAuthor(*row[10:]), created_at, updated_at]
     return Snippet(*values)

@@ -1,6 +1,6 @@
-"""Alerts: the score has dropped, or more people than before complain about something (decisions 7).
+"""Alerts for a dropped score, and for a growing number of complaints about a theme (decisions 7).
 
-The last 7 days are compared with the 28 days before them.
+They compare the last 7 days with the 28 days before.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from deskwire.engine.surveys.insights.scores import drop_threshold, score_of, sc
 from deskwire.engine.surveys.insights.themes import Theme
 
 Severity = Literal["info", "warning", "critical"]
-"""The severity of an alert; alerts that are made here are `warning` or `critical`, those of a backend any."""
+"""The severity of an alert. Deskwire's own alerts are `warning` or `critical`; a backend may use any."""
 
 DAY_MS: Final = 86_400_000
 RECENT_DAYS: Final = 7
 BEFORE_DAYS: Final = 28
 RESPONSES_MIN: Final = 20
-"""The responses, or comments, that each of the two periods needs."""
+"""Minimum responses or comments in each of the two periods."""
 MENTIONS_MIN: Final = 5
 SPIKE: Final = 2.0
-"""The factor by which a negative theme's share of the comments must have grown."""
+"""The growth of a negative theme's share of the comments that raises an alert."""
 SEVERE: Final = 2.0
-"""The multiple of the threshold from which an alert is critical."""
+"""The multiple of the threshold at which an alert becomes critical."""
 
 
 def alerts(
@@ -39,7 +39,7 @@ def alerts(
     """Return the alerts `{id, severity, message, createdAt}` at `now` (ms).
 
     Args:
-        before: the `createdAt` of each alert that is stored already, by its id; it keeps that time.
+        before: the `createdAt` of stored alerts, by id; they keep that time.
     """
     raised = [*_drop(sample, now), *_spikes(themes, comments, now)]
     return [{**alert, "createdAt": before.get(alert["id"], iso(now))} for alert in raised]

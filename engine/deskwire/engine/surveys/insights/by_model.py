@@ -1,6 +1,7 @@
-"""Themes and a summary by a language model: the questions put to it, and the use of its answers (decisions 7).
+"""Themes and a summary by a language model: prompts, and the parsing of its answers (decisions 7).
 
-The model is never trusted: mentions must be comments that it was shown, quotes are taken from those, texts are cut.
+The model is not trusted: mentions must be comments from the prompt, quotes are taken from these comments, and texts are
+truncated.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from deskwire.engine.surveys.insights.themes import THEMES_MAX, Theme, theme_id,
 BATCH: Final = 100
 """Comments in one call."""
 BATCHES_MAX: Final = 3
-"""Calls for themes at most, of the newest comments; one more writes the summary."""
+"""Maximum calls for themes, over the newest comments; one more call writes the summary."""
 _COMMENT_MAX: Final = 500
 _TITLE_MAX: Final = 80
 _SUMMARY_MAX: Final = 4_000
@@ -64,9 +65,12 @@ _SUMMARY_SCHEMA: Final[Mapping[str, Any]] = {
 async def model_themes(
     model: ChatModel, comments: Sequence[Comment], progress: Callable[[float], None]
 ) -> list[Theme]:
-    """Return the themes that the model finds in the newest comments, those with most mentions first.
+    """Return the themes that the model finds in the newest comments, most mentions first.
 
-    `progress` is told the share that is done. Raises ModelError.
+    Args:
+        progress: called with the completed share, 0 to 1.
+
+    Raises ModelError.
     """
     found: dict[str, tuple[str, Sentiment, dict[int, Comment]]] = {}
     batches = [comments[start : start + BATCH] for start in range(0, len(comments), BATCH)][:BATCHES_MAX]
@@ -106,7 +110,7 @@ def _messages(task: str, content: str) -> list[dict[str, str]]:
 
 
 def _theme(title: str, felt: Sentiment, mentions: Sequence[Comment]) -> Theme:
-    """Return a theme that a model found, with quotes of those whose score is not the opposite of it."""
+    """Return a theme of the model, with quotes of respondents whose score does not contradict its sentiment."""
     said = (
         Mention(comment.text, (0, len(comment.text)), _agrees(comment, felt), comment.respondent)
         for comment in mentions
@@ -119,10 +123,10 @@ def _agrees(comment: Comment, felt: Sentiment) -> bool:
 
 
 def _themes_in(answer: Mapping[str, Any], count: int) -> list[tuple[str, Sentiment, list[int]]]:
-    """Return the themes of an answer, without what it has besides and without mentions of unknown comments.
+    """Return the themes of an answer, without unknown members and without mentions of unknown comments.
 
-    Raises ModelError if it has no list of themes, or if one of them is none: what is left out would look as if it
-    were not there.
+    Raises ModelError if the list of themes is missing or one of them is malformed, because dropping a theme would hide
+    it without a trace.
     """
     listed = answer.get("themes")
     if not isinstance(listed, list):

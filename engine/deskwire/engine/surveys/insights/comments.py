@@ -1,4 +1,4 @@
-"""The comments of respondents: answers in their own words, bounded, with how they felt (decisions 7)."""
+"""The comments of respondents: free-text answers with the sentiment of the respondent's score (decisions 7)."""
 
 from __future__ import annotations
 
@@ -14,18 +14,20 @@ from deskwire.engine.surveys.question_types import TYPES
 
 COMMENTS_MAX: Final = 20_000
 CHARACTERS_MAX: Final = 2_000
-"""Characters of one comment that are looked at."""
+"""Characters analysed of one comment."""
 TOTAL_MAX: Final = 4_000_000
-"""Characters of all comments together that are looked at, the newest first."""
+"""Characters analysed of all comments together, the newest first."""
 _LEANING: Final = 0.25
 
 Sentiment = Literal["positive", "neutral", "negative"]
 
 
 class Comment(Struct, frozen=True):
-    """One answer in words. `feeling` is that of the response's score (`scores.feeling`), None without one.
+    """A free-text answer.
 
-    `respondent` is the same in all comments of one person, as far as that is known.
+    Args:
+        respondent: equal in all comments of a known contact.
+        feeling: the sentiment of the response's score (`scores.feeling`), None without a score.
     """
 
     text: str
@@ -37,7 +39,7 @@ class Comment(Struct, frozen=True):
 
 
 def comments(sample: Sample) -> list[Comment]:
-    """Return the answers in the respondents' own words, newest first, up to the bounds."""
+    """Return free-text answers, newest first, up to the limits."""
     score = sample.score_question
     felt = [None] * len(sample.responses) if score is None else sample.answers(score)
     texts = {
@@ -62,13 +64,13 @@ def comments(sample: Sample) -> list[Comment]:
 
 
 def leaning(feelings: Sequence[float]) -> Sentiment:
-    """Return what feelings from -1 to 1 lean to in the mean, neutral without any."""
+    """Return the sentiment of the mean of values from -1 to 1; neutral without values."""
     mean = sum(feelings) / len(feelings) if feelings else 0.0
     return "positive" if mean > _LEANING else "negative" if mean < -_LEANING else "neutral"
 
 
 def counts_by_version(mentions: Sequence[Comment]) -> dict[str, int]:
-    """Count the comments of each version, by its number as a text."""
+    """Count the comments of each version, by its number as a string."""
     counts: dict[str, int] = {}
     for comment in mentions:
         counts[str(comment.version)] = counts.get(str(comment.version), 0) + 1

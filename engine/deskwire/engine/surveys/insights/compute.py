@@ -1,10 +1,10 @@
-"""The computation of insights from a sample: figures in a thread, themes and summary by keywords or by a model."""
+"""Computes insights from a sample: figures in a thread, themes and summary by text analysis or by a model."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import trio
 from msgspec import Struct
@@ -17,17 +17,16 @@ from deskwire.engine.surveys.insights.drivers import drivers, segments
 from deskwire.engine.surveys.insights.insights import Source
 from deskwire.engine.surveys.insights.keywords import keyword_themes
 from deskwire.engine.surveys.insights.sample import Sample
-from deskwire.engine.surveys.insights.scores import QuestionScore, scores, scores_view
-from deskwire.engine.surveys.insights.summary import plain_summary
+from deskwire.engine.surveys.insights.scores import QuestionScore, scores, scores_view, scoring_of
 from deskwire.engine.surveys.insights.themes import Theme, theme_view
 
 T = TypeVar("T")
 _FIGURED, _THEMED = 0.3, 0.9
-"""Progress when the figures are computed, when the themes are found."""
+"""Progress after the figures, and after the themes."""
 
 
 class Computed(Struct, frozen=True):
-    """The insights of a sample: their parts, the scores, and the source of the themes."""
+    """Computed insights: their parts, the scores, and the source of the themes."""
 
     parts: Mapping[str, Any]
     scores: Sequence[Mapping[str, Any]]
@@ -54,12 +53,12 @@ async def compute(
     """Compute the insights of a sample at `now` (ms).
 
     Args:
-        alerted: the `createdAt` of each stored alert, by its id.
-        themed: the id of each stored theme, by its title.
-        threads: bounds the threads that compute.
-        progress: is told the share that is done.
+        alerted: the `createdAt` of stored alerts, by id.
+        themed: the ids of stored themes, by title.
+        threads: limits the threads.
+        progress: called with the completed share, 0 to 1.
 
-    Raises ModelError. Cancellation: a thread that still computes is left to end by itself; it changes nothing.
+    Raises ModelError. Cancellation: a running thread is abandoned; it has no side effects.
     """
 
     async def in_thread(job: Callable[[], T]) -> T:
@@ -104,7 +103,7 @@ def _figures_for_model(
     themes: Sequence[Theme],
     raised: Sequence[Mapping[str, Any]],
 ) -> dict[str, Any]:
-    """Return what the model is told for its summary: figures and the themes' titles, no comment."""
+    """Return the input of the model for its summary: figures and the titles of themes, without comments."""
     return {
         "survey": sample.definition.title,
         "responses": len(sample.responses),
@@ -116,3 +115,31 @@ def _figures_for_model(
         "segments": figures.segments,
         "alerts": [alert["message"] for alert in raised],
     }
+
+
+_SHOWN: Final = 3
+
+
+def plain_summary(
+    responses: int,
+    scores: Sequence[QuestionScore],
+    themes: Sequence[Theme],
+    drivers: Sequence[Mapping[str, Any]],
+) -> str:
+    """Return English sentences on responses, scores, the most mentioned themes and the strongest driver."""
+    parts = [f"{responses:,} response{'' if responses == 1 else 's'}."]
+    for score in scores:
+        if score.score is not None:
+            scoring = scoring_of(score.question)
+            name = scoring.name[:1].upper() + scoring.name[1:]
+            parts.append(f"{name} {score.score:g}{scoring.unit} from {score.count:,}.")
+    if themes:
+        mentioned = ", ".join(
+            f"{theme.title} ({theme.count:,}, {theme.sentiment})" for theme in themes[:_SHOWN]
+        )
+        parts.append(f"Mentioned most: {mentioned}.")
+    if drivers:
+        strongest = drivers[0]
+        direction = "up" if strongest["impact"] > 0 else "down"
+        parts.append(f"The score goes {direction} with: {strongest['title']} ({strongest['impact']:+g}).")
+    return " ".join(parts)

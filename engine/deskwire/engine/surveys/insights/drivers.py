@@ -1,4 +1,4 @@
-"""Drivers and segments: the correlation of other answers with the score, and the score of groups of respondents."""
+"""Drivers (correlations of answers with the score) and segments (scores of groups of respondents)."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from deskwire.engine.surveys.insights.scores import score_of
 from deskwire.engine.surveys.question_types import TYPES
 
 SAMPLE_MIN: Final = 10
-"""The responses that a correlation needs; with fewer it says nothing."""
+"""Minimum responses of a correlation."""
 GROUP_MIN: Final = 5
-"""Respondents that a group needs, and those outside it."""
+"""Minimum respondents in a group, and outside it."""
 IMPACT_MIN: Final = 0.1
-"""Correlations that are weaker are noise."""
+"""Weaker correlations are noise."""
 DRIVERS_MAX: Final = 20
 SEGMENTS_MAX: Final = 50
 
 
 class _Feature(Struct, frozen=True):
-    """A feature of the respondents: a value for each of them, None where it is not known."""
+    """A feature of the respondents: a value for each, None if unknown."""
 
     id: str
     title: str
@@ -47,10 +47,10 @@ def correlation(xs: Sequence[float], ys: Sequence[float]) -> float | None:
 
 
 def drivers(sample: Sample) -> list[dict[str, Any]]:
-    """Return what the score goes up or down with, the strongest first: `{id, title, impact, count}`.
+    """Return the drivers of the score, the strongest first: `{id, title, impact, count}`.
 
-    `impact` is the correlation of a scale, a number, a yes/no or a choice with the score, over the `count` responses
-    that have both.
+    `impact` is the correlation of a scale, number, yes/no or choice with the score, over the `count` responses that
+    have both.
     """
     question = sample.score_question
     if question is None:
@@ -76,7 +76,7 @@ def drivers(sample: Sample) -> list[dict[str, Any]]:
 def segments(sample: Sample) -> list[dict[str, Any]]:
     """Return groups of respondents by choice, yes/no and language, the largest first: `{id, title, size, score}`.
 
-    `score` is the survey's own score among those of the group that gave one; they are its `size`.
+    `score` is the survey's score in the group; `size` counts the respondents who gave one.
     """
     question = sample.score_question
     if question is None:
@@ -108,7 +108,7 @@ def _features(sample: Sample) -> Iterator[_Feature]:
 
 def _languages(sample: Sample) -> Iterator[_Feature]:
     languages = sample.definition.languages
-    if len(languages) < 2:  # everybody is one group
+    if len(languages) < 2:  # a single group
         return
     for language in languages:
         spoken = [float(response.language == language) for response in sample.responses]

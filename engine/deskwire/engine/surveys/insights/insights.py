@@ -8,7 +8,7 @@ from typing import Any, Final, Literal
 
 from msgspec import Struct
 
-from deskwire.engine.core.clock import iso_or_none
+from deskwire.engine.core.clock import iso, iso_or_none
 from deskwire.engine.core.folding import fold
 
 Source = Literal["keywords", "model", "api"]
@@ -16,15 +16,15 @@ Source = Literal["keywords", "model", "api"]
 PARTS: Final[Mapping[str, Any]] = MappingProxyType(
     {"themes": [], "summary": "", "drivers": [], "segments": [], "alerts": []}
 )
-"""The parts of insights, with the values that they have when nothing is stored yet."""
+"""The parts of insights, with their values before the first refresh."""
 
-_TELLING_WORDS: Final = 4
-_TELLING_CHARACTERS: Final = 24
-"""The words or characters from which on a text is somebody's own, not a phrase."""
+_IDENTIFYING_WORDS_MIN: Final = 4
+_IDENTIFYING_CHARACTERS_MIN: Final = 24
+"""Minimum words or characters of a text that identifies its author, unlike a common phrase."""
 
 
 class Insights(Struct, frozen=True):
-    """Stored insights: the parts as the API shows them, their source, and the time (ms) at which they were made."""
+    """Stored insights: the parts in the form of the API, their source, and the time (ms) of the refresh."""
 
     parts: Mapping[str, Any]
     source: Source
@@ -32,10 +32,7 @@ class Insights(Struct, frozen=True):
 
 
 def insights_view(insights: Insights | None, version: int | None) -> dict[str, Any]:
-    """Return the insights as the API shows them; with `version` each theme counts that version's mentions alone.
-
-    Everything else stays across all versions.
-    """
+    """Return the insights in the form of the API. With `version`, themes count the mentions of that version only."""
     parts = dict(PARTS if insights is None else insights.parts)
     shown = {**parts, "updatedAt": iso_or_none(None if insights is None else insights.updated_at)}
     if version is None:
@@ -57,17 +54,17 @@ def theme_ids(insights: Insights | None) -> dict[str, str]:
 def without_texts(parts: Mapping[str, Any], texts: Sequence[str]) -> dict[str, Any]:
     """Return the insights without anything that repeats one of these texts.
 
-    Quotes of them go; so do themes and alerts that have a whole one in them, and the summary becomes empty. A text of
-    a few words that many write says nothing of anybody: it goes only where it is a quote by itself.
+    Quotes of the texts are removed, as are themes and alerts that contain a whole text, and the summary becomes empty.
+    Short texts that many people write are removed only where they are a whole quote.
     """
     gone = [fold(text.strip()) for text in texts]
-    long = [text for text in gone if _telling(text)]
+    long = [text for text in gone if _identifies(text)]
 
     def repeats(quote: str) -> bool:
         plain = fold(quote.strip())
         if any(text.startswith(plain) for text in gone) or any(text in plain for text in long):
             return True
-        return _telling(plain) and any(plain in text for text in gone)
+        return _identifies(plain) and any(plain in text for text in gone)
 
     def has_one(shown: str) -> bool:
         return any(text in fold(shown) for text in long)
@@ -84,6 +81,44 @@ def without_texts(parts: Mapping[str, Any], texts: Sequence[str]) -> dict[str, A
     }
 
 
-def _telling(text: str) -> bool:
-    """Tell whether a text is one that hardly two people write."""
-    return len(text.split()) >= _TELLING_WORDS or len(text) >= _TELLING_CHARACTERS
+def _identifies(text: str) -> bool:
+    """Return whether a text is long enough to identify its author."""
+    return len(text.split()) >= _IDENTIFYING_WORDS_MIN or len(text) >= _IDENTIFYING_CHARACTERS_MIN
+
+
+RefreshStatus = Literal["running", "done", "failed"]
+
+
+class Refresh(Struct, frozen=True):
+    """A refresh that is running, done or failed. Times are in milliseconds.
+
+    Args:
+        progress: the completed share, 0 to 1.
+        error: the reason of the failure.
+        responses: the number of responses used.
+        scores: in the form of `scores.scores_view`.
+        source: of the themes.
+    """
+
+    status: RefreshStatus
+    started_at: int
+    progress: float = 0.0
+    ended_at: int | None = None
+    error: str | None = None
+    responses: int | None = None
+    scores: Sequence[Mapping[str, Any]] = ()
+    source: Source | None = None
+
+
+def refresh_view(refresh: Refresh) -> dict[str, Any]:
+    """Return the refresh in the form of the API."""
+    return {
+        "status": refresh.status,
+        "progress": round(refresh.progress, 2),
+        "startedAt": iso(refresh.started_at),
+        "endedAt": iso_or_none(refresh.ended_at),
+        "error": refresh.error,
+        "responses": refresh.responses,
+        "scores": [dict(each) for each in refresh.scores],
+        "source": refresh.source,
+    }

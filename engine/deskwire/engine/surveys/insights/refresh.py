@@ -1,8 +1,8 @@
-"""The refresh of insights: computed in the background, one refresh of a survey at a time (decisions 7, ADR 18).
+"""Refreshes of insights in the background, one at a time for each survey (decisions 7, ADR 18).
 
-A refresh reads the newest responses, works in a thread, and stores its result only if no response was removed since it
-began to read: what was erased must not come back. After a restart, a refresh that was under way counts as failed; so does
-that of another node whose lease is over, while one that goes on is joined.
+A refresh reads the newest responses, computes in a thread, and stores its result only if no response was erased since
+it began to read, so that erased texts can't return. A refresh fails if its process restarts or the lease of its node
+expires; a request joins a refresh that another node runs.
 """
 
 from __future__ import annotations
@@ -25,8 +25,7 @@ from deskwire.engine.core.values import replace
 from deskwire.engine.llm.port import ChatModel, ModelError
 from deskwire.engine.surveys.definition import SurveyDefinition, definition_of
 from deskwire.engine.surveys.insights.compute import Computed, compute
-from deskwire.engine.surveys.insights.insights import Insights, alert_times, theme_ids
-from deskwire.engine.surveys.insights.progress import Refresh
+from deskwire.engine.surveys.insights.insights import Insights, Refresh, alert_times, theme_ids
 from deskwire.engine.surveys.insights.sample import Sample
 from deskwire.engine.surveys.ports import SurveyReader, SurveyTransaction
 from deskwire.engine.surveys.survey import ResponseFilter, Survey, SurveyResponse
@@ -35,26 +34,32 @@ from deskwire.engine.surveys.survey_lookup import find_survey, find_version
 log: Final = structlog.get_logger(__name__)
 
 RESPONSES_MAX: Final = 20_000
-"""Responses that are read at most, the newest."""
+"""Maximum responses, the newest ones."""
 CHARACTERS_MAX: Final = 32_000_000
-"""Characters of their answers; what is older than where they are reached is not read."""
+"""Maximum characters of their answers; older responses are not read."""
 RUNNING_MAX: Final = 100
-"""Refreshes under way or waiting at most, over all projects."""
-_AT_ONCE: Final = 2
-_PAGE: Final = 200
-_TRIES: Final = 3
-"""Attempts while responses keep being removed."""
-_TELL_S: Final = 2.0
-"""Time between two notes of the progress for other nodes."""
-_LOOK_S: Final = 5.0
-"""Time between two looks for refreshes that nodes have left."""
+"""Maximum running and queued refreshes over all projects."""
+_CONCURRENT_MAX: Final = 2
+_PAGE_SIZE: Final = 200
+_ATTEMPTS_MAX: Final = 3
+"""Attempts if responses are erased during each of them."""
+_PROGRESS_INTERVAL_S: Final = 2.0
+"""Interval at which the progress is stored for other nodes."""
+_RECOVERY_INTERVAL_S: Final = 5.0
+"""Interval of the search for refreshes of failed nodes."""
 _READ: Final = 0.3
-"""Progress when the responses are read."""
+"""Progress after the responses are read."""
 _INTERRUPTED: Final = "The service was stopped in between; start it again."
 
 
 class _Run(Struct, eq=False):
-    """A refresh under way. `begun` is set when it is stored, or `refused` says why it is not; or it goes on `elsewhere`."""
+    """A running refresh.
+
+    Args:
+        begun: set when the refresh is stored, or its start has failed.
+        refused: the error of the start.
+        elsewhere: the refresh that another node already runs.
+    """
 
     survey: Survey
     refresh: Refresh
@@ -63,16 +68,16 @@ class _Run(Struct, eq=False):
     elsewhere: Refresh | None = None
 
     def at(self, progress: float) -> None:
-        """Note the share that is done."""
+        """Set the completed share, 0 to 1."""
         self.refresh = replace(self.refresh, progress=progress)
 
 
 class Refreshes:
-    """Runs refreshes in a nursery that no request owns.
+    """Runs refreshes in a nursery that outlives requests.
 
     Args:
-        model: finds themes and writes the summary; without one they come from the words themselves.
-        cluster: this node among those that refresh insights.
+        model: finds themes and writes the summary; None for the built-in text analysis.
+        cluster: this node and the others that refresh insights.
     """
 
     def __init__(
@@ -88,30 +93,30 @@ class Refreshes:
         self._store = store
         self._clock = clock
         self._model = model
-        self._slots = trio.Semaphore(_AT_ONCE)
-        self._threads = trio.CapacityLimiter(_AT_ONCE)
+        self._slots = trio.Semaphore(_CONCURRENT_MAX)
+        self._threads = trio.CapacityLimiter(_CONCURRENT_MAX)
         self._running: dict[int, _Run] = {}
 
     async def keep_recovering(self) -> None:
-        """End the refreshes of nodes that are gone as failed, until cancelled; a duty."""
+        """Mark refreshes of failed nodes as failed, until cancelled. Only the leader runs this."""
         while True:
             try:
                 await self.recover()
             except Unavailable as refusal:
                 log.warning("insights.not_recovered", reason=refusal.reason)
-            await trio.sleep(_LOOK_S)
+            await trio.sleep(_RECOVERY_INTERVAL_S)
 
     async def recover(self) -> None:
-        """End the refreshes that an earlier process, or a node that is gone, left under way as failed."""
+        """Mark refreshes of earlier processes and failed nodes as failed."""
         now = self._clock()
         ended = await self._store.write(lambda tx: tx.fail_refreshes(_INTERRUPTED, now))
         if ended:
             log.info("insights.refreshes_interrupted", count=ended)
 
     async def start(self, survey: Survey) -> Refresh:
-        """Begin a refresh, or join the one that is under way; return its state.
+        """Start a refresh or join the running one; return its state.
 
-        Raises NotFound if the survey is gone, Unavailable when too many are under way. Cancellation: it goes on.
+        Raises NotFound if the survey was deleted, Unavailable if too many are running. Cancellation: the refresh continues.
         """
         run = self._running.get(survey.rowid)
         if run is None:
@@ -131,9 +136,9 @@ class Refreshes:
         run = self._running.get(survey.rowid)
         if run is not None and run.begun.is_set() and run.refused is None:
             return run.elsewhere or run.refresh
-        # Read only now: the end is stored before the run leaves `_running`.
+        # Read after the look at `_running`: a refresh stores its end before it leaves there.
         stored, goes_on = await self._store.read(self._stored(survey))
-        if stored is not None and stored.status == "running" and not goes_on:  # its end could not be stored
+        if stored is not None and stored.status == "running" and not goes_on:  # the end could not be stored
             return replace(stored, status="failed", error=_INTERRUPTED)
         return stored
 
@@ -168,7 +173,7 @@ class Refreshes:
         mine, refresh = self._cluster.node.incarnation, run.refresh
 
         def begin(tx: SurveyTransaction) -> Refresh | None:
-            """Store that it has begun, or return the state of the one that another node runs."""
+            """Store the start, or return the refresh that another node runs."""
             if tx.refresh_goes_on(run.survey.rowid, mine):
                 return tx.survey_refresh(run.survey.rowid)
             _note(tx, run.survey, refresh, mine)
@@ -179,29 +184,29 @@ class Refreshes:
     async def _work(self, run: _Run) -> None:
         async with trio.open_nursery() as nursery:
             if self._cluster.node.incarnation:
-                nursery.start_soon(self._tell_progress, run)
+                nursery.start_soon(self._store_progress, run)
             failed = await self._outcome(run)
             nursery.cancel_scope.cancel()
         if failed is not None:
             await self._store.write(lambda tx: _note(tx, run.survey, failed))
 
-    async def _tell_progress(self, run: _Run) -> None:
-        """Store the progress now and then, for those who ask other nodes."""
+    async def _store_progress(self, run: _Run) -> None:
+        """Store the progress at intervals, for requests to other nodes."""
         while True:
-            await trio.sleep(_TELL_S)
+            await trio.sleep(_PROGRESS_INTERVAL_S)
             mine, refresh = self._cluster.node.incarnation, run.refresh
             with suppress(NotFound, Unavailable):
-                await self._store.write(_telling(run.survey, refresh, mine))
+                await self._store.write(_progress_of(run.survey, refresh, mine))
 
     async def _outcome(self, run: _Run) -> Refresh | None:
-        """Compute and store the insights; return the refresh to store instead if that fails."""
+        """Compute and store the insights; on failure, return the failed refresh to store."""
         reason = "A bug; the log has the details."
         try:
             async with self._slots:
-                for _ in range(_TRIES):
+                for _ in range(_ATTEMPTS_MAX):
                     if await self._attempt(run):
                         return None
-            reason = "Responses were removed again and again meanwhile; start it again."
+            reason = "Responses kept being removed during the refresh. Start it again."
         except ModelError as error:
             log.warning("insights.model_failed", survey=run.survey.id, reason=str(error))
             reason = f"The model failed: {error}"
@@ -210,12 +215,12 @@ class Refreshes:
             reason = error.detail
         except NotFound:
             raise
-        except Exception:  # the task's top: a refresh's bug is told to who asked, and ends nothing else
+        except Exception:  # top of the task: a bug fails this refresh only, with its reason in the API
             log.exception("insights.refresh_failed", survey=run.survey.id)
         return replace(run.refresh, status="failed", ended_at=self._clock(), error=reason)
 
     async def _attempt(self, run: _Run) -> bool:
-        """Read, compute and store; False if responses were removed meanwhile."""
+        """Read, compute and store; return False if responses were erased in the meantime."""
         survey = await self._store.read(lambda reader: find_survey(reader, run.survey.project, run.survey.id))
         sample = await self._sample(survey, run)
         stored = await self._store.read(lambda reader: reader.survey_insights(survey.rowid))
@@ -248,11 +253,11 @@ class Refreshes:
             page = await self._store.read(
                 _page(survey.rowid, everything, responses[-1].rowid if responses else None)
             )
-            # One to a version that was published meanwhile is left to the next refresh.
+            # Responses to a version published after the definitions were read wait for the next refresh.
             responses += [response for response in page if response.version in definitions]
             characters += sum(_size(response) for response in page)
             run.at(_READ * min(1.0, len(responses) / max(goal, 1)))
-            if len(page) < _PAGE:
+            if len(page) < _PAGE_SIZE:
                 break
         return Sample(definitions, survey.version, responses)
 
@@ -268,7 +273,7 @@ def _note(tx: SurveyTransaction, survey: Survey, refresh: Refresh, incarnation: 
     tx.put_refresh(survey.rowid, refresh, incarnation)
 
 
-def _telling(survey: Survey, refresh: Refresh, incarnation: int) -> Callable[[SurveyTransaction], None]:
+def _progress_of(survey: Survey, refresh: Refresh, incarnation: int) -> Callable[[SurveyTransaction], None]:
     def tell(tx: SurveyTransaction) -> None:
         stored = tx.survey_refresh(survey.rowid)
         if stored is not None and stored.status == "running":
@@ -288,7 +293,7 @@ def _store(tx: SurveyTransaction, survey: Survey, computed: Computed, done: Refr
 def _page(
     survey: int, filter_: ResponseFilter, before: int | None
 ) -> Callable[[SurveyReader], list[SurveyResponse]]:
-    return lambda reader: list(reader.survey_responses(survey, filter_, before, _PAGE))
+    return lambda reader: list(reader.survey_responses(survey, filter_, before, _PAGE_SIZE))
 
 
 def _version(survey: Survey, number: int) -> Callable[[SurveyReader], SurveyDefinition]:

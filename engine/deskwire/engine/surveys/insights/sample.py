@@ -1,4 +1,4 @@
-"""The responses that insights are computed from, with the definitions that they answer."""
+"""The responses from which insights are computed, with their definitions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from deskwire.engine.surveys.survey import SurveyResponse
 
 
 class Sample(Struct, frozen=True):
-    """Responses, newest first, and every version's definition; `published` is the newest version's number."""
+    """Responses, newest first, and the definition of every version; `published` is the newest version."""
 
     definitions: Mapping[int, SurveyDefinition]
     published: int
@@ -26,7 +26,7 @@ class Sample(Struct, frozen=True):
 
     @property
     def score_question(self) -> Question | None:
-        """The published version's score: its first NPS question, else CSAT, else CES, else rating."""
+        """The question whose score is the survey's: the first NPS, else CSAT, else CES, else rating."""
         scored = [kind for kind, rules in TYPES.items() if rules.scoring is not None]
         for kind in scored:
             for question in self.definition.questions:
@@ -35,10 +35,10 @@ class Sample(Struct, frozen=True):
         return None
 
     def answers(self, question: Question) -> list[Any]:
-        """Return the answer of each response to a question, None for none.
+        """Return the answer of each response to a question, None without one.
 
-        A version counts if its question of the same id has the same type and scale: other answers compare with
-        nothing.
+        A version counts only if its question with the same id has the same type and scale; otherwise the answers are
+        not comparable.
         """
         same = {
             number

@@ -1,4 +1,4 @@
-"""The scores of the questions with a scale: NPS, CSAT, CES, ratings (decisions 7)."""
+"""Scores of questions with a scale: NPS, CSAT, CES, ratings (decisions 7)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from deskwire.engine.surveys.scoring import Scale, Scoring
 
 
 class QuestionScore(Struct, frozen=True):
-    """The score of the answers to a question, None without any."""
+    """The score of a question, None without answers."""
 
     question: Question
     score: float | None
@@ -22,17 +22,17 @@ class QuestionScore(Struct, frozen=True):
 
 
 def score_of(question: Question, answers: Sequence[int]) -> float | None:
-    """Return the score of a scale's answers, None if there are none."""
+    """Return the score of a scale's answers, None without answers."""
     return scoring_of(question).score(answers) if answers else None
 
 
 def feeling(question: Question, answer: int) -> int:
-    """Return 1 for an answer that speaks of a good experience, 0 for a mixed one, -1 for a bad one."""
+    """Return 1 for an answer that means a good experience, 0 for a mixed one, -1 for a bad one."""
     return scoring_of(question).feeling(answer, _scale(question))
 
 
 def drop_threshold(question: Question) -> float:
-    """Return the fall of a scale's score that raises an alert."""
+    """Return the fall of the score that raises an alert."""
     return scoring_of(question).drop_of(_scale(question))
 
 
@@ -43,7 +43,7 @@ def _scale(question: Question) -> Scale:
 
 
 def scoring_of(question: Question) -> Scoring:
-    """Return the way in which the answers to a scale are scored."""
+    """Return the scoring method of a scale."""
     scoring = TYPES[question.type].scoring
     assert scoring is not None, "only scales are scored"
     return scoring
@@ -60,7 +60,7 @@ def scores(sample: Sample) -> list[QuestionScore]:
 
 
 def scores_view(results: Sequence[QuestionScore], language: str) -> list[dict[str, Any]]:
-    """Return the scores as the API shows them."""
+    """Return the scores in the form of the API."""
     return [
         {
             "questionId": score.question.id,

@@ -1,4 +1,4 @@
-"""A theme: something that several comments speak of (contract 2.1, decisions 7)."""
+"""A theme: a subject of several comments (contract 2.1, decisions 7)."""
 
 from __future__ import annotations
 
@@ -36,18 +36,18 @@ def theme_of(
     quoted: Sequence[str],
     id_: str | None = None,
 ) -> Theme:
-    """Return the theme of this title, with the id that it is known by or one that its title makes."""
+    """Return the theme with this title, and with its stored id or a new one derived from the title."""
     shown = title[:1].upper() + title[1:]
     return Theme(id_ or theme_id(title), shown, felt, mentions, quoted)
 
 
 def theme_id(title: str) -> str:
-    """Return an id that stays the same as long as the title does."""
+    """Return an id derived from the title."""
     return "-".join(re.findall(r"\w+", title.lower()))[:_ID_MAX] or "theme"
 
 
 def theme_view(theme: Theme) -> Mapping[str, Any]:
-    """Return the theme as it is stored and shown."""
+    """Return the theme in its stored form, which is also that of the API."""
     return {
         "id": theme.id,
         "title": theme.title,

@@ -1,4 +1,7 @@
-"""The jumps of a definition: they lead to known questions, forwards, and leave none out. Total over any JSON."""
+"""Validation of jumps: targets exist and lie ahead, and every question can be reached.
+
+The checks accept arbitrary JSON.
+"""
 
 from __future__ import annotations
 
@@ -16,22 +19,21 @@ from deskwire.engine.definitions.checks import (
     wrong_type,
 )
 from deskwire.engine.definitions.rules import DefinitionError
-from deskwire.engine.surveys.conditions import OPERATORS, PRESENCE, holds, representative_answers
 from deskwire.engine.surveys.definition import END, Condition, Question
+from deskwire.engine.surveys.logic import OPERATORS, PRESENCE, holds, representative_answers
 from deskwire.engine.surveys.question_types import TYPES, known_type
-from deskwire.engine.surveys.validation.bounds import bounds_errors
 from deskwire.engine.surveys.validation.rules import broken
-from deskwire.engine.surveys.validation.shape import CHOICES_MAX, LOGIC_MAX, QUESTIONS_MAX
+from deskwire.engine.surveys.validation.shape import CHOICES_MAX, LOGIC_MAX, QUESTIONS_MAX, bounds_errors
 
 VALUES_MAX: Final = 100
-"""The values that `in` may list."""
+"""Maximum values of `in`."""
 
 _WORK_MAX: Final = 200_000
-"""Answers times jumps that are tried for one question; beyond, it is treated as one of an open type."""
+"""Maximum answers times jumps to try for one question; above, its answers are not enumerated."""
 
 
 class _Leap(Struct, frozen=True):
-    """A jump that can be followed: from and to by position (None: the end), and where it stands."""
+    """A valid jump: source and target by position (None for the end), and its JSON pointer."""
 
     source: int
     target: int | None
@@ -40,7 +42,7 @@ class _Leap(Struct, frozen=True):
 
 
 def flow_errors(value: Any) -> Errors:
-    """Yield what is wrong with the logic of a definition, whatever else may be wrong with it."""
+    """Yield errors of a definition's logic, even if the definition has other errors."""
     if not isinstance(value, Mapping):
         return
     logic = value.get("logic", [])
@@ -62,7 +64,7 @@ def flow_errors(value: Any) -> Errors:
 
 
 def _readable(value: Any) -> Question | None:
-    """Return a question as far as jumps need it; None if it has no usable id and type."""
+    """Return the parts of a question that jumps need; None without a valid id and type."""
     if not isinstance(value, Mapping) or not isinstance(value.get("id"), str):
         return None
     kind = known_type(value.get("type"))
@@ -82,7 +84,7 @@ def _readable(value: Any) -> Question | None:
 def _jump(
     value: Any, path: str, questions: Sequence[Question | None], positions: Mapping[str, int]
 ) -> Generator[DefinitionError, None, _Leap | None]:
-    """Yield what is wrong with a jump; return it if it can be followed."""
+    """Yield errors of a jump; return the jump if it is valid."""
     if not isinstance(value, Mapping):
         yield wrong_type(path, "an object")
         return None
@@ -117,7 +119,7 @@ def _jump(
 def _condition(
     value: Any, path: str, question: Question
 ) -> Generator[DefinitionError, None, Condition | None]:
-    """Yield what is wrong with a condition; return it if it can be decided."""
+    """Yield errors of a condition; return the condition if it is valid."""
     if not isinstance(value, Mapping):
         yield wrong_type(path, "an object")
         return None
@@ -156,9 +158,9 @@ def _value(value: Any, path: str, op: str, question: Question) -> Errors:
 
 
 def _unreachable(questions: Sequence[Question], leaps: Sequence[_Leap], *, complete: bool) -> Errors:
-    """Yield jumps that are never taken, and questions that are never asked.
+    """Yield errors for jumps that are never taken, and for questions that are never asked.
 
-    Without all jumps (`complete` is false) a question that seems unreachable may be reached by one of the others.
+    If some jumps are invalid (`complete` is false), unreachable questions are not reported.
     """
     reached = {0}
     for position, question in enumerate(questions):
@@ -185,7 +187,7 @@ def _unreachable(questions: Sequence[Question], leaps: Sequence[_Leap], *, compl
 
 
 def _taken(question: Question, leaps: Sequence[_Leap]) -> tuple[set[int], bool]:
-    """Return those of a question's jumps that some answer takes, and whether some answer takes none."""
+    """Return the jumps of a question that some answer takes, and whether some answer takes none."""
     answers = representative_answers(question, [leap.when for leap in leaps])
     if answers is not None and len(answers) * len(leaps) <= _WORK_MAX:
         first = {
@@ -204,7 +206,7 @@ def _taken(question: Question, leaps: Sequence[_Leap]) -> tuple[set[int], bool]:
 
 
 def _possible(question: Question, leap: _Leap) -> bool:
-    """Tell whether any answer meets a jump's condition."""
+    """Return whether any answer meets a jump's condition."""
     answers = representative_answers(question, [leap.when])
     if answers is not None:
         return any(holds(leap.when, answer) for answer in answers)

@@ -1,6 +1,6 @@
-"""The rules that a survey definition must keep: each with a code, what it says, and an example that breaks it.
+"""The rules of survey definitions, each with a code, a meaning, and an example that violates it.
 
-The checks, the reference page and the tests read this one list.
+The validation, the reference page and the tests use this list.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from deskwire.engine.definitions.rules import COMMON_RULES, DefinitionError
 
 
 class SurveyRule(Struct, frozen=True):
-    """A rule. `example` has the members that make SOUND break this rule and no other."""
+    """A rule. `example` has members with which VALID violates this rule and no other."""
 
     code: str
     meaning: str
@@ -31,7 +31,7 @@ _PLAN: Final = {
     "choices": [{"id": "free", "label": {"en": "Free"}}, {"id": "pro", "label": {"en": "Pro"}}],
 }
 
-SOUND: Final[Mapping[str, Any]] = MappingProxyType(
+VALID: Final[Mapping[str, Any]] = MappingProxyType(
     {
         "schemaVersion": "2.0",
         "title": "After the chat",
@@ -42,7 +42,7 @@ SOUND: Final[Mapping[str, Any]] = MappingProxyType(
         "thankYou": {"en": "Thank you!"},
     }
 )
-"""A definition that keeps every rule."""
+"""A valid definition."""
 
 
 def _asking(*questions: Mapping[str, Any]) -> dict[str, Any]:
@@ -150,5 +150,5 @@ RULES: Final[Mapping[str, SurveyRule]] = MappingProxyType({rule.code: rule for r
 
 
 def broken(code: str, path: str, message: str) -> DefinitionError:
-    """Return the error that something at `path` breaks the rule with this code."""
+    """Return the error that the value at `path` violates the rule with this code."""
     return DefinitionError(path, RULES[code].code, message)

@@ -1,8 +1,8 @@
-"""The members of a definition: their types, sizes, ids and texts. Total over any JSON."""
+"""Validation of the members of a definition: types, sizes, ids and texts. The checks accept arbitrary JSON."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from deskwire.engine.core.language import canonical_tag
@@ -10,15 +10,17 @@ from deskwire.engine.definitions.checks import (
     Errors,
     escaped,
     identifier,
+    is_number,
+    is_whole,
     items,
     listed,
     members,
     text,
     wrong_type,
 )
+from deskwire.engine.definitions.rules import DefinitionError
 from deskwire.engine.surveys.definition import END, SCHEMA_VERSION, QuestionType
-from deskwire.engine.surveys.question_types import TYPES, known_type
-from deskwire.engine.surveys.validation.bounds import bounds_errors
+from deskwire.engine.surveys.question_types import TYPES, Bounds, known_type
 from deskwire.engine.surveys.validation.rules import broken
 
 LANGUAGES_MAX: Final = 20
@@ -27,11 +29,11 @@ CHOICES_MAX: Final = 100
 LOGIC_MAX: Final = 500
 TITLE_MAX: Final = 500
 TEXT_MAX: Final = 2_000
-"""Characters of a text that respondents see."""
+"""Maximum characters of a text for respondents."""
 
 
 def definition_shape(value: Any) -> Errors:
-    """Yield what is wrong with the members of a definition, apart from where its jumps lead."""
+    """Yield errors of the members of a definition, without its logic."""
     if not isinstance(value, Mapping):
         yield wrong_type("", "an object")
         return
@@ -58,7 +60,7 @@ _OPTIONAL: Final = ("logic", "thankYou")
 
 
 def declared_languages(value: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the languages, as far as they are well-formed."""
+    """Return the well-formed languages."""
     return tuple(
         each
         for each in listed(value.get("languages"), LANGUAGES_MAX)
@@ -67,7 +69,7 @@ def declared_languages(value: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def texts(value: Any, path: str, languages: Sequence[str]) -> Errors:
-    """Yield what is wrong with a text in several languages."""
+    """Yield errors of a text in several languages."""
     if not isinstance(value, Mapping):
         yield wrong_type(path, "an object with a text for each language")
         return
@@ -160,3 +162,38 @@ def _duplicate_ids(values: Sequence[Any], path: str) -> Errors:
             if id_ in seen:
                 yield broken("duplicate_id", f"{path}/{index}/id", "An earlier one has the same id.")
             seen.add(id_)
+
+
+def bounds_errors(question: Mapping[str, Any], path: str, kind: QuestionType) -> Iterator[DefinitionError]:
+    """Yield errors of the bounds of a question of this type."""
+    choices = question.get("choices")
+    bounds = TYPES[kind].bounds(len(choices) if isinstance(choices, list) else 0)
+    names = [name for name in ("min", "max") if name in question]
+    if bounds is None:
+        for name in names:
+            yield broken("bounds_not_allowed", f"{path}/{name}", f"A question of type {kind} has no {name}.")
+        return
+    fits = is_whole if bounds.whole else is_number
+    misfits = [name for name in names if not fits(question[name])]
+    for name in misfits:
+        type_ = "an integer" if bounds.whole else "a number"
+        yield broken("wrong_type", f"{path}/{name}", f"This must be {type_}.")
+    if not misfits:
+        yield from _contradictions(question, path, bounds, names)
+
+
+def _contradictions(
+    question: Mapping[str, Any], path: str, bounds: Bounds, names: list[str]
+) -> Iterator[DefinitionError]:
+    least, most = bounds.least, bounds.most
+    for name in names:
+        if not least <= question[name] <= most:
+            message = f"This must be from {least:,} to {most:,}."
+            yield broken("bad_bounds", f"{path}/{name}", message)
+            return
+    default = (least, most) if bounds.default is None else bounds.default
+    low, high = question.get("min", default[0]), question.get("max", default[1])
+    if low > high or (bounds.apart and low == high):
+        yield broken("bad_bounds", f"{path}/{names[0]}", "min must be less than max.")
+    if bounds.positive and high == 0:
+        yield broken("bad_bounds", f"{path}/max", "max must be at least 1.")

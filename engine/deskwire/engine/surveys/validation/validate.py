@@ -1,4 +1,4 @@
-"""The validation of a survey definition, whatever JSON it is (contract 4.1, decisions 7)."""
+"""Validation of a survey definition from arbitrary JSON (contract 4.1, decisions 7)."""
 
 from __future__ import annotations
 
@@ -12,5 +12,5 @@ from deskwire.engine.surveys.validation.shape import definition_shape
 
 
 def definition_errors(value: Any) -> list[DefinitionError]:
-    """Return all problems, at most ERRORS_MAX, in the order of the document; none if the definition is sound."""
+    """Return the errors of a definition in document order, at most ERRORS_MAX."""
     return first(chain(definition_shape(value), nul_errors(value), flow_errors(value)), ERRORS_MAX)

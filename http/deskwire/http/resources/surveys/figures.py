@@ -10,7 +10,7 @@ from pydantic import Field
 from deskwire.engine.core.clock import iso
 from deskwire.engine.surveys.definition import SurveyDefinition, definition_of
 from deskwire.engine.surveys.figures import AnswerTally, Bucket
-from deskwire.engine.surveys.insights.progress import refresh_view
+from deskwire.engine.surveys.insights.insights import refresh_view
 from deskwire.engine.surveys.ports import SurveyReader
 from deskwire.engine.surveys.survey import ResponseFilter, Survey
 from deskwire.engine.surveys.survey_lookup import find_survey, find_version

@@ -12,8 +12,7 @@ from deskwire.engine.core.errors import Invalid, NotFound, Problem
 from deskwire.engine.definitions.checks import escaped
 from deskwire.engine.surveys.insights.alerts import Severity
 from deskwire.engine.surveys.insights.comments import Sentiment
-from deskwire.engine.surveys.insights.insights import Insights, insights_view
-from deskwire.engine.surveys.insights.progress import refresh_view
+from deskwire.engine.surveys.insights.insights import Insights, insights_view, refresh_view
 from deskwire.engine.surveys.ports import SurveyReader, SurveyTransaction
 from deskwire.engine.surveys.survey import Survey
 from deskwire.engine.surveys.survey_lookup import find_survey, find_version

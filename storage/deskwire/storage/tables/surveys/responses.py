@@ -9,8 +9,7 @@ from typing import Any, Final
 import orjson
 
 from deskwire.engine.core.values import replace
-from deskwire.engine.surveys.insights.insights import Insights, without_texts
-from deskwire.engine.surveys.insights.progress import Refresh
+from deskwire.engine.surveys.insights.insights import Insights, Refresh, without_texts
 from deskwire.engine.surveys.survey import ResponseFilter, Survey, SurveyResponse
 from deskwire.storage.dialect import either
 from deskwire.storage.tables.base import Changes, Queries

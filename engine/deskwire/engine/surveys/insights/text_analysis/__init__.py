@@ -1,1 +1,1 @@
-"""The words of comments: languages, phrases, how they sound."""
+"""Text analysis of comments: language, phrases, sentiment. Frozen: no further work is planned."""

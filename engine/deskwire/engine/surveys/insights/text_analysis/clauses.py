@@ -1,4 +1,4 @@
-"""Texts as clauses of content words: what is between two marks, or before and after a "but"."""
+"""Splits texts into clauses of content words, at punctuation and at words such as "but"."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ _ENDS: Final = frozenset(".!?;\n\r…")
 _ELISION: Final = re.compile(r"(?:qu|jusqu|lorsqu|puisqu|[ldjmtscn])['’](?=\w)")  # noqa: RUF001
 _ELIDING: Final = frozenset({"fr", "it", "ca"})
 _WORD_MAX: Final = 40
-"""Longer ones are no words."""
+"""Longer sequences are not words."""
 _NEGATING_AFTER: Final = frozenset({"de", "nl"})
-"""The languages in which a "not" stands behind what it negates."""
+"""Languages in which "not" follows the negated word."""
 _NEGATES: Final = 4
-"""The words before it within which a "not" may stand."""
+"""Maximum distance of a negation from the negated word, in words."""
 
 
 class Word(NamedTuple):
     """A content word of a clause.
 
     Args:
-        place: among all words of the clause.
-        start: its place in the text; `end` too.
-        form: it in lower case, with a ! before it if something negates it.
-        opens: where a title with it begins in the text: at the word, or at the "not" or "too" before it.
+        place: its index among all words of the clause.
+        start, end: its span in the text.
+        form: the word in lower case, prefixed with ! if it is negated.
+        opens: the start of a title with this word: the word, or the "not" or "too" before it.
     """
 
     place: int
@@ -38,7 +38,7 @@ class Word(NamedTuple):
 
 
 class Clause(NamedTuple):
-    """A clause of a text that has a content word: these, where it begins and ends in the text, and its sentence."""
+    """A clause with content words: the words, its span in the text, and the span of its sentence."""
 
     words: list[Word]
     start: int
@@ -47,11 +47,11 @@ class Clause(NamedTuple):
 
 
 _Token = tuple[int, int, str]
-"""Where a word begins and ends in the text, and it in lower case."""
+"""The span of a word in the text, and the word in lower case."""
 
 
 def clauses(text: str, language: Language) -> list[Clause]:
-    """Return the clauses of a text that have a content word."""
+    """Return the clauses of a text that have content words."""
     found: list[Clause] = []
     for sentence in _sentences(text, language):
         spanned = [tokens for tokens in sentence if tokens]
@@ -87,7 +87,7 @@ def _sentences(text: str, language: Language) -> Iterator[list[list[_Token]]]:
 
 
 def _content(tokens: list[_Token], language: Language) -> list[Word]:
-    """Return the content words of a clause; the first one after a "not" is negated, or in German the last before."""
+    """Return the content words of a clause. A negation applies to the first one after it, in German to the last before."""
     words: list[Word] = []
     negation = None
     for place, (start, end, lower) in enumerate(tokens):
@@ -108,7 +108,7 @@ def _content(tokens: list[_Token], language: Language) -> list[Word]:
 
 
 def _opens(place: int, tokens: list[_Token], language: Language) -> int:
-    """Return where a word begins, with a "too" before a judging one."""
+    """Return the start of a word, or of the "too" before a judging word."""
     if place and tokens[place - 1][2] in language.lexicon.words("too") and language.judges(tokens[place][2]):
         return tokens[place - 1][0]
     return tokens[place][0]

@@ -1,38 +1,38 @@
-"""The comments of one language as rows of numbers: small, and nothing that the garbage collector has to visit."""
+"""The comments of one language as rows of numbers, which are compact and not tracked by the garbage collector."""
 
 from __future__ import annotations
 
+import time
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from heapq import nlargest
-from typing import Final
+from typing import Final, TypeVar
 
 from msgspec import Struct
 
 from deskwire.engine.surveys.insights.text_analysis.clauses import Clause, clauses
 from deskwire.engine.surveys.insights.text_analysis.language import Language
 from deskwire.engine.surveys.insights.text_analysis.stem_groups import stem_groups
-from deskwire.engine.surveys.insights.text_analysis.yielding_thread import yielding
 
 _STEMMED_MAX: Final = 30_000
-"""The words that are brought to their stems, those of most comments; others are their own. A stem takes some 30 µs."""
+"""Most frequent words that are stemmed, at about 30 µs each; others are used as they are."""
 _VOCABULARY_MAX: Final = 1_000
-"""The stems, of those in most comments, that phrases are made of: it bounds the memory that pairs take."""
+"""Most frequent stems from which phrases are built; bounds the memory of pairs."""
 _FIELDS: Final = 4
 
 WordPosition = tuple[int, int, int, int]
-"""A word: the number of its clause, its place there, the number of content words of the clause, the number of its stem."""
+"""A word: clause number, position in the clause, number of content words in the clause, stem number."""
 
 
 class DocumentMatrix(Struct, frozen=True):
-    """Comments of one language, by their position among all comments.
+    """Comments of one language, by their index among all comments.
 
     Args:
-        texts: of the comments, with `respondents`.
-        keys: the stems that several comments have, the most frequent ones; a ! stands before one that is negated.
-        names: the stem of each word that was stemmed.
-        rows: the words of each comment that have one of `keys`, four numbers each.
+        texts, respondents: of the comments.
+        keys: the most frequent stems that several comments share; negated ones start with !.
+        names: the stem of each stemmed word.
+        rows: the words of each comment whose stem is in `keys`, four numbers each.
     """
 
     language: Language
@@ -43,7 +43,7 @@ class DocumentMatrix(Struct, frozen=True):
     rows: Mapping[int, array[int]]
 
     def words(self, index: int) -> Iterator[WordPosition]:
-        """Yield the words of a comment, in their order."""
+        """Yield the words of a comment in order."""
         row = self.rows[index]
         for at in range(0, len(row), _FIELDS):
             yield row[at], row[at + 1], row[at + 2], row[at + 3]
@@ -53,19 +53,19 @@ class DocumentMatrix(Struct, frozen=True):
         return clauses(self.texts[index], self.language)[number]
 
     def name(self, form: str) -> str:
-        """Return the stem by which a word is known among these comments, a ! before it if it is negated."""
+        """Return the stem of a word in these comments, with a ! prefix if it is negated."""
         bare = form.removeprefix("!")
         return self.names.get(form) or form[: len(form) - len(bare)] + self.language.stem(bare)
 
     def people(self, indexes: Iterable[int]) -> int:
-        """Count those who wrote these comments."""
+        """Count the respondents of these comments."""
         return len({self.respondents[index] for index in indexes})
 
 
 def document_matrix(
     language: Language, texts: Mapping[int, str], respondents: Mapping[int, str]
 ) -> DocumentMatrix:
-    """Read the comments of a language: their clauses' words, and which of these are the same."""
+    """Build the matrix from the comments of a language."""
     forms: dict[str, int] = {}
     rows: dict[int, array[int]] = {}
     for index in yielding(texts):
@@ -84,14 +84,14 @@ def document_matrix(
 
 
 def _frequent(rows: Mapping[int, array[int]], forms: Sequence[str]) -> list[tuple[str, int]]:
-    """Return the words in most comments, with the number of these."""
+    """Return the most frequent words, with the number of comments of each."""
     counts = _comments(rows, len(forms))
     ranked = nlargest(_STEMMED_MAX, yielding(range(len(forms))), key=counts.__getitem__)
     return [(forms[form], counts[form]) for form in ranked]
 
 
 def _comments(rows: Mapping[int, array[int]], size: int) -> array[int]:
-    """Count the comments of each number that is in the last field of rows."""
+    """Count the comments for each number in the last field of rows."""
     counts = array("I", bytes(size * 4))
     for index in yielding(rows):
         for number in set(rows[index][_FIELDS - 1 :: _FIELDS]):
@@ -102,7 +102,7 @@ def _comments(rows: Mapping[int, array[int]], size: int) -> array[int]:
 def _names(
     forms: Mapping[str, int], frequent: Sequence[tuple[str, int]], language: Language
 ) -> dict[str, str]:
-    """Return the stem of each frequent word, one for stems that are one word."""
+    """Return the stem of each frequent word, after grouping of stems."""
     names: dict[str, str] = {}
     counts: Counter[str] = Counter()
     for form, count in yielding(frequent):
@@ -113,23 +113,36 @@ def _names(
     return {form: joined.get(name, name) for form, name in names.items()}
 
 
-def _shared(written: DocumentMatrix) -> DocumentMatrix:
-    """Return the comments with those words alone that several comments have, at most _VOCABULARY_MAX of them."""
-    counts = _comments(written.rows, len(written.keys))
+def _shared(matrix: DocumentMatrix) -> DocumentMatrix:
+    """Return the matrix reduced to words that several comments share, at most _VOCABULARY_MAX."""
+    counts = _comments(matrix.rows, len(matrix.keys))
     ranked = sorted(
         (key for key, count in enumerate(counts) if count > 1),
-        key=lambda key: (-counts[key], written.keys[key]),
+        key=lambda key: (-counts[key], matrix.keys[key]),
     )
     kept = {
         key: number
-        for number, key in enumerate(sorted(ranked[:_VOCABULARY_MAX], key=lambda key: written.keys[key]))
+        for number, key in enumerate(sorted(ranked[:_VOCABULARY_MAX], key=lambda key: matrix.keys[key]))
     }
     rows = {
         index: array(
             "I",
-            (number for *place, key in written.words(index) if key in kept for number in (*place, kept[key])),
+            (number for *place, key in matrix.words(index) if key in kept for number in (*place, kept[key])),
         )
-        for index in yielding(written.rows)
+        for index in yielding(matrix.rows)
     }
-    keys = [written.keys[key] for key in kept]
-    return DocumentMatrix(written.language, written.texts, written.respondents, keys, written.names, rows)
+    keys = [matrix.keys[key] for key in kept]
+    return DocumentMatrix(matrix.language, matrix.texts, matrix.respondents, keys, matrix.names, rows)
+
+
+T = TypeVar("T")
+_EVERY: Final = 16
+"""Items between two releases of the GIL. A comment takes tens of microseconds, a long one up to two milliseconds."""
+
+
+def yielding(items: Iterable[T]) -> Iterator[T]:
+    """Yield the items, and let other threads run after every few of them instead of at the switch interval."""
+    for number, item in enumerate(items):
+        if number % _EVERY == 0:
+            time.sleep(0)
+        yield item

@@ -1,4 +1,4 @@
-"""The knowledge of a language: its stop words, stems, and judging words."""
+"""Stop words, stems and judging words of a language."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ _STEMMERS: Final = {
     "no": "norwegian", "pl": "polish", "pt": "portuguese", "ro": "romanian", "ru": "russian", "sr": "serbian",
     "sv": "swedish", "ta": "tamil", "tr": "turkish", "yi": "yiddish",
 }  # fmt: skip
-"""The library's names of the languages that it has a stemmer for."""
+"""Names of the stemmers in the library, by language code."""
 _STOP_WORDS_OF: Final = {"nb": "no", "nn": "no"}
-_REMEMBERED_MAX: Final = 50_000
-"""Words of a language that are remembered for as long as the process lives, with what is known of each."""
+_CACHED_MAX: Final = 50_000
+"""Words in the caches of a language, which live as long as the process."""
 _GERMAN_GE_MIN: Final = 6
 
 
 class WordKind(Enum):
-    """The part of a word in a clause: content; a "very" if a judging word follows; a "not"; or nothing by itself."""
+    """The role of a word in a clause: content, intensifier ("very"), negation ("not"), or stop word."""
 
     CONTENT, VERY, NOT, STOP = range(4)
 
 
 class Language(Struct):
-    """A language, by its code without region; without stop words or stems where the libraries have none."""
+    """A language by its code without region. Stop words and stemmer may be missing in the libraries."""
 
     code: str
     stops: frozenset[str]
@@ -43,18 +43,18 @@ class Language(Struct):
     _kinds: dict[str, WordKind] = field(default_factory=dict)
 
     def stem(self, word: str) -> str:
-        """Return what the forms of a word have in common: a stem without accents.
+        """Return the stem of a word, without accents.
 
-        Of words that the lexicon has it is the first of those that mean the same, after a = for judging words, else a ~.
+        For words in the lexicon, the first of their synonyms, prefixed with = for judging words and ~ for others.
         """
         known = self._stems.get(word)
         if known is None:
-            known = self._found(word)
-            if len(self._stems) < _REMEMBERED_MAX:
+            known = self._computed_stem(word)
+            if len(self._stems) < _CACHED_MAX:
                 self._stems[word] = known
         return known
 
-    def _found(self, word: str) -> str:
+    def _computed_stem(self, word: str) -> str:
         idea = self.lexicon.idea.get(word)
         if idea is not None:
             return f"={idea}"
@@ -69,19 +69,19 @@ class Language(Struct):
         return _german(stem) if self.code == "de" else stem
 
     def judges(self, word: str) -> bool:
-        """Tell whether a word judges."""
+        """Return whether a word is a judgement."""
         return self.stem(word)[0] == "="
 
     def negates(self, word: str) -> bool:
-        """Tell whether a word is a "not"."""
+        """Return whether a word is a negation."""
         return word in self.lexicon.words("not") or (self.code == "en" and word.endswith("n't"))
 
     def kind(self, word: str) -> WordKind:
-        """Return what a word in lower case is."""
+        """Return the role of a word, which is in lower case."""
         kind = self._kinds.get(word)
         if kind is None:
             kind = self._kind(word)
-            if len(self._kinds) < _REMEMBERED_MAX:
+            if len(self._kinds) < _CACHED_MAX:
                 self._kinds[word] = kind
         return kind
 
@@ -93,14 +93,14 @@ class Language(Struct):
         return WordKind.VERY if word in self.lexicon.words("very") else WordKind.CONTENT
 
     def generic(self, key: str) -> bool:
-        """Tell whether a stem is of praise or blame that says nothing of what it is about."""
+        """Return whether a stem is general praise or blame, such as "great"."""
         return key[:1] == "=" and key[1:] in self.lexicon.generic
 
 
 @cache
 def language(code: str) -> Language:
-    """Return the language of a code without region."""
-    import stopwordsiso  # only where comments are read: the start of the service is not to wait for it
+    """Return the language with this code, without region."""
+    import stopwordsiso  # imported late: the start of the service must not wait for it
 
     words = lexicon(code)
     known = _STOP_WORDS_OF.get(code, code)
@@ -125,7 +125,7 @@ def base(code: str) -> str:
 
 
 def folded(word: str) -> str:
-    """Return a word without accents, which phones leave out."""
+    """Return a word without accents, because people often omit them on phones."""
     if word.isascii():
         return word
     split = unicodedata.normalize("NFKD", word)
@@ -141,7 +141,7 @@ def _stemmer(code: str) -> Any:
 
 @cache
 def _judging_stems(code: str) -> dict[str, str]:
-    """Return the ideas of judging words by their stems, so that forms which are not listed have them too."""
+    """Return the first synonyms of judging words by stem, for inflected forms that are not in the lexicon."""
     words, stemmer = lexicon(code), _stemmer(code)
     stems: dict[str, str] = {}
     for word, idea in words.idea.items():
@@ -150,7 +150,7 @@ def _judging_stems(code: str) -> dict[str, str]:
 
 
 def _german(stem: str) -> str:
-    """Return the stem of a participle without what it begins and ends with: `liefer` for `geliefert`."""
+    """Return the stem of a German participle without its prefix and suffix: `liefer` for `geliefert`."""
     if stem.startswith("ge") and len(stem) >= _GERMAN_GE_MIN and stem.endswith("t"):
         return stem[2:].removesuffix("t").removesuffix("e")
     return stem

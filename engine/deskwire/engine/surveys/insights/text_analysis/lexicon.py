@@ -1,6 +1,6 @@
-"""The words of judgements in a few languages: what they are worth, and which of them are one idea (ADR 18).
+"""Lexicons of judging words in a few languages: valence and synonyms (ADR 18).
 
-`lexicon/en.txt` and its neighbours explain their form at their top.
+The files in `lexicon/` explain their format at the top.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ _FOLDER: Final = Path(__file__).parent / "lexicon"
 
 
 class Lexicon(Struct, frozen=True):
-    """The judging words of a language, in lower case; empty for a language without a list.
+    """The judging words of a language, in lower case; empty for a language without a file.
 
     Args:
-        valence: of each judging word, from -4 to 4.
-        idea: of each judging word the first one of its line, which stands for all that mean the same.
-        same: of other words that mean the same the first one of their line.
-        generic: words of praise and blame that say nothing of what they are about.
-        lists: other words by their part: `not`, `very`, `less`, `but`, `keep`, `drop`, `too`, `particles`, `not-only`,
+        valence: valence of judging words, from -4 to 4.
+        idea: first synonym of judging words.
+        same: first synonym of other words.
+        generic: general praise and blame, such as "great".
+        lists: other words by role: `not`, `very`, `less`, `but`, `keep`, `drop`, `too`, `particles`, `not-only`,
             `neutral`.
     """
 
@@ -34,7 +34,7 @@ class Lexicon(Struct, frozen=True):
     lists: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     def words(self, part: str) -> frozenset[str]:
-        """Return the words of a part, none where the language has no such list."""
+        """Return the words with a role, none if the language has no such list."""
         return self.lists.get(part, frozenset())
 
 

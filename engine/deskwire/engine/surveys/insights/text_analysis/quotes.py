@@ -1,4 +1,4 @@
-"""Quotes of a theme: short, different from each other, and of the feeling that the theme has."""
+"""Quotes of a theme: short, distinct, and with the theme's sentiment."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Final, NamedTuple
 QUOTES_MAX: Final = 3
 QUOTE_MAX: Final = 300
 _SHORT, _LONG = 15, 160
-"""A quote of fewer characters says little; a comment of more is quoted by the sentence."""
-_TELLING_WORDS: Final = 4
-"""A sentence out of a longer text has at least so many words, so that an erasure of the text finds it (ADR 18)."""
+"""Preferred characters of a quote; of longer comments only a sentence is quoted."""
+_IDENTIFYING_WORDS_MIN: Final = 4
+"""Minimum words of a sentence quoted from a longer text, so that an erasure of the text finds the quote (ADR 18)."""
 
 
 class Mention(NamedTuple):
@@ -18,9 +18,9 @@ class Mention(NamedTuple):
 
     Args:
         text: of the comment.
-        sentence: where the sentence that mentions it begins and ends.
-        fits: whether it sounds as the theme does.
-        respondent: who wrote it.
+        sentence: span of the sentence that mentions the theme.
+        fits: whether its sentiment equals the theme's.
+        respondent: its author.
     """
 
     text: str
@@ -30,7 +30,7 @@ class Mention(NamedTuple):
 
 
 def quotes(said: Iterable[Mention]) -> list[str]:
-    """Return up to three quotes, newest first among equally good ones; `said` has the newest first."""
+    """Return up to three quotes, the newest of equally good ones; `said` is sorted by time, newest first."""
     ranked = sorted(
         (
             (not each.fits, _length(quote := quote_of(each)), number, quote, each.respondent)
@@ -48,7 +48,7 @@ def quotes(said: Iterable[Mention]) -> list[str]:
 
 
 def quote_of(said: Mention) -> str:
-    """Return the comment, or of a long one the sentence: always a piece of the text as it was written."""
+    """Return the comment or, of a long one, the sentence; always a verbatim part of the text."""
     text = said.text.strip()
     if len(text) <= _LONG:
         return text
@@ -56,11 +56,11 @@ def quote_of(said: Mention) -> str:
     while ends < len(said.text) and said.text[ends] in ".!?…":
         ends += 1
     sentence = said.text[begins:ends].strip()
-    return cut(sentence if len(sentence.split()) >= _TELLING_WORDS else text)
+    return cut(sentence if len(sentence.split()) >= _IDENTIFYING_WORDS_MIN else text)
 
 
 def cut(text: str, size: int = QUOTE_MAX) -> str:
-    """Return a text of at most so many characters, without a part of a word at its end."""
+    """Truncate a text to `size` characters, at a word boundary if possible."""
     if len(text) <= size:
         return text
     head = text[: size + 1]

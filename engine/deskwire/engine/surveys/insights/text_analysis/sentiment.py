@@ -1,4 +1,4 @@
-"""The sound of a text: VADER for English, and its rules with other words for languages that have a lexicon (ADR 18).
+"""Sentiment of a text: VADER for English, and its rules with our lexicons for other languages (ADR 18).
 
 C. Hutto, E. Gilbert, VADER: A Parsimonious Rule-based Model for Sentiment Analysis of Social Media Text, 2014.
 """
@@ -17,30 +17,28 @@ _WORD: Final = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")  # noqa: RUF001  # the 
 _ELISION: Final = re.compile(r"^(?:qu|[ldjmtscn])['’]")  # noqa: RUF001
 _SMILES: Final = frozenset("👍😀😃😄😁😊🙂😍🥰🤩❤♥💚💙🎉👏💯🙏🚀")
 _FROWNS: Final = frozenset("👎😡😠🤬😤😞😢😭💔🙁☹😒🤮😩😫")
-_PICTURE: Final = 1.5
-"""The worth of an emoji, in valence."""
-_HEARD_MAX: Final = 500
-"""Characters of one text that are listened to."""
+_EMOJI_VALENCE: Final = 1.5
+_ANALYSED_CHARACTERS_MAX: Final = 500
 _NEAR: Final = 3
-"""The reach of a "not" or a "very", in words."""
+"""Maximum distance of a negation or intensifier, in words."""
 _NEGATED: Final = -0.74
 _STRONGER, _WEAKER = 1.3, 0.7
-_DENIAL: Final = -1.0
-"""The worth of a "not" that negates no judgement: what was not answered, did not come, does not work."""
+_NEGATION_VALENCE: Final = -1.0
+"""Valence of a negation without a judging word, as in "did not arrive"."""
 _ALPHA: Final = 15.0
-"""VADER's: brings a sum of valences to between -1 and 1."""
+"""VADER's normalization constant, which maps a sum of valences to -1 to 1."""
 _MARGIN: Final = 0.15
 
 
 def sentiment_of(text: str, code: str) -> int:
-    """Return 1 for a text that sounds content, -1 for the opposite, 0 where neither can be told."""
-    heard = text[:_HEARD_MAX]
+    """Return 1 for a positive text, -1 for a negative one, and 0 if neither is clear."""
+    start = text[:_ANALYSED_CHARACTERS_MAX]
     spoken = language(code)
     if code == "en":
-        sum_ = float(_vader().polarity_scores(heard)["compound"]) or _scaled(_pictures(heard))
+        sum_ = float(_vader().polarity_scores(start)["compound"]) or _scaled(_emoji_valence(start))
     else:
-        sum_ = _scaled(_sum(_words(heard, code), spoken) + _pictures(heard))
-    if abs(sum_) < _MARGIN and any(spoken.negates(word) for word in _words(heard, code)):
+        sum_ = _scaled(_sum(_words(start, code), spoken) + _emoji_valence(start))
+    if abs(sum_) < _MARGIN and any(spoken.negates(word) for word in _words(start, code)):
         return -1
     return (sum_ >= _MARGIN) - (sum_ <= -_MARGIN)
 
@@ -82,13 +80,13 @@ def _sum(words: Sequence[str], spoken: Language) -> float:
         if any(spoken.negates(each) for each in (*near, *after)):
             worth, used = worth * _NEGATED, used + 1
         total += worth
-    return total + _DENIAL * (denied > 0 and not used)
+    return total + _NEGATION_VALENCE * (denied > 0 and not used)
 
 
 def _scaled(total: float) -> float:
     return total / sqrt(total * total + _ALPHA)
 
 
-def _pictures(text: str) -> float:
-    """Return what the emoji of a text are worth; VADER knows few of them."""
-    return _PICTURE * (sum(each in _SMILES for each in text) - sum(each in _FROWNS for each in text))
+def _emoji_valence(text: str) -> float:
+    """Return the valence of the emoji in a text; VADER knows few of them."""
+    return _EMOJI_VALENCE * (sum(each in _SMILES for each in text) - sum(each in _FROWNS for each in text))

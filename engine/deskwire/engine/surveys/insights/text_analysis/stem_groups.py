@@ -1,4 +1,4 @@
-"""Stems that are one word: forms that the stemmer leaves apart, and words with a slip of the finger."""
+"""Groups stems that differ by an inflection unknown to the stemmer, or by a typo."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Final
 _PREFIX_MIN: Final = 5
 _ENDING_MAX: Final = 3
 _TYPO_MIN: Final = 7
-"""The letters from which on a stem with one letter wrong is taken for its neighbour; shorter ones are words."""
+"""Minimum letters of a stem with a typo; shorter ones are probably different words."""
 _TYPOS_PER: Final = 3
-"""The times as often that the right form must be written."""
+"""How many times as frequent the correct form must be."""
 
 
 def stem_groups(counts: Mapping[str, int]) -> dict[str, str]:
-    """Return the stem that stands for each one, itself left out: `deliv` for `deliveri`, `packag` for `pakcag`.
+    """Return the representative of each grouped stem: `deliv` for `deliveri`, `packag` for `pakcag`.
 
-    Stems of words in the lexicon, which begin with = or ~, stand for themselves. A ! stays before its stem.
+    Stems of words in the lexicon (= or ~) are never grouped. The prefix ! of negated stems is kept.
     """
     plain: dict[str, int] = {}
     for key, count in counts.items():
@@ -38,7 +38,7 @@ def _end(stem: str, joined: Mapping[str, str]) -> str:
 
 
 def _by_beginning(counts: Mapping[str, int]) -> dict[str, str]:
-    """Join a stem to a shorter one that it begins with; the shortest one first."""
+    """Group a stem with the shortest stem that is its prefix."""
     joined: dict[str, str] = {}
     for stem in sorted(counts):
         for size in range(max(_PREFIX_MIN, len(stem) - _ENDING_MAX), len(stem)):
@@ -49,7 +49,7 @@ def _by_beginning(counts: Mapping[str, int]) -> dict[str, str]:
 
 
 def _by_typo(counts: Mapping[str, int], joined: Mapping[str, str]) -> dict[str, str]:
-    """Join a rare stem to a frequent one of which one letter is missing, too much, wrong or at its neighbour's place."""
+    """Group a rare stem with a frequent one that differs by a missing, extra, wrong or swapped letter."""
     frequent: dict[str, str] = {}
     for stem in sorted(counts, key=lambda each: (-counts[each], each)):
         if len(stem) >= _TYPO_MIN and stem not in joined and counts[stem] >= _TYPOS_PER:
@@ -69,7 +69,7 @@ def _by_typo(counts: Mapping[str, int], joined: Mapping[str, str]) -> dict[str, 
 
 
 def _shapes(stem: str) -> Iterator[str]:
-    """Yield the stem, and what is left of it without one of its letters."""
+    """Yield the stem, and the stem without each one of its letters."""
     yield stem
     for place in range(1, len(stem)):
         yield stem[:place] + stem[place + 1 :]

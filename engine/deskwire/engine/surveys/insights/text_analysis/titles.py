@@ -1,4 +1,4 @@
-"""Titles of phrases: the way in which most people write them."""
+"""Titles of phrases, in their most common form."""
 
 from __future__ import annotations
 
@@ -8,46 +8,45 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from deskwire.engine.surveys.insights.text_analysis.clauses import Clause
-from deskwire.engine.surveys.insights.text_analysis.document_matrix import DocumentMatrix
+from deskwire.engine.surveys.insights.text_analysis.document_matrix import DocumentMatrix, yielding
 from deskwire.engine.surveys.insights.text_analysis.language import Language, folded
 from deskwire.engine.surveys.insights.text_analysis.phrases import Phrase, Spot
-from deskwire.engine.surveys.insights.text_analysis.yielding_thread import yielding
 
 _WORD: Final = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")  # noqa: RUF001  # the apostrophe that phones type
 _FOREIGN: Final = 0.3
-"""The weight of a form in which other content words stand between."""
+"""Weight of a form with other content words between its own."""
 _BETWEEN: Final = (1.0, 0.7, 0.5, 0.3)
-"""The weight of a form with so many small words between its own."""
+"""Weight of a form by the number of stop words between its content words."""
 _LONGER: Final = 0.6
-"""The share of its comments that must have the same word next to a phrase for the title to have it."""
+"""The share of comments with the same word next to a phrase from which the title includes the word."""
 _READ: Final = 500
-"""The spots that are looked at, the first ones."""
+"""Spots from which the title is chosen, the first ones."""
 _TITLE_WORDS_MAX: Final = 6
 _PARTICLE_WITHIN: Final = 2
 _RARELY: Final = 0.05
-"""The weight of the bare words of a phrase, for one that is never written in so few words."""
+"""Weight of the bare words of a phrase if every form in the comments is too long."""
 Form = tuple[str, ...]
 
 
-def title(phrase: Phrase, written: DocumentMatrix) -> str:
-    """Return the most common readable form of a phrase, its words as most people write them."""
+def title(phrase: Phrase, matrix: DocumentMatrix) -> str:
+    """Return the most common readable form of a phrase, with the most common spelling of its words."""
     forms: Counter[Form] = Counter()
     weights: dict[Form, float] = {}
     spellings: dict[str, Counter[str]] = {}
     spots = phrase.spots[:_READ]
     for spot in yielding(spots):
-        text, clause = written.texts[spot[0]], written.clause(spot[0], spot[1])
-        for form, weight in _forms(spot, text, clause, written.language):
+        text, clause = matrix.texts[spot[0]], matrix.clause(spot[0], spot[1])
+        for form, weight in _forms(spot, text, clause, matrix.language):
             forms[form] += 1
             weights[form] = max(weight, weights.get(form, 0.0))
-        for plain, word in _spellings(text, clause, written.language):
+        for plain, word in _spellings(text, clause, matrix.language):
             spellings.setdefault(plain, Counter())[word] += 1
     best = min(forms, key=lambda form: (-forms[form] * weights[form], len(form), form))
     return " ".join(_spelt(_longer(best, forms, weights, len(spots)), spellings))
 
 
 def _forms(spot: Spot, text: str, clause: Clause, language: Language) -> Iterator[tuple[Form, float]]:
-    """Yield the form that a phrase has at a spot, and longer ones with the content word before or after it."""
+    """Yield the form of a phrase at a spot, and longer forms with the content word before or after it."""
     places = [word.place for word in clause.words]
     low, high = places.index(spot[2]), places.index(spot[3])
     words = clause.words[low : high + 1]
@@ -66,12 +65,12 @@ def _forms(spot: Spot, text: str, clause: Clause, language: Language) -> Iterato
 
 
 def _form(text: str, start: int, end: int) -> Form:
-    """Return the words of a piece of text, without case and accents, which not everybody types."""
+    """Return the words of a piece of text, without case and accents."""
     return tuple(folded(word) for word in _WORD.findall(text[start:end].lower()))
 
 
 def _end(text: str, clause: Clause, end: int, language: Language) -> int:
-    """Return where a form ends: with the particle of a German verb, if the clause ends with one soon."""
+    """Return the end of a form, including a separable German verb particle at the end of the clause."""
     particles = language.lexicon.words("particles")
     if particles:
         rest = list(_WORD.finditer(text, end, clause.end))
@@ -86,14 +85,14 @@ def _longer(
     weights: Mapping[Form, float],
     spots: int,
 ) -> Form:
-    """Return the longer form of a title that most spots have, else the title."""
+    """Return the longer form if most spots have it, else the form itself."""
     wider = [form for form in forms if not weights[form] and set(best) < set(form)]
     wide = min(wider, key=lambda form: (-forms[form], form), default=best)
     return wide if wider and forms[wide] >= max(2, _LONGER * spots) else best
 
 
 def _spellings(text: str, clause: Clause, language: Language) -> Iterator[tuple[str, str]]:
-    """Yield the words of a clause without accents and case, and as they are spelt inside of a sentence."""
+    """Yield the words of a clause without accents and case, each with its spelling inside a sentence."""
     shouted = text.isupper()
     for match in _WORD.finditer(text, clause.start, clause.end):
         word, plain = match[0], match[0].lower()
@@ -103,7 +102,7 @@ def _spellings(text: str, clause: Clause, language: Language) -> Iterator[tuple[
 
 
 def _initial(plain: str, language: Language) -> str:
-    """Return a word whose case says nothing as it is probably spelt inside of a sentence: in German most are nouns."""
+    """Return the probable spelling, inside a sentence, of a word from a capitalized place: most German ones are nouns."""
     is_noun = language.code == "de" and not language.judges(plain) and plain not in language.stops
     return plain[:1].upper() + plain[1:] if is_noun else plain
 
