@@ -9,7 +9,7 @@ import orjson
 
 from deskwire.engine.conversations.tags import tag_key
 from deskwire.engine.core.values import replace
-from deskwire.engine.tickets.activity import Activity, By
+from deskwire.engine.tickets.activity import Activity, ticket_actor
 from deskwire.engine.tickets.ticket import Change, Priority, Ticket
 from deskwire.storage.tables.base import Changes, Queries
 
@@ -107,7 +107,7 @@ class TicketWrites(Changes):
         self.conn.execute(
             "INSERT INTO ticket_activity (id, ticket, at, user_id, user_name, action, changes) "
             "VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (entry.id, ticket, entry.at, entry.by.user_id, entry.by.name, entry.action, changes),
+            (entry.id, ticket, entry.at, entry.by.id, entry.by.name, entry.action, changes),
         )
 
     def touch_ticket(self, ticket_id: str, at: int) -> None:
@@ -159,5 +159,5 @@ def _mutable(ticket: Ticket) -> tuple[Any, ...]:
 
 def _activity_of(row: Sequence[Any]) -> Activity:
     entry_id, at, user_id, user_name, action, changes, rowid = row
-    by = By(user_id, user_name)
-    return Activity(entry_id, at, by, action, [Change(*each) for each in orjson.loads(changes)], rowid)
+    actor = ticket_actor(user_id, user_name)
+    return Activity(entry_id, at, actor, action, [Change(*each) for each in orjson.loads(changes)], rowid)
