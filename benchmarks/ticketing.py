@@ -21,10 +21,10 @@ from benchmarks.report import Section, median, percentile
 from benchmarks.scale import Scale
 from benchmarks.service import Server, deskwire
 from deskwire.engine.accounts.people import Project
+from deskwire.engine.core.actor import SYSTEM
 from deskwire.engine.core.clock import wall_clock
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.ports import Transaction
-from deskwire.engine.tickets.activity import SYSTEM
 from deskwire.engine.tickets.change import create_ticket
 from deskwire.storage.sqlite.store import open_store
 

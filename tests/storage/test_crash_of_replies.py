@@ -20,11 +20,11 @@ import sys
 from pathlib import Path
 import trio
 sys.path.insert(0, sys.argv[2])
-from deskwire.engine.conversations.activity import Doer
+from deskwire.engine.core.actor import Actor
 from deskwire.engine.conversations.commands import Close, Reopen, Reply
 from tests.support.builders import PROJECT, create, post, running
 
-AGENT = Doer("user", "usr_1", "Grace")
+AGENT = Actor("user", "usr_1", "Grace")
 
 async def lane(engine):
     command = create(message=post())

@@ -12,7 +12,8 @@ import pytest
 
 from deskwire.engine.accounts.people import User
 from deskwire.engine.audit.deeds import sign_in_failed
-from deskwire.engine.audit.trail import COUNTED_MS, Actor, AuditFilter, AuditRecord, By, Deed
+from deskwire.engine.audit.trail import COUNTED_MS, AuditFilter, AuditRecord, ChangeOrigin, Deed
+from deskwire.engine.core.actor import Actor
 from deskwire.engine.ports import Transaction
 from deskwire.storage.tables import audit
 from tests.support.builders import NOON, InlineStore
@@ -79,7 +80,7 @@ def records(store: InlineStore) -> list[AuditRecord]:
 
 def fail(store: InlineStore, address: str | None, at: int = NOON, user: User | None = None) -> None:
     def job(tx: Transaction) -> None:
-        with tx.signed(By(ANYBODY, at, address)):
+        with tx.signed(ChangeOrigin(ANYBODY, at, address)):
             tx.record(sign_in_failed(user, "invalid_login"))
 
     store.at_once(job)
@@ -104,7 +105,7 @@ def test_a_change_that_is_taken_back_leaves_no_record(empty: InlineStore) -> Non
 
 
 def test_the_name_holds_for_its_context_alone_and_the_inner_one_counts(empty: InlineStore) -> None:
-    first, second = By(Actor("user", "usr_1"), NOON), By(Actor("operator", "root"), NOON)
+    first, second = ChangeOrigin(Actor("user", "usr_1"), NOON), ChangeOrigin(Actor("operator", "root"), NOON)
 
     def job(tx: Transaction) -> None:
         with tx.signed(first):

@@ -17,7 +17,8 @@ from deskwire.engine.accounts.credentials import Tokens
 from deskwire.engine.accounts.members import join
 from deskwire.engine.accounts.server_keys import hash_server_key, new_server_key, random_base62
 from deskwire.engine.accounts.teams import Team
-from deskwire.engine.audit.trail import Actor, By
+from deskwire.engine.audit.trail import ChangeOrigin
+from deskwire.engine.core.actor import Actor
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.ports import Transaction
 from deskwire.program.demo_password import Password
@@ -133,7 +134,7 @@ def provision_demo(tx: Transaction, plan: DemoPlan, now: int) -> bool:
     tx.one_node_at_a_time()
     if tx.has_projects():
         return False
-    with tx.signed(By(Actor("system"), now)):
+    with tx.signed(ChangeOrigin(Actor("system"), now)):
         _provide(tx, plan, now)
     return True
 

@@ -19,12 +19,13 @@ from deskwire.engine.agents.passing import passing
 from deskwire.engine.agents.streams import AgentStreams
 from deskwire.engine.audit.naming import InNameOf
 from deskwire.engine.audit.push import Pusher
-from deskwire.engine.audit.trail import Actor, By
+from deskwire.engine.audit.trail import ChangeOrigin
 from deskwire.engine.cluster.bus import Bus
 from deskwire.engine.cluster.cluster import Cluster
 from deskwire.engine.conversations.registry import ActorRegistry
 from deskwire.engine.conversations.typing.indicator import EphemeralPublisher
 from deskwire.engine.conversations.writing_events import WritingEvents
+from deskwire.engine.core.actor import Actor
 from deskwire.engine.core.clock import wall_clock
 from deskwire.engine.core.commits import Subscribers
 from deskwire.engine.core.errors import Unavailable
@@ -230,7 +231,7 @@ def lapses(store: Store, dispatcher: Dispatcher, commits: Subscribers[Commit]) -
         if dispatcher.delivers_to(endpoint):
             dispatcher.remove(endpoint)
 
-    made = Lapses(lambda at: InNameOf(By(Actor("system"), at), store), wall_clock, stop)
+    made = Lapses(lambda at: InNameOf(ChangeOrigin(Actor("system"), at), store), wall_clock, stop)
     made.follow(commits)
     return made
 

@@ -10,7 +10,8 @@ import trio
 
 from deskwire.config.parsers import networks
 from deskwire.engine.audit.refusals import WAITING_MAX, RefusedCall, RefusedCalls
-from deskwire.engine.audit.trail import ANONYMOUS, Actor, By
+from deskwire.engine.audit.trail import ChangeOrigin
+from deskwire.engine.core.actor import ANONYMOUS, Actor
 from deskwire.engine.core.clock import wall_clock
 from deskwire.engine.core.errors import Unavailable
 from tests.support.api.audit_trail import Record, trail, whole
@@ -131,9 +132,9 @@ async def test_a_flood_of_refusals_takes_a_bounded_place_and_no_count_is_lost(
         for number in range(WAITING_MAX + 500):
             network = f"198.51.{number // 256}.{number % 256}"
             kind = RefusedCall(now // 900_000, ANONYMOUS, "invalid_server_key", network)
-            calls.note(kind, By(ANONYMOUS, now, network), "getProject")
+            calls.note(kind, ChangeOrigin(ANONYMOUS, now, network), "getProject")
         known = RefusedCall(now // 900_000, Actor("server_key", "key_x"), "permission_denied", "192.0.2.1")
-        calls.note(known, By(known.actor, now, "192.0.2.1"), "getProject")
+        calls.note(known, ChangeOrigin(known.actor, now, "192.0.2.1"), "getProject")
         async with trio.open_nursery() as nursery:
             nursery.start_soon(calls.run)
             found = await counted(lambda: whole(service, action="access.refused"), WAITING_MAX + 501)
@@ -165,7 +166,7 @@ async def test_a_full_disk_loses_no_count_of_refusals(tmp_path: Path, monkeypatc
         calls, now = RefusedCalls(full), wall_clock()
         kind = RefusedCall(now // 900_000, Actor("server_key", "key_x"), "permission_denied", "192.0.2.1")
         for _ in range(3):
-            calls.note(kind, By(kind.actor, now, "192.0.2.1"), "getProject")
+            calls.note(kind, ChangeOrigin(kind.actor, now, "192.0.2.1"), "getProject")
         async with trio.open_nursery() as nursery:
             nursery.start_soon(calls.run)
             (record,) = await counted(lambda: whole(service, action="access.refused"), 3)

@@ -11,7 +11,8 @@ import pytest
 
 import deskwire.http.resources
 from deskwire.engine.accounts.machines import Machine
-from deskwire.engine.audit.trail import Actor, By
+from deskwire.engine.audit.trail import ChangeOrigin
+from deskwire.engine.core.actor import Actor
 from deskwire.engine.core.values import replace
 from deskwire.engine.ports import Transaction
 from deskwire.http.api.app import ROUTES
@@ -137,7 +138,7 @@ async def test_a_secret_that_is_good_no_more_opens_no_route(
 
 
 def _save_as_operator(tx: Transaction, machine: Machine) -> None:
-    with tx.signed(By(Actor("operator"))):
+    with tx.signed(ChangeOrigin(Actor("operator"))):
         tx.save_machine(machine)
 
 

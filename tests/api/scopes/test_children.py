@@ -8,7 +8,8 @@ from typing import Any
 import httpx
 import pytest
 
-from deskwire.engine.audit.trail import Actor, By
+from deskwire.engine.audit.trail import ChangeOrigin
+from deskwire.engine.core.actor import Actor
 from deskwire.engine.core.values import replace
 from deskwire.engine.ports import Transaction
 from tests.api.accounts.test_machine_credentials import code, in_seconds, records
@@ -170,7 +171,7 @@ async def test_a_start_brings_what_older_programs_let_be_made_within_its_maker(
         child, orphan = [await child_of(service, each["secret"]) for each in (parent, revoked)]
 
         def as_before(tx: Transaction) -> None:
-            with tx.signed(By(Actor("operator"))):
+            with tx.signed(ChangeOrigin(Actor("operator"))):
                 stored, gone = tx.machine(parent["id"]), tx.machine(revoked["id"])
                 assert stored is not None
                 assert gone is not None

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deskwire.engine.accounts.people import ROLES, Member, Role, User
-from deskwire.engine.accounts.roles import Actor, check_change, check_grant
+from deskwire.engine.accounts.roles import ActingMember, check_change, check_grant
 from deskwire.engine.core.errors import Conflict, DomainError, Forbidden
 
 ANY_ROLE = st.sampled_from(ROLES)
@@ -26,8 +26,8 @@ class Organisation:
 
     roles: dict[int, Role] = field(default_factory=lambda: {0: "owner"})
 
-    def actor(self, number: int | None) -> Actor | None:
-        return None if number is None else Actor(number, self.roles[number])
+    def actor(self, number: int | None) -> ActingMember | None:
+        return None if number is None else ActingMember(number, self.roles[number])
 
     def change(self, by: int | None, target: int, role: Role | None) -> None:
         """Let `by`, or the operator, change a member, or with None remove it; a stranger is added."""
@@ -81,7 +81,7 @@ def test_the_operator_may_do_everything_but_leave_an_organisation_without_an_own
 
 
 def test_a_viewer_may_leave_and_do_nothing_else() -> None:
-    viewer = Actor(1, "viewer")
+    viewer = ActingMember(1, "viewer")
     check_change(viewer, member(1, "viewer"), None, owners=1)
     with pytest.raises(Forbidden, match=r"members\.manage"):
         check_change(viewer, member(1, "viewer"), "viewer", owners=1)

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from deskwire.engine.accounts.people import Assignee
-from deskwire.engine.conversations.activity import Doer
-from deskwire.engine.conversations.agents_events import changes_to_tell, doer_of, is_plain
+from deskwire.engine.conversations.agents_events import actor_of_change, changes_to_tell, is_plain
 from deskwire.engine.conversations.commands import (
     AnswerStep,
     Assign,
@@ -25,12 +24,13 @@ from deskwire.engine.conversations.commands import (
 )
 from deskwire.engine.conversations.conversation import Conversation
 from deskwire.engine.conversations.plan import Plan, make_plan
+from deskwire.engine.core.actor import Actor
 from deskwire.engine.core.values import replace
 from deskwire.engine.workflows.workflow import Published
 from tests.engine.workflows.building import buttons, published, send, workflow
 from tests.support.builders import CONTACT, NOON, PROJECT, create, post
 
-GRACE = Doer("user", "usr_1", "Grace")
+GRACE = Actor("user", "usr_1", "Grace")
 SHOWN = Conversation(id="cnv_1", project=1, created_at=1_000, updated_at=1_000, sequence=4, unread=True)
 HIDDEN = replace(SHOWN, visible=False, sequence=0)
 CLOSE = {"id": 2, "type": "close"}
@@ -40,7 +40,7 @@ ADA = Assignee("user", "usr_2", "Ada")
 def planned(
     command: Command | WorkflowCommand,
     state: Conversation | None = SHOWN,
-    by: Doer | None = GRACE,
+    by: Actor | None = GRACE,
     running: Published | None = None,
 ) -> Plan:
     return make_plan(PROJECT, state, command, NOON, running, by=by)
@@ -81,7 +81,7 @@ def test_what_somebody_changes_is_told_and_noted_with_the_name(
     assert told(plan) == fields
     ((_, _, noted),) = entries(plan)
     assert noted == changes
-    assert doer_of(plan.by, plan.steps, plan.entries, CONTACT) == GRACE
+    assert actor_of_change(plan.by, plan.steps, plan.entries, CONTACT) == GRACE
 
 
 @pytest.mark.parametrize("author", ["contact", "agent", "bot", "system"])
@@ -122,7 +122,7 @@ def test_what_only_agents_see_is_told_whoever_did_it() -> None:
     assert told(planned(MarkRead(), by=None)) == ["unread", "contactSeenIndex", "contactSeenAt"]
     assert told(planned(ReplaceNetworkLogs(b"[]"), by=None)) == ["networkLogsAt"]
     snoozed = replace(SHOWN, snoozed_until=NOON - 1)
-    plan = planned(WakeSnoozed(), snoozed, Doer("system"))
+    plan = planned(WakeSnoozed(), snoozed, Actor("system"))
     assert told(plan) == ["snoozedUntil"]
     assert entries(plan) == [("system", "changed", {"snoozedUntil": None})]
 
@@ -136,7 +136,7 @@ def test_a_conversation_that_an_agent_starts_is_noted_and_one_of_the_backend_is_
     ]
     assert plan.after is not None
     assert plan.after.human
-    assert entries(planned(create(), None, Doer("key", "key_1"))) == []
+    assert entries(planned(create(), None, Actor("server_key", "key_1"))) == []
 
 
 def test_what_a_workflow_does_is_its_own_doing_whoever_started_it() -> None:

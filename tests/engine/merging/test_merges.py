@@ -17,15 +17,15 @@ from deskwire.engine.conversations.actor import ActorFailed
 from deskwire.engine.conversations.commands import ContactRef
 from deskwire.engine.conversations.contacts import put_contact
 from deskwire.engine.conversations.registry import ActorRegistry
+from deskwire.engine.core.actor import SYSTEM
+from deskwire.engine.core.actor import SYSTEM as NOBODY
 from deskwire.engine.core.errors import NotFound, Unavailable
 from deskwire.engine.core.ids import new_id
-from deskwire.engine.events.internal import SYSTEM
 from deskwire.engine.events.types import StoredEvent, Topic
 from deskwire.engine.merging.begin import Wanted
 from deskwire.engine.merging.merges import ANSWER_S, Merges
 from deskwire.engine.privacy.erasure import Erasures
 from deskwire.engine.surveys.validation.rules import VALID
-from deskwire.engine.tickets.activity import SYSTEM as NOBODY
 from deskwire.engine.tickets.change import create_ticket
 from deskwire.storage.check.rules import broken_rules
 from deskwire.storage.dialect import SQLITE

@@ -14,12 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deskwire.engine.accounts.people import Project
-from deskwire.engine.audit.trail import Actor, AuditFilter
+from deskwire.engine.audit.trail import AuditFilter
 from deskwire.engine.conversations.actor import ActorCommand, ActorFailed
 from deskwire.engine.conversations.commands import Create, Expire, Patch
 from deskwire.engine.conversations.expiry import Due
 from deskwire.engine.conversations.plan import Receipt
 from deskwire.engine.conversations.registry import ActorRegistry
+from deskwire.engine.core.actor import Actor
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.core.values import replace
 from deskwire.engine.core.wrapper import Wrapper

@@ -12,11 +12,11 @@ import trio
 
 from deskwire.engine.conversations.commands import Delete
 from deskwire.engine.conversations.registry import ActorRegistry
+from deskwire.engine.core.actor import Actor
 from deskwire.engine.core.errors import Conflict, Invalid, NotFound, Unavailable
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.values import replace
 from deskwire.engine.ports import Transaction
-from deskwire.engine.tickets.activity import By
 from deskwire.engine.tickets.change import LinkChanged
 from deskwire.engine.tickets.follow import TicketFollower
 from deskwire.engine.tickets.service import TicketService
@@ -66,7 +66,9 @@ async def open_office(path: Path) -> AsyncIterator[Office]:
         directory = ActorRegistry(
             actors, store, HandClock(), mailbox=256, idle_s=60, live=100, wrappers=(TicketFollower(),)
         )
-        yield Office(store, directory, TicketService(store, directory, PROJECT, By("usr_1", "Ada")))
+        yield Office(
+            store, directory, TicketService(store, directory, PROJECT, Actor("user", "usr_1", "Ada"))
+        )
         actors.cancel_scope.cancel()
     store.close()
 

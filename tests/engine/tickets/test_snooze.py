@@ -12,17 +12,17 @@ import trio
 from trio.testing import MockClock
 
 from deskwire.engine.accounts.teams import Team
+from deskwire.engine.core.actor import SYSTEM, Actor
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.ports import Transaction
-from deskwire.engine.tickets.activity import SYSTEM, By
 from deskwire.engine.tickets.change import change_ticket, create_ticket
 from deskwire.engine.tickets.snooze import BATCH, SnoozeTimer
 from deskwire.engine.tickets.ticket import FieldChange, Ticket
 from tests.support.builders import NOON, PROJECT, InlineStore
 from tests.support.seeing import seen
 
-BY = By("usr_1", "Ada")
+BY = Actor("user", "usr_1", "Ada")
 
 
 @pytest.fixture

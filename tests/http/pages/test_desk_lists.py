@@ -11,7 +11,7 @@ import pytest
 from deskwire.engine.accounts.people import ROLES
 from deskwire.engine.audit.trail import ACTOR_TYPES
 from deskwire.engine.conversations.conversation import Status
-from deskwire.engine.events.internal import ActorType
+from deskwire.engine.events.internal import EventActorType
 from deskwire.engine.surveys.definition import QuestionType
 from deskwire.engine.surveys.insights.alerts import Severity
 from deskwire.engine.surveys.insights.comments import Sentiment
@@ -77,4 +77,4 @@ def test_the_desk_has_the_values_of_the_service(
 
 def test_an_event_names_its_user_and_every_other_actor_has_a_text() -> None:
     """A user and a bot have a name of their own."""
-    assert texts("why/texts.js", "actors") == {*get_args(ActorType)} - {"user", "bot"}
+    assert texts("why/texts.js", "actors") == {*get_args(EventActorType)} - {"user", "bot"}

@@ -10,8 +10,8 @@ import psycopg
 import pytest
 import trio
 
-from deskwire.engine.conversations.activity import Doer
 from deskwire.engine.conversations.commands import Close, Delete
+from deskwire.engine.core.actor import Actor
 from deskwire.engine.core.errors import AlreadyAnswered, Conflict, DomainError, NotFound, StaleState
 from deskwire.engine.core.secret import Secrets
 from deskwire.engine.core.store import Brief, Inline
@@ -428,7 +428,7 @@ async def test_rows_that_name_events_go_together_as_well(postgres_url: str) -> N
                         PROJECT,
                         conversation,
                         Close("agent"),
-                        by=Doer("user", "usr_1", "Ada"),
+                        by=Actor("user", "usr_1", "Ada"),
                     )
                 )
         assert len(here.commits) < 3

@@ -13,9 +13,9 @@ import pytest
 
 from deskwire.engine.conversations.commands import ContactRef
 from deskwire.engine.conversations.contacts import put_contact
+from deskwire.engine.core.actor import SYSTEM, Actor
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.ports import Transaction
-from deskwire.engine.tickets.activity import By
 from deskwire.engine.tickets.change import change_ticket, create_ticket, remove_ticket
 from deskwire.engine.tickets.ports import TicketFilter, TicketSort
 from deskwire.engine.tickets.ticket import Ticket
@@ -28,7 +28,7 @@ from tests.storage.test_erasure import erasures, left_in, mark, scrubbed
 from tests.support.builders import NOON, PROJECT, found_projects, running
 from tests.support.seeing import seen
 
-BY = By("usr_1", "Ada")
+BY = Actor("user", "usr_1", "Ada")
 TAIL = 8
 """Of a token; the index leaves out how a word begins if the one before begins so, too."""
 
@@ -194,7 +194,7 @@ async def test_nothing_of_an_erased_contacts_tickets_is_left(tmp_path: Path) -> 
         ref = ContactRef("user-1", {})
         contact = await engine.store.write(lambda tx: put_contact(tx, PROJECT, ref, NOON))
         marks = {place: mark(place) for place in TICKET_PLACES}
-        by = By("usr_1", marks["actor"])
+        by = Actor("user", "usr_1", marks["actor"])
         first = {
             "title": f"{marks['oldtitle']} {SECRETS[0]}",
             "description": marks["olddescription"] * 400,
@@ -215,7 +215,9 @@ async def test_nothing_of_an_erased_contacts_tickets_is_left(tmp_path: Path) -> 
 
         await engine.store.write(plant)
         kept = {"title": "keptwordforever", "description": None}
-        await engine.store.write(lambda tx: create_ticket(tx, PROJECT, new_id("tkt", NOON), kept, By(), NOON))
+        await engine.store.write(
+            lambda tx: create_ticket(tx, PROJECT, new_id("tkt", NOON), kept, SYSTEM, NOON)
+        )
         assert {place for _, place in left_in(tmp_path, TICKET_PLACES)} == set(TICKET_PLACES)
         assert all(_somewhere(tmp_path, word[-TAIL:]) for word in SECRETS)
         async with erasures(engine) as erasing:

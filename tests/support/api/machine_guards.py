@@ -105,7 +105,7 @@ READS_USER: Final = frozenset(
         "accounts/access_tokens.end_own",
         "accounts/access_tokens.end_this",
         "accounts/access_tokens.list_tokens",
-        "accounts/members.actor_of",
+        "accounts/members.acting_member",
         "accounts/organisations.list_organisations",
         "accounts/organisations.get_organisation",
         "accounts/organisations.change_organisation",
@@ -146,7 +146,6 @@ READS_USER: Final = frozenset(
         "snippets._editor",
         "stream/agents.show_view",
         "stream/agents._viewer",
-        "tickets/tickets._by",
     }
 )
 """Functions of resources that read the signed-in user or role, which is a refusal for a machine: each was looked at."""

@@ -10,7 +10,8 @@ from msgspec import Struct
 
 from deskwire.engine.accounts.credentials import Passwords, Tokens
 from deskwire.engine.audit.naming import InNameOf
-from deskwire.engine.audit.trail import Actor, By
+from deskwire.engine.audit.trail import ChangeOrigin
+from deskwire.engine.core.actor import Actor
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.errors import DomainError
 from deskwire.engine.core.values import replace
@@ -37,7 +38,7 @@ class AdminContext(Struct, frozen=True):
 
     def signed(self, user: int) -> AdminContext:
         """Return the same, whose store writes in the name of the operator who is this user of the machine."""
-        by = By(Actor("operator", _login(user)), self.clock())
+        by = ChangeOrigin(Actor("operator", _login(user)), self.clock())
         return replace(self, store=InNameOf(by, self.store))
 
 

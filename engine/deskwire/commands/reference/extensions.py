@@ -10,6 +10,7 @@ from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.contacts.profile import Profile, whole_view
 from deskwire.engine.conversations.conversation import Author, Conversation, Message
 from deskwire.engine.conversations.emit import agent_view, dashboard_message_view
+from deskwire.engine.core.actor import Actor
 from deskwire.engine.core.values import replace
 from deskwire.engine.events.extensions import (
     Gone,
@@ -21,7 +22,7 @@ from deskwire.engine.events.extensions import (
     response_deleted,
     survey_deleted,
 )
-from deskwire.engine.events.internal import Actor, note_created, ticket_event
+from deskwire.engine.events.internal import note_created, ticket_event
 from deskwire.engine.events.types import Draft, encode_envelope
 from deskwire.engine.surveys.survey import Survey, SurveyResponse, response_view
 from deskwire.engine.tickets.ticket import Ticket, ticket_view

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from deskwire.engine.accounts.people import Member, Membership, Organisation, Role, User
 from deskwire.engine.accounts.ports import OrganisationReader, OrganisationTransaction
-from deskwire.engine.accounts.roles import Actor, check_change, check_grant
+from deskwire.engine.accounts.roles import ActingMember, check_change, check_grant
 from deskwire.engine.accounts.sessions import SessionTransaction
 from deskwire.engine.core.clock import iso
 from deskwire.engine.core.errors import Conflict, Forbidden, NotFound
@@ -83,7 +83,12 @@ def make_user(tx: OrganisationTransaction, newcomer: Newcomer, at: int) -> User:
 
 
 def add_newcomer(
-    tx: OrganisationTransaction, actor: Actor, organisation: int, newcomer: Newcomer, role: Role, at: int
+    tx: OrganisationTransaction,
+    actor: ActingMember,
+    organisation: int,
+    newcomer: Newcomer,
+    role: Role,
+    at: int,
 ) -> Member:
     """Make an account and a member of it.
 
@@ -160,7 +165,7 @@ def join(tx: OrganisationTransaction, organisation: int, user: User, role: Role,
 
 
 def change_role(
-    tx: OrganisationTransaction, actor: Actor | None, organisation: int, user_id: str, role: Role
+    tx: OrganisationTransaction, actor: ActingMember | None, organisation: int, user_id: str, role: Role
 ) -> Member:
     """Give a member another role. Raises NotFound, and as `check_change` does."""
     target = member_of(tx, organisation, user_id)
@@ -170,7 +175,7 @@ def change_role(
 
 
 def remove_member(
-    tx: OrganisationTransaction, actor: Actor | None, organisation: int, user_id: str
+    tx: OrganisationTransaction, actor: ActingMember | None, organisation: int, user_id: str
 ) -> Member:
     """End a membership; the account stays. Raises NotFound, and as `check_change` does."""
     target = member_of(tx, organisation, user_id)
@@ -179,7 +184,7 @@ def remove_member(
     return target
 
 
-def end_sessions(tx: SessionsTransaction, actor: Actor, organisation: int, user_id: str) -> int:
+def end_sessions(tx: SessionsTransaction, actor: ActingMember, organisation: int, user_id: str) -> int:
     """End all sessions of a member; return how many there were.
 
     Raises NotFound, and Forbidden (`owner_protected`) for an owner's if the actor is none.
@@ -187,7 +192,9 @@ def end_sessions(tx: SessionsTransaction, actor: Actor, organisation: int, user_
     return tx.end_sessions(reachable_member(tx, actor, organisation, user_id).user.rowid, None)
 
 
-def reachable_member(reader: OrganisationReader, actor: Actor, organisation: int, user_id: str) -> Member:
+def reachable_member(
+    reader: OrganisationReader, actor: ActingMember, organisation: int, user_id: str
+) -> Member:
     """Return a member whose sessions and access tokens the actor may end.
 
     Raises NotFound, and Forbidden (`owner_protected`) for an owner's if the actor is none.
@@ -201,7 +208,12 @@ def reachable_member(reader: OrganisationReader, actor: Actor, organisation: int
 
 
 def renew_password(
-    tx: OrganisationTransaction, actor: Actor, organisation: int, user_id: str, password_hash: str, at: int
+    tx: OrganisationTransaction,
+    actor: ActingMember,
+    organisation: int,
+    user_id: str,
+    password_hash: str,
+    at: int,
 ) -> Member:
     """Give a member a one-time password, which ends the sessions and tokens that the old one began; return the member.
 

@@ -13,14 +13,14 @@ from deskwire.engine.core.errors import Conflict, Forbidden, NotFound
 MANAGE: Final = "members.manage"
 
 
-class Actor(Struct, frozen=True):
-    """A member who changes members. The operator, at the command line, is None in its place."""
+class ActingMember(Struct, frozen=True):
+    """A member who changes other members; functions take None for the operator at the command line."""
 
     user: int
     role: Role
 
 
-def check_grant(actor: Actor | None, role: Role) -> None:
+def check_grant(actor: ActingMember | None, role: Role) -> None:
     """Raise Forbidden if the actor may not make somebody `role`."""
     if actor is None:
         return
@@ -30,7 +30,7 @@ def check_grant(actor: Actor | None, role: Role) -> None:
         raise Forbidden("Only an owner can make somebody an owner.", code="owner_protected")
 
 
-def check_change(actor: Actor | None, target: Member, role: Role | None, owners: int) -> None:
+def check_change(actor: ActingMember | None, target: Member, role: Role | None, owners: int) -> None:
     """Raise if the actor may not give the target another role, or with None end the membership.
 
     Everybody may leave. An owner's role is ended by that owner alone, and the last owner stays.

@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 from msgspec import Struct
 
 from deskwire.engine.audit.ports import AuditTransaction
-from deskwire.engine.audit.trail import By, Deed
+from deskwire.engine.audit.trail import ChangeOrigin, Deed
 from deskwire.engine.core.store import Brief, Store
 
 T = TypeVar("T")
@@ -19,7 +19,7 @@ W = TypeVar("W", bound=AuditTransaction)
 class InNameOf(Struct, Generic[R, W], frozen=True):
     """A store whose writes the audit trail records as done by `by`."""
 
-    by: By
+    by: ChangeOrigin
     store: Store[R, W]
 
     async def write(self, job: Callable[[W], T]) -> T:
@@ -45,7 +45,7 @@ class InNameOf(Struct, Generic[R, W], frozen=True):
 class Recording(Struct, Generic[T], frozen=True):
     """A `Wrapper` that records what a job has done, in the commit of an actor or a service with a store of its own."""
 
-    by: By
+    by: ChangeOrigin
     deeds: Callable[[T], Sequence[Deed]]
 
     def before(self, _tx: object) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol
 
-from deskwire.engine.audit.trail import AuditFilter, AuditRecord, By, Deed
+from deskwire.engine.audit.trail import AuditFilter, AuditRecord, ChangeOrigin, Deed
 
 
 class AuditReader(Protocol):
@@ -26,7 +26,7 @@ class AuditReader(Protocol):
 class AuditTransaction(AuditReader, Protocol):
     """Changes of the trail. The changes that it is about record themselves; see `storage.tables.audit`."""
 
-    def signed(self, by: By) -> AbstractContextManager[None]:
+    def signed(self, by: ChangeOrigin) -> AbstractContextManager[None]:
         """Record in this name what is done within the context."""
 
     def record(self, *deeds: Deed) -> None:

@@ -15,7 +15,8 @@ import trio
 from msgspec import Struct
 
 from deskwire.engine.audit.ports import AuditTransaction
-from deskwire.engine.audit.trail import COUNTED_MS, Actor, By, Deed
+from deskwire.engine.audit.trail import COUNTED_MS, ChangeOrigin, Deed
+from deskwire.engine.core.actor import Actor
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.core.store import Store
 from deskwire.engine.core.values import replace
@@ -79,10 +80,10 @@ class RefusedCalls:
 
     def __init__(self, store: Store[object, AuditTransaction]) -> None:
         self._store = store
-        self._waiting: dict[RefusedCall, tuple[By, str, int]] = {}
+        self._waiting: dict[RefusedCall, tuple[ChangeOrigin, str, int]] = {}
         self._due = trio.Event()
 
-    def note(self, call: RefusedCall, by: By, route: str, times: int = 1) -> None:
+    def note(self, call: RefusedCall, by: ChangeOrigin, route: str, times: int = 1) -> None:
         """Count calls of this kind."""
         if call not in self._waiting and len(self._waiting) >= WAITING_MAX:
             call, by = replace(call, network=None), replace(by, address=None)
@@ -112,13 +113,13 @@ class RefusedCalls:
             log.warning("audit.refusals_not_recorded", reason=error.reason, kinds=len(waiting))
             self._put_back(waiting)
 
-    def _put_back(self, unwritten: Mapping[RefusedCall, tuple[By, str, int]]) -> None:
+    def _put_back(self, unwritten: Mapping[RefusedCall, tuple[ChangeOrigin, str, int]]) -> None:
         """Add counts that could not be written to those of the next write, within `WAITING_MAX`."""
         for call, (by, route, count) in unwritten.items():
             self.note(call, by, route, count)
 
 
-def _record(tx: AuditTransaction, waiting: Mapping[RefusedCall, tuple[By, str, int]]) -> None:
+def _record(tx: AuditTransaction, waiting: Mapping[RefusedCall, tuple[ChangeOrigin, str, int]]) -> None:
     for call, (by, route, count) in waiting.items():
         deed = Deed(
             "access.refused",

@@ -8,10 +8,11 @@ from typing import Any, Final, Literal, TypeAlias, get_args
 from msgspec import Struct, field
 
 from deskwire.engine.audit.actions import ACTIONS
+from deskwire.engine.core.actor import Actor
 from deskwire.engine.core.clock import iso
 
-ActorType = Literal["user", "server_key", "machine", "operator", "system", "anonymous", "unknown"]
-ACTOR_TYPES: Final[tuple[ActorType, ...]] = get_args(ActorType)
+AuditActorType = Literal["user", "server_key", "machine", "operator", "system", "anonymous", "unknown"]
+ACTOR_TYPES: Final[tuple[AuditActorType, ...]] = get_args(AuditActorType)
 
 Detail: TypeAlias = str | int | None
 Changes: TypeAlias = Mapping[str, tuple[Any, Any]]
@@ -27,21 +28,11 @@ PLACES_OF_NOBODY_MAX: Final = 200
 """The same of sign-ins to accounts that do not exist, so that a flood of these hides nothing of the others."""
 
 
-class Actor(Struct, frozen=True):
-    """An actor: a user, server key or machine credential by its id, the operator by the name at the machine.
-
-    `system` is the program itself, `anonymous` a caller without a credential; `unknown` would be a bug.
-    """
-
-    type: ActorType
-    id: str | None = None
-
-
-class By(Struct, frozen=True):
-    """The origin of a change: its actor, time (ms), address and request.
+class ChangeOrigin(Struct, frozen=True):
+    """The actor, time (ms), client address and request id of a change.
 
     Args:
-        address: of the client, as far as trusted proxies tell.
+        address: client address, as reported by trusted proxies.
     """
 
     actor: Actor
@@ -50,9 +41,8 @@ class By(Struct, frozen=True):
     request_id: str | None = None
 
 
-ANONYMOUS: Final = Actor("anonymous")
-UNKNOWN: Final = By(Actor("unknown"))
-"""Nobody was named: no call of the service may leave such a record, and every test looks for one."""
+# No call of the service may leave a record of this origin; every test checks that (`tests/support/api/service.py`).
+UNKNOWN_ORIGIN: Final = ChangeOrigin(Actor("unknown"))
 
 
 class Deed(Struct, frozen=True):
@@ -96,7 +86,6 @@ class AuditRecord(Struct, frozen=True):
     count: int
     action: str
     actor: Actor
-    actor_name: str | None
     object: str | None
     object_name: str | None
     organisation_id: str | None
@@ -129,7 +118,7 @@ def record_view(record: AuditRecord) -> dict[str, Any]:
         "id": record.id,
         "at": iso(record.at),
         "action": record.action,
-        "actor": {"type": record.actor.type, "id": record.actor.id, "name": record.actor_name},
+        "actor": {"type": record.actor.type, "id": record.actor.id, "name": record.actor.name},
         "object": {
             "type": ACTIONS[record.action].object,
             "id": record.object,

@@ -7,7 +7,7 @@ wakes it. Nor have attributes, ratings and what the contact has read, which come
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal
 
 from msgspec import Struct
 
@@ -25,11 +25,9 @@ from deskwire.engine.conversations.facts import (
     WorkflowStep,
     step_of,
 )
+from deskwire.engine.core.actor import Actor
 from deskwire.engine.core.clock import iso, iso_or_none
-from deskwire.engine.events.internal import Actor, actor_view
-
-Doer: TypeAlias = Actor
-"""Who did something: a user, a server key by its label, a workflow, or the service itself."""
+from deskwire.engine.events.internal import actor_view
 
 Action = Literal[
     "started", "assigned", "closed", "reopened", "shown", "changed", "message_redacted", "message_deleted"
@@ -77,7 +75,7 @@ class Entry(Struct, frozen=True):
     `step` is the step of the workflow that made them; None of who is none, and of entries from before steps were noted.
     """
 
-    by: Doer
+    by: Actor
     action: Action
     changes: tuple[Change, ...]
     step: WorkflowStep | None = None
@@ -96,7 +94,7 @@ class Activity(Struct, frozen=True):
     rowid: int = 0
 
 
-def entry_of(before: Conversation | None, fact: Fact, after: Conversation, by: Doer | None) -> Entry | None:
+def entry_of(before: Conversation | None, fact: Fact, after: Conversation, by: Actor | None) -> Entry | None:
     """Return the entry of a fact; None if nobody did it, or it is nothing that entries tell."""
     action = ACTIONS.get(type(fact))
     if action is None or by is None:
@@ -109,7 +107,7 @@ def entry_of(before: Conversation | None, fact: Fact, after: Conversation, by: D
     return Entry(by, action, changes, step_of(fact)) if changes else None
 
 
-def _of_message(fact: MessageRewritten, by: Doer) -> Entry:
+def _of_message(fact: MessageRewritten, by: Actor) -> Entry:
     identifier = fact.message.id
     if fact.message.deleted:
         return Entry(by, "message_deleted", (Change("message", identifier, None),))

@@ -16,13 +16,13 @@ import structlog
 import trio
 
 from deskwire.engine.accounts.people import Project
-from deskwire.engine.conversations.activity import Doer
 from deskwire.engine.conversations.commands import Command, WorkflowCommand
 from deskwire.engine.conversations.facts import Fact, WorkflowCompleted
 from deskwire.engine.conversations.pipeline import Phase, Pipeline, Request, Shared
 from deskwire.engine.conversations.plan import Receipt
 from deskwire.engine.conversations.typing.indicator import Indicator
 from deskwire.engine.conversations.typing.state import SetTyping
+from deskwire.engine.core.actor import Actor
 from deskwire.engine.core.errors import DomainError, StaleState, Unavailable
 from deskwire.engine.core.tasks.oneshot import OneShot
 from deskwire.engine.core.wrapper import Wrapper
@@ -48,7 +48,7 @@ class Envelope(OneShot[Receipt]):
     __slots__ = ("by", "command", "wrapper")
 
     def __init__(
-        self, command: ActorCommand, wrapper: Wrapper[Receipt] | None = None, by: Doer | None = None
+        self, command: ActorCommand, wrapper: Wrapper[Receipt] | None = None, by: Actor | None = None
     ) -> None:
         super().__init__()
         self.command = command
@@ -56,7 +56,7 @@ class Envelope(OneShot[Receipt]):
         self.by = by
 
 
-class Actor:
+class ConversationActor:
     """A conversation's task. `send_nowait` gives it work, `run` does it; `used_at` is when work last came.
 
     There are many, so it has nothing that it does not need yet (docs/performance.md).
@@ -132,7 +132,7 @@ class Actor:
         if self._indicator is not None:
             self._indicator.end()
 
-    async def run(self, ended: Callable[[Actor], None]) -> None:
+    async def run(self, ended: Callable[[ConversationActor], None]) -> None:
         """Serve commands until closed, or the conversation is gone; then call `ended`.
 
         Cancellation: a commit under way is carried out; whoever waits is told Unavailable.

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from deskwire.engine.contacts.contact import Contact
-from deskwire.engine.conversations.activity import Doer, Entry
+from deskwire.engine.conversations.activity import Entry
 from deskwire.engine.conversations.conversation import Conversation, Message
 from deskwire.engine.conversations.decide import Step
 from deskwire.engine.conversations.facts import (
@@ -27,6 +27,7 @@ from deskwire.engine.conversations.facts import (
     Revealed,
     WorkflowWaits,
 )
+from deskwire.engine.core.actor import Actor
 
 _NAMES: Final[Mapping[str, str]] = {
     "title": "title",
@@ -108,9 +109,9 @@ def rewritten_ids(facts: Sequence[Fact]) -> Mapping[str, list[str]]:
     return ids
 
 
-def doer_of(
-    by: Doer | None, steps: Sequence[Step], entries: Sequence[Entry | None], contact: Contact
-) -> Doer:
+def actor_of_change(
+    by: Actor | None, steps: Sequence[Step], entries: Sequence[Entry | None], contact: Contact
+) -> Actor:
     """Return who changed it all: whoever gave the command, else the workflow, the contact, or the service itself."""
     if by is not None:
         return by
@@ -119,10 +120,10 @@ def doer_of(
             return entry.by
     for _, fact, after in steps:
         if isinstance(fact, MessagePosted) and fact.message.author.type == "contact":
-            return Doer("contact", contact.id, contact.name)
+            return Actor("contact", contact.id, contact.name)
         if isinstance(fact, WorkflowWaits) and after.run is not None:
-            return Doer("bot", after.run.workflow_id)
-    return Doer("system")
+            return Actor("bot", after.run.workflow_id)
+    return Actor("system")
 
 
 def removed(state: Conversation) -> dict[str, Any]:

@@ -13,8 +13,8 @@ from typing import Any, assert_never
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.conversations.agents_events import (
+    actor_of_change,
     changes_to_tell,
-    doer_of,
     notes_of,
     removed,
     rewritten_ids,
@@ -226,7 +226,7 @@ def _tell_agents(
     subject = None if gone else state.rowid
     told = None
     if names:
-        by = doer_of(plan.by, plan.steps, plan.entries, contact)
+        by = actor_of_change(plan.by, plan.steps, plan.entries, contact)
         told = tell_agents(
             tx, plan.project, conversation_changed(view, names, by, **rewritten_ids(facts)), subject, plan.at
         ).id
@@ -243,7 +243,7 @@ def _tell_of_rewriting(
     for fact in facts:
         if isinstance(fact, MessageRewritten) and not fact.message.internal and state.visible:
             message = fact.message
-            by = doer_of(plan.by, plan.steps, plan.entries, contact)
+            by = actor_of_change(plan.by, plan.steps, plan.entries, contact)
             draft = message_gone(
                 "deleted" if message.deleted else "redacted", state.id, message.id, plan.at, by
             )

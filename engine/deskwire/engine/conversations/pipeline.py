@@ -17,7 +17,6 @@ from msgspec import Struct
 
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.contacts.contact import Contact
-from deskwire.engine.conversations.activity import Doer
 from deskwire.engine.conversations.automation.decide import workflow_needed
 from deskwire.engine.conversations.automation.lookup import workflow_for
 from deskwire.engine.conversations.commands import Command, Create, WorkflowCommand
@@ -28,6 +27,7 @@ from deskwire.engine.conversations.plan import Plan, Receipt, make_plan
 from deskwire.engine.conversations.ports import CommitReader, CommitTransaction
 from deskwire.engine.conversations.typing.elsewhere import TypistsElsewhere
 from deskwire.engine.conversations.typing.indicator import EphemeralPublisher
+from deskwire.engine.core.actor import Actor
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.errors import DomainError, StaleState, Unavailable
 from deskwire.engine.core.store import Brief, Inline, Store
@@ -87,7 +87,7 @@ class Request(Struct, frozen=True):
     command: Command | WorkflowCommand
     wrapper: Wrapper[Receipt] | None
     ended: Callable[[Receipt | Exception], None]
-    by: Doer | None = None
+    by: Actor | None = None
 
 
 class Shared(Struct, frozen=True):

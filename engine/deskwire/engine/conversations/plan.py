@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.contacts.contact import Contact
-from deskwire.engine.conversations.activity import ACTIONS, Doer, Entry, entry_of
+from deskwire.engine.conversations.activity import ACTIONS, Entry, entry_of
 from deskwire.engine.conversations.agents_events import is_plain
 from deskwire.engine.conversations.automation.decide import decide_with_workflow, own_facts
 from deskwire.engine.conversations.commands import (
@@ -36,6 +36,7 @@ from deskwire.engine.conversations.facts import (
     Revealed,
     WorkflowCompleted,
 )
+from deskwire.engine.core.actor import Actor
 from deskwire.engine.core.ids import Mint
 from deskwire.engine.core.wrapper import Wrapper
 from deskwire.engine.uploads.links import Links
@@ -97,7 +98,7 @@ class Plan(Struct, frozen=True):
     wrappers: tuple[Wrapper[Receipt], ...] = ()
     long: bool = False
     entries: Sequence[Entry | None] = ()
-    by: Doer | None = None
+    by: Actor | None = None
     plain: bool = False
     found: Message | None = None
 
@@ -115,7 +116,7 @@ def make_plan(
     workflow: Published | None,
     links: Links | None = None,
     wrappers: tuple[Wrapper[Receipt], ...] = (),
-    by: Doer | None = None,
+    by: Actor | None = None,
 ) -> Plan:
     """Decide at time `at` (ms); touch nothing. Raises as `decide_with_workflow`.
 
@@ -140,7 +141,7 @@ def _entries(
     command: Command | WorkflowCommand,
     at: int,
     steps: Sequence[Step],
-    by: Doer | None,
+    by: Actor | None,
 ) -> Sequence[Entry | None]:
     """Return what the activity has of each step. What a workflow does is its own doing, whoever gave the command."""
     bot = _workflow_of(steps)
@@ -154,14 +155,14 @@ def _entries(
     return entries if any(entries) else ()
 
 
-def _workflow_of(steps: Sequence[Step]) -> Doer | None:
-    """Return the workflow that runs somewhere on the way, as a doer."""
+def _workflow_of(steps: Sequence[Step]) -> Actor | None:
+    """Return the workflow that runs somewhere on the way, as an actor."""
     for before, fact, after in steps:
         if isinstance(fact, WorkflowCompleted):
-            return Doer("bot", fact.workflow_id)
+            return Actor("bot", fact.workflow_id)
         for state in (after, before):
             if state is not None and state.run is not None:
-                return Doer("bot", state.run.workflow_id)
+                return Actor("bot", state.run.workflow_id)
     return None
 
 

@@ -18,8 +18,7 @@ from msgspec import Struct
 
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.cluster.bus import Bus
-from deskwire.engine.conversations.activity import Doer
-from deskwire.engine.conversations.actor import Actor, ActorCommand, Envelope, shutting_down
+from deskwire.engine.conversations.actor import ActorCommand, ConversationActor, Envelope, shutting_down
 from deskwire.engine.conversations.commands import Create
 from deskwire.engine.conversations.conversation import no_such_conversation
 from deskwire.engine.conversations.pipeline import Shared
@@ -27,6 +26,7 @@ from deskwire.engine.conversations.plan import Receipt
 from deskwire.engine.conversations.ports import CommitReader, CommitTransaction
 from deskwire.engine.conversations.typing.elsewhere import TypistsElsewhere
 from deskwire.engine.conversations.typing.indicator import EphemeralPublisher
+from deskwire.engine.core.actor import Actor
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.core.store import Store
@@ -89,7 +89,7 @@ class ActorRegistry:
         self._shared = Shared(
             store, clock, mailbox, publisher or EphemeralPublisher(clock), links, tuple(wrappers), elsewhere
         )
-        self._actors: OrderedDict[_Key, Actor] = OrderedDict()  # the longest unused first
+        self._actors: OrderedDict[_Key, ConversationActor] = OrderedDict()  # the longest unused first
         self._tending = False
         self._ended = self._forget_ended  # one for all, as each actor keeps it
 
@@ -103,7 +103,7 @@ class ActorRegistry:
         conversation_id: str,
         command: ActorCommand,
         wrapper: Wrapper[Receipt] | None = None,
-        by: Doer | None = None,
+        by: Actor | None = None,
     ) -> Receipt:
         """Have the conversation carry out `command`; return the receipt once that is durable.
 
@@ -132,7 +132,7 @@ class ActorRegistry:
         project: Project,
         command: Create,
         wrapper: Wrapper[Receipt] | None = None,
-        by: Doer | None = None,
+        by: Actor | None = None,
     ) -> Receipt:
         """Have a conversation created; otherwise as `ask`."""
         return await self.ask(project, command.conversation_id, command, wrapper, by)
@@ -142,14 +142,14 @@ class ActorRegistry:
         if actor is not None:
             actor.let_typist_go(agent_id, told=told)
 
-    def _actor(self, project: Project, conversation_id: str) -> Actor:
+    def _actor(self, project: Project, conversation_id: str) -> ConversationActor:
         key = (project.rowid, conversation_id)
         actor = self._actors.get(key)
         if actor is None:
             if self._nursery.cancel_scope.cancel_called:  # an actor in it would never serve
                 raise shutting_down()
             self._make_room()
-            actor = Actor(project, conversation_id, self._shared)
+            actor = ConversationActor(project, conversation_id, self._shared)
             self._actors[key] = actor
             self.commands.actors += 1
             # In a context of its own: the request's would be kept alive, and its id in the log be wrong.
@@ -177,18 +177,18 @@ class ActorRegistry:
         finally:
             self._tending = False
 
-    def _forget_ended(self, actor: Actor) -> None:
+    def _forget_ended(self, actor: ConversationActor) -> None:
         self._forget((actor.project.rowid, actor.conversation_id), actor)
         actor.refuse_rest(no_such_conversation())
 
-    def _let_go(self, key: _Key, actor: Actor, *, typing: bool = False) -> bool:
+    def _let_go(self, key: _Key, actor: ConversationActor, *, typing: bool = False) -> bool:
         """End the actor if it is idle; with `typing` also one that has yet to say who stops typing."""
         if not actor.idle or (actor.typing and not typing):
             return False
         self._forget(key, actor)
         return True
 
-    def _forget(self, key: _Key, actor: Actor) -> None:
+    def _forget(self, key: _Key, actor: ConversationActor) -> None:
         if self._actors.get(key) is actor:
             del self._actors[key]
         actor.close()

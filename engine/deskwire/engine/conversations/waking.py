@@ -12,11 +12,11 @@ from deskwire.engine.conversations.actor import ActorFailed
 from deskwire.engine.conversations.commands import WakeSnoozed
 from deskwire.engine.conversations.ports import CommitReader, CommitTransaction
 from deskwire.engine.conversations.registry import ActorRegistry
+from deskwire.engine.core.actor import SYSTEM
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.errors import NotFound, Unavailable
 from deskwire.engine.core.store import Store
 from deskwire.engine.core.tasks.scheduled import ScheduledTask
-from deskwire.engine.events.internal import SYSTEM
 
 log: Final = structlog.get_logger(__name__)
 

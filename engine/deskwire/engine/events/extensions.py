@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+from deskwire.engine.core.actor import Actor
 from deskwire.engine.core.clock import iso
-from deskwire.engine.events.internal import Actor, actor_view
+from deskwire.engine.events.internal import actor_view
 from deskwire.engine.events.types import Draft
 
 Gone = Literal["redacted", "deleted"]

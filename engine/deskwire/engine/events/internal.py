@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from msgspec import Struct
-
 from deskwire.engine.accounts.people import Project
+from deskwire.engine.core.actor import Actor
 from deskwire.engine.events.ports import EventTransaction
 from deskwire.engine.events.types import AGENTS, Draft, StoredEvent
 
@@ -20,24 +19,29 @@ Setting = Literal[
 ]
 """A kind of thing that a project is set up with."""
 
-ActorType = Literal["user", "key", "machine", "system", "contact", "bot"]
-"""A kind of author of a change."""
+EventActorType = Literal["user", "key", "machine", "system", "contact", "bot"]
 
 
-class Actor(Struct, frozen=True):
-    """The author of a change, with their name at that time."""
+def event_actor_type(actor: Actor) -> EventActorType:
+    """Return the actor's type as events and activity logs name it.
 
-    type: ActorType
-    id: str | None = None
-    name: str | None = None
-
-
-SYSTEM = Actor("system")
+    Raises:
+        ValueError: for a type that only the audit trail has.
+    """
+    match actor.type:
+        case "server_key":
+            return (
+                "key"  # the name in events since their first version; only the audit trail says `server_key`
+            )
+        case "operator" | "anonymous" | "unknown":
+            raise ValueError(f"{actor.type} is no type of actor in events")
+        case other:
+            return other
 
 
 def actor_view(actor: Actor) -> dict[str, Any]:
     """Return the actor as events show it."""
-    return {"type": actor.type, "id": actor.id, "name": actor.name}
+    return {"type": event_actor_type(actor), "id": actor.id, "name": actor.name}
 
 
 def tell_agents(

@@ -15,9 +15,10 @@ from deskwire.engine.contacts.merged import Merged, found_contact
 from deskwire.engine.contacts.profile import Profile
 from deskwire.engine.conversations.contacts import IdentityTransaction, change_contact, put_profile
 from deskwire.engine.conversations.tags import TAGS_MAX, distinct_tags
+from deskwire.engine.core.actor import Actor
 from deskwire.engine.core.errors import Invalid, Problem
 from deskwire.engine.definitions.attributes import overfull
-from deskwire.engine.events.internal import Actor, memory_changed, tell_agents
+from deskwire.engine.events.internal import memory_changed, tell_agents
 from deskwire.engine.events.types import contact_lane
 
 

@@ -19,7 +19,7 @@ from msgspec import Struct, field
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.accounts.ports import AccountReader
 from deskwire.engine.audit.naming import InNameOf
-from deskwire.engine.audit.trail import UNKNOWN, By
+from deskwire.engine.audit.trail import UNKNOWN_ORIGIN, ChangeOrigin
 from deskwire.engine.cluster.cluster import Alone, Cluster
 from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.contacts.merged import Merged
@@ -30,11 +30,11 @@ from deskwire.engine.conversations.contacts import end_merge
 from deskwire.engine.conversations.ports import ConversationReader
 from deskwire.engine.conversations.registry import ActorRegistry
 from deskwire.engine.conversations.together import ask_all
+from deskwire.engine.core.actor import SYSTEM, Actor
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.errors import Conflict, NotFound, Unavailable
 from deskwire.engine.core.store import Store
 from deskwire.engine.core.tasks.persistence import until_done
-from deskwire.engine.events.internal import SYSTEM, Actor
 from deskwire.engine.merging.begin import BeginTransaction, Begun, InTheWay, Wanted, begin
 from deskwire.engine.tickets.change import move_tickets_of
 from deskwire.engine.tickets.ports import TicketTransaction
@@ -89,7 +89,7 @@ class Merges:
         self._actors = actors
         self._under_way: dict[int, _Merge] = {}
 
-    async def merge(self, project: Project, wanted: Wanted, by: By = UNKNOWN) -> Contact:
+    async def merge(self, project: Project, wanted: Wanted, by: ChangeOrigin = UNKNOWN_ORIGIN) -> Contact:
         """Merge a contact into another one; return that one. What was merged before is not merged again.
 
         Raises NotFound and Invalid as `begin`; Unavailable (`merge_under_way`) if it takes longer than a caller should
@@ -122,7 +122,7 @@ class Merges:
             if await self._store.write(lambda tx, source=source: tx.take_erasure(source, mine)):  # type: ignore[misc]
                 self._joined(project, merged, mine=True)
 
-    async def _begun(self, project: Project, wanted: Wanted, by: By) -> Begun:
+    async def _begun(self, project: Project, wanted: Wanted, by: ChangeOrigin) -> Begun:
         """Return the merge once it has begun, behind those that are in its way."""
         mine = self._cluster.node.incarnation
         store = InNameOf(by, self._store)

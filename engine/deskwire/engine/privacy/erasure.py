@@ -23,7 +23,7 @@ from deskwire.engine.accounts.people import Project
 from deskwire.engine.accounts.ports import AccountReader
 from deskwire.engine.audit.naming import InNameOf
 from deskwire.engine.audit.ports import AuditTransaction
-from deskwire.engine.audit.trail import UNKNOWN, By
+from deskwire.engine.audit.trail import UNKNOWN_ORIGIN, ChangeOrigin
 from deskwire.engine.cluster.cluster import Alone, Cluster
 from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.contacts.merged import found_contact
@@ -96,7 +96,7 @@ class Erasures:
         self._actors = actors
         self._under_way: dict[tuple[int, str], _Erasure] = {}
 
-    async def erase(self, project: Project, user_id: str, by: By = UNKNOWN) -> Contact:
+    async def erase(self, project: Project, user_id: str, by: ChangeOrigin = UNKNOWN_ORIGIN) -> Contact:
         """Erase the contact with everything that belongs to it; return what it was.
 
         Raises NotFound if there is none, and none is being erased; Unavailable (`erasure_under_way`) if it takes

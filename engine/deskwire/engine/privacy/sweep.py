@@ -16,12 +16,13 @@ from deskwire.engine.accounts.people import Project
 from deskwire.engine.accounts.ports import AccountReader
 from deskwire.engine.audit.deeds import conversation_expired
 from deskwire.engine.audit.naming import Recording
-from deskwire.engine.audit.trail import Actor, By, Deed
+from deskwire.engine.audit.trail import ChangeOrigin, Deed
 from deskwire.engine.conversations.actor import ActorFailed
 from deskwire.engine.conversations.commands import Expire
 from deskwire.engine.conversations.expiry import Due, ExpiryReader, Kind, Windows
 from deskwire.engine.conversations.plan import Receipt
 from deskwire.engine.conversations.registry import ActorRegistry
+from deskwire.engine.core.actor import Actor
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.errors import DomainError, Unavailable
 from deskwire.engine.core.store import Inline, Store
@@ -108,7 +109,7 @@ class Sweep:
             outcomes.append(False)
             return
         try:
-            recording: Recording[Receipt] = Recording(By(Actor("system"), self._clock()), _expired)
+            recording: Recording[Receipt] = Recording(ChangeOrigin(Actor("system"), self._clock()), _expired)
             receipt = await self._actors.ask(
                 project, due.conversation, Expire(self._windows(project)), recording
             )

@@ -3,33 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 from msgspec import Struct
 
+from deskwire.engine.core.actor import SYSTEM, Actor
 from deskwire.engine.core.clock import iso
 from deskwire.engine.core.ids import is_id, new_id
 from deskwire.engine.tickets.ticket import FieldChange
 
 Action = Literal["created", "changed"]
-ActorType = Literal["user", "machine", "system"]
+TicketActorType = Literal["user", "machine", "system"]
 
 
-class By(Struct, frozen=True):
-    """The actor of a change: a user or machine credential, with the name as it was then, or the system itself."""
-
-    user_id: str | None = None
-    name: str | None = None
-
-    @property
-    def type(self) -> ActorType:
-        """The kind of actor, which the id tells."""
-        if self.user_id is None:
-            return "system"
-        return "machine" if is_id(self.user_id, "mcr") else "user"
-
-
-SYSTEM: Final = By()
+def ticket_actor(actor_id: str | None, name: str | None) -> Actor:
+    """Return the stored actor of a ticket's change. The id says which type it has; without one it is the service."""
+    if actor_id is None:
+        return SYSTEM
+    return Actor("machine" if is_id(actor_id, "mcr") else "user", actor_id, name)
 
 
 class TicketActivity(Struct, frozen=True):
@@ -37,13 +28,13 @@ class TicketActivity(Struct, frozen=True):
 
     id: str
     at: int
-    by: By
+    by: Actor
     action: Action
     changes: Sequence[FieldChange]
     rowid: int = 0
 
 
-def activity(by: By, action: Action, changes: Sequence[FieldChange], at: int) -> TicketActivity:
+def activity(by: Actor, action: Action, changes: Sequence[FieldChange], at: int) -> TicketActivity:
     """Return a new entry."""
     return TicketActivity(new_id("act", at), at, by, action, changes)
 
@@ -54,7 +45,7 @@ def activity_view(entry: TicketActivity) -> dict[str, Any]:
     return {
         "id": entry.id,
         "at": iso(entry.at),
-        "actor": {"type": by.type, "id": by.user_id, "name": by.name},
+        "actor": {"type": by.type, "id": by.id, "name": by.name},
         "action": entry.action,
         "changes": [
             {"field": change.field, "from": change.before, "to": change.after} for change in entry.changes

@@ -11,10 +11,11 @@ from deskwire.engine.accounts.assignees import user_to_assign
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.conversations.conversation import Author, Conversation
+from deskwire.engine.core.actor import SYSTEM, Actor
 from deskwire.engine.core.errors import Conflict, Invalid, NotFound, Problem
 from deskwire.engine.core.precondition import ANYHOW, Precondition
 from deskwire.engine.tickets import ticket_events
-from deskwire.engine.tickets.activity import SYSTEM, By, activity
+from deskwire.engine.tickets.activity import activity
 from deskwire.engine.tickets.ports import (
     TicketReader,
     TicketTransaction,
@@ -51,7 +52,7 @@ def find_ticket(reader: TicketReader, project: Project, ticket_id: str) -> Ticke
 
 
 def create_ticket(
-    tx: TicketUpkeepTransaction, project: Project, ticket_id: str, values: Values, by: By, at: int
+    tx: TicketUpkeepTransaction, project: Project, ticket_id: str, values: Values, by: Actor, at: int
 ) -> Ticket:
     """Store a new ticket. Raises Invalid if it refers to something that the project does not have."""
     resolved = resolve(tx, project, None, values)
@@ -69,7 +70,7 @@ def change_ticket(
     project: Project,
     ticket_id: str,
     values: Values,
-    by: By,
+    by: Actor,
     at: int,
     linked_to: str | None,
     seen: Precondition = ANYHOW,
@@ -97,7 +98,7 @@ def remove_ticket(
     tx: TicketTransaction,
     project: Project,
     ticket_id: str,
-    by: By,
+    by: Actor,
     at: int,
     linked_to: str | None,
     seen: Precondition = ANYHOW,
@@ -122,7 +123,7 @@ def erase_tickets_of(tx: TicketTransaction, project: Project, contact: int, limi
 
 
 def change_all(
-    tx: TicketUpkeepTransaction, project: Project, ids: Sequence[str], values: Values, by: By, at: int
+    tx: TicketUpkeepTransaction, project: Project, ids: Sequence[str], values: Values, by: Actor, at: int
 ) -> BulkOutcome:
     """Apply the same change to several tickets. Raises Invalid, with no change, if a user or team is unknown."""
     resolved = resolve(tx, project, None, values, "/payload")
@@ -256,7 +257,7 @@ def _unknown(name: str, what: str) -> Problem:
     return Problem(f"/{PUBLIC_NAMES[name]}", "unknown", f"There is no such {what} in this project.")
 
 
-def _save(tx: TicketTransaction, before: Ticket, values: Values, by: By, at: int) -> Ticket:
+def _save(tx: TicketTransaction, before: Ticket, values: Values, by: Actor, at: int) -> Ticket:
     """Store and log the change; return the same object if `values` change nothing."""
     after, changes = changed(before, values, at)
     if changes:

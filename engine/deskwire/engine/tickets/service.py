@@ -13,17 +13,16 @@ from typing import Final
 from msgspec import Struct
 
 from deskwire.engine.accounts.people import Project
-from deskwire.engine.conversations.activity import Doer
 from deskwire.engine.conversations.commands import LinkTicket
 from deskwire.engine.conversations.decide import already_linked
 from deskwire.engine.conversations.plan import Receipt
 from deskwire.engine.conversations.registry import ActorRegistry
+from deskwire.engine.core.actor import Actor
 from deskwire.engine.core.errors import NotFound
 from deskwire.engine.core.ids import is_id
 from deskwire.engine.core.precondition import ANYHOW, Precondition
 from deskwire.engine.core.store import Inline, Store
 from deskwire.engine.core.wrapper import Wrapper, wrapped
-from deskwire.engine.tickets.activity import By
 from deskwire.engine.tickets.change import (
     LinkChanged,
     Values,
@@ -67,7 +66,7 @@ class TicketService(Struct, frozen=True):
     store: Store[TicketUpkeepReader, TicketUpkeepTransaction]
     actors: ActorRegistry
     project: Project
-    by: By
+    by: Actor
     seen: Precondition = ANYHOW
 
     async def create(
@@ -132,8 +131,7 @@ class TicketService(Struct, frozen=True):
         assert is_id(conversation, "cnv"), "only an existing conversation is linked"
         write = TicketWrite(job)
         try:
-            doer = Doer(self.by.type, self.by.user_id, self.by.name)
-            await self.actors.ask(self.project, conversation, LinkTicket(ticket_id, linked), write, doer)
+            await self.actors.ask(self.project, conversation, LinkTicket(ticket_id, linked), write, self.by)
         except NotFound as error:
             if error.reason != "conversation_not_found":
                 raise

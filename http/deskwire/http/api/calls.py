@@ -12,7 +12,8 @@ from deskwire.engine.accounts.credentials import Identity
 from deskwire.engine.accounts.machines import EVERY_PERMISSION, Machine
 from deskwire.engine.accounts.people import PERMISSIONS, Organisation, Project, Role, ServerKey, User
 from deskwire.engine.accounts.sessions import Session
-from deskwire.engine.audit.trail import ANONYMOUS, Actor, By
+from deskwire.engine.audit.trail import ChangeOrigin
+from deskwire.engine.core.actor import ANONYMOUS, Actor
 from deskwire.engine.core.errors import Forbidden, PersonRequired
 from deskwire.engine.core.precondition import ANY, Precondition
 from deskwire.engine.core.values import replace
@@ -114,9 +115,9 @@ class Call(Struct, Generic[B, Q], frozen=True):
         return Precondition(_tags(headers.getlist("if-match")), _tags(headers.getlist("if-none-match")))
 
     @property
-    def by(self) -> By:
-        """The author, in the audit trail, of what this call does."""
-        return By(self.access.actor, self.services.clock(), self.address, self.incoming.id)
+    def origin(self) -> ChangeOrigin:
+        """The origin that the audit trail records for changes of this call."""
+        return ChangeOrigin(self.access.actor, self.services.clock(), self.address, self.incoming.id)
 
     def telling(self, what: Setting, object_id: str | None) -> Call[B, Q]:
         """Return the same call, whose store tells the agents of its projects that this has changed."""
@@ -132,8 +133,8 @@ class Call(Struct, Generic[B, Q], frozen=True):
 
     def signed(self, user: User | None = None) -> Call[B, Q]:
         """Return the same call, whose store writes in its name; or in that of a user who has just proved to be one."""
-        by = self.by if user is None else replace(self.by, actor=Actor("user", user.id))
-        return replace(self, services=self.services.signed(by))
+        origin = self.origin if user is None else replace(self.origin, actor=Actor("user", user.id))
+        return replace(self, services=self.services.signed(origin))
 
     @property
     def while_good(self) -> Store:
@@ -200,12 +201,12 @@ class Caller(Struct, frozen=True):
 
     @property
     def actor(self) -> Actor:
-        """The caller as the audit trail names it."""
+        """The caller as events, activity logs and the audit trail name it."""
         if self.key is not None:
-            return Actor("server_key", self.key.id)
+            return Actor("server_key", self.key.id, self.key.label or None)
         if self.machine is not None:
-            return Actor("machine", self.machine.id)
-        return ANONYMOUS if self.user is None else Actor("user", self.user.id)
+            return Actor("machine", self.machine.id, self.machine.name)
+        return ANONYMOUS if self.user is None else Actor("user", self.user.id, self.user.name)
 
     @property
     def known_by(self) -> str | None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from deskwire.engine.audit.refusals import RefusedCall
-from deskwire.engine.audit.trail import COUNTED_MS, Actor, By
+from deskwire.engine.audit.trail import COUNTED_MS, ChangeOrigin
+from deskwire.engine.core.actor import Actor
 from deskwire.engine.core.errors import DomainError
 from deskwire.engine.core.limits.network import network_of
+from deskwire.engine.core.values import replace
 from deskwire.http.api.calls import Caller
 from deskwire.http.api.routing import Route
 from deskwire.http.api.services import Services
@@ -28,7 +30,7 @@ def note_refused(
     """
     at = services.clock()
     kind = _kind(caller or Caller(), error, at // COUNTED_MS, network_of(address))
-    services.refused_calls.note(kind, By(kind.actor, at, address, request_id), route.operation_id)
+    services.refused_calls.note(kind, ChangeOrigin(kind.actor, at, address, request_id), route.operation_id)
 
 
 def _kind(caller: Caller, error: DomainError, slot: int, network: str) -> RefusedCall:
@@ -39,7 +41,7 @@ def _kind(caller: Caller, error: DomainError, slot: int, network: str) -> Refuse
     project, organisation, user = caller.project, caller.organisation, caller.user
     return RefusedCall(
         slot,
-        caller.actor,
+        replace(caller.actor, name=None),
         reason,
         network,
         organisation=None if organisation is None else organisation.rowid,

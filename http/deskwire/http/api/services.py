@@ -14,7 +14,7 @@ from deskwire.engine.accounts.identity.verifier import Verifier
 from deskwire.engine.agents.streams import AgentStreams
 from deskwire.engine.audit.naming import InNameOf
 from deskwire.engine.audit.refusals import Refusals, RefusedCalls
-from deskwire.engine.audit.trail import By
+from deskwire.engine.audit.trail import ChangeOrigin
 from deskwire.engine.cluster.cluster import Alone, Cluster
 from deskwire.engine.conversations.registry import ActorRegistry
 from deskwire.engine.core.clock import Clock
@@ -168,6 +168,6 @@ class Services(Struct, frozen=True):
     holding: Holding = field(default_factory=Holding)
     authorization_refused: Callable[[str, str, float, bool], None] = lambda *_: None
 
-    def signed(self, by: By) -> Services:
+    def signed(self, by: ChangeOrigin) -> Services:
         """Return the same services, whose store writes in this name."""
         return replace(self, store=InNameOf(by, self.store))

@@ -101,7 +101,7 @@ async def get_upload(call: Call[Body, Query]) -> Answer:
 async def delete_upload(call: Call[Body, Query]) -> Answer:
     """Delete an upload that no message refers to. Otherwise it is deleted with the last conversation that does: 409."""
     recording: Recording[Upload] = Recording(
-        call.by, lambda gone: (deleted("upload", gone.id, call.project.rowid, bytes=gone.size),)
+        call.origin, lambda gone: (deleted("upload", gone.id, call.project.rowid, bytes=gone.size),)
     )
     upload = await call.services.uploads.remove(call.project, call.path["upload_id"], recording)
     return {"id": upload.id, "deleted": True}

@@ -7,7 +7,7 @@ from typing import Annotated, Final
 
 from pydantic import Field
 
-from deskwire.engine.events.internal import ActorType, Setting
+from deskwire.engine.events.internal import EventActorType, Setting
 from deskwire.engine.events.types import AGENTS
 from deskwire.http.schemas.base import (
     ContactId,
@@ -26,7 +26,7 @@ from deskwire.http.schemas.tickets import Ticket
 class EventActor(Shape):
     """The author of a change, with their name at that time."""
 
-    type: ActorType
+    type: EventActorType
     id: Annotated[str, Field(examples=["usr_01KZ0000000000000000AGENT1"])] | None
     name: PersonName | None
 

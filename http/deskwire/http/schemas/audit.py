@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from deskwire.engine.audit.actions import ACTIONS, ObjectType
-from deskwire.engine.audit.trail import ActorType
+from deskwire.engine.audit.trail import AuditActorType
 from deskwire.http.schemas.base import Count, Moment, OrganisationId, ProjectId, Shape
 
 AuditId = Annotated[
@@ -25,7 +25,7 @@ class AuditActor(Shape):
     itself. An `anonymous` actor has not proved an identity.
     """
 
-    type: ActorType
+    type: AuditActorType
     id: Annotated[str, Field(examples=["usr_01KZ0000000000000000AGENT1"])] | None
     name: Annotated[str, Field(examples=["grace@example.org"])] | None
 

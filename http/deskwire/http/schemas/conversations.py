@@ -9,7 +9,7 @@ from pydantic import Field
 from deskwire.engine.accounts.people import AssigneeType
 from deskwire.engine.conversations.activity import Action
 from deskwire.engine.conversations.conversation import AuthorType, Closer, Status
-from deskwire.engine.events.internal import ActorType
+from deskwire.engine.events.internal import EventActorType
 from deskwire.http.schemas.base import (
     ActivityId,
     ContactId,
@@ -256,7 +256,7 @@ class AgentConversation(ToldConversation):
 class ActivityActor(Shape):
     """The author of a change, with the name at that time: a user, a server key with its label, a machine credential, a workflow, or the service itself."""
 
-    type: ActorType
+    type: EventActorType
     id: Annotated[str, Field(examples=["usr_01KZ0000000000000000AGENT1"])] | None
     name: PersonName | None
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from deskwire.engine.tickets.activity import Action, ActorType
+from deskwire.engine.tickets.activity import Action, TicketActorType
 from deskwire.engine.tickets.ticket import Priority, Status
 from deskwire.engine.voice.prompts import Mode
 from deskwire.http.schemas.base import (
@@ -56,7 +56,7 @@ class BulkOutcome(Shape):
 class Actor(Shape):
     """The author of a change: a user or machine credential, with the name at that time, or the system."""
 
-    type: ActorType
+    type: TicketActorType
     id: Annotated[str, Field(examples=["usr_01KZ0000000000000000AGENT1"])] | None
     name: PersonName | None
 

@@ -15,15 +15,15 @@ from deskwire.engine.audit.trail import (
     COUNTED_MS,
     PLACES_MAX,
     PLACES_OF_NOBODY_MAX,
-    UNKNOWN,
-    Actor,
+    UNKNOWN_ORIGIN,
     AuditFilter,
     AuditRecord,
-    By,
+    ChangeOrigin,
     Changes,
     Deed,
     Detail,
 )
+from deskwire.engine.core.actor import Actor
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.limits.network import network_of
 from deskwire.storage.tables import base
@@ -95,10 +95,10 @@ class AuditReads(base.Queries):
 class AuditWrites(base.Changes):
     """The writer of the audit trail; a base of all tables whose changes are recorded."""
 
-    _by: By = UNKNOWN
+    _by: ChangeOrigin = UNKNOWN_ORIGIN
 
     @contextmanager
-    def signed(self, by: By) -> Iterator[None]:
+    def signed(self, by: ChangeOrigin) -> Iterator[None]:
         before, self._by = self._by, by
         try:
             yield
@@ -178,7 +178,7 @@ class AuditWrites(base.Changes):
                 self._insert_record(organisation, deed, address, slot, place)
                 return
 
-    def _add(self, slot: int, tally: str, organisation: int | None, deed: Deed, by: By) -> bool:
+    def _add(self, slot: int, tally: str, organisation: int | None, deed: Deed, by: ChangeOrigin) -> bool:
         """Count a repetition in the record of its slot; False if there is no such record."""
         row = self.conn.execute(
             "SELECT position, details FROM audit WHERE slot = ? AND tally = ?", (slot, tally)
@@ -270,7 +270,7 @@ def _json(value: Any) -> str:
 def as_record(row: Sequence[Any]) -> AuditRecord:
     *head, actor_type, actor, actor_name, target, target_name, organisation, project = row[:-4]
     changes, details, address, request_id = row[-4:]
-    names = [actor_name, target, target_name, organisation, project]
+    names = [target, target_name, organisation, project]
     said = [orjson.loads(changes), orjson.loads(details), address, request_id]
-    fields: list[Any] = [*head, Actor(actor_type, actor), *names, *said]
+    fields: list[Any] = [*head, Actor(actor_type, actor, actor_name), *names, *said]
     return AuditRecord(*fields)

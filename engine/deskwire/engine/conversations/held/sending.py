@@ -9,7 +9,6 @@ import structlog
 from msgspec import Struct
 
 from deskwire.engine.accounts.people import PERMISSIONS, Assignee, Project
-from deskwire.engine.conversations.activity import Doer
 from deskwire.engine.conversations.commands import Assign, Close, Patch, PostMessage, Reply
 from deskwire.engine.conversations.conversation import UNCLOSED, Author
 from deskwire.engine.conversations.held.held import (
@@ -22,6 +21,7 @@ from deskwire.engine.conversations.held.ports import HoldingTransaction, Sending
 from deskwire.engine.conversations.plan import Receipt
 from deskwire.engine.conversations.registry import ActorRegistry
 from deskwire.engine.conversations.writing_changes import HeldEnded
+from deskwire.engine.core.actor import Actor
 from deskwire.engine.core.clock import milliseconds
 from deskwire.engine.core.errors import Conflict, Forbidden, Invalid, Problem
 from deskwire.engine.core.values import replace
@@ -156,7 +156,7 @@ async def send(
 ) -> Receipt:
     """Have the conversation's actor send a held message. Raises as `ActorRegistry.ask`, and as `Sent.before`."""
     held = ready.held
-    by = Doer("user", held.author_id, held.author_name)
+    by = Actor("user", held.author_id, held.author_name)
     return await actors.ask(ready.project, held.conversation_id, ready.command, sent, by)
 
 

@@ -111,7 +111,7 @@ async def list_member_tokens(call: Call[Body, AccountList]) -> Answer:
 async def end_member_token(call: Call[Body, Query]) -> Answer:
     """End an access token of a member. Those of an owner can only be ended by an owner."""
     organisation, user_id, token_id = call.organisation.rowid, call.path["user_id"], call.path["token_id"]
-    actor, now = member_routes.actor_of(call), call.services.clock()
+    actor, now = member_routes.acting_member(call), call.services.clock()
 
     def end(tx: Transaction) -> None:
         member = members.reachable_member(tx, actor(tx), organisation, user_id)

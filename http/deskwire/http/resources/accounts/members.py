@@ -9,7 +9,7 @@ from deskwire.engine.accounts import members
 from deskwire.engine.accounts.members import Newcomer, member_view
 from deskwire.engine.accounts.people import Member
 from deskwire.engine.accounts.ports import OrganisationReader, OrganisationTransaction
-from deskwire.engine.accounts.roles import MANAGE, Actor
+from deskwire.engine.accounts.roles import MANAGE, ActingMember
 from deskwire.engine.accounts.server_keys import random_base62
 from deskwire.engine.core.clock import iso_or_none
 from deskwire.engine.core.errors import Forbidden, NotFound
@@ -82,7 +82,7 @@ async def _add(call: Call[MemberBody, Query]) -> Answer:
     password = random_base62(ONE_TIME_BYTES) if services.sign_in else None
     password_hash = None if password is None else await hash_password(services, password)
     newcomer = Newcomer(new_id("usr", now), body.email, body.name or body.email, password_hash)
-    organisation, actor = call.organisation.rowid, actor_of(call)
+    organisation, actor = call.organisation.rowid, acting_member(call)
 
     def add(tx: OrganisationTransaction) -> Member:
         return members.add_newcomer(tx, actor(tx), organisation, newcomer, body.role, now)
@@ -109,7 +109,7 @@ async def change_member(call: Call[RoleBody, Query]) -> Answer:
         call.organisation.rowid,
         call.path["user_id"],
         call.body.role,
-        actor_of(call),
+        acting_member(call),
     )
     member = await call.services.store.write(
         lambda tx: members.change_role(tx, actor(tx), organisation, user_id, role)
@@ -132,7 +132,7 @@ async def remove_member(call: Call[Body, Query]) -> Answer:
 
     The account remains.
     """
-    organisation, user_id, actor = call.organisation.rowid, call.path["user_id"], actor_of(call)
+    organisation, user_id, actor = call.organisation.rowid, call.path["user_id"], acting_member(call)
     removed = await call.services.store.write(
         lambda tx: members.remove_member(tx, actor(tx), organisation, user_id)
     )
@@ -152,7 +152,7 @@ async def end_sessions(call: Call[Body, Query]) -> Answer:
 
     Access tokens stay until they expire.
     """
-    organisation, user_id, actor = call.organisation.rowid, call.path["user_id"], actor_of(call)
+    organisation, user_id, actor = call.organisation.rowid, call.path["user_id"], acting_member(call)
     ended = await call.services.store.write(
         lambda tx: members.end_sessions(tx, actor(tx), organisation, user_id)
     )
@@ -176,7 +176,7 @@ async def renew_password(call: Call[Body, Query]) -> Answer:
         call.services,
         call.organisation.rowid,
         call.path["user_id"],
-        actor_of(call),
+        acting_member(call),
     )
     if not services.sign_in:
         raise Forbidden("Users of this installation sign in elsewhere.", code="sign_in_disabled")
@@ -195,13 +195,13 @@ def _with_password(call: Call[Any, Any], member: Member, password: str | None) -
     return {**member_view(member), "password": password, "passwordEndsAt": iso_or_none(ends_at)}
 
 
-def actor_of(call: Call[Any, Any]) -> Callable[[OrganisationTransaction], Actor]:
+def acting_member(call: Call[Any, Any]) -> Callable[[OrganisationTransaction], ActingMember]:
     """Return the query for the acting member with their present role, which may have changed since the call was checked."""
 
-    def find(tx: OrganisationTransaction) -> Actor:
+    def find(tx: OrganisationTransaction) -> ActingMember:
         role = tx.role(call.organisation.rowid, call.user.rowid)
         if role is None:
             raise NotFound("There is no such organisation.", code="organisation_not_found")
-        return Actor(call.user.rowid, role)
+        return ActingMember(call.user.rowid, role)
 
     return find

@@ -20,7 +20,7 @@ async def record_failure(call: Call[Any, Any], user: User | None, refusal: Domai
 
     A flood of attempts that are refused without a check of the password is recorded once in a quarter of an hour.
     """
-    services, by, reason = call.services, call.by, refusal.reason
+    services, by, reason = call.services, call.origin, refusal.reason
     if isinstance(refusal, TooManyRequests):
         account = None if user is None else user.id
         if not services.refusals.is_news(account, network_of(by.address), by.at):

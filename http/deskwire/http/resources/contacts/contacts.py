@@ -24,7 +24,7 @@ from deskwire.http.api.input.texts import is_blank
 from deskwire.http.api.input.validation import Body, Flag, Query, given_fields, nulls
 from deskwire.http.api.routing import LARGE, MEDIUM, Routes, Tag, s2s
 from deskwire.http.resources.conversations import operations
-from deskwire.http.resources.conversations.operations import doer
+from deskwire.http.resources.conversations.operations import actor_of
 from deskwire.http.resources.conversations.requests import ConversationList, Identity
 from deskwire.http.resources.fields import Attributes, UserId
 from deskwire.http.resources.fields import Tag as ContactTag
@@ -153,7 +153,7 @@ async def get_contact(call: Call[Body, Query]) -> Answer:
 async def delete_contact(call: Call[Body, Query]) -> Answer:
     """Erase a contact and all its conversations (GDPR). A machine credential needs `conversations.delete`, too."""
     call.access.require(_DELETE)
-    contact = await call.services.erasures.erase(call.project, call.path["user_id"], call.by)
+    contact = await call.services.erasures.erase(call.project, call.path["user_id"], call.origin)
     return {"id": contact.id, "deleted": True}
 
 
@@ -212,7 +212,7 @@ def profiled(reader: ContactReader, contact: Contact) -> tuple[Contact, Profile]
 
 async def change(call: Call[ContactPatch, Query], identifier: str, *, by_id: bool) -> Answer:
     """Change the contact with this `con_` id, or the backend's id; return it. Raises NotFound or Invalid."""
-    project, now, by = call.project, call.services.clock(), doer(call)
+    project, now, by = call.project, call.services.clock(), actor_of(call)
     given: dict[str, Any] = given_fields(call.body, frozenset(IDENTITY))
     profile: dict[str, Any] = {name: given.pop(name) for name in ("attributes", "tags") if name in given}
     if "tags" in profile:
@@ -228,8 +228,8 @@ async def change(call: Call[ContactPatch, Query], identifier: str, *, by_id: boo
 
 async def merge(call: Call[Any, Query], identifier: str, *, by_id: bool) -> Answer:
     """Merge the contact that the body names into the one with this `con_` id, or the backend's id; return that one."""
-    wanted = Wanted(identifier, call.body.source, by_id, doer(call))
-    target = (await call.services.merges.merge(call.project, wanted, call.by)).id
+    wanted = Wanted(identifier, call.body.source, by_id, actor_of(call))
+    target = (await call.services.merges.merge(call.project, wanted, call.origin)).id
 
     def survivor(reader: ContactReader) -> tuple[Contact, Profile]:
         return profiled(reader, found_contact(reader, call.project.rowid, target, by_id=True))

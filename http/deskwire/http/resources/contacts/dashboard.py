@@ -94,7 +94,7 @@ async def delete_contact(call: Call[Body, Query]) -> Answer:
     named = await call.services.store.read(
         Inline(lambda reader: found_contact(reader, project.rowid, contact_id, by_id=True))
     )
-    contact = await call.services.erasures.erase(project, named.user_id, call.by)
+    contact = await call.services.erasures.erase(project, named.user_id, call.origin)
     return {"id": contact.id, "deleted": True}
 
 

@@ -12,7 +12,6 @@ from deskwire.engine.audit.deeds import deleted
 from deskwire.engine.audit.naming import Recording
 from deskwire.engine.audit.trail import Deed
 from deskwire.engine.contacts.contact import Contact
-from deskwire.engine.conversations.activity import Doer
 from deskwire.engine.conversations.actor import ActorCommand
 from deskwire.engine.conversations.automation.lookup import published
 from deskwire.engine.conversations.commands import (
@@ -28,6 +27,7 @@ from deskwire.engine.conversations.emit import conversation_view, dashboard_mess
 from deskwire.engine.conversations.listing import NEWEST_FIRST, ConversationFilter, Place
 from deskwire.engine.conversations.plan import Receipt
 from deskwire.engine.conversations.ports import CommitReader, ConversationReader
+from deskwire.engine.core.actor import ANONYMOUS, SYSTEM, Actor
 from deskwire.engine.core.errors import Conflict, Gone, Invalid, NotFound, Problem
 from deskwire.engine.core.ids import is_id
 from deskwire.engine.core.store import Inline
@@ -61,28 +61,26 @@ NULLABLE = frozenset({"title"})
 """Fields of a patch that null clears; for the others null is an error."""
 
 
-def doer(call: Call[Any, Any]) -> Doer:
-    """Return who makes the call, as a conversation's activity names them."""
-    key, machine, user = call.access.key, call.access.machine, call.access.user
-    if key is not None:
-        return Doer("key", key.id, key.label or None)
-    if machine is not None:
-        return Doer("machine", machine.id, machine.name)
-    return Doer("system") if user is None else Doer("user", user.id, user.name)
+def actor_of(call: Call[Any, Any]) -> Actor:
+    """Return the actor of the call for a conversation's activity: the service, if no credential stands for one."""
+    actor = call.access.actor
+    return SYSTEM if actor is ANONYMOUS else actor
 
 
 async def ask(
     call: Call[Any, Any], command: ActorCommand, wrapper: Wrapper[Receipt] | None = None
 ) -> Receipt:
     """Have the conversation in the path carry out a command; `wrapper` adds to its commit."""
-    return await call.services.actors.ask(call.project, conversation_id(call), command, wrapper, doer(call))
+    return await call.services.actors.ask(
+        call.project, conversation_id(call), command, wrapper, actor_of(call)
+    )
 
 
 async def post(
     call: Call[Any, Any],
     command: PostMessage | Reply,
     shown: Callable[[Mapping[str, Any]], Mapping[str, Any]],
-    by: Doer | None = None,
+    by: Actor | None = None,
     further: Wrapper[Receipt] | None = None,
 ) -> Answer:
     """Add a message to the conversation in the path; the response is what `shown` makes of the message object.
@@ -334,7 +332,7 @@ _TO_ASSIGN: Final[Mapping[AssigneeType, Callable[[Project, str, str], Callable[[
 
 async def delete_conversation(call: Call[Any, Any], command: Command) -> Answer:
     """Delete a conversation; the response has its id."""
-    await ask(call, command, Recording(call.by, _deleted))
+    await ask(call, command, Recording(call.origin, _deleted))
     return {"id": conversation_id(call), "deleted": True}
 
 

@@ -52,7 +52,7 @@ class Beside(Struct, frozen=True):
                 message = fact.message
                 self.call.services.answers.forget(tx, conversation.id, message.id)
                 deed = rewritten(message.id, conversation.id, conversation.project, deleted=message.deleted)
-                with tx.signed(self.call.by):
+                with tx.signed(self.call.origin):
                     tx.record(deed)
         if self.keeping is not None:
             self.keeping.after(tx, receipt)

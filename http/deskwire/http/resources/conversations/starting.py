@@ -60,7 +60,7 @@ async def start(call: Call[StartBody, Any]) -> Answer:
         by_agent=True,
     )
     actors = call.services.actors
-    receipt = await actors.create(call.project, command, call.keeping(_started), operations.doer(call))
+    receipt = await actors.create(call.project, command, call.keeping(_started), operations.actor_of(call))
     return _started(receipt)
 
 

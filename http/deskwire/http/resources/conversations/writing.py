@@ -145,7 +145,7 @@ async def post_message(call: Call[AgentMessageBody, Any]) -> Answer:
             call,
             command,
             lambda message: {**message, "internal": body.internal},
-            operations.doer(call),
+            operations.actor_of(call),
             _draft_sent(call),
         )
     except MovedOn:

@@ -18,7 +18,7 @@ from deskwire.engine.importing.withdrawals import (
 )
 from deskwire.engine.ports import Reader
 from deskwire.http.api.calls import Call
-from deskwire.http.resources.conversations.operations import doer
+from deskwire.http.resources.conversations.operations import actor_of
 from deskwire.http.resources.conversations.rewriting import Beside
 
 Result = Literal["done", "nothing"] | Problem
@@ -63,7 +63,7 @@ async def _withdraw(call: Call[Any, Any], record: DeletionRecord | MessageRecord
 async def _carry_out(
     call: Call[Any, Any], record: DeletionRecord | MessageRecord, found: Withdrawn
 ) -> Result:
-    ask, by = call.services.actors.ask, doer(call)
+    ask, by = call.services.actors.ask, actor_of(call)
     if found.message is None:
         await ask(
             call.project, found.conversation_id, Delete("manual"), UnlessWrittenHere(found.conversation), by

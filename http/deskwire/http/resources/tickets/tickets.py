@@ -10,7 +10,7 @@ from deskwire.engine.audit.naming import Recording
 from deskwire.engine.core.errors import Invalid
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.store import Inline
-from deskwire.engine.tickets.activity import By, TicketActivity, activity_view
+from deskwire.engine.tickets.activity import TicketActivity, activity_view
 from deskwire.engine.tickets.change import change_all, find_ticket, resolve
 from deskwire.engine.tickets.ports import (
     SORT_KEYS,
@@ -145,7 +145,7 @@ async def change_tickets(call: Call[BulkBody, Query]) -> Answer:
 
     `matched` is the number of tickets found, `updated` and `unchanged` together; `notFound` has the ids of the others.
     """
-    now, by = call.services.clock(), _by(call)
+    now, by = call.services.clock(), call.access.actor
     values = bulk_values(call.body.payload, now)
     ids = call.body.selection.ids[: call.body.selection.limit]
     outcome = await call.services.store.write(lambda tx: change_all(tx, call.project, ids, values, by, now))
@@ -202,7 +202,7 @@ async def change_ticket(call: Call[TicketPatch, Query]) -> Answer:
 async def delete_ticket(call: Call[Body, Query]) -> Answer:
     """Delete a ticket permanently, with its activity log. Its conversation remains."""
     recording: Recording[Ticket] = Recording(
-        call.by, lambda gone: (deleted("ticket", gone.id, call.project.rowid),)
+        call.origin, lambda gone: (deleted("ticket", gone.id, call.project.rowid),)
     )
     ticket = await _service(call).delete(_id(call), call.services.clock(), recording)
     return {"id": ticket.id, "deleted": True}
@@ -232,13 +232,10 @@ def _id(call: Call[Any, Any]) -> str:
     return call.path["ticket_id"]
 
 
-def _by(call: Call[Any, Any]) -> By:
-    machine = call.access.machine
-    return By(call.user.id, call.user.name) if machine is None else By(machine.id, machine.name)
-
-
 def _service(call: Call[Any, Any]) -> TicketService:
-    return TicketService(call.services.store, call.services.actors, call.project, _by(call), call.seen)
+    return TicketService(
+        call.services.store, call.services.actors, call.project, call.access.actor, call.seen
+    )
 
 
 def _tagged(ticket: Ticket) -> Tagged:

@@ -7,12 +7,14 @@ from typing import Any, Final
 
 import orjson
 
-from deskwire.engine.conversations.activity import Activity, Change, Doer, Entry
+from deskwire.engine.conversations.activity import Activity, Change, Entry
 from deskwire.engine.conversations.conversation import Conversation
 from deskwire.engine.conversations.facts import WorkflowStep
 from deskwire.engine.conversations.milestones import Milestone
 from deskwire.engine.conversations.tags import tag_key
+from deskwire.engine.core.actor import Actor
 from deskwire.engine.core.ids import new_id
+from deskwire.engine.events.internal import event_actor_type
 from deskwire.storage.tables.base import Changes, Queries
 
 _NO_ROW: Final = (1 << 63) - 1
@@ -67,7 +69,18 @@ class ActivityWrites(Changes):
     ) -> None:
         by, step = entry.by, entry.step
         changes = orjson.dumps([[each.field, each.before, each.after] for each in entry.changes]).decode()
-        told = (new_id("act", at), conversation, at, by.type, by.id, by.name, entry.action, changes, event_id)
+        actor_type = event_actor_type(by)
+        told = (
+            new_id("act", at),
+            conversation,
+            at,
+            actor_type,
+            by.id,
+            by.name,
+            entry.action,
+            changes,
+            event_id,
+        )
         if step is None:
             self.conn.execute(_INSERT, told)
         else:
@@ -111,7 +124,7 @@ def _activity_of(row: tuple[Any, ...]) -> Activity:
     activity_id, at, actor_type, actor_id, actor_name, action, changes, *step, event_id, rowid = row
     version, flow, action_id = step
     entry = Entry(
-        Doer(actor_type, actor_id, actor_name),
+        Actor("server_key" if actor_type == "key" else actor_type, actor_id, actor_name),
         action,
         tuple(Change(*each) for each in orjson.loads(changes)),
         None if flow is None else WorkflowStep(actor_id, version, flow, action_id),

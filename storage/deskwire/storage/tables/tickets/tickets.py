@@ -9,7 +9,7 @@ import orjson
 
 from deskwire.engine.conversations.tags import tag_key
 from deskwire.engine.core.values import replace
-from deskwire.engine.tickets.activity import By, TicketActivity
+from deskwire.engine.tickets.activity import TicketActivity, ticket_actor
 from deskwire.engine.tickets.ticket import FieldChange, Priority, Ticket
 from deskwire.storage.tables.base import Changes, Queries
 
@@ -107,7 +107,7 @@ class TicketWrites(Changes):
         self.conn.execute(
             "INSERT INTO ticket_activity (id, ticket, at, user_id, user_name, action, changes) "
             "VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (entry.id, ticket, entry.at, entry.by.user_id, entry.by.name, entry.action, changes),
+            (entry.id, ticket, entry.at, entry.by.id, entry.by.name, entry.action, changes),
         )
 
     def touch_ticket(self, ticket_id: str, at: int) -> None:
@@ -159,7 +159,7 @@ def _mutable(ticket: Ticket) -> tuple[Any, ...]:
 
 def _activity_of(row: Sequence[Any]) -> TicketActivity:
     entry_id, at, user_id, user_name, action, changes, rowid = row
-    by = By(user_id, user_name)
+    actor = ticket_actor(user_id, user_name)
     return TicketActivity(
-        entry_id, at, by, action, [FieldChange(*each) for each in orjson.loads(changes)], rowid
+        entry_id, at, actor, action, [FieldChange(*each) for each in orjson.loads(changes)], rowid
     )
