@@ -1,7 +1,7 @@
-"""Looks whether a data directory is well: the file, the rules between rows, uploads and their files, sealed secrets.
+"""Checks a data directory: the database file, rules between rows, uploads and their files, and sealed secrets.
 
-It only reads, and a server may run meanwhile: all rows are those of one moment, and what concerns files is looked at again
-before it is said, as a file comes before its row and goes after it.
+The check only reads, and a server may be running. All rows come from one snapshot. Findings about files are checked a
+second time, because a file is created before its row and removed after it.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from deskwire.storage.sqlite.directory import FILE_NAME, RESCUED, RESTORING, Dat
 from deskwire.storage.sqlite.installation import foreign_database
 
 SETTLED_S: Final = 60.0
-"""A file younger than this may still get its row."""
+"""A newer file may still get its row."""
 _PIECE: Final = 1 << 20
 
 
 class Report(Struct):
-    """The result of a check; with no problems all is well. `rows` are counted by table, `files` are uploads."""
+    """The result of a check. `rows` are counts by table, `files` counts uploads."""
 
     problems: list[Problem] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -57,8 +57,8 @@ def check(
     """Check a data directory.
 
     Args:
-        secrets: the installation's, if there are any.
-        contents: whether the bytes of all uploads are read, too.
+        secrets: the installation's, if any.
+        contents: whether to read the bytes of all uploads.
         tell: takes how far it is.
 
     Raises DataDirectoryError if there is no database of ours, or this program is too old for it.
@@ -90,7 +90,7 @@ def check(
 
 
 def _identity_problems(directory: Path) -> Iterator[Problem]:
-    """Yield how the database is not that of the other parts in its directory."""
+    """Yield a problem if the database does not belong to the other files of the directory."""
     if (directory / RESCUED).exists():
         yield Problem("database_identity", rescued(directory))
     try:
@@ -104,7 +104,7 @@ def _identity_problems(directory: Path) -> Iterator[Problem]:
 
 
 def _other_secret(connection: sqlite3.Connection, secrets: Secrets | None) -> Iterator[Problem]:
-    """Yield whether the database belongs to another secret than the one at hand."""
+    """Yield a problem if the database belongs to another secret."""
     if secrets is None:
         return
     (claimed,) = connection.execute("SELECT secret_id FROM installation").fetchone()
@@ -117,7 +117,7 @@ def _other_secret(connection: sqlite3.Connection, secrets: Secrets | None) -> It
 
 
 def _look(connection: sqlite3.Connection, path: Path, report: Report, tell: Tell) -> bool:
-    """Check the database by itself. Return whether there is sense in looking further."""
+    """Check the database file. Return whether further checks make sense."""
     connection.execute("PRAGMA temp_store = MEMORY")
     connection.execute("BEGIN")
     if newer := unknown(connection):
@@ -140,7 +140,7 @@ def _look(connection: sqlite3.Connection, path: Path, report: Report, tell: Tell
 
 
 def broken_seals(connection: Connection, secrets: Secrets | None) -> Iterator[Problem]:
-    """Yield the endpoints whose signing secret the installation's secret does not open."""
+    """Yield endpoints whose signing secret can't be decrypted with the installation's secret."""
     rows = connection.execute("SELECT id, sealed_secret FROM endpoints WHERE status <> 'removed'").fetchall()
     if not rows:
         return
@@ -160,7 +160,7 @@ def broken_seals(connection: Connection, secrets: Secrets | None) -> Iterator[Pr
 
 
 def stray_credentials(connection: Connection, now: int) -> Iterator[str]:
-    """Yield a note for each credential in force at `now` (ms) whose creator has left, or lacks the permissions to create it."""
+    """Yield a note for each valid credential whose creator has left or no longer has the permissions to create it."""
     rows = connection.execute(
         "SELECT m.id, m.name, m.permissions, m.made_by_id, m.expires_at, s.role FROM machine_credentials m "
         "JOIN projects p ON p.rowid = m.project LEFT JOIN users u ON u.id = m.made_by_id "
@@ -178,7 +178,7 @@ def stray_credentials(connection: Connection, now: int) -> Iterator[str]:
 
 
 class _Files:
-    """The uploads' rows and files, held against each other."""
+    """Compares the rows of uploads with their files."""
 
     def __init__(
         self, connection: sqlite3.Connection, files: DiskFiles, contents: bool, settled_s: float, tell: Tell
@@ -191,7 +191,7 @@ class _Files:
         self._tell = tell
 
     def problems(self) -> Iterator[Problem]:
-        """Yield each disagreement between the uploads' rows and their files."""
+        """Yield the differences between rows and files of uploads."""
         rows = self._connection.execute(
             "SELECT project, sha256, size, min(id) FROM uploads GROUP BY project, sha256 ORDER BY project, sha256"
         ).fetchall()
@@ -221,7 +221,7 @@ class _Files:
         return None
 
     def _strangers(self) -> Iterator[Problem]:
-        """Yield the files that no row refers to; the server removes those at its start."""
+        """Yield files without a row; the server removes them at its start."""
         for content in self._files.contents():
             path = self._files.place(content)
             try:

@@ -1,4 +1,4 @@
-"""The number of an installation's rows, counted alike by `backup`, `copy` and `check` on both databases."""
+"""Row counts of an installation, equal for `backup`, `copy` and `check` on both databases."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ NOT_COUNTED: Final = frozenset(
         # of the database itself, or of the nodes on it
         *("_sqlite_migrations", "schema_migrations", "installation", "nodes", "duties", "couriers", "lanes"),
         *("event_window", "project_heads", "project_events", "message_times", "message_times_end"),
-        # made of other rows: indexes of the search, values by which lists are found
+        # derived from other rows: search indexes, and sort values of lists
         *(
             "search_changes",
             "search_source",
@@ -27,13 +27,13 @@ NOT_COUNTED: Final = frozenset(
             "ticket_search_idx",
         ),
         "conversation_attributes",
-        # uploads' files, where the database has them; they are counted as files
+        # files of uploads in the database, which are counted as files
         *("contents", "upload_parts"),
     }
 )
-"""Tables that the two databases do not have in common, or fill by themselves."""
+"""Tables that only one of the two databases has, or that they fill on their own."""
 
 
 def counted(rows: Mapping[str, int]) -> int:
-    """Return the number of rows in the tables that each copy of an installation has, given those of all tables."""
+    """Return the total of the rows in tables that every copy of an installation has."""
     return sum(count for table, count in rows.items() if table not in NOT_COUNTED)

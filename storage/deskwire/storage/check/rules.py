@@ -1,7 +1,7 @@
-"""Rules that the database keeps beyond what SQLite itself sees to: a query each, which finds the rows that break it.
+"""Rules between rows that the database does not enforce itself, each with a query that finds violations.
 
-Each gives rows of what is wrong, as the words that stand in place of `{}` in its sentence. The event log lets go of its oldest
-events, so a conversation's stored events are the last ones of its sequence, all of them if nothing was pruned yet.
+The columns of a query fill the placeholders `{}` of the rule's sentence. The event log is pruned from its start, so the
+stored events of a conversation are the last ones of its sequence, or all of them before the first pruning.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from deskwire.storage.tables.events.feeds import ADDED
 from deskwire.storage.tables.reports.reports import AGENT, AUTHOR
 
 SHOWN: Final = 20
-"""Problems of one rule that are named."""
+"""Maximum violations reported of one rule."""
 
 
 class Problem(Struct, frozen=True):
-    """A fault that was found; its `code` is stable."""
+    """A violation; its `code` is stable."""
 
     code: str
     message: str
 
 
 class Rule(Struct, frozen=True):
-    """A query whose rows are problems, and the sentence that says them.
+    """A query for violations, and the sentence that reports them.
 
     Args:
-        is_broken: returns whether a row of the query is a problem, where SQL can't decide it; None if each row is one.
+        is_broken: decides whether a row of the query is a violation, if SQL can't; None if every row is one.
     """
 
     code: str
@@ -49,7 +49,7 @@ class Rule(Struct, frozen=True):
 def _rule(
     code: str, sentence: str, query: str, is_broken: Callable[..., bool] | None = None, **parts: Statement
 ) -> Rule:
-    """Return a rule whose query has fragments of the dialect in braces, and these."""
+    """Return a rule, with the fragments that its query has in braces for each dialect."""
     return Rule(code, sentence, either(query, **parts), is_broken)
 
 
@@ -76,14 +76,14 @@ _UNDELIVERED: Final = literals(
     *(name for name in REGISTRY if name not in CATALOG and name not in EXTENSIONS), ERASURE
 )
 _SETTLED_MS: Final = 3_600_000
-"""A margin: objects made about when the trail began, or where it was cut off, may be on either side."""
+"""A margin for objects created at about the start of the trail or of its retention."""
 
 _NEVER_PRUNED: Final = differing(
     sqlite="(SELECT pruned_id FROM event_window) IS NULL",
     postgres="(SELECT h.pruned_id FROM project_heads h WHERE h.project = c.project) IS NULL",
 )
 _WITHIN: Final = differing(sqlite="1", postgres="position >> 40")
-"""What the order of events is about: all of them, or those of a project."""
+"""The scope of the order of events: the installation, or a project."""
 _TAGS_DIFFER: Final = differing(
     sqlite="SELECT c.id, c.tags, t.found FROM conversations c LEFT JOIN (SELECT conversation, json_group_array(tag) AS found "
     "FROM (SELECT conversation, tag FROM conversation_tags ORDER BY conversation, tag) GROUP BY conversation) t "
@@ -370,10 +370,10 @@ RULES: Final = (
 
 
 def broken_rules(connection: Connection, dialect: Dialect, tell: Tell = nobody) -> Iterator[Problem]:
-    """Yield the problems that the rules find in an up-to-date database, up to SHOWN of each.
+    """Yield the violations in an up-to-date database, up to SHOWN of each rule.
 
     Args:
-        tell: takes how far it is.
+        tell: called with the progress.
     """
     for number, rule in enumerate(RULES):
         tell("Checking the rules between rows", number, len(RULES))
@@ -385,7 +385,7 @@ def broken_rules(connection: Connection, dialect: Dialect, tell: Tell = nobody) 
 
 
 def _broken_rows(connection: Connection, rule: Rule, query: str) -> list[Any]:
-    """Return up to SHOWN + 1 rows that break a rule."""
+    """Return up to SHOWN + 1 violations of a rule."""
     is_broken = rule.is_broken
     if is_broken is None:
         return connection.execute(f"SELECT * FROM ({query}) AS broken LIMIT {SHOWN + 1}").fetchall()

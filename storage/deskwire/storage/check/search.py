@@ -1,6 +1,6 @@
-"""The look at the search index: whether it is sound, and has no words of a conversation that is gone.
+"""Checks the search index: its file, and that it has no words of deleted conversations.
 
-What it lacks is no fault: it takes that in while the server runs, and an index that is missing is made anew.
+Missing entries are no fault, because the server adds them while it runs, and rebuilds a missing index.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from deskwire.storage.sqlite.search.file import FILE_NAME, VERSION
 
 
 def index_problems(directory: Path, database: sqlite3.Connection) -> Iterator[Problem]:
-    """Yield the faults of the index of a data directory; none if it has none, or one that the next start makes anew."""
+    """Yield the faults of the index of a data directory; none if it is missing, or will be rebuilt by the next start."""
     path = directory / FILE_NAME
     if not path.exists():
         return
@@ -38,11 +38,13 @@ def _damaged(what: str) -> Problem:
 
 
 def _strays(index: sqlite3.Connection, database: sqlite3.Connection) -> Iterator[Problem]:
-    """Yield the conversations that are in the index alone, and that it does not yet have to forget."""
+    """Yield deleted conversations that are still in the index although no pending change will remove them."""
     indexed = [row for (row,) in index.execute("SELECT conversation FROM words").fetchall()]
     known = {row for (row,) in database.execute("SELECT rowid FROM conversations")}
-    told = {row for (row,) in database.execute("SELECT conversation FROM search_changes")}
-    strays = (row for row in indexed if row not in known and row not in told and _is_still_there(index, row))
+    pending = {row for (row,) in database.execute("SELECT conversation FROM search_changes")}
+    strays = (
+        row for row in indexed if row not in known and row not in pending and _is_still_there(index, row)
+    )
     for row, _ in zip(strays, range(SHOWN), strict=False):
         yield Problem(
             "search_index_stray",
@@ -52,5 +54,5 @@ def _strays(index: sqlite3.Connection, database: sqlite3.Connection) -> Iterator
 
 
 def _is_still_there(index: sqlite3.Connection, row: int) -> bool:
-    """Look again at what a server that runs may have forgotten meanwhile."""
+    """Check again, because a running server may have removed the row in the meantime."""
     return index.execute("SELECT 1 FROM words WHERE conversation = ?", (row,)).fetchone() is not None

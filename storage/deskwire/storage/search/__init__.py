@@ -1,1 +1,1 @@
-"""The form of the search index, which both databases have: words that lead to conversations, in blocks."""
+"""The format of the search index on both databases: postings of conversations in blocks."""

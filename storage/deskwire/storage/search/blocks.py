@@ -1,7 +1,6 @@
-"""Sets of conversations as the index stores them: blocks of 4,096 numbers, of few a list, of many a bit for each.
+"""Sets of conversations in blocks of 4,096 numbers, stored as lists if sparse and as bitmaps if dense.
 
-A set in memory is a dictionary of blocks, each an integer whose bits are its numbers: what two sets have in common is an
-`and` of some integers.
+In memory a set maps block numbers to integers whose bits are the members, so an intersection is an `and` of integers.
 """
 
 from __future__ import annotations
@@ -14,14 +13,14 @@ BITS: Final = 12
 SIZE: Final = 1 << BITS
 _BITMAP_BYTES: Final = SIZE // 8
 _LIST_MAX: Final = 100
-"""Numbers from which on a block is stored as bits: a list is smaller, but takes longer to read."""
+"""Maximum numbers of a list; larger blocks are bitmaps, which are larger but faster to read."""
 
 Conversations: TypeAlias = dict[int, int]
-"""A set of conversations: the bits of each block by its number."""
+"""A set of conversations: the bitmap of each block, by block number."""
 
 
 def changed(stored: bytes, added: Collection[int], removed: Collection[int]) -> bytes:
-    """Return a stored block with numbers added to it and removed from it; empty for none."""
+    """Return a stored block after additions and removals; empty bytes for an empty set."""
     if len(stored) == _BITMAP_BYTES:
         bits = (int.from_bytes(stored, "little") | _of_numbers(added)) & ~_of_numbers(removed)
         if bits.bit_count() > _LIST_MAX:
@@ -34,7 +33,7 @@ def changed(stored: bytes, added: Collection[int], removed: Collection[int]) -> 
 
 
 def united(rows: Iterable[tuple[int, bytes]]) -> Conversations:
-    """Return all conversations of stored blocks, each with its number."""
+    """Return the union of stored blocks, given with their numbers."""
     conversations: Conversations = {}
     few: dict[int, set[int]] = {}
     for block, stored in rows:
@@ -52,19 +51,19 @@ def united(rows: Iterable[tuple[int, bytes]]) -> Conversations:
 
 
 def common(one: Conversations, other: Conversations) -> Conversations:
-    """Return the conversations that are in both."""
+    """Return the intersection."""
     return {
         block: bits & other[block] for block, bits in one.items() if block in other and bits & other[block]
     }
 
 
 def count(conversations: Conversations) -> int:
-    """Return how many there are."""
+    """Return the size of a set."""
     return sum(bits.bit_count() for bits in conversations.values())
 
 
 def newest(conversations: Conversations, limit: int) -> list[int]:
-    """Return those with the largest numbers, at most `limit`, largest first."""
+    """Return the `limit` largest numbers, largest first."""
     found: list[int] = []
     for block in sorted(conversations, reverse=True):
         numbers = list(_numbers(conversations[block]))[::-1]

@@ -1,8 +1,8 @@
-"""Searches: the conversations that have all words, and of those the best, with bounds on what is looked at.
+"""Searches for the conversations that have all words, sorted by activity, with bounded work.
 
-Each word is a range of postings, or one row a block for the beginnings that many words share; what all words have in common is
-an `and` of integers. Of few conversations all are put in order. Of many the list of conversations by activity is gone
-through from its newest end, where they are soon met; what its bound leaves is filled up with those begun last.
+A word is a range of postings, or one row in each block for short prefixes; the intersection is an `and` of integers. Few
+matches are sorted. For many, the list of conversations by activity is scanned from its newest end, where matches are
+frequent; if the scan limit leaves too few, the newest conversations fill the page.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from deskwire.storage.search.postings import length_for
 from deskwire.storage.tables.conversations.conversations import ConversationReads
 
 SORTED_MAX: Final = 1_000
-"""Conversations that are put in order one by one; some milliseconds."""
+"""Maximum matches that are sorted, in a few milliseconds."""
 
 WALKED_MAX: Final = 20_000
-"""Conversations, newest activity first, that are compared with what was found; some ten milliseconds."""
+"""Maximum conversations of the scan, in about ten milliseconds."""
 
 _END: Final = (1 << 63) - 1
 _LAST: Final = "\U0010ffff"
-"""The character behind which none comes."""
+"""The last code point."""
 
 
 class SearchReads(ConversationReads):
-    """Queries on the database and its index; the methods are those of `engine.search.ports.SearchReader`.
+    """Implements `engine.search.ports.SearchReader` on the database and its index.
 
     Attributes:
         postings: the table of postings.
-        state: the table that says how far the index is.
+        state: the table with the position of the index.
         named: the conversation of an id, or of a message's id.
         listed: the conversations of a list in the order of their activity.
     """
@@ -96,7 +96,7 @@ class SearchReads(ConversationReads):
         return found or {}
 
     def _with(self, project: int, word: str) -> Conversations:
-        """Return the conversations that have a word which begins so."""
+        """Return the conversations with a word that has this prefix."""
         sql = (
             f"SELECT block, conversations FROM {self.postings} "
             "WHERE project = ? AND length = ? AND word >= ? AND word < ?"
@@ -104,7 +104,7 @@ class SearchReads(ConversationReads):
         return united(self.conn.execute(sql, (project, length_for(word), word, word + _LAST)))
 
     def _newest_active(self, project: int, found: Conversations, limit: int) -> list[int]:
-        """Return the first of them in the list by activity, as far as that is gone through."""
+        """Return the first matches in the list by activity, within the scan limit."""
         rows = self.conn.execute(
             "SELECT rowid FROM conversations WHERE project = ? ORDER BY hour DESC, activity DESC, rowid DESC LIMIT ?",
             (project, WALKED_MAX),

@@ -1,1 +1,1 @@
-"""Backups: made, read, restored."""
+"""Backups: creation, verification and restore."""

@@ -1,8 +1,8 @@
-"""The file that a backup is: a tar archive (POSIX ustar) that any tar reads, with few kinds of members.
+"""The backup file: a tar archive (POSIX ustar), readable by any tar, with a fixed set of members.
 
-`backup.json` says first what it is; the database follows, then the uploads under their SHA-256, the secret if
-it was wanted, `manifest.json` with the checksums, and `manifest.hmac`, which only the installation's secret makes.
-The reader takes nothing else: no path, link or extension of the format that a stranger could have put in.
+`backup.json` comes first and describes the backup, then the database, the uploads under their SHA-256, optionally the
+secret, `manifest.json` with the checksums, and `manifest.hmac`, an HMAC with the installation's secret. The reader
+refuses everything else, such as other paths, links and extensions of the format.
 """
 
 from __future__ import annotations
@@ -25,25 +25,25 @@ SEAL: Final = "manifest.hmac"
 UPLOAD: Final = re.compile(r"uploads/([1-9][0-9]{0,18})/([0-9a-f]{2})/(\2[0-9a-f]{62})")
 
 DOCUMENT_BYTES_MAX: Final = 8 * 1024 * 1024
-"""The most bytes of a member that is read into memory: everything but the database and the uploads."""
+"""Maximum bytes of a member that is read into memory, which is any except the database and the uploads."""
 _BLOCK: Final = tarfile.BLOCKSIZE
 _PIECE: Final = 1 << 20
 _END: Final = bytes(2 * _BLOCK)
 
 
 def is_document(name: str) -> bool:
-    """Say whether a member is a document, which is read into memory at once."""
+    """Return whether a member is a document, which is read into memory."""
     return name in {HEAD, SECRET, MANIFEST, SEAL}
 
 
 class ArchiveWriter:
-    """Writes members one after the other."""
+    """Writes members in sequence."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
 
     def add(self, name: str, source: BinaryIO, size: int) -> str:
-        """Add `size` bytes of `source`; their SHA-256. Raises CopyError if there are fewer, OSError."""
+        """Add `size` bytes of `source`; return their SHA-256. Raises CopyError if there are fewer, or OSError."""
         member = tarfile.TarInfo(name)
         member.size, member.mode = size, 0o600
         self._file.write(member.tobuf(tarfile.GNU_FORMAT))
@@ -55,27 +55,24 @@ class ArchiveWriter:
         return digest.hexdigest()
 
     def add_if(self, name: str, source: BinaryIO, size: int, digest: str) -> bool:
-        """Add it if its SHA-256 is this one; otherwise the archive stays as it was. Raises OSError."""
+        """Add the member if its SHA-256 matches, else leave the archive unchanged; return whether. Raises OSError."""
         before = self._file.tell()
         try:
             if self.add(name, source, size) == digest:
                 return True
         except CopyError:
-            pass  # it became shorter: not what it was, either
+            pass  # the file was truncated while it was read, so its content has changed as well
         self._file.seek(before)
         self._file.truncate()
         return False
 
     def finish(self) -> None:
-        """Write the archive's end."""
+        """Write the end of the archive."""
         self._file.write(_END)
 
 
 class Member(Struct):
-    """A member while it is read; what is left of it when the next one is asked for is skipped.
-
-    `sha256` is complete once all pieces were taken.
-    """
+    """A member that is being read. `sha256` is set after the last piece."""
 
     name: str
     size: int
@@ -83,7 +80,7 @@ class Member(Struct):
     sha256: str = ""
 
     def pieces(self) -> Iterator[bytes]:
-        """Yield the member's content piece by piece. Raises CopyError if the archive ends too early, and OSError."""
+        """Yield the content in pieces. Raises CopyError if the archive is truncated, or OSError."""
         digest = sha256()
         for piece in _pieces(self._source, self.size, "It is cut short."):
             digest.update(piece)
@@ -91,16 +88,16 @@ class Member(Struct):
         self.sha256 = digest.hexdigest()
 
     def document(self) -> bytes:
-        """Return the member's content at once. Raises CopyError if it is too large or cut short."""
+        """Return the whole content. Raises CopyError if it is too large or truncated."""
         if self.size > DOCUMENT_BYTES_MAX:
             raise CopyError(f"{self.name} is too large.")
         return b"".join(self.pieces())
 
 
 def members(source: BinaryIO) -> Iterator[Member]:
-    """Yield the members in their order; each has to be read to its end before the next is asked for.
+    """Yield the members in order; read each to its end before the next.
 
-    Raises CopyError for whatever is not an archive that `ArchiveWriter` can have written, OSError.
+    Raises CopyError for anything that `ArchiveWriter` can't have written, or OSError.
     """
     seen: set[str] = set()
     while True:
@@ -120,7 +117,7 @@ def members(source: BinaryIO) -> Iterator[Member]:
 
 
 def _member(block: bytes) -> tarfile.TarInfo:
-    """Return the member that a header describes. Raises CopyError if it is not one that a backup has."""
+    """Parse the header of a member. Raises CopyError if backups have no such member."""
     try:
         member = tarfile.TarInfo.frombuf(block, "ascii", "backslashreplace")
     except tarfile.HeaderError as error:

@@ -1,8 +1,7 @@
-"""Copies of the database that an upgrade makes before it migrates, in `backups/` of the data directory.
+"""Copies of the database that upgrades make before they migrate, in `backups/` of the data directory.
 
-They hold what the database held, also what is erased later: so they are few, and go after a bounded time. What has a
-copy's name, `….sqlite3`, is whole: a kill leaves what was half made or half removed under another one, and the next
-start removes it.
+Copies still hold data that is erased later, so their number and age are limited. A file named `….sqlite3` is always
+complete: partial copies and partial removals have other names, and the next start removes them after a crash.
 """
 
 from __future__ import annotations
@@ -26,15 +25,15 @@ FOLDER: Final = "backups"
 _PART: Final = ".part"
 _REMOVED: Final = ".removed"
 _HALF: Final = "*.sqlite3.*"
-"""The pattern of files that a kill has left half made or half removed."""
+"""Patterns of files left by an interrupted copy or removal."""
 _ADVICE: Final = "An upgrade copies the database first. Make room, or set DESKWIRE_UPGRADE_COPIES=0 to upgrade without a copy."
 
 
 def copy_before_upgrade(path: Path, kept: int, migration: str) -> None:
-    """Copy the database `path` before `migration` changes it, and remove what is more than `kept` copies.
+    """Copy the database `path` before `migration` changes it, and retain at most `kept` copies.
 
-    A copy made before the same migration is replaced: an upgrade that fails again and again does not push out the others.
-    Raises DataDirectoryError if the copy can't be made; nothing has been migrated then.
+    The copy replaces one made before the same migration, so that an upgrade that keeps failing does not evict the others.
+    Raises DataDirectoryError, before anything is migrated, if the copy can't be made.
     """
     if not kept:
         return
@@ -61,7 +60,7 @@ def copy_before_upgrade(path: Path, kept: int, migration: str) -> None:
 
 
 def _remove(copy: Path) -> None:
-    """Remove a copy, overwritten. It loses its name for good before it loses its content."""
+    """Overwrite and remove a copy. It is renamed durably first, so that its name never belongs to a partial file."""
     aside = copy.with_name(f"{copy.name}{_REMOVED}")
     copy.rename(aside)
     sync(copy.parent)
@@ -69,7 +68,7 @@ def _remove(copy: Path) -> None:
 
 
 def _surplus(folder: Path, name: str, kept: int) -> Iterator[Path]:
-    """Yield the copies that a new one takes the place of."""
+    """Yield the copies that a new one replaces."""
     ending = name.partition("-")[2]
     others = sorted(copy for copy in folder.glob("*-before-*.sqlite3") if copy.name != name)
     same = [copy for copy in others if copy.name.partition("-")[2] == ending]
@@ -79,7 +78,7 @@ def _surplus(folder: Path, name: str, kept: int) -> Iterator[Path]:
 
 
 async def run_copies(directory: Path, clock: Clock, *, kept_s: float, interval_s: float) -> None:
-    """Remove copies that are older than `kept_s`, at once and then every `interval_s` seconds, until cancelled."""
+    """Remove copies older than `kept_s` now and every `interval_s` seconds, until cancelled."""
     while True:
         try:
             older_than_s = clock() / 1000 - kept_s
@@ -92,9 +91,9 @@ async def run_copies(directory: Path, clock: Clock, *, kept_s: float, interval_s
 
 
 def remove_copies(directory: Path, older_than_s: float) -> int:
-    """Remove the copies made before this time (seconds since the epoch), overwritten; how many. Raises OSError.
+    """Overwrite and remove copies made before this time (seconds since the epoch); return their number. Raises OSError.
 
-    So what a kill has left of one, however old: no copy is made meanwhile.
+    Also removes the rest of interrupted copies of any age, because no copy is being made while the server runs.
     """
     folder = directory / FOLDER
     old = [copy for copy in folder.glob("*.sqlite3") if copy.stat().st_mtime < older_than_s]

@@ -1,7 +1,7 @@
-"""Makes a backup: one file with the database as it was at one moment, the uploads it names, and the secret if wanted.
+"""Makes a backup: one file with a snapshot of the database, its uploads, and optionally the secret.
 
-It is written under another name beside its own, read again from the disk, and renamed. What a kill leaves there is
-overwritten by the next backup to the same file.
+The file is written under a temporary name in the same folder, verified from disk, and renamed. The next backup to the
+same file overwrites a temporary file that a crash has left.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ from deskwire.storage.sqlite.installation import require_own_database
 from deskwire.storage.tables.webhooks.endpoints import renew_seals
 
 _SPARE: Final = 1 << 20
-"""Bytes left to headers and manifest when the room is reckoned."""
+"""Bytes reserved for headers and the manifest in the check of free space."""
 
 
 class Order(Struct, frozen=True):
-    """A backup to be made.
+    """The options of a backup.
 
     Args:
         directory: the data directory.
@@ -72,7 +72,7 @@ class Order(Struct, frozen=True):
 
 
 class Backup(Struct, frozen=True):
-    """A backup that was made; `problems` are what its database brings along."""
+    """A completed backup; `problems` are those of its database."""
 
     path: Path
     size: int
@@ -82,7 +82,7 @@ class Backup(Struct, frozen=True):
 
 
 def back_up(order: Order) -> Backup:
-    """Make the backup; it is whole and on disk at the return, and nothing is there if that fails.
+    """Make the backup. It is complete and durable on return; on failure no file is left.
 
     Raises CopyError.
     """
@@ -112,7 +112,7 @@ def back_up(order: Order) -> Backup:
 
 
 class _Staged(Struct, frozen=True):
-    """The copy of the database that goes into the archive, and what it says."""
+    """The snapshot of the database for the archive, with its head, problems and uploads."""
 
     path: Path
     head: Head
@@ -141,7 +141,7 @@ def _made(order: Order, database: Path, file: BinaryIO, part: Path, copy: Path) 
 
 
 def _renew_seals(order: Order, copy: Path) -> None:
-    """Have the copy need the current secret alone; a rotation that was cut short has left something under another."""
+    """Re-encrypt the snapshot with the current secret only, after an interrupted rotation of the secret."""
     if order.secrets is None or not order.secrets.former:
         return
     try:
@@ -162,13 +162,13 @@ def _staged(order: Order, copy: Path) -> _Staged:
 
 
 def _write(order: Order, staged: _Staged, writer: ArchiveWriter) -> Manifest:
-    """Write the archive; the copy of the database is gone afterwards."""
+    """Write the archive, and remove the snapshot of the database."""
     _add_document(writer, HEAD, staged.head.encoded())
     size = staged.path.stat().st_size
     order.tell("Writing the database")
     with staged.path.open("rb") as source:
         digest = writer.add(DATABASE, source, size)
-    staged.path.unlink()  # its room is needed for the uploads
+    staged.path.unlink()  # the uploads need its space
     uploads = _add_uploads(writer, DiskFiles(order.directory), staged.contents, order.tell)
     manifest = Manifest(
         database_bytes=size,
@@ -188,7 +188,7 @@ def _write(order: Order, staged: _Staged, writer: ArchiveWriter) -> Manifest:
 
 
 def _looked_at(order: Order, connection: sqlite3.Connection) -> tuple[Head, list[Problem]]:
-    """Return the head, and what is wrong with the data but would not be better without a backup."""
+    """Return the head, and problems of the data that are no reason to refuse the backup."""
     if newer := unknown(connection):
         raise CopyError(
             f"The database was written by a newer Deskwire (it has {', '.join(newer)}): use that one."
@@ -212,7 +212,7 @@ def _last_event(connection: sqlite3.Connection) -> str | None:
 
 
 class _Uploads:
-    """Uploads that were added to a backup, and the names of those that were not."""
+    """The uploads added to a backup, and the names of missing ones."""
 
     def __init__(self) -> None:
         self.files = self.bytes = 0
@@ -225,7 +225,7 @@ def _add_uploads(
 ) -> _Uploads:
     """Add the files of the uploads.
 
-    One may have been erased since the database was copied, or while it is read, or be damaged: it is noted.
+    The manifest lists uploads that were erased after the snapshot, or whose files are damaged.
     """
     done = _Uploads()
     for number, (content, size) in enumerate(contents):
@@ -264,7 +264,7 @@ def _add_document(writer: ArchiveWriter, name: str, data: bytes) -> None:
 
 @contextmanager
 def _part(target: Path) -> Iterator[tuple[BinaryIO, Path]]:
-    """Open a file beside the target, for this process alone; it is removed at the end unless it was renamed."""
+    """Open a locked temporary file in the target's folder; it is removed at the end unless it was renamed."""
     part = target.with_name(f".{target.name}.part")
     handle = os.open(part, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     with os.fdopen(handle, "r+b") as file:
@@ -272,7 +272,7 @@ def _part(target: Path) -> Iterator[tuple[BinaryIO, Path]]:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             raise _under_way(target) from None
-        if not _names(part, file):  # it got its name since it was opened: hands off
+        if not _names(part, file):  # another process has renamed it to its target since it was opened
             raise _under_way(target)
         file.truncate()
         os.fchmod(file.fileno(), 0o600)
@@ -284,7 +284,7 @@ def _part(target: Path) -> Iterator[tuple[BinaryIO, Path]]:
 
 
 def _names(part: Path, file: BinaryIO) -> bool:
-    """Say whether the path leads to this open file, and no other path does."""
+    """Return whether the path, and no other path, refers to this open file."""
     status = os.fstat(file.fileno())
     return part.exists() and os.path.samestat(part.stat(), status) and status.st_nlink == 1
 
@@ -294,7 +294,7 @@ def _under_way(target: Path) -> CopyError:
 
 
 def _put_on_disk(file: BinaryIO) -> None:
-    """Have the file on the disk, and out of the memory in which it would be read again."""
+    """Sync the file and evict it from the page cache, so that the verification reads it from disk."""
     file.flush()
     os.fsync(file.fileno())
     if hasattr(os, "posix_fadvise"):
@@ -309,7 +309,7 @@ def _refuse_existing(order: Order) -> None:
 
 
 def _rename(order: Order, part: Path) -> None:
-    """Give the file its name, unless another one has got it in the meantime."""
+    """Rename the file to its target, unless the target exists by now."""
     _refuse_existing(order)
     part.replace(order.target)
     sync(order.target.absolute().parent)

@@ -1,4 +1,4 @@
-"""The documents of a backup: versions, checksums, counts, and a seal that only the installation's secret makes."""
+"""The documents of a backup: versions, checksums, counts, and an HMAC with the installation's secret."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from deskwire.storage.sqlite.backup.snapshot import CopyError
 
 FORMAT: Final = 1
 MISSING_SHOWN: Final = 1_000
-"""Files whose names the manifest has, of those that were not there."""
+"""Maximum names of missing files in the manifest."""
 
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Count = Annotated[int, Field(ge=0)]
@@ -26,7 +26,7 @@ class _Document(BaseModel):
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, frozen=True, strict=True)
 
     def encoded(self) -> bytes:
-        """Return the document's bytes in the archive."""
+        """Return the document as bytes for the archive."""
         return orjson.dumps(self.model_dump(by_alias=True), option=orjson.OPT_INDENT_2) + b"\n"
 
 
@@ -34,10 +34,10 @@ DocumentT = TypeVar("DocumentT", bound=_Document)
 
 
 class Head(_Document):
-    """The first document: all that a reader has to know before it reads on.
+    """The first document, which a reader needs for the rest.
 
     Args:
-        version: of the program that made it.
+        version: of the program that made the backup.
         created_at: ISO 8601.
         migrations: of the database, oldest first.
     """
@@ -49,11 +49,11 @@ class Head(_Document):
 
 
 class Manifest(_Document):
-    """The list of everything that must be in the archive.
+    """The list of everything that the archive must contain.
 
     Args:
-        secret: whether the installation's secret is in it.
-        secret_id: tells the secret from others, and nothing about it.
+        secret: whether the archive contains the installation's secret.
+        secret_id: identifies the secret without revealing it.
         files, file_bytes: of the uploads.
         file_list: SHA-256 of their names, a line each, in the archive's order.
         missing: names of files that a row has and the disk had not, the first of them.
@@ -75,7 +75,7 @@ class Manifest(_Document):
 
 
 def head_of(data: bytes) -> Head:
-    """Read the head. Raises CopyError if it is none, or of a format that this program does not know."""
+    """Parse the head. Raises CopyError if it is malformed, or has an unknown format."""
     said: Any = _json(data)
     if isinstance(said, dict) and isinstance(said.get("format"), int) and said["format"] != FORMAT:
         raise CopyError(
@@ -86,32 +86,32 @@ def head_of(data: bytes) -> Head:
 
 
 def manifest_of(data: bytes) -> Manifest:
-    """Read the manifest. Raises CopyError if it is none."""
+    """Parse the manifest. Raises CopyError if it is malformed."""
     return _checked(Manifest, _json(data))
 
 
 ANY_SECRET: Final = "any"
-"""The id of a database whose secret was given up: the next start stores that of the secret that it has."""
+"""The id in a database whose secret is lost: the next start replaces it with the id of its own secret."""
 
 
 def secret_id(secret: str) -> str:
-    """Return an id that tells a secret from others and reveals nothing about it."""
+    """Return an id of a secret that reveals nothing about it."""
     return derived_key(secret, "backup/id").hex()[:16]
 
 
 def fitting(known: Sequence[str], wanted: str | None) -> str | None:
-    """Return the secret that `secret_id` names so; None if it is not known."""
+    """Return the known secret with this id; None without one."""
     return next((each for each in known if hmac.compare_digest(secret_id(each), wanted or "")), None)
 
 
 def seal(secret: str, head: bytes, manifest: bytes) -> bytes:
-    """Return the line that proves head and manifest to be as they were written."""
+    """Return the HMAC line that authenticates head and manifest."""
     key = derived_key(secret, "backup/seal")
     return hmac.digest(key, sha256(head).digest() + manifest, "sha256").hex().encode() + b"\n"
 
 
 def is_sealed(secret: str, head: bytes, manifest: bytes, given: bytes) -> bool:
-    """Say whether the seal is the one that this secret makes of the documents."""
+    """Return whether the HMAC line matches the documents."""
     return hmac.compare_digest(seal(secret, head, manifest), given)
 
 

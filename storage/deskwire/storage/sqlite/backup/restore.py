@@ -1,7 +1,7 @@
-"""Puts a backup into an empty data directory: all of it, or nothing.
+"""Restores a backup into an empty data directory, completely or not at all.
 
-Everything is first written to `.restoring` in that directory, checked there, and then moved. While that folder exists no server
-starts; what a kill leaves is cleared away by the next restore.
+The backup is unpacked into `.restoring` in that directory, verified there, and then moved. No server starts while that
+folder exists; the next restore clears it after a crash.
 """
 
 from __future__ import annotations
@@ -39,19 +39,19 @@ from deskwire.storage.sqlite.directory import FILE_NAME, LOCK_NAME, RESTORING, D
 from deskwire.storage.tables.conversations.held import problem_as_stored
 
 SKIPPED: Final = "restored from a backup"
-"""The reason of deliveries that are not made after a restore."""
+"""The reason of deliveries that a restore ends."""
 
 _NOT_OURS: Final = frozenset({LOCK_NAME, "lost+found"})
-"""What an empty directory may have: the lock that a restore takes, and what a file system makes at its root."""
+"""Names allowed in an empty directory: the lock of the restore, and the folder at the root of ext file systems."""
 _MOVED: Final = (FOLDER, SECRET, FILE_NAME)
 
 
 class Order(Struct, frozen=True):
-    """A restore to be done.
+    """The options of a restore.
 
     Args:
         source: the backup.
-        directory: the data directory, which must be empty or not be there.
+        directory: the data directory, which must be empty or missing.
         secrets: the installation's, if the operator has them apart from the backup.
         keep_secret: whether those are written into the directory; not if the server gets it as a variable.
         new_secret: go on although the old secret is lost.
@@ -71,7 +71,7 @@ class Order(Struct, frozen=True):
 
 
 class Restored(Struct, frozen=True):
-    """The result of a restore: `skipped` pending deliveries were ended, `problems` came along in the backup."""
+    """The result of a restore: the number of ended deliveries, and the problems of the backup's database."""
 
     contents: Contents
     skipped: int
@@ -79,7 +79,7 @@ class Restored(Struct, frozen=True):
 
 
 def restore(order: Order) -> Restored:
-    """Restore the backup; it is complete and on disk at the return, and the directory empty if that fails.
+    """Restore the backup. It is complete and durable on return; on failure the directory is empty.
 
     Raises CopyError, and DataDirectoryError if the directory is not empty or in use.
     """
@@ -113,7 +113,7 @@ def _restored(order: Order) -> Restored:
 
 
 def _write_secret(order: Order, contents: Contents, stage: Path) -> None:
-    """Write the secret if there is one to write. Raises CopyError if the right one is lacking."""
+    """Write the secret of the backup, if any. Raises CopyError if the database needs another secret."""
     wanted = contents.manifest.secret_id
     given = order.secrets or (None if contents.secret is None else Secrets(contents.secret))
     fits = wanted is None or (given is not None and fitting(given.known, wanted) is not None)
@@ -136,7 +136,7 @@ def _write_secret(order: Order, contents: Contents, stage: Path) -> None:
 
 
 def _finish_database(order: Order, contents: Contents, path: Path) -> tuple[int, list[Problem]]:
-    """Make sure of the database, and end its pending deliveries if wanted. Raises CopyError."""
+    """Verify the database, and end its pending deliveries if requested. Raises CopyError."""
     try:
         with closing(opened(path)) as connection:
             if found := damage(connection):
@@ -158,13 +158,13 @@ def _finish_database(order: Order, contents: Contents, path: Path) -> tuple[int,
 
 
 def _skip_pending(connection: sqlite3.Connection, now: int) -> int:
-    """Let nothing be sent by itself: neither pending deliveries, nor those that an outage made an endpoint miss, nor held messages."""
+    """Stop everything that the next start would send: pending deliveries, missed deliveries and held messages."""
     if connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'held_messages'").fetchone():
         connection.execute(
             "UPDATE held_messages SET problem = ? WHERE problem IS NULL", (problem_as_stored(RESTORED),)
         )
     columns = {row[1] for row in connection.execute("PRAGMA table_info(deliveries)")}
-    if "missed" in columns:  # a backup of an older version has none
+    if "missed" in columns:  # backups of older versions lack the column
         connection.execute("UPDATE deliveries SET missed = NULL WHERE missed = 1")
     return connection.execute(
         "UPDATE deliveries SET status = 'skipped', reason = ?, ended_at = ? WHERE status = 'pending'",
@@ -173,19 +173,19 @@ def _skip_pending(connection: sqlite3.Connection, now: int) -> int:
 
 
 def _forget_secret(connection: sqlite3.Connection) -> None:
-    """Let the next start take whatever secret it has: the endpoints' secrets are known to be lost."""
+    """Have the next start accept its own secret; the endpoints' secrets are lost."""
     if connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'installation'").fetchone():
         connection.execute("UPDATE installation SET secret_id = ?", (ANY_SECRET,))
 
 
 def _end_sessions(connection: sqlite3.Connection) -> None:
-    """End all sessions of browsers: those that were ended since the backup was made would be good again."""
+    """End all browser sessions, because sessions that ended after the backup would be valid again."""
     if connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'sessions'").fetchone():
         connection.execute("DELETE FROM sessions")
 
 
 def _move(stage: Path, directory: Path) -> None:
-    """Put everything in its place; with the stage's end it is done."""
+    """Move everything to its place; the removal of the folder completes the restore."""
     sync(stage)
     for name in _MOVED:
         if (stage / name).exists():
@@ -196,7 +196,7 @@ def _move(stage: Path, directory: Path) -> None:
 
 
 def _require_empty(directory: Path) -> None:
-    """Raise DataDirectoryError if something is in the way that a restore which was cut short did not leave."""
+    """Raise DataDirectoryError if the directory has files other than those of an interrupted restore."""
     found = {each.name for each in directory.iterdir()} - _NOT_OURS
     ours = {RESTORING, *_MOVED} if RESTORING in found else set()
     if strange := sorted(found - ours):
@@ -208,14 +208,14 @@ def _require_empty(directory: Path) -> None:
 
 @contextmanager
 def _emptied_on_failure(directory: Path, made: bool) -> Iterator[None]:
-    """Leave the directory as it was found if the restore fails."""
+    """Clean up the directory if the restore fails."""
     done = False
     try:
         yield
         done = True
     finally:
         if not done:
-            with suppress(OSError):  # a disk that fails on clearing, too; the next restore does it
+            with suppress(OSError):  # if the disk fails here as well, the next restore cleans up
                 _clear(directory)
                 if made:
                     (directory / LOCK_NAME).unlink()
@@ -223,7 +223,7 @@ def _emptied_on_failure(directory: Path, made: bool) -> Iterator[None]:
 
 
 def _clear(directory: Path) -> None:
-    """Remove what a restore that was cut short has left; its folder last, as that marks the rest."""
+    """Remove the files of an interrupted restore; its folder last, because it marks the others."""
     stage = directory / RESTORING
     if not stage.exists():
         return

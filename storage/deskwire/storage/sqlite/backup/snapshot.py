@@ -1,7 +1,7 @@
-"""A copy of the database as it is at one moment, made while the server goes on, and the look whether it is sound.
+"""A consistent copy of the database of a running server, and its verification.
 
-`VACUUM INTO` reads in one transaction and holds up nobody's commit; only the WAL can't be cut before it is done.
-It copies rows, not pages: what was deleted is not in the copy, and a damaged page is met.
+`VACUUM INTO` reads in one transaction and blocks no commit, but the WAL can't be truncated until it ends. It copies rows
+instead of pages, so deleted data is not in the copy, and damaged pages are detected.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from deskwire.storage.sqlite.migrations.apply import migrations, newer_than_prog
 NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 _BUSY_S: Final = 5.0
 _STEPS: Final = 100_000
-"""SQLite's steps between two looks at whether the process was told to stop."""
+"""SQLite's virtual machine steps between two checks for a signal."""
 _SHOWN: Final = 20
-"""Problems of one kind that are named; a damaged file can have millions."""
+"""Maximum problems reported of one kind; a damaged file can have millions."""
 
 
 class CopyError(Exception):
-    """A copy can't be made, or is not what it should be; the text says why and what to do."""
+    """A copy or a backup can't be made or is invalid; the text gives the reason and the remedy."""
 
 
 def snapshot(source: Path, target: Path) -> None:
-    """Copy the database into a file that is not there yet; for its owner alone, and on disk at the return.
+    """Copy the database into a new file, which is readable by its owner only and durable on return.
 
     Raises CopyError if the database or the disk refuses.
     """
@@ -46,7 +46,7 @@ def snapshot(source: Path, target: Path) -> None:
 
 
 def opened(path: Path, *, writing: bool = True) -> sqlite3.Connection:
-    """Open a database that exists, so that Ctrl-C can interrupt its statements. Raises sqlite3.Error."""
+    """Open an existing database so that Ctrl-C can interrupt its statements. Raises sqlite3.Error."""
     uri = f"{path.absolute().as_uri()}?mode=rw"
     connection = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=_BUSY_S)
     connection.set_progress_handler(lambda: 0, _STEPS)
@@ -56,27 +56,27 @@ def opened(path: Path, *, writing: bool = True) -> sqlite3.Connection:
 
 
 def applied(connection: sqlite3.Connection) -> list[str]:
-    """Return the migrations that the database has, oldest first."""
+    """Return the applied migrations, oldest first."""
     return [each.name for each in migrations.applied(_wrapped(connection))]
 
 
 def pending(connection: sqlite3.Connection) -> list[str]:
-    """Return the migrations that the database still needs, oldest first."""
+    """Return the pending migrations, oldest first."""
     return [each.name for each in migrations.pending(_wrapped(connection))]
 
 
 def problems(connection: sqlite3.Connection) -> list[Problem]:
-    """Return what the rules find; nothing before an upgrade, as they are about the newest tables. Raises sqlite3.Error."""
+    """Return violations of the rules; none before an upgrade, because the rules need the newest tables. Raises sqlite3.Error."""
     return [] if pending(connection) else list(broken_rules(connection, SQLITE))
 
 
 def unknown(connection: sqlite3.Connection) -> list[str]:
-    """Return the migrations that the database has and this program does not know."""
+    """Return applied migrations that this program does not know."""
     return newer_than_program(_wrapped(connection))
 
 
 def damage(connection: sqlite3.Connection) -> list[str]:
-    """Return the faults that SQLite finds in the file, and the rows that refer to nothing; none if it is sound."""
+    """Return the faults that SQLite finds in the file, and rows with dangling references."""
     connection.execute("PRAGMA cell_size_check = ON")
     lines = [row[0] for row in connection.execute(f"PRAGMA integrity_check({_SHOWN})")]
     broken = [] if lines == ["ok"] else lines
@@ -109,10 +109,10 @@ def _explained(path: Path) -> Iterator[None]:
 
 
 def require_room(folder: Path, needed: int, advice: str) -> None:
-    """Make sure that a folder's disk has so many bytes left.
+    """Require free space on the disk of a folder.
 
     Args:
-        advice: the sentence that ends the refusal.
+        advice: the last sentence of the error.
 
     Raises CopyError.
     """
@@ -123,6 +123,6 @@ def require_room(folder: Path, needed: int, advice: str) -> None:
 
 
 def database_bytes(path: Path) -> int:
-    """Return the bytes that a copy of the database takes at most."""
+    """Return the maximum size of a copy of the database, in bytes."""
     wal = path.with_name(f"{path.name}-wal")
     return path.stat().st_size + (wal.stat().st_size if wal.exists() else 0)

@@ -1,4 +1,4 @@
-"""Reads a backup, and believes nothing that it does not find to be so: names, sizes, checksums, order, seal."""
+"""Reads a backup and verifies everything: names, sizes, checksums, order and HMAC."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from deskwire.storage.sqlite.migrations.list import known_migrations
 
 
 class Contents(Struct, frozen=True):
-    """The contents of a backup; `sealed` says that the installation's secret proved it unaltered."""
+    """The contents of a backup; `sealed` is True if the HMAC with the installation's secret was verified."""
 
     head: Head
     manifest: Manifest
@@ -47,7 +47,7 @@ class Contents(Struct, frozen=True):
 
 
 class _Reading:
-    """The part of a backup that was read so far."""
+    """The state of reading a backup."""
 
     def __init__(self) -> None:
         self.documents: dict[str, bytes] = {}
@@ -59,11 +59,11 @@ class _Reading:
 def read_archive(
     path: Path, secrets: Secrets | None, into: Path | None = None, *, tell: Tell = nobody
 ) -> Contents:
-    """Read a backup to its end and make sure of every byte.
+    """Read a whole backup and verify it.
 
     Args:
-        secrets: the installation's, if they are known; one in the backup must be among them.
-        into: an empty directory that gets the database and the uploads; None only reads.
+        secrets: the installation's if known; they must include the backup's.
+        into: an empty directory for the database and the uploads; None only verifies.
         tell: takes how far it is.
 
     Raises CopyError.
@@ -90,7 +90,7 @@ def _named(path: Path) -> Iterator[None]:
 
 
 def _take(reading: _Reading, member: Member, into: Path | None) -> None:
-    """Take in one member. Raises CopyError for one that has no place here."""
+    """Process a member. Raises CopyError if it is not allowed at this point."""
     if not reading.documents and member.name != HEAD:
         raise CopyError("It does not begin with a backup's first document.")
     if MANIFEST in reading.documents and member.name != SEAL:
@@ -121,7 +121,7 @@ def _require_known(head: Head) -> None:
 
 
 def _receive(member: Member, place: Path | None) -> None:
-    """Take a member's bytes, into a file that is not there yet if a place is given."""
+    """Consume a member, writing it to a new file if `place` is given."""
     if place is None:
         for _ in member.pieces():
             pass
@@ -142,7 +142,7 @@ def _sync_folders(root: Path) -> None:
 
 
 def _checked(reading: _Reading, secrets: Secrets | None) -> Contents:
-    """Return the contents, if they are all that the manifest promises. Raises CopyError."""
+    """Return the contents after a comparison with the manifest. Raises CopyError if they differ."""
     documents = reading.documents
     if MANIFEST not in documents or reading.database is None:
         raise CopyError("It is not complete: the database or the manifest is missing.")
@@ -163,7 +163,7 @@ def _checked(reading: _Reading, secrets: Secrets | None) -> Contents:
 
 
 def _is_unaltered(documents: dict[str, bytes], manifest: Manifest, secret: str | None) -> bool:
-    """Say whether the seal proves the documents unaltered; False if its secret is not known. Raises CopyError if it does not fit."""
+    """Return whether the HMAC was verified; False if its secret is unknown. Raises CopyError on a mismatch."""
     if secret is None:
         return False
     if not is_sealed(secret, documents[HEAD], documents[MANIFEST], documents[SEAL]):

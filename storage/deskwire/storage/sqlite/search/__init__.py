@@ -1,1 +1,1 @@
-"""The search index: a file beside the database, in which words lead to conversations."""
+"""The search index: a separate file that maps words to conversations."""

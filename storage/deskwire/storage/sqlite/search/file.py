@@ -1,6 +1,6 @@
-"""The file of the search index: beside the database, made from it, and made anew when it does not fit.
+"""The file of the search index, next to the database. It is rebuilt if it does not match the database.
 
-It holds nothing that is not in the database, so that no backup has it, and no upgrade migrates it.
+It is derived data only, so backups leave it out and upgrades don't migrate it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ log: Final = structlog.get_logger(__name__)
 FILE_NAME: Final = "search.sqlite3"
 
 VERSION: Final = f"2, Unicode {unicodedata.unidata_version}"
-"""The form of the index, and of the words in it; an index of another one is made anew."""
+"""The version of the index format and of its tokenization; an index with another version is rebuilt."""
 
 _SCHEMA: Final = """
 -- The conversations that have a word, in blocks. With a length it is the beginning of words.
@@ -41,11 +41,11 @@ CREATE TABLE state (
 ) STRICT
 """
 DAMAGED: Final = "-damaged"
-"""What the name of the index ends with in that of a file that has the next start make it anew."""
+"""Suffix of the name of a marker file that makes the next start rebuild the index."""
 
 _PRAGMAS: Final = (
     "journal_mode = WAL",
-    "synchronous = NORMAL",  # what a power loss takes is taken in again
+    "synchronous = NORMAL",  # rows lost in a power failure are indexed again
     "secure_delete = ON",
     "temp_store = MEMORY",
     f"cache_size = -{32 * 1024}",
@@ -53,7 +53,7 @@ _PRAGMAS: Final = (
 
 
 def prepared(database: Path) -> Path:
-    """Return the index of a database, which is there and fits; one that does not is removed and made anew, empty.
+    """Return the path of a database's index, which is replaced by an empty one if it does not match the database.
 
     Raises DataDirectoryError if the disk refuses.
     """
@@ -87,12 +87,12 @@ def _make(path: Path, identity: str) -> None:
 
 
 def attach(reader: sqlite3.Connection, path: Path) -> None:
-    """Have a connection that reads the database read the index, too, as `search`."""
+    """Attach the index to a read connection, as `search`."""
     reader.execute("ATTACH ? AS search", (str(path),))
 
 
 def connect(path: Path) -> sqlite3.Connection:
-    """Open the index for writing, for one thread at a time."""
+    """Open the index for writing, by one thread at a time."""
     connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, cached_statements=64)
     try:
         for pragma in _PRAGMAS:
@@ -109,7 +109,7 @@ def _identity(database: sqlite3.Connection) -> str:
 
 
 def _unfit(path: Path, database: sqlite3.Connection) -> str | None:
-    """Return why the index can't be used with the database; None if it can."""
+    """Return the reason why the index can't be used with the database; None if it can."""
     if path.with_name(f"{path.name}{DAMAGED}").exists():
         return "it was found damaged"
     try:
@@ -129,7 +129,7 @@ def _unfit(path: Path, database: sqlite3.Connection) -> str | None:
 
 
 def _ahead(database: sqlite3.Connection, message: int, message_id: str | None, change: int) -> str | None:
-    """Return whether the index knows more than the database, which then is an older copy."""
+    """Return the reason if the index is ahead of the database, which then is an older copy."""
     newest = database.execute("SELECT seq FROM sqlite_sequence WHERE name = 'search_changes'").fetchone()
     if change > (0 if newest is None else newest[0]):
         return "it is newer than the database"

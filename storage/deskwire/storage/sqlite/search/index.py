@@ -1,7 +1,7 @@
-"""The index's writing side: the words of conversations, put in, replaced and taken out, in transactions of its own.
+"""Write access to the index, in transactions of its own.
 
-`words` says which words a conversation is found by, so that it is taken out word by word; a word that no conversation has any
-more has no row.
+The table `words` lists the words of each conversation, so that they can be removed one by one. A word without
+conversations has no row.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from deskwire.storage.search.postings import NONE, Place, PostingChanges, Words,
 
 
 class IndexWrites:
-    """A transaction of the index; the methods are those of `engine.search.ports.IndexTransaction`.
+    """Implements `engine.search.ports.IndexTransaction`.
 
-    Changes of postings gather until `flush`, as many conversations of a batch share them. `removed` says whether any was taken
-    out.
+    Changes of postings are buffered until `flush`, because the conversations of a batch share many of them. `removed` is
+    True if a posting was removed.
     """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -57,7 +57,7 @@ class IndexWrites:
         )
 
     def flush(self) -> None:
-        """Write what has gathered, in the order of the rows."""
+        """Write the buffered changes, in the order of the rows."""
         select = (
             "SELECT conversations FROM postings WHERE project = ? AND length = ? AND word = ? AND block = ?"
         )

@@ -1,4 +1,4 @@
-"""The connection that writes the index, in a thread of its own: the database's writer never waits for it."""
+"""The write connection of the index, in its own thread, so that the database's writer never waits for it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ log: Final = structlog.get_logger(__name__)
 
 
 class SearchIndex:
-    """`engine.search.ports.Index` on a file that `prepare` has made."""
+    """Implements `engine.search.ports.SearchIndex` on a file from `prepared`."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -36,7 +36,7 @@ class SearchIndex:
 
     @property
     def scrub_due(self) -> bool:
-        """True if bytes of what was taken out may still be in the file."""
+        """True if bytes of removed words may still be in the file."""
         return self._scrubber.due
 
     @property
@@ -45,11 +45,11 @@ class SearchIndex:
         return self._path.stat().st_size
 
     async def bound(self) -> IndexPosition:
-        """See `Index.bound`: here one transaction commits after the other."""
+        """See `SearchIndex.bound`. Transactions of SQLite are serial, so every visible row is safe."""
         return EVERYTHING
 
     async def write(self, job: Callable[[IndexTransaction], T]) -> T:
-        """See `Index.write`."""
+        """See `SearchIndex.write`."""
         try:
             return await trio.to_thread.run_sync(self._write, job, limiter=self._thread)
         except sqlite3.OperationalError as error:
@@ -60,11 +60,11 @@ class SearchIndex:
             raise
 
     async def settle(self) -> float | None:
-        """See `Index.settle`."""
+        """See `SearchIndex.settle`."""
         return await trio.to_thread.run_sync(self._settle, limiter=self._thread)
 
     def close(self) -> None:
-        """Close the index, once all readers that have it attached are closed: see `Scrubber`."""
+        """Close the index. All readers that have attached it must be closed before: see `Scrubber`."""
         self._connection.close()
         os.close(self._file)
 
@@ -75,7 +75,7 @@ class SearchIndex:
             result = job(tx)
             tx.flush()
             self._connection.execute("COMMIT")
-        except BaseException:  # after any exception the transaction is undone, and the exception goes on
+        except BaseException:  # roll back after any exception, and re-raise it
             with suppress(sqlite3.Error):
                 self._connection.execute("ROLLBACK")
             raise
