@@ -45,4 +45,4 @@ async def test_damage_is_told_with_what_to_do(tmp_path: Path, harm: bytes) -> No
     path.write_bytes(content[: 4096 * 2] + harm + content[4096 * 2 + len(harm) :])
     (problem, *_) = check(tmp_path, None, contents=False).problems
     assert problem.code == "search_index_damaged"
-    assert problem.message.endswith(f"remove {FILE_NAME}: the next start makes it anew.")
+    assert problem.message.endswith(f"remove {FILE_NAME}: the next start rebuilds it.")

@@ -181,7 +181,7 @@ RULES: Final = (
     ),
     _rule(
         "event_shown",
-        "Event {} ({}) is for agents alone, and stands among those for everybody, or the other way round.",
+        "Event {} ({}) is marked as internal to agents although its type is public, or the reverse.",
         f"SELECT id, type FROM events WHERE internal <> {_LEVEL}",
     ),
     _rule(

@@ -33,7 +33,7 @@ def index_problems(directory: Path, database: sqlite3.Connection) -> Iterator[Pr
 
 
 def _damaged(what: str) -> Problem:
-    advice = f"Stop the server and remove {FILE_NAME}: the next start makes it anew."
+    advice = f"Stop the server and remove {FILE_NAME}: the next start rebuilds it."
     return Problem("search_index_damaged", f"The search index is damaged: {what}. {advice}")
 
 
@@ -48,8 +48,8 @@ def _strays(index: sqlite3.Connection, database: sqlite3.Connection) -> Iterator
     for row, _ in zip(strays, range(SHOWN), strict=False):
         yield Problem(
             "search_index_stray",
-            f"The search index has words of a conversation that is gone (row {row}). "
-            f"Stop the server and remove {FILE_NAME}: the next start makes it anew.",
+            f"The search index has words of a deleted conversation (row {row}). "
+            f"Stop the server and remove {FILE_NAME}: the next start rebuilds it.",
         )
 
 

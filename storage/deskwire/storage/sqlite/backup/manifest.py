@@ -126,5 +126,5 @@ def _checked(model: type[DocumentT], said: Any) -> DocumentT:
     try:
         return model.model_validate(said)
     except ValidationError as error:
-        problems = f"What it says about itself is not as it should be: {error.error_count()} problems."
+        problems = f"The description in the backup is invalid: {error.error_count()} problems."
         raise CopyError(problems) from error

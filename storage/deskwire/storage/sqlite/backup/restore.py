@@ -124,9 +124,9 @@ def _write_secret(order: Order, contents: Contents, stage: Path) -> None:
     if not fits and not order.new_secret:
         lacks = "is not in this backup" if given is None else "is not the one that was given"
         raise CopyError(
-            f"The installation's secret {lacks}. Without it all webhooks must be registered anew, everybody has to "
-            "sign in again, and links to files are void. Give its copy with --secret-file (or DESKWIRE_SECRET), or "
-            "go on without it with --new-secret."
+            f"The installation's secret {lacks}. Without it, all webhooks must be registered again, all users have "
+            "to sign in again, and links to files are void. Give a copy of the secret with --secret-file (or "
+            "DESKWIRE_SECRET), or continue without it with --new-secret."
         )
     if fits and given is not None and (order.secrets is None or order.keep_secret):
         with os.fdopen(os.open(stage / SECRET, NEW, 0o600), "w") as file:
