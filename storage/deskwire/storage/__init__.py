@@ -1,1 +1,1 @@
-"""The SQLite store behind the ports of `deskwire.engine`."""
+"""Implementations of the engine's store port on SQLite and PostgreSQL, and of file stores."""

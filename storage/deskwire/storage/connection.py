@@ -1,4 +1,4 @@
-"""The database connection that the tables' queries and changes are written for, whichever database it is of."""
+"""The connection protocol shared by both databases, for which queries and changes are written."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ class Rows(Protocol):
 
     @property
     def rowcount(self) -> int:
-        """The number of rows that the statement has changed."""
+        """The number of rows changed by the statement."""
 
-    def fetchone(self) -> Any:  # a row is a tuple of what the statement names
-        """Return the next row, None behind the last one."""
+    def fetchone(self) -> Any:  # a row is a tuple of the statement's columns
+        """Return the next row, None after the last one."""
 
     def fetchall(self) -> list[Any]:
-        """Return the rest of the rows."""
+        """Return the remaining rows."""
 
     def __iter__(self) -> Iterator[Any]:
-        """Yield the rest of the rows."""
+        """Yield the remaining rows."""
 
 
 class Connection(Protocol):
-    """Runs statements of the SQL that both databases take; what differs is a fragment of `dialect`."""
+    """Runs SQL that both databases accept; fragments of `dialect` cover the differences."""
 
     def execute(self, sql: str, values: Sequence[Any] | Mapping[str, Any] = (), /) -> Rows:
-        """Run a statement with values for its `?`, or for its `:names`."""
+        """Run a statement with values for its `?` or `:name` parameters."""
 
     def executemany(self, sql: str, rows: Iterable[Sequence[Any]], /) -> object:
-        """Run a statement once for each of the rows, with that for its `?`."""
+        """Run a statement once for each row, as values for its `?` parameters."""

@@ -1,6 +1,6 @@
-"""The differences between the two databases: fragments of statements by name, and the values that go with them.
+"""The differences between the two databases: named fragments of statements, and the values for them.
 
-A statement that both take is a text. One that has such a fragment is made with `either`, once for each:
+A statement that both databases accept is a string. One with a fragment is made by `either`, for each database:
 
     _PAGE = either("SELECT … FROM {numbers} w {and_then} conversations c ON c.rowid = w.value")
     self.conn.execute(_PAGE[self.dialect], (self.dialect.listed(keys),))
@@ -21,11 +21,11 @@ from deskwire.engine.core.ids import DAY_MS, day_of
 
 
 class Dialect(Struct, frozen=True, eq=False):
-    """One of the two; a key of what `either` makes.
+    """A database; the key of statements from `either`.
 
     Attributes:
-        arrays: whether a value may be a list.
-        days: whether deliveries and their attempts have a column `day`, by which their tables are partitioned (ADR 104).
+        arrays: whether parameters may be lists.
+        days: whether the tables of deliveries and attempts are partitioned by a column `day` (ADR 104).
     """
 
     name: str
@@ -33,11 +33,11 @@ class Dialect(Struct, frozen=True, eq=False):
     days: bool
 
     def text(self, template: str) -> str:
-        """Return a statement with the names of fragments in braces as this database takes it."""
+        """Return a statement with the fragments in braces replaced by those of this database."""
         return _text(self, template)
 
     def listed(self, values: Sequence[int] | Sequence[str]) -> Any:
-        """Return the value for `{numbers}` or `{texts}`; what has been asked with it may be remembered by it."""
+        """Return the value for `{numbers}` or `{texts}`. It is hashable, so it can be a cache key."""
         return tuple(values) if self.arrays else orjson.dumps(list(values)).decode()
 
     def day_of(self, delivery_id: str) -> tuple[int, ...]:
@@ -45,7 +45,7 @@ class Dialect(Struct, frozen=True, eq=False):
         return (day_of(delivery_id),) if self.days else ()
 
     def key(self, position: int, day: int) -> tuple[int, ...]:
-        """Return the values for `{keys}` of one row."""
+        """Return the values for `{keys}` of a row."""
         return (position, day) if self.days else (position,)
 
     def placed(self, rows: Sequence[Sequence[int]]) -> tuple[Any, ...]:
@@ -54,17 +54,17 @@ class Dialect(Struct, frozen=True, eq=False):
         return (positions, tuple(row[1] for row in rows)) if self.days else (positions,)
 
     def among(self, column: str, rows: Sequence[Sequence[int]]) -> tuple[str, tuple[int, ...]]:
-        """Return the condition that a delivery is one of these rows of `{keys}`, and its values.
+        """Return the condition that selects deliveries by rows of `{keys}`, and its values.
 
         Args:
-            column: the column with the delivery's position.
+            column: the column with the position of the delivery.
         """
         positions, days = [row[0] for row in rows], sorted({row[1] for row in rows}) if self.days else []
         condition = f"{column} IN ({_marks(positions)})"
         return (f"{condition} AND day IN ({_marks(days)})" if days else condition), (*positions, *days)
 
     def spanned(self, values: Sequence[tuple[int, str]], times: Sequence[int]) -> tuple[Any, ...]:
-        """Return the values for `{spans}`: ranges of positions, and the times (ms) at which they begin, with the end of the last."""
+        """Return the values for `{spans}`: ranges of positions, with their start times (ms) and the end of the last."""
         if not self.days:
             return self.paired(values)
         days = [time // DAY_MS for time in times]
@@ -81,19 +81,19 @@ SQLITE: Final = Dialect("sqlite", arrays=False, days=False)
 POSTGRES: Final = Dialect("postgres", arrays=True, days=True)
 
 Statement = Mapping[Dialect, str]
-"""A statement, or a part of one, in each dialect."""
+"""A statement, or a part of one, in both dialects."""
 
 
 UNPLANNED: Final = " + 0 * pg_backend_pid()"
-"""Hides the value of a day from PostgreSQL's planner, but not from the executor's start, because the function is stable.
+"""Hides the value of a day from PostgreSQL's planner, but not from the executor, because the function is stable.
 
-If the planner sees the value, it plans the statement again for each value, because few partitions are left then. Planning takes
-longer than the rest of the statement (ADR 104).
+If the planner knew the value, it would plan the statement again for each value, because few partitions remain. Planning
+takes longer than running the statement (ADR 104).
 """
 
 
 class _Of:
-    """A fragment about a name, written `{fragment[name]}`."""
+    """A fragment with a name as its argument, written `{fragment[name]}`."""
 
     def __init__(self, template: str) -> None:
         self._template = template
@@ -104,21 +104,22 @@ class _Of:
 
 _FRAGMENTS: Final[Mapping[Dialect, Mapping[str, str | _Of]]] = {
     SQLITE: {
-        # The lists that a statement is given, as tables with a column `value`, or `number` and `text`.
+        # List parameters as tables with a column `value`, or `number` and `text`.
         "numbers": "json_each(?)",
         "texts": "json_each(?)",
         "pairs": "(SELECT json_extract(value, '$[0]') AS number, json_extract(value, '$[1]') AS text FROM json_each(?))",
-        # Hints to SQLite's planner: this index, this order of tables, no index on what follows.
+        # Hints to SQLite's planner: use this index, keep this order of tables, use no index on the next column.
         "indexed": _Of("INDEXED BY {}"),
         "and_then": "CROSS JOIN",
         "unindexed": "+",
-        # Keeps the rows of a table from other transactions until the end of this one; SQLite has one writer.
+        # Locks the rows of a table until the end of the transaction; SQLite has only one writer.
         "locking": _Of(""),
-        # The events of a project, by the range of its positions.
+        # Events of a project, by range of positions.
         "of_project": "",
-        # Deliveries and attempts by position and by day, which chooses their partition on PostgreSQL. Columns: `keys`, `keys_of`
-        # and `day`; `and_day` and `and_mark` for an INSERT. Conditions: `of_day` and `of_day_of`; `of_day_or_none` also finds rows
-        # from before the split; `same_day` joins attempts with their delivery `d`. `placed`: the deliveries `d` of a list of keys.
+        # Deliveries and attempts by position and by day, which selects the partition on PostgreSQL. Columns: `keys`,
+        # `keys_of` and `day`; `and_day` and `and_mark` for an INSERT. Conditions: `of_day` and `of_day_of`;
+        # `of_day_or_none` also matches rows older than the partitions; `same_day` joins attempts with their delivery `d`.
+        # `placed`: the deliveries `d` of a list of keys.
         "keys": "position",
         "keys_of": _Of("{}.position"),
         "day": _Of("0"),
@@ -130,7 +131,7 @@ _FRAGMENTS: Final[Mapping[Dialect, Mapping[str, str | _Of]]] = {
         "and_day": "",
         "and_mark": "",
         "placed": "json_each(?) n CROSS JOIN deliveries d ON d.position = n.value",
-        # Ranges of positions as `{pairs}`, and the condition that a delivery `d` is of a day that one may have.
+        # Ranges of positions as `{pairs}`, and the condition that the day of a delivery `d` is in the range.
         "spans": "(SELECT json_extract(value, '$[0]') AS number, json_extract(value, '$[1]') AS text FROM json_each(?))",
         "in_span": "",
     },
@@ -147,13 +148,13 @@ _FRAGMENTS: Final[Mapping[Dialect, Mapping[str, str | _Of]]] = {
         "day": _Of("{}.day"),
         "of_day": f"AND day = ?{UNPLANNED}",
         "of_day_of": _Of(f"AND {{}}.day = ?{UNPLANNED}"),
-        # A value in a sub-select is hidden from the planner, too.
+        # A parameter in a subquery is hidden from the planner as well.
         "hidden": "(SELECT CAST(? AS bigint))",
         "of_day_or_none": f"AND d.day IN (0, ?{UNPLANNED})",
         "same_day": _Of("AND {}.day = d.day"),
         "and_day": ", day",
         "and_mark": ", ?",
-        # LIMIT makes it look up each row, in the one partition that it can be in.
+        # LIMIT forces a lookup of each row in its only possible partition.
         "placed": "(SELECT * FROM unnest(CAST(? AS bigint[]), CAST(? AS int[])) AS u (value, day)) n CROSS JOIN LATERAL "
         "(SELECT * FROM deliveries x WHERE x.position = n.value AND x.day = n.day LIMIT 1) d",
         "spans": "(SELECT * FROM unnest(CAST(? AS bigint[]), CAST(? AS text[]), CAST(? AS int[]), CAST(? AS int[])) "
@@ -177,8 +178,8 @@ def either(template: str, **parts: Statement) -> Statement:
     """Return a statement in both dialects.
 
     Args:
-        template: with the names of fragments in braces.
-        parts: others, by the names under which the template has them.
+        template: a statement with names of fragments in braces.
+        parts: further fragments by name.
     """
     return {
         dialect: template.format(**fragments, **{name: part[dialect] for name, part in parts.items()})
@@ -187,15 +188,15 @@ def either(template: str, **parts: Statement) -> Statement:
 
 
 def differing(*, sqlite: str, postgres: str) -> Statement:
-    """Return a statement that the two have nothing in common for."""
+    """Return a statement that is entirely different in the two dialects."""
     return {SQLITE: sqlite, POSTGRES: postgres}
 
 
 def literals(*names: str) -> str:
-    """Return names of the code, such as kinds and statuses, as a list of literals for `IN`."""
+    """Return trusted names, such as kinds and statuses, as a list of literals for `IN`."""
     return ", ".join(f"'{name}'" for name in names)
 
 
 def postgres_json(column: str) -> str:
-    """Return bytes of JSON as PostgreSQL reads them: it refuses an escaped U+0000, for which there is a blank then."""
+    """Return an expression that casts JSON bytes to `json`, with U+0000, which PostgreSQL refuses, replaced by a space."""
     return rf"CAST(replace(convert_from({column}, 'UTF8'), '\u0000', '\u0020') AS json)"

@@ -1,4 +1,4 @@
-"""Drafts of files that are kept elsewhere than on a node's own disk: received into memory, or a nameless file if they are larger."""
+"""Upload buffers for files that are not stored on the node's disk: in memory or, if larger, in an unnamed file."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import IO, Final
 from deskwire.engine.uploads.ports import Content
 
 IN_MEMORY: Final = 1 << 20
-"""Bytes up to which a draft stays in memory."""
+"""Maximum bytes of a buffer in memory."""
 
 Put = Callable[[Content, IO[bytes], int], None]
-"""A function that stores a file, of so many bytes, from its beginning; nothing happens if it is stored already."""
+"""Stores a file of the given size, from the start of the stream; does nothing if it is stored already."""
 
 
 class SpooledDraft:
-    """`uploads.ports.Draft` that `put` takes to its place. The system removes it with the process, however that ends."""
+    """Implements `uploads.ports.Draft` with `put`. The operating system removes the buffer when the process ends."""
 
     def __init__(self, put: Put) -> None:
         self._put = put

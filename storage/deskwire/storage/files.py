@@ -1,7 +1,7 @@
-"""The bytes of uploads, each content once for a project, under its SHA-256.
+"""The files of uploads on disk. Each content is stored once in a project, under its SHA-256.
 
-`uploads/<project>/<aa>/<sha256>` has what is kept; `uploads/drafts/` what is being received or removed. A
-file is written and synced there and then renamed, so that what has its final name is whole.
+Stored files are `uploads/<project>/<aa>/<sha256>`; `uploads/drafts/` has files that are being received or removed. A
+file is written and synced there and then renamed, so a file with its final name is always complete.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 
 
 class DiskDraft:
-    """`uploads.ports.Draft` in a file of its own."""
+    """Implements `uploads.ports.Draft` as a file."""
 
     def __init__(self, path: Path, place: Callable[[Content], Path]) -> None:
         self._path = path
@@ -35,7 +35,7 @@ class DiskDraft:
 
     def write(self, data: bytes) -> None:
         """See `Draft.write`."""
-        assert self._file is not None, "a finished draft takes no more"
+        assert self._file is not None, "the draft is not finished"
         self._hash.update(data)
         view = memoryview(data)
         while view:
@@ -56,7 +56,7 @@ class DiskDraft:
             sync(folder.parent)
         if not place.exists():
             self._path.rename(place)
-        sync(place.parent)  # also if it was there: the sync of who has put it there may have failed
+        sync(place.parent)  # even if the file existed: the sync after its creation may have failed
 
     def discard(self) -> None:
         """See `Draft.discard`."""
@@ -70,7 +70,7 @@ class DiskDraft:
 
 
 class DiskFiles:
-    """`uploads.ports.Files` in a directory."""
+    """Implements `uploads.ports.Files` in a directory."""
 
     def __init__(self, directory: Path) -> None:
         self._root = directory / FOLDER
@@ -103,7 +103,7 @@ class DiskFiles:
             os.close(file)
 
     def remove(self, content: Content) -> None:
-        """See `Files.remove`. It leaves its place first, so that what has a final name is whole."""
+        """See `Files.remove`. The file is renamed first, so that a file with a final name is always complete."""
         place, aside = self.place(content), self._aside()
         try:
             place.rename(aside)

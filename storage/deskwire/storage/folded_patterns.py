@@ -30,17 +30,17 @@ _LEADINGS, _VOWELS, _TRAILINGS = 19, 21, 28
 
 _GLOB_CLASS_MAX: Final = 24
 _GLOB_CLASSES_MAX: Final = 12
-"""Characters of a class, and classes of a GLOB pattern: SQLite compares every character of a text with a whole class."""
+"""Limits of a GLOB pattern: characters in a class, and classes. SQLite compares each character with the whole class."""
 
 
 class Inverse(Struct, frozen=True):
-    """The characters that are folded to each character.
+    """The inverse of folding.
 
     Attributes:
-        dropped: the characters that are folded to nothing, as ranges of a class of characters.
-        same: those that are folded to one other character, by that one.
-        expanded: those that are folded to several, with these.
-        parts: every character that is in one of these.
+        dropped: characters that fold to nothing, as ranges of a character class.
+        same: characters that fold to a single other character, by that one.
+        expanded: characters that fold to several, with their folded forms.
+        parts: all characters in these folded forms.
     """
 
     dropped: str
@@ -51,7 +51,7 @@ class Inverse(Struct, frozen=True):
 
 @cache
 def inverse() -> Inverse:
-    """Return what each character stands for; made when it is first asked for, in a tenth of a second."""
+    """Return the inverse of folding; computed on the first call, in a tenth of a second."""
     dropped: list[int] = []
     same: dict[str, str] = {chr(code): chr(code - 32) for code in range(ord("a"), ord("z") + 1)}
     expanded: dict[str, str] = {}
@@ -77,13 +77,13 @@ def _ranges(codes: Iterable[int]) -> str:
 
 
 class RegularExpression(Struct, frozen=True):
-    """The regular expression by which PostgreSQL finds a folded part of a text.
+    """A regular expression of PostgreSQL that matches texts with a folded substring.
 
     Attributes:
-        pattern: matches a text that has the part, but for a text with one of `expanded`.
-        expands: matches a text with one of them; None if there are none.
-        expanded: characters that stand for several, of which the part may have some.
-        becomes: what each of them stands for.
+        pattern: matches texts with the substring, except for texts with a character of `expanded`.
+        expands: matches texts with a character of `expanded`; None if there is none.
+        expanded: characters that fold to several, some of which may be in the substring.
+        becomes: the folded form of each.
     """
 
     pattern: str
@@ -94,7 +94,7 @@ class RegularExpression(Struct, frozen=True):
 
 @lru_cache(maxsize=256)
 def regular_expression(part: str) -> RegularExpression:
-    """Return what finds a folded part, which is not empty, as an advanced regular expression of PostgreSQL."""
+    """Return the advanced regular expression of PostgreSQL for a folded, non-empty substring."""
     table = inverse()
     pieces = list(_pieces(part, table))
     found = {each: folded for each, folded in table.expanded.items() if _overlap(folded, part)}
@@ -103,7 +103,7 @@ def regular_expression(part: str) -> RegularExpression:
 
 
 def _overlap(folded: str, part: str) -> bool:
-    """Return whether a character that is folded so can be where the part is found."""
+    """Return whether a character with this folded form can overlap a match of the substring."""
     if folded in part or part in folded:
         return True
     sizes = range(1, min(len(folded), len(part)))
@@ -111,7 +111,7 @@ def _overlap(folded: str, part: str) -> bool:
 
 
 def _pieces(part: str, table: Inverse) -> Iterator[str]:
-    """Yield the pattern of each character of the part, and of each syllable of Hangul that it has."""
+    """Yield the pattern of each character of the substring, and of each Hangul syllable in it."""
     at = 0
     while at < len(part):
         size = _syllable_size(part, at)
@@ -132,7 +132,7 @@ def _is_jamo(character: str, first: int, count: int) -> bool:
 
 
 def _syllable_size(part: str, at: int) -> int:
-    """Return how many characters from there on can be of one syllable; 1 for what is no Hangul."""
+    """Return the number of characters from this index on that can form one Hangul syllable; 1 for other scripts."""
     kinds = ((_LEADING, _LEADINGS), (_VOWEL, _VOWELS), (_TRAILING + 1, _TRAILINGS - 1))
     start = next((kind for kind, each in enumerate(kinds) if _is_jamo(part[at], *each)), None)
     if start is None:
@@ -146,11 +146,11 @@ def _syllable_size(part: str, at: int) -> int:
 
 
 def _syllables(jamo: str, *, first: bool, last: bool) -> Sequence[str]:
-    """Return patterns for the written syllables in which these characters are found.
+    """Return patterns for the composed syllables that contain these characters.
 
     Args:
-        first: whether something of the syllable may stand in front of them: the part begins with them.
-        last: whether something of it may follow, as the part ends with them.
+        first: the substring begins with them, so other characters of the syllable may come before.
+        last: the substring ends with them, so other characters of the syllable may follow.
     """
     leading = _number(jamo[0], _LEADING, _LEADINGS)
     rest = jamo if leading is None else jamo[1:]
@@ -195,9 +195,9 @@ def _written(leading: int, vowel: int, trailing: int | None, *, open_end: bool) 
 
 @lru_cache(maxsize=256)
 def glob(part: str) -> str:
-    """Return a GLOB pattern of SQLite that fits every text with this folded part, and not many others.
+    """Return a GLOB pattern of SQLite that matches every text with this folded substring, and few others.
 
-    It has some characters of the part in their order, each with those that are folded to it.
+    It consists of some characters of the substring in order, each as a class of the characters that fold to it.
     """
     table = inverse()
     letters = (
@@ -213,22 +213,22 @@ def glob(part: str) -> str:
 
 
 def folded_text(text: str | None) -> str | None:
-    """Return a text folded; SQLite's function `fold_text`."""
+    """Return the folded text; the SQL function `fold_text`."""
     return None if text is None else fold(text)
 
 
 def has_folded(text: str | None, part: str) -> bool:
-    """Return whether a text has a folded part; SQLite's function of this name."""
+    """Return whether a text has a folded substring; the SQL function `has_folded`."""
     return text is not None and _rarest(part).search(text) is not None and part in fold(text)
 
 
 _RARITY: Final = "qxzjkwvybpgfmcuhdlrsnioate"
-"""Letters in the order in which texts of many languages have them, the rarest first."""
+"""Letters by frequency in texts of many languages, the rarest first."""
 
 
 @lru_cache(maxsize=256)
 def _rarest(part: str) -> re.Pattern[str]:
-    """Return what finds the rarest character of a folded part in a text, in all forms: it is quicker than to fold the text."""
+    """Return a pattern for all forms of the rarest character of a folded substring. Searching is faster than folding."""
     rarest = min(part, key=lambda each: _RARITY.find(each) if each.isalnum() else len(_RARITY))
     table = inverse()
     several = "".join(each for each, folded in table.expanded.items() if rarest in folded)
@@ -238,9 +238,9 @@ def _rarest(part: str) -> re.Pattern[str]:
 
 
 def contains(dialect: Dialect, column: str, text: str) -> tuple[str, tuple[Any, ...]]:
-    """Return the condition that a column has a part of a text as folding compares it, with its values.
+    """Return the condition that a column contains a text after folding, with its values.
 
-    A text that is folded to nothing, such as a lone joiner, is in no text.
+    A text that folds to nothing, such as a lone joiner, is contained in no text.
     """
     part = fold(text)
     if not part:
@@ -249,7 +249,7 @@ def contains(dialect: Dialect, column: str, text: str) -> tuple[str, tuple[Any, 
 
 
 def _sqlite(column: str, part: str) -> tuple[str, tuple[Any, ...]]:
-    """Return the condition of SQLite: of texts in ASCII its own LIKE decides, which folds these, and of most others GLOB."""
+    """Return the condition for SQLite: LIKE for ASCII texts, which it folds itself, and a GLOB prefilter for others."""
     beyond_ascii = f"length({column}) < length(CAST({column} AS BLOB))"
     if part.isascii():
         escaped = part.replace("!", "!!").replace("%", "!%").replace("_", "!_")
@@ -272,4 +272,4 @@ _EXPANDED: Final = (
     "FROM unnest(string_to_array({}, NULL)) WITH ORDINALITY AS y (letter, at) "
     'LEFT JOIN unnest(CAST(? AS text[]), CAST(? AS text[])) AS x (letter, becomes) ON x.letter = y.letter COLLATE "C")'
 )
-"""A text with the characters of `RegularExpression.expanded` as what they stand for."""
+"""A text with the characters of `RegularExpression.expanded` replaced by their folded forms."""

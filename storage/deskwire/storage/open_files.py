@@ -1,4 +1,4 @@
-"""The uploads' files where the settings say that they are."""
+"""Selects the file store of uploads from the settings."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NO_LIBRARY: Final = (
 
 
 def open_files(place: str, data_dir: Path, database_url: str | None, servers: Servers | None = None) -> Files:
-    """Return the files in a place: `disk`, `database`, or the URL of a bucket. Nothing is reached yet.
+    """Return the file store for `disk`, `database` or the URL of a bucket, without connecting to it.
 
     Raises DatabaseUnusableError for a bucket whose library is not installed.
 
@@ -35,6 +35,6 @@ def open_files(place: str, data_dir: Path, database_url: str | None, servers: Se
     if place == "database":
         from deskwire.storage.postgres.files import DatabaseFiles  # an extra
 
-        assert database_url is not None, "a setting's conflict says so before"
+        assert database_url is not None, "the settings were checked for this conflict"
         return DatabaseFiles(database_url, servers)
     return DiskFiles(data_dir)

@@ -1,7 +1,7 @@
-"""Brings what older databases have in other forms into that of `core.folding`: unique names, and the words of contacts and tickets.
+"""Migrates names and search words of older databases to the form of `core.folding`.
 
-Both databases do it in a migration, in one pass over each table. A contact or ticket in ASCII keeps its words, so that the pass
-writes little more than a row for each contact with an e-mail address: a million of them take about half a minute.
+Both databases call it in a migration, with one pass over each table. Contacts and tickets in ASCII keep their words, so
+the pass writes little more than a row for each contact with an e-mail address: about half a minute for a million.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from deskwire.engine.conversations.tags import tag_key
 from deskwire.engine.core.folding import double_of, fold_name
 
 Execute = Callable[..., Sequence[Sequence[Any]]]
-"""Runs a statement with values for its `?`, and returns its rows."""
+"""Runs a statement with values for its `?` parameters, and returns the rows."""
 
 log: Final = structlog.get_logger(__name__)
 
@@ -28,7 +28,7 @@ def refold(execute: Execute, reindex_ticket: Callable[[Sequence[Any]], None]) ->
     """Fold the names and words of a database, and make names unique.
 
     Args:
-        reindex_ticket: is given the key, project, title and description of each ticket that is not in ASCII.
+        reindex_ticket: called with key, project, title and description of each ticket that is not in ASCII.
     """
     _fold_names(execute, "users", "email", "0")
     _fold_names(execute, "teams", "name", "project")
@@ -42,7 +42,7 @@ def refold(execute: Execute, reindex_ticket: Callable[[Sequence[Any]], None]) ->
 
 
 def _fold_names(execute: Execute, table: str, column: str, scope: str) -> None:
-    """Store the folded names of a table's rows; one that reads like an older one's gets a form of its own, and is logged."""
+    """Store the folded names of a table. A name that equals an older one after folding becomes unique, and is logged."""
     sql = f"SELECT rowid, id, {scope}, {column} FROM {table} WHERE deleted_at IS NULL ORDER BY rowid"
     first: dict[tuple[int, str], str] = {}
     for rowid, holder, within, name in execute(sql):
@@ -55,11 +55,11 @@ def _fold_names(execute: Execute, table: str, column: str, scope: str) -> None:
 
 
 TAGGED: Final = (("conversation", "conversations"), ("contact", "contacts"), ("ticket", "tickets"))
-"""Objects with tags: the column of their table of tags, such as `conversation_tags`, and their own table."""
+"""Objects with tags: the column in their table of tags, such as `conversation_tags`, and their own table."""
 
 
 def refold_tags(execute: Execute) -> None:
-    """Fill the column `folded` of the tables of tags. Of several tags of an object with one key the first stays; it is logged."""
+    """Fill the column `folded` of the tables of tags. Of several tags of an object with one key the first stays, logged."""
     for holder, table in TAGGED:
         tags = f"{holder}_tags"
         for project, tag in execute(f"SELECT DISTINCT project, tag FROM {tags}"):
@@ -100,7 +100,7 @@ def _write_words(execute: Execute, contact: Sequence[Any]) -> None:
 
 
 def _rows(execute: Execute, table: str, columns: str, where: str) -> Iterator[Sequence[Any]]:
-    """Yield the rows of a table in the order of their keys, some at a time."""
+    """Yield the rows of a table in the order of their keys, in batches."""
     last = 0
     sql = f"SELECT {columns} FROM {table} WHERE rowid > ? AND {where} ORDER BY rowid LIMIT {_BATCH_SIZE}"
     while rows := execute(sql, (last,)):

@@ -1,7 +1,7 @@
-"""The bytes of uploads in a bucket of S3 or of a server that speaks its protocol, through obstore (ADR 17).
+"""The files of uploads in a bucket of S3 or of a compatible server, through obstore (ADR 17).
 
-An object is named `<prefix>/<project>/<aa>/<sha256>.<entry>`: no two contents ever share a name, and no content is put twice under
-one, so whoever puts or removes an object late does no harm.
+Objects are named `<prefix>/<project>/<aa>/<sha256>.<entry>`. A name is never reused, neither for another content nor for
+a second upload of the same one, so delayed writes and removals are harmless.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ if TYPE_CHECKING:  # names of its types alone
     from obstore.store import ClientConfig, RetryConfig, S3Config
 
 AT_ONCE: Final = 8 << 20
-"""Bytes up to which a file is put with one request; a larger one goes in parts of this size."""
+"""Maximum bytes of a file in a single request; larger files are uploaded in parts of this size."""
 
 OLD: Final = timedelta(days=1)
-"""The age from which on an object may be taken for one that a crash has left."""
+"""Minimum age of an object that may be an orphan of a crash."""
 
 _NAME: Final = re.compile(r"(\d+)/[0-9a-f]{2}/([0-9a-f]{64})\.(\d+)")
 _RETRY: Final[RetryConfig] = {"max_retries": 2, "retry_timeout": timedelta(seconds=10)}
@@ -36,9 +36,9 @@ _RIGHTS: Final = "s3:PutObject, s3:GetObject, s3:DeleteObject and s3:ListBucket"
 
 
 class S3Files:
-    """`uploads.ports.Files` in a bucket.
+    """Implements `uploads.ports.Files` in a bucket.
 
-    Keys and the region are taken from AWS_ACCESS_KEY_ID and its like, or from the machine's role.
+    Credentials and region come from AWS_ACCESS_KEY_ID and its siblings, or from the role of the machine.
 
     Args:
         url: `s3://bucket/prefix`, with `?endpoint=https://…` for a server that is not Amazon's, and `&region=…`.
@@ -51,7 +51,7 @@ class S3Files:
         config: S3Config = {"bucket": parts.netloc}
         if endpoint is not None:
             config["endpoint"] = endpoint
-        if "region" in options or endpoint is not None:  # a server of one's own takes any
+        if "region" in options or endpoint is not None:  # other servers accept any region
             config["region"] = options.get("region", "us-east-1")
         client: ClientConfig = {
             "connect_timeout": timedelta(seconds=5),
@@ -67,7 +67,7 @@ class S3Files:
             )
 
     def clear_drafts(self) -> None:
-        """See `Files.clear_drafts`. There are none; it makes sure that the bucket is there."""
+        """See `Files.clear_drafts`. There are no drafts; this checks that the bucket exists."""
         with self._telling():
             for _ in obstore.list(self._store, chunk_size=1):
                 return
@@ -91,7 +91,7 @@ class S3Files:
             return bytes(found.bytes())
 
     def remove(self, content: Content) -> None:
-        """See `Files.remove`. Older versions stay in a bucket that keeps them."""
+        """See `Files.remove`. A bucket with versioning retains older versions."""
         with self._telling():
             try:
                 obstore.delete(self._store, _name(content))
@@ -109,7 +109,7 @@ class S3Files:
                         yield Content(int(match[1]), match[2], int(match[3]))
 
     def close(self) -> None:
-        """See `Files.close`. Its connections end by themselves."""
+        """See `Files.close`. Idle connections time out."""
 
     def _put(self, content: Content, file: IO[bytes], size: int) -> None:
         if self.size(content) == size:
@@ -125,7 +125,7 @@ class S3Files:
 
     @contextmanager
     def _telling(self) -> Iterator[None]:
-        """Raise OSError for what the bucket refuses, in words that say what to do."""
+        """Convert errors of the bucket to OSError with a message that gives the remedy."""
         try:
             yield
         except (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError) as error:

@@ -1,4 +1,4 @@
-"""The version of a database in words: the number of the newest migration that it has."""
+"""The version of a database, which is the number of its newest migration."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Collection, Sequence
 
 
 def outdated(applied: Collection[str], known: Sequence[str]) -> str | None:
-    """Return what is said of a database that lacks migrations, to go on behind its name; None if it lacks none.
+    """Return a message about missing migrations, to follow the name of the database; None if none is missing.
 
     Args:
-        applied: the names of those that it has.
-        known: the names of all of the program's, in their order.
+        applied: names of the applied migrations.
+        known: names of all migrations of the program, in order.
     """
     pending = [name for name in known if name not in applied]
     if not pending:
@@ -20,5 +20,5 @@ def outdated(applied: Collection[str], known: Sequence[str]) -> str | None:
 
 
 def number(migration: str) -> int:
-    """Return the number that a migration's name begins with: 12 of `m0012_imports`."""
+    """Return the number in the name of a migration: 12 for `m0012_imports`."""
     return int(migration[1:5])

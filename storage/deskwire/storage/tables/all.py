@@ -1,4 +1,4 @@
-"""All groups of queries and changes together: what the stores of both databases are made of."""
+"""All groups of queries and changes, combined for the stores of both databases."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class AllReads(
     ReportReads,
     ClusterReads,
 ):
-    """The methods of `ports.Reader`, but for the search and for what hangs on how positions are given."""
+    """Implements `ports.Reader`, except for search and for queries that depend on how positions are assigned."""
 
 
 class AllWrites(
@@ -137,11 +137,11 @@ class AllWrites(
     SearchSourceWrites,
     ClusterWrites,
 ):
-    """The methods of `ports.Transaction`, but for what hangs on how positions are given."""
+    """Implements `ports.Transaction`, except for changes that depend on how positions are assigned."""
 
     def erase_conversation(self, state: Conversation) -> None:
         if any(event.conversation == state.rowid for event in self.published):
-            raise StaleState("events of the conversation are in this very commit, and nobody has had them")
+            raise StaleState("events of the conversation are in the same commit and unpublished")
         self.erase_deliveries(state.rowid)
         self.erase_events(state.rowid)
         self.detach_uploads(state.rowid)
@@ -172,7 +172,7 @@ class AllWrites(
                 self.erase_events(lane)
 
     def _known_lanes(self, lanes: Sequence[int]) -> Sequence[int]:
-        """Return those that anything is stored of: few, as events and deliveries go after a time."""
+        """Return the lanes with stored events or deliveries, which are few because both are pruned."""
         marks = ", ".join("?" for _ in lanes)
         rows = self.conn.execute(
             f"SELECT conversation FROM events WHERE conversation IN ({marks}) "

@@ -1,4 +1,4 @@
-"""The base of the groups of queries: the connection that they ask, and its dialect."""
+"""Base classes of groups of queries and changes: a connection and its dialect."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ class Queries(ABC):
 
 
 class Changes(Queries):
-    """A group of changes on one connection, in a transaction that somebody else begins and ends."""
+    """A group of changes on one connection, within a transaction of the caller."""
 
     scrub_wanted: bool = False
 
     def want_scrub(self) -> None:
-        """Have the bytes of what this transaction deletes overwritten after its commit."""
+        """Schedule the bytes of deleted rows to be overwritten after the commit."""
         self.conn.execute("UPDATE event_window SET scrub_due = 1")
         self.scrub_wanted = True
 
     def inserted(self, sql: str, values: Sequence[Any] | Mapping[str, Any]) -> int:
-        """Insert a row, and return its key."""
+        """Insert a row and return its key."""
         rowid: int = self.conn.execute(f"{sql} RETURNING rowid", values).fetchone()[0]
         return rowid

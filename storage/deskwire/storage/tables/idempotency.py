@@ -1,4 +1,4 @@
-"""Answers to requests that came with an `Idempotency-Key`; erased by triggers with what they show."""
+"""Stored responses to requests with an `Idempotency-Key`; triggers erase them together with the objects they show."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class AnswerReads(Queries):
     """Queries on kept answers; the methods are those of `idempotency.ports.AnswerReader`."""
 
     def kept_answer(self, name: bytes, place: str) -> KeptAnswer | None:
-        """See the port. With PostgreSQL all names are in one index, wherever they belong."""
+        """See the port. PostgreSQL has all names in one index."""
         row = self.conn.execute(
             "SELECT name, fingerprint, subject, sealed, at FROM kept_answers WHERE name = ?", (name,)
         ).fetchone()
@@ -29,10 +29,10 @@ class AnswerWrites(AnswerReads, Changes):
 
     @abstractmethod
     def keep_answer(self, answer: KeptAnswer) -> None:
-        """See the port; another one for each database, as only one of them has to do with other writers."""
+        """See the port. The databases differ because only PostgreSQL has concurrent writers."""
 
     def try_out(self) -> None:
-        """See `ports.Transaction`. Some pages, so that a full disk is found too; nobody's answer has such a name."""
+        """See `ports.Transaction`. Writes a few pages to detect a full disk, under a name that no response can have."""
         rowid = self.inserted(
             "INSERT INTO kept_answers (name, fingerprint, sealed, at) VALUES (?, ?, ?, 0)",
             (_TRIAL, b"", bytes(_TRIAL_BYTES)),
@@ -54,7 +54,7 @@ class AnswerWrites(AnswerReads, Changes):
         )
 
     def prune_answers(self, older_than: int, limit: int) -> int:
-        """See the port. They are stored about in the order in which they were asked for, so none is searched for."""
+        """See the port. Rows are stored roughly in order of time, so the oldest need no search."""
         return self.conn.execute(
             "DELETE FROM kept_answers WHERE at < ? AND rowid IN "
             "(SELECT rowid FROM kept_answers ORDER BY rowid LIMIT ?)",

@@ -1,4 +1,4 @@
-"""The queries of commands that only read: accounts, their credentials, and the audit trail; few, so that they load fast."""
+"""Queries of read-only commands: accounts, credentials and the audit trail. Few, so that the commands load fast."""
 
 from __future__ import annotations
 

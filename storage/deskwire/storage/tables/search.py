@@ -1,4 +1,4 @@
-"""The texts that the search index is made of, in the order in which it takes them in."""
+"""The texts for the search index, in the order of indexing."""
 
 from __future__ import annotations
 

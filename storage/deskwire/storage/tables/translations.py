@@ -1,4 +1,4 @@
-"""Translatable entries and what they say in each language."""
+"""Translatable entries and their texts by language."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class TranslationReads(Queries):
         return [_entry_of(row) for row in rows]
 
     def _with_words(self, words: str) -> tuple[str, tuple[Any, ...]]:
-        """Return the condition that an entry has words in its key, or in a text, with its values."""
+        """Return the condition that an entry has words in its key or in a text, with its values."""
         key, values = contains(self.dialect, "e.key", words)
         text, some = contains(self.dialect, "f.value", words)
         said = f"SELECT 1 FROM translations t JOIN {_TEXTS[self.dialect]} ON {text} WHERE t.entry = e.rowid"

@@ -1,4 +1,4 @@
-"""Uploads, which conversations refer to them, and the entries of a shelf that nodes share. The bytes are elsewhere: `Files`."""
+"""Uploads, their references from conversations, and the entries of a file store that nodes share."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ class UploadWrites(UploadReads, Changes):
         return missing
 
     def detach_uploads(self, conversation: int) -> None:
-        """Remove a conversation's references, and the uploads that no other conversation refers to."""
+        """Remove a conversation's references, and uploads without any other reference."""
         rows = self.conn.execute(
             "DELETE FROM attachments WHERE conversation = ? RETURNING upload", (conversation,)
         ).fetchall()
@@ -113,7 +113,7 @@ class UploadWrites(UploadReads, Changes):
             self._delete_unless_attached(upload)
 
     def detach_these(self, conversation: int, upload_ids: Collection[str]) -> None:
-        """Remove a conversation's references to these uploads, and those that no other conversation refers to."""
+        """Remove a conversation's references to these uploads, and uploads without any other reference."""
         for upload_id in upload_ids:
             row = self.conn.execute(
                 "DELETE FROM attachments WHERE conversation = ? AND upload = (SELECT rowid FROM uploads WHERE id = ?) "
@@ -156,7 +156,7 @@ class UploadWrites(UploadReads, Changes):
         return int(row[0])
 
     def hold_content(self, entry: int) -> bool:
-        # An UPDATE, so that of this and `doom_content` the second waits for the first, and sees what it did.
+        # An UPDATE takes a row lock, so this and `doom_content` are serialized, and the second one sees the first.
         sql = "UPDATE contents SET made_at = made_at WHERE rowid = ? AND going = 0 RETURNING rowid"
         return self.conn.execute(sql, (entry,)).fetchone() is not None
 
@@ -176,7 +176,7 @@ class UploadWrites(UploadReads, Changes):
 
     def forget_content(self, entry: int) -> None:
         self.conn.execute("DELETE FROM contents WHERE rowid = ? AND going = 1", (entry,))
-        self.want_scrub()  # the rows with its bytes went behind the commit that removed its last upload
+        self.want_scrub()  # the rows with its bytes were deleted after the commit that removed its last upload
 
     def _delete_unless_attached(self, upload: int) -> None:
         other = self.conn.execute("SELECT 1 FROM attachments WHERE upload = ?", (upload,)).fetchone()
@@ -196,5 +196,5 @@ class UploadWrites(UploadReads, Changes):
             "INSERT INTO upload_usage VALUES (?, ?) ON CONFLICT (project) DO UPDATE SET bytes = upload_usage.bytes + excluded.bytes",
             (project, size),
         )
-        # A project that holds nothing has no row: it may be removed.
+        # A project without uploads has no row, so that the project can be deleted.
         self.conn.execute("DELETE FROM upload_usage WHERE project = ? AND bytes = 0", (project,))

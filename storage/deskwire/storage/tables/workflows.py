@@ -1,4 +1,4 @@
-"""Workflows with their versions, and where they run."""
+"""Workflows, their versions and their runs."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ _WORKFLOW: Final = "SELECT rowid, id, project, name, trigger, version, created_a
 _NO_ROW: Final = (1 << 63) - 1
 
 KEPT_MS: Final = 60_000
-"""The time for which a replaced version is kept, for readers that are about to start it."""
+"""Time for which a replaced version is retained, for readers that are about to start it."""
 
 
 def run_of(state: str | None) -> WorkflowRun | None:
-    """Return the run in a row of `workflow_runs`."""
+    """Parse the state in a row of `workflow_runs`."""
     return None if state is None else WorkflowRun(**orjson.loads(state))
 
 

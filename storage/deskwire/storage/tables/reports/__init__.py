@@ -1,1 +1,1 @@
-"""The figures of reports, counted by the database itself."""
+"""Figures of reports, computed by the database."""

@@ -1,4 +1,4 @@
-"""The groups of a report: what a row is counted by, and what else has to be joined for that."""
+"""The grouping of a report: the key of each row, and the tables joined for it."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from deskwire.engine.reports.period import DAY_MS
 from deskwire.engine.reports.ports import GroupBy, GroupKey, ReportScope
 
 _SHIFT: Final = 1_000_000
-"""Days by which moments are moved on before they are divided, as no database rounds down what is negative."""
+"""Days added to times before the division, because integer division rounds negative numbers towards zero."""
 _TAGS: Final = "LEFT JOIN conversation_tags g ON g.conversation = {}"
 
 
 class Source(NamedTuple):
-    """A table with rows to count, by expressions on it: the conversation, the time, the agent, the team."""
+    """Expressions on a table of rows to count: conversation, time, agent and team."""
 
     conversation: str
     at: str
@@ -23,7 +23,7 @@ class Source(NamedTuple):
 
 
 class Grouping(NamedTuple):
-    """The key's expression, the table joined for it, and the values that both need."""
+    """The expression of the key, the joined table, and the values of both."""
 
     key: str
     joined: str
@@ -31,7 +31,7 @@ class Grouping(NamedTuple):
 
 
 def grouping(source: Source, scope: ReportScope, by: GroupBy | None) -> Grouping:
-    """Return how rows of a source are put into groups."""
+    """Return the grouping of the rows of a source."""
     if by == "agent":
         return Grouping(source.agent, "", {})
     if by == "team":
@@ -44,12 +44,12 @@ def grouping(source: Source, scope: ReportScope, by: GroupBy | None) -> Grouping
 
 
 def key_of(stored: Any, by: GroupBy | None) -> GroupKey:
-    """Return a group's key from that of its rows."""
-    return stored - _SHIFT if by == "day" else stored  # type: ignore[no-any-return]  # what the key's expression gives
+    """Return the key of a group from the selected key."""
+    return stored - _SHIFT if by == "day" else stored  # type: ignore[no-any-return]  # typed by the key's expression
 
 
 def _by_day(at: str, scope: ReportScope) -> Grouping:
-    """Return the groups of days: the local date of a moment hangs on the stretch that it is in."""
+    """Return the grouping by local date, which depends on the UTC offset at each time."""
     *earlier, last = scope.period.stretches
     values: dict[str, int] = {"ahead": last.ahead + _SHIFT * DAY_MS}
     shift = "CAST(:ahead AS bigint)"

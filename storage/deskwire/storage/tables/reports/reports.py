@@ -1,6 +1,6 @@
-"""The figures of reports: a statement for each, by the index of what it counts.
+"""The figures of reports: one statement each, supported by an index of the counted rows.
 
-Each takes a scope as named values. What has no group of its own is counted in one whose key is NULL.
+The scope is passed as named values. Rows without a group are counted under the key NULL.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ _CONVERSATION: Final = Source(
 _MESSAGE: Final = Source("m.conversation", "m.created_at", "m.agent_id", "c.team_id")
 _MILESTONES: Final = "milestones m {} WHERE m.project = :project AND m.at >= :start AND m.at < :end AND m.imported <= :imported"
 _KNOWN: Final = "m.since IS NOT NULL AND (m.since <= m.at OR m.imported = 0)"
-"""Milestones with a duration. One of an import that ends before it begins has none; here a clock was set back, and it is 0."""
+"""Milestones with a duration. Impossible ones of imports have none; others that end early, after a clock was set back, are 0."""
 _CONVERSATIONS: Final = "conversations c {} WHERE c.project = :project AND c.archived IN (0, 1) AND (:imported = 1 OR c.imported_at IS NULL)"
 _OPEN: Final = f"{_CONVERSATIONS} AND c.status IN ({literals(*UNCLOSED)})"
 _PLACES: Final = " ".join(f"WHEN '{author}' THEN {place}" for place, author in enumerate(AUTHOR_TYPES))
 AUTHOR: Final = f"CASE author_type {_PLACES} END"
-"""The place of a message's author type in `AUTHOR_TYPES`; NULL, which no table takes, for a type that is not there."""
+"""The index of the author type in `AUTHOR_TYPES`; NULL for an unknown one, which every table refuses."""
 AGENT: Final = "CASE WHEN author_type = 'agent' THEN author_id END"
 """The agent who wrote a message."""
 _AS_COUNTED: Final = (
@@ -54,17 +54,17 @@ _MESSAGES: Final = differing(
     sqlite="(SELECT * FROM message_times WHERE project = :project) m", postgres=f"({_AS_COUNTED}) m"
 )
 _NEWEST: Final = f"({_AS_COUNTED} AND rowid > (SELECT message FROM message_times_end)) m"
-"""The messages that SQLite has not yet added to `message_times`: fewer than 512."""
+"""Messages that SQLite has not added to `message_times` yet, fewer than 512."""
 _WRITTEN: Final = (
     "WHERE m.created_at >= :start AND m.created_at < :end AND (:imported = 1 OR m.conversation NOT IN "
     "(SELECT i.conversation FROM imported_conversations i WHERE i.project = :project))"
 )
 _SLICE_MS: Final = 30 * DAY_MS
-"""The time of which messages are counted at once: what a statement answers is in memory."""
+"""Time span of messages counted by one statement, because its result is held in memory."""
 _COUNTED: Final = differing(
     sqlite="SELECT json_group_array({}) FROM {} {}", postgres="SELECT {}, count(*) FROM {} {} GROUP BY 1"
 )
-"""SQLite counts groups by sorting rows, which takes three times as long as counting them here."""
+"""SQLite counts groups by sorting, which takes three times as long as counting here."""
 _AGENT_NAMES: Final = either(
     "SELECT u.id, CASE WHEN u.deleted_at IS NULL THEN u.name END FROM {texts} k {and_then} users u ON u.id = k.value"
 )
@@ -82,10 +82,10 @@ _OF_TAGS: Final = either(
 _TAG_NAMES: Final = either(
     "SELECT k.value, min(g.tag) FROM {texts} k {and_then} conversation_tags g ON g.folded = k.value AND g.project = ? GROUP BY k.value"
 )
-"""Of several ways in which a tag is written, the first in the order of Unicode."""
+"""Of several spellings of a tag, the first in code point order."""
 _NOBODY: Final[Sequence[GroupKey]] = (None,)
-_AT_ONCE: Final = 10_000
-"""Conversations whose team or tags are looked up at once."""
+_BATCH_SIZE: Final = 10_000
+"""Conversations whose team or tags are looked up by one statement."""
 
 
 class ReportReads(Queries):
@@ -186,7 +186,7 @@ class ReportReads(Queries):
     def _gathered(
         self, sql: str, values: Mapping[str, Any], by: GroupBy | None
     ) -> dict[GroupKey, array[int]]:
-        """Return the numbers of rows that have a key and a number, in their order, eight bytes each."""
+        """Return the numbers by key, in the order of the rows, as arrays of eight bytes each."""
         gathered: dict[Any, array[int]] = {}
         for key, number in self.conn.execute(sql, values):
             numbers = gathered.get(key)
@@ -198,7 +198,7 @@ class ReportReads(Queries):
     def _counted(
         self, expression: str, scope: ReportScope, values: Mapping[str, int], further: str = ""
     ) -> Counter[Any]:
-        """Return how often messages of the scope have each value of an expression."""
+        """Count the messages of the scope by the value of an expression."""
         counts: Counter[Any] = Counter()
         for start in range(scope.period.start, scope.period.end, _SLICE_MS):
             within = {**values, "start": start, "end": min(start + _SLICE_MS, scope.period.end)}
@@ -210,30 +210,30 @@ class ReportReads(Queries):
     def _counts(
         self, source: str, expression: str, scope: ReportScope, values: Mapping[str, int], further: str
     ) -> Mapping[Any, int] | Sequence[Any]:
-        """Return how often messages of a source have each value of an expression, or one value for each of them."""
+        """Count the messages of a source by the value of an expression."""
         sql = _COUNTED[self.dialect].format(expression, source, _WRITTEN + further)
         rows = self.conn.execute(sql, _values(scope, Grouping("", "", values))).fetchall()
         return dict(rows) if self.dialect is POSTGRES else orjson.loads(rows[0][0])
 
     def _keys_of(self, conversations: Collection[int], sql: Statement) -> Mapping[int, Sequence[str | None]]:
-        """Return the keys that a statement has for conversations; those that have none are left out."""
+        """Return the keys of conversations by a statement; conversations without a key are left out."""
         found: dict[int, list[str | None]] = {}
         remaining = iter(sorted(conversations))
-        while some := [*islice(remaining, _AT_ONCE)]:
+        while some := [*islice(remaining, _BATCH_SIZE)]:
             for conversation, key in self.conn.execute(sql[self.dialect], (self.dialect.listed(some),)):
                 found.setdefault(conversation, []).append(key)
         return found
 
 
 class _Tallies:
-    """Adds messages up, all of them and those of each group."""
+    """Sums messages in total and by group."""
 
     def __init__(self) -> None:
         self._total = [0] * len(AUTHOR_TYPES)
         self._groups: dict[GroupKey, list[int]] = {}
 
     def add(self, keys: Sequence[GroupKey], code: int, count: int) -> None:
-        """Add messages of the authors with this code to each of these groups."""
+        """Add messages of an author type to each of these groups."""
         self._total[code] += count
         for key in keys:
             group = self._groups.get(key)
@@ -242,7 +242,7 @@ class _Tallies:
             group[code] += count
 
     def done(self) -> MessageCounts:
-        """Return what there is."""
+        """Return the counts."""
         groups = [
             GroupCount(key, author, count)
             for key, counts in self._groups.items()

@@ -1,4 +1,4 @@
-"""Responses to surveys, and the insights into them."""
+"""Responses to surveys, and insights."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class SurveyResponseReads(Queries):
 
     def _wanted(self, survey: int, wanted: ResponseFilter, before: int | None) -> tuple[str, Sequence[Any]]:
         """Return the condition on responses `r` of a filter, with its values."""
-        # A contact has few responses: none of the survey's indexes then.
+        # A contact has few responses, so none of the survey's indexes is used.
         home = _IN_SURVEY if wanted.contact is None else _AMONG_FEW
         where = [home[self.dialect], "r.rowid < ?"]
         values: list[Any] = [survey, before or _LAST]
@@ -119,7 +119,7 @@ class SurveyResponseWrites(SurveyResponseReads, Changes):
 
     @abstractmethod
     def erase_response_events(self, survey: int, responses: Sequence[str]) -> None:
-        """Remove the events of these responses, by their ids, and all deliveries of those."""
+        """Delete the events of these responses and their deliveries."""
 
     def erase_responses(self, contact: int, limit: int) -> Sequence[tuple[str | None, str]]:
         rows = self.conn.execute(

@@ -1,9 +1,8 @@
-"""Lists of tickets: each filter and sort by an index, so that a page costs about the same at any size.
+"""Lists of tickets. Every filter and sort uses an index, so the cost of a page hardly depends on the number of tickets.
 
-There are three ways to the rows of a page. A search begins with the words, a filter that few tickets
-pass (assignee, tag, contact, conversation, snoozed) with its own index; both sort what they find.
-Everything else reads, per status, the index that is in the order of the sort, and stops after a page.
-What is `unindexed` keeps the planner off an index that would lead it elsewhere.
+There are three access paths. A search starts with the word index, and a selective filter (assignee, tag, contact,
+conversation, snoozed) with its own index; both sort the matches. All others scan, for each status, the index in the
+order of the sort, and stop after a page. `unindexed` keeps the planner from choosing another index.
 """
 
 from __future__ import annotations
@@ -31,11 +30,11 @@ Terms = Iterator[tuple[str, tuple[Any, ...]]]
 
 
 class Words(NamedTuple):
-    """The way to the tickets that have words.
+    """The access path to tickets with certain words.
 
     Attributes:
-        source: the tables, with that of tickets as `t`.
-        row: the key in whose order the index of words gives them.
+        source: the tables, with tickets as `t`.
+        row: the key in whose order the word index returns them.
         term: the condition, with its values.
     """
 
@@ -49,7 +48,7 @@ class TicketListReads(Queries):
 
     @abstractmethod
     def ticket_words(self, project: int, text: str) -> Words | None:
-        """Return the way to the tickets with words that begin like those of `text`, all of them; None if it has no word."""
+        """Return the access path to tickets that have all prefixes in `text`; None if it has no word."""
 
     def tickets(
         self, project: int, wanted: TicketFilter, sort: TicketSort, after: TicketPageKey | None, limit: int
@@ -73,10 +72,10 @@ def list_query(
     """Return the statement for a page, with its values.
 
     Args:
-        words: the way to the tickets that have the wanted text.
+        words: the access path to the tickets with the wanted text.
     """
     if wanted.priority is not None and sort.key == "priority":
-        sort = TicketSort("createdAt", sort.order)  # all equal: what is left is the order of creation
+        sort = TicketSort("createdAt", sort.order)  # all equal, so only the order of creation matters
     row = "t.rowid" if words is None else words.row
     order = _order(sort, row)
     rest = [*_conditions(wanted, sort), *_behind(sort, after, row)]
@@ -109,7 +108,7 @@ def _by_key(project: int, wanted: TicketFilter) -> tuple[str, Terms] | None:
 def _by_status(
     project: int, wanted: TicketFilter, rest: list[tuple[str, tuple[Any, ...]]], order: str, limit: int
 ) -> tuple[str, tuple[Any, ...]]:
-    """Return the first `limit` of each status, each from its own index range."""
+    """Return the first `limit` tickets of each status, each from its own index range."""
     parts: list[str] = []
     values: tuple[Any, ...] = ()
     for status in [wanted.status] if wanted.status else _STATUSES:

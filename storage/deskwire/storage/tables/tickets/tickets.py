@@ -14,7 +14,7 @@ from deskwire.engine.tickets.ticket import FieldChange, Priority, Ticket
 from deskwire.storage.tables.base import Changes, Queries
 
 PRIORITIES: Final[tuple[Priority, ...]] = get_args(Priority)
-"""The priorities in rising order; a ticket stores the place in it."""
+"""The priorities in ascending order; a ticket stores the index."""
 
 TICKET: Final = (
     "SELECT t.id, t.project, t.title, t.created_at, t.updated_at, t.activity, t.rowid, t.description, t.type, t.status, "
@@ -94,7 +94,7 @@ class TicketWrites(Changes):
     def save_ticket(self, before: Ticket, after: Ticket) -> None:
         columns = zip(_MUTABLE, _mutable(before), _mutable(after), strict=True)
         changed = {name: new for name, old, new in columns if new != old}
-        # Those alone: SQLite writes every index that has one of the columns named, whether it changes or not.
+        # Only changed columns: SQLite writes every index of an assigned column, even if the value stays.
         named = ", ".join(f"{name} = ?" for name in changed)
         self.conn.execute(f"UPDATE tickets SET {named} WHERE rowid = ?", (*changed.values(), after.rowid))
         if after.tags != before.tags:
@@ -114,7 +114,7 @@ class TicketWrites(Changes):
         self.conn.execute("UPDATE tickets SET activity = ?1 WHERE id = ?2 AND activity < ?1", (at, ticket_id))
 
     def erase_ticket_rows(self, ticket: Ticket) -> None:
-        """Remove the ticket, its tags and its log."""
+        """Delete the ticket, its tags and its log."""
         self.want_scrub()
         self.conn.execute("DELETE FROM ticket_activity WHERE ticket = ?", (ticket.rowid,))
         self._untag(ticket, ticket.tags)
