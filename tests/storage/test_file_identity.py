@@ -405,7 +405,7 @@ async def test_process_whose_lock_another_has_taken_refuses_writes(tmp_path: Pat
 
 
 async def test_full_disk_delays_the_saved_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("deskwire.storage.sqlite.rescue.RETRY_S", 0.01)
+    monkeypatch.setattr("deskwire.storage.sqlite.rescue.RETRY_DELAY_S", 0.01)
     async with opened(tmp_path) as here:
         (tmp_path / RESCUED).mkdir()  # in the way, as nothing else is for root
         here.path.unlink()

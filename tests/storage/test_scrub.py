@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deskwire.storage.sqlite.scrub import RETRY_S, SLICE, Scrubber, scrubbed
+from deskwire.storage.sqlite.scrub import RETRY_DELAY_S, SLICE, Scrubber, scrubbed
 
 PAGE = 4096
 
@@ -208,8 +208,8 @@ def test_a_disk_that_refuses_for_a_moment_keeps_the_place(
         scrubber.step()
         with monkeypatch.context() as patch:
             patch.setattr(os, "pwrite", refused)
-            assert scrubber.step() == RETRY_S
-            assert scrubber.step() == RETRY_S
+            assert scrubber.step() == RETRY_DELAY_S
+            assert scrubber.step() == RETRY_DELAY_S
         with monkeypatch.context() as patch:
             patch.setattr(os, "fsync", refused)
             steps = 0

@@ -1,4 +1,4 @@
-"""Opening the database file: one process at a time, migrated, and set to lose and leave nothing."""
+"""Opens the database file: locked for one process, migrated, durable, and with deleted rows overwritten."""
 
 from __future__ import annotations
 
@@ -25,32 +25,32 @@ from deskwire.storage.tables.conversations.attributes import has_attribute
 log: Final = structlog.get_logger(__name__)
 
 _STEPS: Final = 10_000
-"""Steps of SQLite's machine, some tenths of a millisecond, after which it asks whether to go on."""
+"""Steps of SQLite's virtual machine between two calls of the progress handler, some tenths of a millisecond."""
 
 _BUSY_MS: Final = 5_000
 _PRAGMAS: Final = (
     "journal_mode = WAL",
-    "synchronous = FULL",  # what was acknowledged survives a power loss
-    "secure_delete = ON",  # what was deleted is overwritten
+    "synchronous = FULL",  # acknowledged changes survive a power failure
+    "secure_delete = ON",  # deleted rows are overwritten
     "foreign_keys = ON",
     "temp_store = MEMORY",  # no text in temporary files
-    f"cache_size = -{32 * 1024}",  # KiB, the writer's
+    f"cache_size = -{32 * 1024}",  # KiB, for the writer
 )
 
 
-COMMAND_S: Final = 2.0
-"""The time for which a directory that a command has is waited for: most look or change a row, and are gone."""
-_LOOK_S: Final = 0.05
-_SAID: Final = 64
+COMMAND_TIMEOUT_S: Final = 2.0
+"""How long to wait for a directory that a command has locked; most commands end within milliseconds."""
+_POLL_INTERVAL_S: Final = 0.05
+_HOLDER_BYTES_MAX: Final = 64
 
 
 class DirectoryLock:
-    """Holds a data directory for this process; released by `release` or the process's end.
+    """An exclusive lock on a data directory, until `release` or the end of the process.
 
     Args:
-        holder: what this process is, for those who are refused.
+        holder: the kind of this process, named in the error of other processes.
 
-    Raises DirectoryInUseError if another process has it, DataDirectoryError if it can't be used.
+    Raises DirectoryInUseError if another process has the lock, DataDirectoryError if the directory can't be used.
     """
 
     def __init__(self, directory: Path, holder: Holder = "command") -> None:
@@ -64,7 +64,7 @@ class DirectoryLock:
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            pid, _, said = os.pread(self._file, _SAID, 0).decode(errors="replace").partition(" ")
+            pid, _, said = os.pread(self._file, _HOLDER_BYTES_MAX, 0).decode(errors="replace").partition(" ")
             os.close(self._file)
             known = next((each for each in get_args(Holder) if each == said), None)
             raise DirectoryInUseError(directory, known, pid or "unknown") from None
@@ -76,13 +76,13 @@ class DirectoryLock:
             raise DataDirectoryError(f"The data directory {directory} can't be used: {error}") from error
 
     def hold(self) -> str | None:
-        """Lock the directory again if the lock's file was removed or replaced; return why it can't be done, else None."""
+        """Renew the lock if its file was removed or replaced; return the reason if that fails, else None."""
         path = self._directory / LOCK_NAME
         try:
             if os.path.samestat(os.stat(path), os.fstat(self._file)):
                 return None
         except OSError:
-            pass  # it was removed, and is made again
+            pass  # the file was removed, and is created again below
         try:
             renewed = DirectoryLock(self._directory, self._holder)
         except DirectoryInUseError as error:
@@ -95,40 +95,40 @@ class DirectoryLock:
         return None
 
     def pass_on(self) -> int:
-        """Return the descriptor that holds the lock, which this object releases no longer."""
+        """Transfer the ownership of the locked descriptor to the caller."""
         file, self._file = self._file, -1
         return file
 
     def release(self) -> None:
-        """Let go of the directory."""
-        with suppress(OSError):  # what it says then is of a process that has gone
+        """Release the lock."""
+        with suppress(OSError):  # if this fails, the file still names this process, which is harmless
             os.ftruncate(self._file, 0)
         os.close(self._file)
 
 
 def lock_when_free(directory: Path, holder: Holder = "command") -> DirectoryLock:
-    """Lock the directory; while a command has it, wait for that one for `COMMAND_S`, and log it.
+    """Lock the directory; wait up to COMMAND_TIMEOUT_S for a command that has it, with a log line.
 
-    For that time nothing else goes on in the thread. Raises as `DirectoryLock`: at once if a server has the directory.
+    Blocks the thread. Raises the errors of `DirectoryLock`, immediately if a server has the directory.
     """
-    give_up = time.monotonic() + COMMAND_S
+    give_up = time.monotonic() + COMMAND_TIMEOUT_S
     before: DirectoryInUseError | None = None
     while True:
         try:
             return DirectoryLock(directory, holder)
         except DirectoryInUseError as error:
-            # Twice the same: whoever has just locked it says so a moment later, and what stands there is of the one before.
+            # Compare two readings: a process writes its name after it gets the lock, so the first may name its predecessor.
             stays = before is not None and (before.holder, before.pid) == (error.holder, error.pid)
             if (stays and error.holder != "command") or time.monotonic() >= give_up:
                 raise
             if before is None and error.holder == "command":
                 log.info("storage.waits_for_command", data=str(directory), pid=error.pid)
             before = error
-        time.sleep(_LOOK_S)
+        time.sleep(_POLL_INTERVAL_S)
 
 
 def _make(directory: Path) -> None:
-    """Make the directory if it is not there, and have its name on the disk before anything in it counts."""
+    """Create the directory if it is missing, and sync its name to disk."""
     missing = list(takewhile(lambda each: not each.exists(), (directory, *directory.parents)))
     directory.mkdir(parents=True, exist_ok=True, mode=0o700)
     for made in missing:
@@ -136,21 +136,20 @@ def _make(directory: Path) -> None:
 
 
 def refuse_upgrade(path: Path, migration: str) -> None:
-    """Leave an older database as it is, for those who only look. Raises DataDirectoryError."""
+    """Refuse to migrate an older database for a read-only command. Raises DataDirectoryError."""
     raise DataDirectoryError(
-        f"The database {path} was written by an older Deskwire (it lacks {migration}), and a command that only looks leaves "
-        "it as it is. Start the server with `deskwire serve`: it makes a copy, and brings it up to date."
+        f"The database {path} was written by an older Deskwire (it lacks {migration}), and read-only commands don't "
+        "upgrade it. Start the server with `deskwire serve`: it makes a copy and upgrades the database."
     )
 
 
 def migrate(path: Path, before_upgrade: Callable[[str], None] = lambda _: None) -> None:
-    """Create the database or bring it up to date.
+    """Create the database, or apply pending migrations.
 
     Args:
-        before_upgrade: called with the first migration that an older database needs, before anything changes; what it
-            raises keeps the database as it is.
+        before_upgrade: called with the first pending migration of an older database; an exception cancels the upgrade.
 
-    Raises DataDirectoryError if it was written by a newer program, or is no database of ours.
+    Raises DataDirectoryError if the database was written by a newer version or by another program.
     """
     created = not path.exists()
     try:
@@ -179,54 +178,53 @@ def _migrate(
         )
     if pending and migrations.applied(db) and before_upgrade is not None:
         before_upgrade(pending[0].name)
-    # A new database is made at once or not at all: one wait for the disk in place of forty.
+    # A new database is created in one transaction, with one sync in place of forty.
     with db.atomic() if before_upgrade is None else nullcontext():
         migrations.apply(db)
 
 
 def connect_writer(path: Path) -> sqlite3.Connection:
-    """Open the one connection that writes, for one thread at a time."""
+    """Open the write connection, for use by one thread at a time."""
     return _connect(path)
 
 
 def connect_reader(path: Path) -> sqlite3.Connection:
-    """Open a connection that can only read, and never waits for the writer."""
+    """Open a read-only connection, which never waits for the writer."""
     connection = _connect(path)
     connection.execute("PRAGMA query_only = ON")
-    connection.execute(f"PRAGMA cache_size = -{4 * 1024}")  # KiB; there are several, over the system's cache
+    connection.execute(
+        f"PRAGMA cache_size = -{4 * 1024}"
+    )  # KiB, small because there are several, and the system caches the file
     return connection
 
 
-class Patience:
-    """Ends what a connection is asked when that takes too long.
-
-    `over` says whether it has, since `begin`. SQLite asks every so often whether to go on.
-    """
+class QueryTimeout:
+    """Interrupts queries of a connection after a timeout. `over` is True if it has interrupted one since `begin`."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.over = False
         self._until = inf
-        connection.set_progress_handler(self._ask, _STEPS)
+        connection.set_progress_handler(self._interrupts, _STEPS)
 
     def begin(self, seconds: float) -> None:
-        """Have patience for so long from now on."""
+        """Start the timeout."""
         self.over = False
         self._until = time.monotonic() + seconds
 
     def end(self) -> None:
-        """Let whatever follows take its time."""
+        """Cancel the timeout."""
         self._until = inf
 
-    def _ask(self) -> bool:
+    def _interrupts(self) -> bool:
         if time.monotonic() < self._until:
             return False
         self.over = True
-        self.end()  # what cleans up behind it is not cut off
+        self.end()  # the rollback must not be interrupted
         return True
 
 
 def define_functions(connection: sqlite3.Connection) -> None:
-    """Give a connection the functions that statements and triggers of ours call."""
+    """Define the SQL functions that our statements and triggers call."""
     connection.create_function("fold_text", 1, folded_text, deterministic=True)
     connection.create_function("has_folded", 2, has_folded, deterministic=True)
     connection.create_function("has_attribute", 5, has_attribute, deterministic=True)
@@ -240,7 +238,7 @@ def _connect(path: Path) -> sqlite3.Connection:
     try:
         for pragma in _PRAGMAS:
             connection.execute(f"PRAGMA {pragma}")
-    except sqlite3.Error:  # no database: let go of the file
+    except sqlite3.Error:  # not a database
         connection.close()
         raise
     return connection

@@ -1,4 +1,4 @@
-"""The data directory: the names in it, and the errors of one that can't be used."""
+"""The data directory: file names, and errors of an unusable directory."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ FILE_NAME: Final = "deskwire.sqlite3"
 LOCK_NAME: Final = "deskwire.lock"
 SECRET_FILE: Final = "secret"
 RESTORING: Final = ".restoring"
-"""The folder of a restore that is not finished."""
+"""The folder of an unfinished restore."""
 RESCUED: Final = "rescued.sqlite3"
-"""The copy that a service has made of its open database because the file was deleted or replaced."""
+"""The copy of an open database whose file was deleted or replaced."""
 
 
 class DataDirectoryError(Exception):
-    """The data directory can't be used; the text says why and what to do."""
+    """The data directory can't be used; the text gives the reason and the remedy."""
 
 
 Holder = Literal["server", "command"]
-"""A process that has a data directory: a server for long, a command most often for a moment."""
+"""The kind of process that has locked a data directory."""
 
 
 class DirectoryInUseError(DataDirectoryError):
-    """Another process has the data directory.
+    """Another process has locked the data directory.
 
     Args:
-        holder: what it is; None if it has not said so yet, or is of an older release.
-        pid: its process id, as it has written it, or `unknown`.
+        holder: its kind; None if it is unknown.
+        pid: its process id as written in the lock file, or `unknown`.
     """
 
     def __init__(self, directory: Path, holder: Holder | None, pid: str) -> None:
@@ -41,7 +41,7 @@ class DirectoryInUseError(DataDirectoryError):
 
 
 def no_deskwire(directory: Path) -> str:
-    """Return the words for a data directory that has no database."""
+    """Return the error message for a data directory without a database."""
     return (
         f"There is no Deskwire in the data directory {directory}: `deskwire org create` or `deskwire serve` makes one, "
         "--data names another."
@@ -49,7 +49,7 @@ def no_deskwire(directory: Path) -> str:
 
 
 def require_whole(directory: Path) -> None:
-    """Make sure that no restore was cut short, and no rescued database waits for a choice. Raises DataDirectoryError."""
+    """Refuse a directory with an unfinished restore or an unresolved rescue. Raises DataDirectoryError."""
     if (directory / RESTORING).exists():
         raise DataDirectoryError(
             f"A restore into {directory} was not finished: run `deskwire restore` again, or delete the directory."
@@ -59,11 +59,11 @@ def require_whole(directory: Path) -> None:
 
 
 def rescued(directory: Path) -> str:
-    """Return the words for a data directory that has a rescued database."""
+    """Return the error message for a data directory with a rescued database."""
     copy, path = directory / RESCUED, directory / FILE_NAME
     now = f"{path} is another one" if path.exists() else f"{path} is missing"
     return (
         f"The database was deleted or replaced while a service had it open, and the service has saved its content in {copy}; "
-        f"{now}. To go on with the saved content, move it to {path} and remove {FILE_NAME}-wal and {FILE_NAME}-shm if they are "
-        f"there. To go on without it, move {copy} away."
+        f"{now}. To continue with the saved content, move it to {path} and remove {FILE_NAME}-wal and {FILE_NAME}-shm if they "
+        f"exist. To continue without it, move {copy} away."
     )

@@ -1,7 +1,7 @@
-"""The parts of an installation in a data directory: a database that does not belong to the secret, uploads and copies there.
+"""Detects a missing, empty or foreign database next to other files of an installation: secret, uploads, copies.
 
-A start that made a new database, or took a foreign one, would go on as if nothing had happened. So the start,
-each command and `deskwire check` compare the parts.
+Without this check a start would silently create a new database or use a foreign one. The start, all commands and
+`deskwire check` use it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _APPLIED: Final = f"SELECT min(applied_at) FROM {_RECORDS} WHERE migration_set =
 
 
 def require_own_database(directory: Path) -> None:
-    """Make sure that a data directory with other parts of an installation has its database. Raises DataDirectoryError."""
+    """Refuse a data directory with files of an installation but without its database. Raises DataDirectoryError."""
     try:
         difference = foreign_database(directory)
     except (OSError, sqlite3.Error):
@@ -35,9 +35,9 @@ def require_own_database(directory: Path) -> None:
 
 
 def foreign_database(directory: Path) -> str | None:
-    """Return how the database can't be that of the other parts in its directory; None if it may be.
+    """Return the reason why the database can't belong to the other files of its directory; None if it may.
 
-    Raises OSError or sqlite3.Error if that can't be read.
+    Raises OSError or sqlite3.Error if they can't be read.
     """
     path = directory / FILE_NAME
     state, made_at = _state(path)
@@ -48,7 +48,7 @@ def foreign_database(directory: Path) -> str | None:
 
 
 def _state(path: Path) -> tuple[str | None, float | None]:
-    """Return the sign that the database is no installation's, None without one, and when it was made (seconds since the epoch)."""
+    """Return the reason why the database belongs to no installation, or None, and its creation (seconds since the epoch)."""
     if not path.exists():
         return "is missing", None
     if path.stat().st_size == 0:
@@ -67,7 +67,7 @@ def _state(path: Path) -> tuple[str | None, float | None]:
 
 
 def _belongs(connection: sqlite3.Connection) -> bool:
-    """Return whether the database names its secret; it does from the end of its first start on."""
+    """Return whether the database has the id of its secret, which the first start writes at its end."""
     columns = [name for _, name, *_ in connection.execute("PRAGMA table_info(installation)")]
     if "secret_id" not in columns:
         return False
@@ -76,11 +76,11 @@ def _belongs(connection: sqlite3.Connection) -> bool:
 
 
 def _parts(directory: Path, made_at: float | None) -> Iterator[str]:
-    """Yield the parts of an installation beside a database that was made then, if it was.
+    """Yield the other files of an installation, for a database created at `made_at` if it exists.
 
-    A first start that was killed leaves a secret that is younger than its database.
+    A secret newer than its database is left by an interrupted first start.
     """
-    # Here, because commands that only read go without what these modules import.
+    # Imported late, because read-only commands must start fast.
     from deskwire.storage.files import FOLDER as UPLOADS
     from deskwire.storage.sqlite.backup.copies import FOLDER as COPIES
 

@@ -1,4 +1,4 @@
-"""The positions of events and deliveries in a database that one process writes: counters in memory."""
+"""Positions of events and deliveries on SQLite, where one process assigns them from counters in memory."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NEWEST: Final = (
     "SELECT position, id FROM (SELECT * FROM (SELECT position, id FROM events ORDER BY position DESC LIMIT 1) "
     "UNION ALL SELECT spent_position, spent_id FROM event_window) ORDER BY position DESC LIMIT 1"
 )
-"""The newest position ever given and its id, also if that event was erased."""
+"""The newest assigned position and its id, even if that event was erased."""
 _INSERT_EVENT: Final = f"INSERT INTO events ({ROW_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _START: Final = f"SELECT coalesce(max(position), 0) / {TAIL} * {TAIL} FROM events"
 _ADD_EVENTS: Final = (
@@ -38,11 +38,11 @@ _WITHOUT_EVENT: Final = (
 
 
 class LogReads(Queries):
-    """Queries on the log as a whole, whose positions count through all projects."""
+    """Queries on the log, whose positions are shared by all projects."""
 
     def event_position(self, project: int, event_id: str) -> int:
         low, high = 0, self.last_event_position()
-        while low < high:  # everything up to `low` is not newer; everything behind `high` is
+        while low < high:  # rows up to `low` are not newer, rows after `high` are
             middle = (low + high + 1) // 2
             row = self.conn.execute(
                 "SELECT position, id FROM events WHERE position <= ? ORDER BY position DESC LIMIT 1",
@@ -67,7 +67,7 @@ class LogReads(Queries):
         return position
 
     def delivery_position(self, project: int, delivery_id: str) -> int | None:
-        """Find a delivery's position by bisection, as ids grow with positions."""
+        """Bisect for the position of a delivery, because ids grow with positions."""
         low, high = 1, self.conn.execute("SELECT max(position) FROM deliveries").fetchone()[0] or 0
         while low <= high:
             middle = (low + high) // 2
@@ -83,10 +83,10 @@ class LogReads(Queries):
         return None
 
     def delivery_position_before(self, project: int, at: int) -> int:
-        """Find the last position before a time by bisection, as ids grow with positions and begin with their time."""
+        """Bisect for the last position before a time, because ids grow with positions and start with their time."""
         bound = id_before("dlv", at)
         low, high = 0, self.conn.execute("SELECT max(position) FROM deliveries").fetchone()[0] or 0
-        while low < high:  # everything up to `low` is older; everything behind `high` is not
+        while low < high:  # rows up to `low` are older, rows after `high` are not
             middle = (low + high + 1) // 2
             row = self.conn.execute(
                 "SELECT position, id FROM deliveries WHERE position <= ? ORDER BY position DESC LIMIT 1",
@@ -100,25 +100,25 @@ class LogReads(Queries):
 
 
 class LogWrites(EventWrites, DeliveryWrites):
-    """Additions to the log. The counters live here, as the writer is all that ever adds.
+    """Appends to the log. The counters are in memory because only the writer appends.
 
-    A rolled back commit leaves a hole in the positions, never a repeat: a reader that has passed a
-    position will not find something new there.
+    A rollback leaves a gap in the positions and never causes a repeat, so nothing new appears at a position that a reader
+    has passed.
     """
 
     def start_events(self) -> None:
-        """Go on behind what is stored."""
+        """Initialize the counters from the stored events."""
         position, event_id = self.conn.execute(_NEWEST).fetchone()
         self._event_position: int = position
         self._event_ids = Mint(event_id)
         self.start_feeds()
 
     def start_feeds(self) -> None:
-        """Go on behind what must be in `project_events`; after a rollback that may be less than before."""
+        """Initialize the end of `project_events`, which a rollback may have moved back."""
         (self._added,) = self.conn.execute(_START).fetchone()
 
     def start_deliveries(self) -> None:
-        """Go on behind what is stored."""
+        """Initialize the counters from the stored deliveries."""
         sql = "SELECT position, id FROM deliveries ORDER BY position DESC LIMIT 1"
         row = self.conn.execute(sql).fetchone()
         self._delivery_position: int = row[0] if row else 0
@@ -177,7 +177,7 @@ class LogWrites(EventWrites, DeliveryWrites):
         return delivery
 
     def note_spent(self) -> None:
-        """Keep the newest position, as its event may be one of those that are deleted."""
+        """Record the newest position, because its event may be about to be deleted."""
         self.conn.execute(f"UPDATE event_window SET scrub_due = 1, (spent_position, spent_id) = ({_NEWEST})")
 
     def prune_events(self, older_than: int, limit: int, at: int) -> int:
@@ -194,7 +194,7 @@ class LogWrites(EventWrites, DeliveryWrites):
                 "DELETE FROM events WHERE position <= ? AND created_at < ?", (last[0], older_than)
             )
             self.conn.execute("UPDATE event_window SET pruned_position = ?, pruned_id = ?", last[:2])
-            if any(row[3] for row in old):  # deletions, each with the user id of a contact
+            if any(row[3] for row in old):  # deletion events, which contain the user id of a contact
                 self.want_scrub()
             self.conn.execute(_WITHOUT_EVENT, (NOT_STORED, at, last[0]))
         return len(old)

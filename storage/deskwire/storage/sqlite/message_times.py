@@ -1,7 +1,7 @@
-"""The table that reports count messages in on SQLite, to which messages are added many at a time (ADR 74).
+"""The table `message_times`, in which reports count messages on SQLite; it is filled in batches (ADR 74).
 
-An index by time would cost each message a page of the WAL. Those that are not yet in the table, all behind `message_times_end`, are
-read from `messages`. What changes or deletes a message does so in the table as well: triggers see to that.
+An index by time would cost each message a page of the WAL. Messages after `message_times_end`, which are not in the table
+yet, are read from `messages`. Triggers apply changes and deletions of messages to the table.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from deskwire.storage.tables.conversations.conversations import ConversationWrit
 from deskwire.storage.tables.conversations.imports import ImportWrites
 from deskwire.storage.tables.reports.reports import AGENT, AUTHOR
 
-AT_ONCE: Final = 512
-"""Messages that are added together: some eight pages and 0.4 ms, and as many a report may have to read one by one."""
+BATCH_SIZE: Final = 512
+"""Messages added together, at about eight pages and 0.4 ms. A report reads up to as many one by one."""
 
 _ADD: Final = (
     f"INSERT INTO message_times SELECT project, created_at, rowid, conversation, {AUTHOR}, {AGENT} "
@@ -28,18 +28,18 @@ _BEHIND: Final = "SELECT coalesce(max(rowid), 0) - (SELECT message FROM message_
 
 
 def add_untimed(connection: Connection) -> None:
-    """Add all messages that are behind the end of the table."""
+    """Add all messages after `message_times_end` to the table."""
     connection.execute(_ADD)
     connection.execute(_MOVE_END)
 
 
 class MessageTimes(ConversationWrites, ImportWrites):
-    """Additions of messages. `_untimed` is how many may be behind the end of the table."""
+    """Insertion of messages. `_untimed` is an upper bound of the messages missing in the table."""
 
     _untimed: int
 
     def start_message_times(self) -> None:
-        """Go on behind what is stored; after a rollback it may be less than was counted, or more."""
+        """Count the missing messages, at the start and after a rollback."""
         (self._untimed,) = self.conn.execute(_BEHIND).fetchone()
 
     def insert_message(self, conversation: int, message: Message, sequence: int | None) -> None:
@@ -57,6 +57,6 @@ class MessageTimes(ConversationWrites, ImportWrites):
 
     def _note(self, messages: int) -> None:
         self._untimed += messages
-        if self._untimed >= AT_ONCE:
+        if self._untimed >= BATCH_SIZE:
             add_untimed(self.conn)
             self._untimed = 0

@@ -1,8 +1,8 @@
-"""Saving the content of an open database whose file was deleted or replaced.
+"""Saves the content of an open database whose file was deleted or replaced.
 
-The descriptors still lead to the content, which ends with the process. So the WAL is folded into the file, as far as no reader is in
-the way, and then all is copied into the data directory, page by page. Until the operator has chosen between that copy and
-the file at the database's path, no start takes the directory (`require_whole`).
+The content is still reachable by the open descriptors, but lost when the process ends. The rescue checkpoints the WAL
+unless a reader prevents it, and copies the database page by page into the data directory. No start accepts the directory
+until the operator has chosen between the copy and the file at the database's path (`require_whole`).
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from deskwire.storage.sqlite.file_identity import DatabaseFile
 
 log: Final = structlog.get_logger(__name__)
 
-RETRY_S: Final = 10.0
-"""The seconds between two tries, as of a full disk."""
+RETRY_DELAY_S: Final = 10.0
+"""Delay before the next attempt, for example after a full disk."""
 _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
 class Rescue:
-    """Saves the content of a refused database. To be used by the writer, between transactions.
+    """Saves the content of a refused database. Used by the writer, between transactions.
 
     Args:
         connection: the writer's.
@@ -44,21 +44,21 @@ class Rescue:
 
     @property
     def due(self) -> bool:
-        """True if content of the database is in danger, and not saved yet."""
+        """True if the content is in danger and not saved yet."""
         refusal = self._database.refusal
         if refusal is None or refusal.reason not in ("file_gone", "file_replaced") or self._database.shared:
             return False
         return not self._folded or (self._copy is None and self._database.lost)
 
     def step(self) -> float:
-        """Save the content that is in danger; return the seconds until the next try, infinity if none is needed. Blocks."""
+        """Save the content; return the seconds until the next attempt, infinity if none is needed. Blocks."""
         try:
             self._fold()
             if self._copy is None and self._database.lost:
                 self._copy = self._copied()
         except (OSError, sqlite3.Error) as error:
             log.error("database.rescue_failed", error=str(error), pid=os.getpid())
-        return RETRY_S if self.due else inf
+        return RETRY_DELAY_S if self.due else inf
 
     @property
     def idle(self) -> bool:
@@ -66,7 +66,7 @@ class Rescue:
         return not self._folded and self._copy is None
 
     def report(self) -> None:
-        """Add the way out to the refusal once the copy is made. In Trio's thread."""
+        """Add the remedy to the refusal after the copy is complete. Runs in Trio's thread."""
         refusal = self._database.refusal
         if refusal is not None and self._copy is not None and self._reported != refusal.reason:
             self._reported = refusal.reason
@@ -76,11 +76,11 @@ class Rescue:
         """Remove the copy because the file is back at its path. Blocks."""
         copy, self._copy, self._reported, self._folded = self._copy, None, None, False
         if copy is not None:
-            with suppress(OSError):  # the next start names a copy that stays
+            with suppress(OSError):  # if the copy stays, the next start reports it
                 overwrite_and_unlink(copy)
 
     def end(self) -> None:
-        """Remove the WAL of a database that was saved, once the connections are closed: it belongs to no other file."""
+        """Remove the WAL of a saved database after the connections are closed; it belongs to no other file."""
         if self._copy is not None:
             with suppress(OSError):
                 self._database.remove_sides()
@@ -92,7 +92,7 @@ class Rescue:
             self._database.note_folded()
 
     def _copied(self) -> Path:
-        """Copy the database; the copy is whole and on disk once it has its name."""
+        """Copy the database. The copy gets its name when it is complete and durable."""
         folder = self._database.path.parent
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         copy, part = folder / RESCUED, folder / f"{RESCUED}.part"
@@ -102,7 +102,7 @@ class Rescue:
             with closing(sqlite3.connect(part)) as target:
                 self._connection.backup(target)
             sync(part)
-            os.link(part, copy)  # never in place of another copy
+            os.link(part, copy)  # link() never replaces an existing copy
         finally:
             part.unlink(missing_ok=True)
         sync(folder)
@@ -118,9 +118,9 @@ class Rescue:
         else:
             state = "was replaced by another file"
             choice = (
-                f"Stop the service. Then move {copy} to {path} to go on with what the service had, or move it away to go on "
-                "with the file that is there now."
+                f"Stop the service. Then move {copy} to {path} to continue with the service's data, or move it away to "
+                "continue with the file that is at the path now."
             )
-        detail = f"{path} {state} while the service had it open. Nothing is stored from now on. All that was answered is saved in {copy}."
+        detail = f"{path} {state} while the service had it open. Nothing is stored from now on. All acknowledged changes are saved in {copy}."
         self._database.refuse(refusal.reason, f"{detail} {choice}")
         log.error("database.rescued", copy=str(copy), bytes=copy.stat().st_size)

@@ -1,17 +1,17 @@
-"""Leaves no byte of what was erased: neither in the WAL, nor in parts of the file that are not in use.
+"""Overwrites the remains of erased rows in the WAL and in unused parts of the database file.
 
-`secure_delete` zeroes a row where it stands. But when SQLite splits or merges pages it moves rows, and
-leaves their old bytes in the part of the page that is not in use. Those parts are found by the file
-format (https://www.sqlite.org/fileformat2.html, section 1.6, b-tree pages) and zeroed here, in place. Before that
-the search index forgets its words.
+`secure_delete` zeroes a deleted row in its place. But when SQLite splits or merges pages it moves rows, and leaves their
+old bytes in the unused part of the page. The scrubber finds these parts by the file format
+(https://www.sqlite.org/fileformat2.html, section 1.6, b-tree pages) and zeroes them in place. Before that, the search
+index drops the words of erased rows.
 
-The file is gone through in rounds, a slice of pages at a time. Text may have left bytes on any page, so what is
-deleted is owed one round, from where the scrubber stands to there again; a deletion on the way begins no other round, but
-makes this one longer by what was gone through before. So each deletion has its end, however many follow it.
+The scrubber cycles through the file in slices of pages. Remains may be on any page, so each deletion requires one full
+round from the current page. A deletion during a round only extends the round by the pages passed before it; therefore
+every deletion is completed, no matter how many follow.
 
-In place is safe: only bytes that mean nothing change, so a write that is cut short harms nothing, and
-readers need not be told. It is complete because the WAL is emptied first and the writer's cache dropped
-afterwards: a newer copy of a page would bring the old bytes back. Where a slice was clean, the copies are so, too.
+Writing in place is safe: only unused bytes change, so an interrupted write and concurrent readers do no harm. It is
+complete because the WAL is truncated before, and the writer's cache is dropped afterwards if a page changed: a newer copy
+of a page would restore the old bytes.
 """
 
 from __future__ import annotations
@@ -33,34 +33,34 @@ _INTERIOR: Final = frozenset({2, 5})
 _LEAF: Final = frozenset({10, 13})
 _FILE_HEADER: Final = 100
 _PAGES_MAX: Final = 1 << 25
-"""From here on an overflow page can begin like a b-tree page; 128 GiB of pages of 4 KiB."""
+"""From this page on an overflow page may start like a b-tree page: 128 GiB with pages of 4 KiB."""
 
 SLICE: Final = 500
-"""Pages that are looked at in one go; a few milliseconds of the writer's time."""
+"""Pages of one step, a few milliseconds of the writer's time."""
 
-RETRY_S: Final = 0.25
-"""The pause before another try when a reader was in the way."""
+RETRY_DELAY_S: Final = 0.25
+"""Delay before the next attempt if a reader prevented the checkpoint."""
 
 
-class _Place(NamedTuple):
-    """The scrubber's place: the rounds that it has made, and the page that is next."""
+class _ScrubPosition(NamedTuple):
+    """The position of the scrubber: completed rounds and the next page."""
 
     round: int
     page: int
 
 
 class Scrubber:
-    """Goes through the database file after erasures, a slice of pages at a time.
+    """Scrubs the database file after erasures, one slice of pages at a time.
 
-    That it has to is stored with the erasure itself, so that what a crash cut short begins anew.
-    To be used by the writer, between transactions.
+    The flag `scrub_due` is stored with the erasure, so that scrubbing starts again after a crash. Used by the writer,
+    between transactions.
 
     Args:
-        file: a descriptor of the database file, open for as long as any connection to it: closing one
-            takes away all locks that this process has on the file (POSIX).
+        file: a descriptor of the database file. It must stay open as long as any connection, because closing it would
+            release all locks of this process on the file (POSIX).
         now: a clock, in seconds.
-        search: the index that forgets its words first, if the database has one.
-        noted_in: the table of one row that notes, as `scrub_due`, that there is something to do.
+        search: the search index that drops words first, if the database has one.
+        noted_in: the table, with one row, of the flag `scrub_due`.
     """
 
     def __init__(
@@ -76,31 +76,33 @@ class Scrubber:
         self._now = now
         self._search = search
         self._noted_in = noted_in
-        self._place = _Place(0, 0)
-        self._asked: float | None = None  # since when deletions wait for a merge of the index to begin
-        self._merging: float | None = None  # and those that the merge under way is for
-        self._owed: deque[tuple[_Place, float]] = deque()  # where rounds end, and since when they are owed
+        self._place = _ScrubPosition(0, 0)
+        self._asked: float | None = None  # start of the wait for the next merge of the index
+        self._merging: float | None = None  # the same, for deletions of the current merge
+        self._owed: deque[tuple[_ScrubPosition, float]] = (
+            deque()
+        )  # ends of pending rounds, and times of their deletions
         if connection.execute(f"SELECT scrub_due FROM {noted_in}").fetchone()[0]:
             self.want()
 
     @property
     def since(self) -> float | None:
-        """The time of the oldest deletion that is not yet overwritten; None if there is none."""
+        """The time of the oldest deletion that is not overwritten yet; None if there is none."""
         owed = self._owed[0][1] if self._owed else None
         return next((at for at in (owed, self._merging, self._asked) if at is not None), None)
 
     @property
     def due(self) -> bool:
-        """True if there is something to do."""
+        """True if there is work to do."""
         return self.since is not None
 
     def want(self) -> None:
-        """Have what was erased by now overwritten."""
+        """Schedule everything erased so far to be overwritten."""
         if self._asked is None:
             self._asked = self._now()
 
     def step(self) -> float:
-        """Do a part of the work. Return the seconds to wait before the next part."""
+        """Do one step; return the seconds to wait before the next one."""
         if not self.due:
             return 0
         try:
@@ -108,7 +110,7 @@ class Scrubber:
             if not self._owed:
                 return 0
             if not self._empty_wal():
-                return RETRY_S
+                return RETRY_DELAY_S
             after, cleaned = self._scrub_slice()
             if cleaned:
                 self._connection.execute("PRAGMA shrink_memory")
@@ -116,14 +118,14 @@ class Scrubber:
                 self._connection.execute(f"UPDATE {self._noted_in} SET scrub_due = 0")
         except (OSError, sqlite3.OperationalError) as error:
             log.warning("storage.scrub_delayed", error=str(error))
-            return RETRY_S
+            return RETRY_DELAY_S
         self._place = after
         while self._owed and self._owed[0][0] <= after:
             self._owed.popleft()
         return 0
 
     def _merge(self) -> None:
-        """Have the index forget what was erased before this merge began; then its round may begin."""
+        """Drop words from the index that were erased before the merge; its round starts afterwards."""
         if self._merging is None:
             if self._asked is None:
                 return
@@ -132,24 +134,24 @@ class Scrubber:
                 self._search.restart()
         if self._search is None or self._search.step(last=self._asked is None):
             if not self._owed:
-                self._place = _Place(0, 0)
-            end = _Place(self._place.round + 1, self._place.page)
+                self._place = _ScrubPosition(0, 0)
+            end = _ScrubPosition(self._place.round + 1, self._place.page)
             if not self._owed or self._owed[-1][0] != end:
                 self._owed.append((end, self._merging))
             self._merging = None
 
     def _empty_wal(self) -> bool:
-        """Fold the WAL into the file and cut it to nothing; False if a reader is in the way."""
+        """Checkpoint and truncate the WAL; return False if a reader prevents it."""
         try:
             self._connection.execute("PRAGMA busy_timeout = 0")
             return not self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
         finally:
             self._connection.execute("PRAGMA busy_timeout = 5000")
 
-    def _scrub_slice(self) -> tuple[_Place, bool]:
-        """Overwrite what is unused in the next slice of pages; return the place behind it, and whether there was any.
+    def _scrub_slice(self) -> tuple[_ScrubPosition, bool]:
+        """Zero unused parts of the next slice of pages; return the next position, and whether any page changed.
 
-        Rounds that end there are on disk.
+        If a round ends in the slice, the file is synced.
         """
         first = self._place.page
         page_size, reserved = _sizes(os.pread(self._file, _FILE_HEADER, 0))
@@ -166,26 +168,30 @@ class Scrubber:
                 os.pwrite(self._file, clean, number * page_size)
                 cleaned = True
         more = len(data) == SLICE * page_size
-        after = _Place(self._place.round, first + SLICE) if more else _Place(self._place.round + 1, 0)
+        after = (
+            _ScrubPosition(self._place.round, first + SLICE)
+            if more
+            else _ScrubPosition(self._place.round + 1, 0)
+        )
         if self._owed[0][0] <= after:
             os.fsync(self._file)
         return after, cleaned
 
 
 def _sizes(header: bytes) -> tuple[int, int]:
-    """Page size, and the bytes at each page's end that are not SQLite's."""
+    """Return the page size, and the reserved bytes at the end of each page."""
     size = int.from_bytes(header[16:18]) if len(header) == _FILE_HEADER else 0
     return (65_536 if size == 1 else size or 4096), header[20] if header else 0
 
 
 def scrubbed(page: bytes, header: int, usable: int) -> bytes:
-    """Return the page with its unused parts zeroed; the page itself if it is none of a b-tree.
+    """Return the page with its unused parts zeroed, or the same page if it is not a b-tree page.
 
-    Up to three bytes between two rows, which the format does not keep account of, stay.
+    Fragments of up to three bytes between two rows, which the format does not list, stay.
 
     Args:
-        header: where the page's header begins; behind the file's header on the first page.
-        usable: how much of the page is SQLite's, in bytes.
+        header: the offset of the page header, which follows the file header on the first page.
+        usable: the bytes of the page that SQLite uses.
     """
     kind = page[header]
     if kind not in _INTERIOR and kind not in _LEAF:

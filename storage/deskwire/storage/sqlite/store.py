@@ -23,7 +23,7 @@ from deskwire.engine.ports import Commit, Reader, Transaction
 from deskwire.storage.sqlite.backup.copies import copy_before_upgrade
 from deskwire.storage.sqlite.database import (
     DirectoryLock,
-    Patience,
+    QueryTimeout,
     connect_reader,
     connect_writer,
     lock_when_free,
@@ -188,11 +188,11 @@ class SqliteStore:
             raise Unavailable(self._database.met_damage(again).detail, code=WRONG_DATABASE) from again
 
 
-def _patient_reader(path: Path, index: Path | None) -> tuple[SqliteReader, Patience]:
+def _patient_reader(path: Path, index: Path | None) -> tuple[SqliteReader, QueryTimeout]:
     connection = connect_reader(path)
     if index is not None:
         attach(connection, index)
-    return SqliteReader(connection), Patience(connection)
+    return SqliteReader(connection), QueryTimeout(connection)
 
 
 def _at_one_moment(query: Callable[[Reader], T], reader: SqliteReader) -> T:

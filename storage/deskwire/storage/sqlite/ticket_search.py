@@ -1,9 +1,8 @@
-"""The words of tickets: a search made of what people type, and an index that forgets what was erased.
+"""Ticket search by SQLite's FTS5, and the removal of erased words from its index.
 
-FTS5 keeps the words of a deleted row until its segments are merged (https://www.sqlite.org/fts5.html, section
-6.7). Its own option against that (`secure-delete`) needs SQLite 3.42 and makes a file that older ones
-can't read. So after an erasure all segments are merged, some pages between two commits, and what they
-have left behind is scrubbed with the rest of the file.
+FTS5 retains the words of a deleted row until its segments are merged (https://www.sqlite.org/fts5.html, section 6.7).
+Its option `secure-delete` needs SQLite 3.42 and makes a file that older versions can't read. Therefore all segments are
+merged after an erasure, a few pages between commits, and the freed pages are scrubbed with the rest of the file.
 """
 
 from __future__ import annotations
@@ -19,10 +18,10 @@ from deskwire.storage.tables.tickets.lists import TicketListReads, Words
 from deskwire.storage.tables.tickets.tickets import TicketWrites
 
 _PAGES: Final = 50
-"""Pages of the index that are written in one go; some ten milliseconds of the writer's time."""
+"""Pages of the index written by one step, about ten milliseconds of the writer's time."""
 
 _IDLE_CHANGES: Final = 2
-"""A merge that had nothing to do changes fewer rows than this (fts5.html, section 6.8)."""
+"""A merge without work changes fewer rows than this (fts5.html, section 6.8)."""
 
 _STRUCTURE: Final = 10
 """The row of an index that lists its segments (fts5_index.c, structure record)."""
@@ -31,10 +30,10 @@ _COOKIE_BYTES: Final = 4
 
 
 def match_of(project: int, text: str) -> str | None:
-    """Return the FTS5 expression for tickets with words that begin like those of `text`, all of them; None for no word.
+    """Return the FTS5 expression for tickets that have all prefixes in `text`; None without a word.
 
-    Every word is quoted, so nothing in it is syntax. A word of several parts, such as an e-mail address,
-    is looked for as they stand together.
+    Every word is quoted, so it can't contain syntax. A word of several tokens, such as an e-mail address, is searched as
+    a phrase.
     """
     words = words_of_search(text)
     if not words:
@@ -44,7 +43,7 @@ def match_of(project: int, text: str) -> str | None:
 
 
 class TicketWords(TicketListReads):
-    """The way to tickets by FTS5's index."""
+    """The access path to tickets by the FTS5 index."""
 
     def ticket_words(self, project: int, text: str) -> Words | None:
         match = match_of(project, text)
@@ -55,7 +54,7 @@ class TicketWords(TicketListReads):
 
 
 class TicketErasure(TicketWrites):
-    """Changes of tickets whose words are in FTS5's index."""
+    """Erasure of tickets, including their words in the FTS5 index."""
 
     def erase_ticket_rows(self, ticket: Ticket) -> None:
         self.conn.execute("UPDATE search_upkeep SET merge_due = 1")
@@ -63,7 +62,7 @@ class TicketErasure(TicketWrites):
 
 
 class SearchMerge:
-    """Merges the index after erasures, a part at a time. To be used by the writer, between transactions."""
+    """Merges the index after erasures, in steps. Used by the writer, between transactions."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
@@ -71,18 +70,18 @@ class SearchMerge:
         self._inputs: frozenset[int] = frozenset()
 
     def restart(self) -> None:
-        """Begin a pass: something was erased."""
+        """Start a new pass after an erasure."""
         self._begun = False
 
     def step(self, *, last: bool = True) -> bool:
-        """Do a part, in a transaction of its own; whether this pass has nothing left to do.
+        """Do one step in a transaction of its own; return whether the pass is complete.
 
-        The first part of a pass puts all segments there are on one level, and the pass ends when that merge has.
-        Those that come later may be merged on the way; they know nothing of what was erased, and would have it go
-        on for as long as tickets change.
+        The first step of a pass moves all existing segments to one level, and the pass is complete when they are merged.
+        Newer segments may be merged as well, but the pass does not wait for them: they contain no erased words, and it
+        would never end while tickets change.
 
         Args:
-            last: whether nothing was erased since the pass began; else another one stays due.
+            last: whether nothing was erased since the pass started; otherwise another pass remains due.
         """
         if not self._connection.execute("SELECT merge_due FROM search_upkeep").fetchone()[0]:
             return True
@@ -119,11 +118,11 @@ class SearchMerge:
 
 
 def under_merge(structure: bytes) -> frozenset[int]:
-    """Return the ids of an index's segments that a merge has begun to read; it keeps all of them until it ends.
+    """Return the ids of the segments that are being merged; FTS5 retains all of them until the merge ends.
 
     Args:
-        structure: the structure record: a cookie, then varints: levels, segments, writes; for each level how many of its
-            first segments are under merge, how many it has, and for each of those its id, first and last page.
+        structure: the structure record: a cookie, then varints: levels, segments, writes; for each level the number of
+            segments being merged, the number of segments, and for each segment its id, first and last page.
     """
     numbers = _varints(structure[_COOKIE_BYTES:])
     levels, _segments, _writes = next(numbers), next(numbers), next(numbers)
@@ -136,7 +135,7 @@ def under_merge(structure: bytes) -> frozenset[int]:
 
 
 def _varints(data: bytes) -> Iterator[int]:
-    """Yield SQLite's numbers of variable length (fileformat2.html, section 1.6); none of a record's takes nine bytes."""
+    """Yield SQLite's varints (fileformat2.html, section 1.6), of which none in the record takes nine bytes."""
     value = 0
     for byte in data:
         value = value << 7 | byte & 0x7F

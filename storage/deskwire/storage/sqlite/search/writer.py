@@ -15,7 +15,7 @@ import trio
 
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.search.ports import EVERYTHING, IndexPosition, IndexTransaction
-from deskwire.storage.sqlite.scrub import RETRY_S, Scrubber
+from deskwire.storage.sqlite.scrub import RETRY_DELAY_S, Scrubber
 from deskwire.storage.sqlite.search.file import DAMAGED, connect
 from deskwire.storage.sqlite.search.index import IndexWrites
 
@@ -92,7 +92,7 @@ class SearchIndex:
             busy, frames, copied = self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
         except sqlite3.OperationalError as error:
             raise _refused(error) from error
-        return None if not busy and frames == copied else RETRY_S
+        return None if not busy and frames == copied else RETRY_DELAY_S
 
     def _state(self) -> tuple[IndexPosition, bool]:
         sql = "SELECT message, message_id, conversation, change, complete FROM state"
