@@ -1,15 +1,14 @@
-"""The identity of the open database file: whether it is still the one at its path, with the content that SQLite has written.
+"""Detects that the open database file was deleted, replaced, truncated or overwritten by another program.
 
-SQLite goes on with a file that was deleted, replaced or overwritten, and reports nothing
-(https://www.sqlite.org/howtocorrupt.html, sections 2.4 and 4). So the writer compares before each transaction, and writes
-nothing after the first difference.
+SQLite continues with such a file without any error (https://www.sqlite.org/howtocorrupt.html, sections 2.4 and 4).
+Therefore the writer checks the file before each transaction, and stops writing after the first difference.
 
-A name is gone or leads to another file (`file_gone`, `file_replaced`): nothing is lost yet, because the descriptors still have
-the content; `rescue` saves it, and if the name comes back the writer goes on. A file was cut (`file_truncated`) or has content
-that is not from SQLite (`file_damaged`): that stands until the process ends.
+If a path is missing or leads to another file (`file_gone`, `file_replaced`), nothing is lost yet, because the open
+descriptors still reach the content: `rescue` saves it, and if the path is restored, the writer continues. A truncated
+file (`file_truncated`) or content that SQLite did not write (`file_damaged`) is refused until the process ends.
 
-A checkpoint is the only change that SQLite makes to the database file, and it leaves marks in the WAL index
-(https://www.sqlite.org/walformat.html, section 2.1). A change without one comes from another program.
+SQLite changes the database file only in checkpoints, and a checkpoint changes fields of the WAL index
+(https://www.sqlite.org/walformat.html, section 2.1). A change of the file without one is from another program.
 """
 
 from __future__ import annotations
@@ -29,20 +28,29 @@ from deskwire.storage.sqlite.directory import LOCK_NAME
 
 log: Final = structlog.get_logger(__name__)
 
-_HEADER: Final = 100  # bytes of the database file's header
-_INDEX: Final = struct.Struct("=14xHI12x8s56xI28xI")  # of the WAL index: see `_Marks`
-_WAL_HEADER: Final = 32  # bytes at the beginning of the WAL
+_HEADER: Final = 100  # bytes of the header of the database file
+_INDEX: Final = struct.Struct("=14xHI12x8s56xI28xI")  # fields of the WAL index: see `_WalIndex`
+_WAL_HEADER: Final = 32  # bytes of the header of the WAL
 _FRAME_HEADER: Final = 24  # bytes before each page in the WAL
-_FULL_LOOK_S: Final = 1.0  # after which names are compared although the directory seems unchanged
-_EXAMINE_S: Final = 2.0  # for which the content of a doubtful file is read; writes wait
-_EXAMINE_PAUSE_S: Final = 300.0  # between two such readings: a file system may have times of its own
-_STEPS: Final = 10_000  # of SQLite's machine between two looks at the clock
+_PATHS_INTERVAL_S: Final = 1.0  # paths are compared after this time even if the directory seems unchanged
+_EXAMINE_TIMEOUT_S: Final = 2.0  # for reading a suspicious file, during which writes wait
+_EXAMINE_INTERVAL_S: Final = (
+    300.0  # between two such readings, because some file systems change times on their own
+)
+_STEPS: Final = 10_000  # of SQLite's virtual machine between two calls of the progress handler
 
 _RESTORE: Final = "Stop the service, keep this directory aside, and restore the newest backup into an empty one with `deskwire restore`."
 
 
-class _Marks(NamedTuple):
-    """The marks in the WAL index: page size, frames in the WAL, its salts, frames folded into the file, and meant to be."""
+class _WalIndex(NamedTuple):
+    """Fields of the WAL index.
+
+    Args:
+        frames: number of frames in the WAL.
+        salts: random values that change when the WAL restarts.
+        folded: frames that checkpoints have copied into the database file (nBackfill).
+        folding: frames that the current checkpoint is copying (nBackfillAttempted).
+    """
 
     page_size: int
     frames: int
@@ -52,41 +60,41 @@ class _Marks(NamedTuple):
 
     @property
     def settled(self) -> bool:
-        """True if no checkpoint is under way."""
+        """True if no checkpoint is running."""
         return self.folded == self.folding
 
     @property
     def checkpoint(self) -> tuple[bytes, int, int]:
-        """The marks that a checkpoint changes before it writes to the database file, or after."""
+        """The fields that a checkpoint changes, before and after it writes to the database file."""
         return self.salts, self.folded, self.folding
 
     @property
     def wal_size(self) -> int:
-        """The bytes that the WAL has at least."""
+        """The minimum size of the WAL in bytes."""
         size = 65_536 if self.page_size == 1 else self.page_size
         return _WAL_HEADER + self.frames * (_FRAME_HEADER + size) if self.frames else 0
 
 
 class _Content(NamedTuple):
-    """The state of the database file after SQLite has written to it: its size, time and header, and the marks of that."""
+    """The state of the database file after SQLite has written to it."""
 
     size: int
     changed_ns: int
     header: bytes
-    marks: _Marks
+    wal_index: _WalIndex
 
 
 class DatabaseFile(DatabaseIdentity):
-    """The database file that the store has open, compared with the file at its path and with its last known content.
+    """Compares the open database file with the file at its path and with its last known state.
 
-    Made after all connections are open. `close` it after they are closed, because closing a descriptor drops the locks that
-    SQLite has on the file (POSIX). `doubtful` says whether `examine` has to read the content.
+    Create it after all connections are open, and `close` it after they are closed, because closing a descriptor releases
+    SQLite's locks on the file (POSIX). `doubtful` is True if `examine` must read the content.
 
     Args:
         path: of the database.
-        file: a descriptor of it.
-        hold_lock: holds the lock of the data directory again if its file was removed; returns why it can't, else None.
-        on_refused: called in Trio's thread when a name is gone or leads to another file.
+        file: a descriptor of the database.
+        hold_lock: renews the lock of the data directory if its file was removed; returns the reason if it can't.
+        on_refused: called in Trio's thread when a path is missing or leads to another file.
     """
 
     def __init__(
@@ -104,13 +112,13 @@ class DatabaseFile(DatabaseIdentity):
         self._hold_lock = hold_lock
         self._wal, self._index = (_opened(_beside(path, end)) for end in ("-wal", "-shm"))
         opened = zip(("", "-wal", "-shm"), (file, self._wal, self._index), strict=True)
-        self._names = [(_beside(path, end), os.fstat(each)) for end, each in opened]
+        self._paths = [(_beside(path, end), os.fstat(each)) for end, each in opened]
         self._folder, self._name = os.fspath(path.parent), os.fspath(path)
-        self._names_seen: tuple[int, int, int] | None = None
-        self._names_seen_at = 0.0
+        self._paths_seen: tuple[int, int, int] | None = None
+        self._paths_seen_at = 0.0
         self._noticed: tuple[Reason, str] | None = None
         self._stands = False
-        self._examined_at = -_EXAMINE_PAUSE_S
+        self._examined_at = -_EXAMINE_INTERVAL_S
         self._content = self._present()
         self._wal_size = 0
 
@@ -126,45 +134,45 @@ class DatabaseFile(DatabaseIdentity):
 
     @property
     def lost(self) -> bool:
-        """True if the content ends with the process: the path leads elsewhere, and no directory that was moved has the file."""
+        """True if the content would be lost with the process: it is not at its path or in a moved directory."""
         opened = os.fstat(self._file)
         moved = opened.st_nlink > 0 and not self._path.parent.exists()
         return not self._stands and not moved and not _leads_to(self._path, opened)
 
     @property
     def shared(self) -> bool:
-        """True if another process may have the same file, so that this one leaves it alone."""
+        """True if another process may have opened the same file, so that this one must not touch it."""
         return self._noticed is not None and self._noticed[1].startswith(str(self._path.parent / LOCK_NAME))
 
     def remove_sides(self) -> None:
-        """Remove the WAL and its index if they are the ones of the open file. Raises OSError."""
-        for path, opened in self._names[1:]:
+        """Remove the WAL and its index if they belong to the open file. Raises OSError."""
+        for path, opened in self._paths[1:]:
             if _leads_to(path, opened):
                 path.unlink()
 
     def look(self) -> None:
-        """Compare the names. For any moment, in Trio's thread."""
-        self._names_seen = None
-        self._compare_names()
+        """Compare the paths. May be called at any time, in Trio's thread."""
+        self._paths_seen = None
+        self._compare_paths()
 
     def before_write(self) -> IdentityRefusal | None:
-        """Compare names and content; return the refusal if there is one. For the writer, between two transactions."""
-        status = self._compare_names()
+        """Compare paths and content; return the refusal, if any. For the writer, between transactions."""
+        status = self._compare_paths()
         if status is not None and not self._stands:
             self._compare_content(status)
         return self.refusal
 
     def note(self) -> None:
-        """Take over the present content: the program itself has written to the file, and not by a checkpoint."""
+        """Accept the current content after the program itself has written to the file without a checkpoint."""
         if self.refusal is None:
             self._content = self._present()
 
     def note_folded(self) -> None:
-        """Take over the present content after a checkpoint while a name is away."""
+        """Accept the current content after a checkpoint while a path is missing."""
         self._content, self._wal_size = self._present(), 0
 
     def examine(self) -> IdentityRefusal | None:
-        """Read the doubtful file for `_EXAMINE_S` at most; return the refusal if it is damaged. Blocks."""
+        """Read the suspicious file for up to `_EXAMINE_TIMEOUT_S`; return the refusal if it is damaged. Blocks."""
         self.doubtful = False
         whole, fault = self.read_through()
         if fault is not None:
@@ -181,48 +189,48 @@ class DatabaseFile(DatabaseIdentity):
         return None
 
     def read_through(self) -> tuple[bool, str | None]:
-        """Return whether the whole database could be read in `_EXAMINE_S`, and the first fault in it. Blocks.
+        """Return whether the whole database was read within `_EXAMINE_TIMEOUT_S`, and its first fault. Blocks.
 
-        At most once in `_EXAMINE_PAUSE_S`, because a file system may have times of its own.
+        Reads at most once in `_EXAMINE_INTERVAL_S`.
         """
         now = time.monotonic()
-        if now - self._examined_at < _EXAMINE_PAUSE_S:
+        if now - self._examined_at < _EXAMINE_INTERVAL_S:
             return False, None
         self._examined_at = now
-        return _quick_check(self._path, now + _EXAMINE_S)
+        return _quick_check(self._path, now + _EXAMINE_TIMEOUT_S)
 
     def met_damage(self, error: sqlite3.Error) -> IdentityRefusal:
-        """Refuse all further writes because SQLite has met a damaged page. May be called from any thread."""
+        """Refuse all further writes because SQLite has found a damaged page. May be called from any thread."""
         cut = self._cut_size()
         if cut is None:
             self._refuse_content(f"holds damaged pages ({error})")
-        else:  # a read may meet the missing pages before the writer compares
+        else:  # a read may find the missing pages before the writer checks
             self._refuse_content(f"was cut to {cut:,} bytes", "file_truncated")
         assert self.refusal is not None, "just refused"
         return self.refusal
 
-    # Names
+    # Paths
 
-    def _compare_names(self) -> os.stat_result | None:
-        """Compare the names; return the status of the database file, None if it is not at its path."""
+    def _compare_paths(self) -> os.stat_result | None:
+        """Compare the paths; return the status of the database file, None if it is not at its path."""
         try:
             folder, status = os.stat(self._folder), os.stat(self._name)
         except OSError:
-            self._compare_each_name()
+            self._compare_each_path()
             return None
-        # A name that comes or goes changes the time of the directory, which some programs set back.
+        # Creating and removing files changes the time of the directory, but some programs reset it.
         seen, now = (folder.st_mtime_ns, folder.st_ino, status.st_ino), time.monotonic()
-        if seen != self._names_seen or now - self._names_seen_at > _FULL_LOOK_S:
-            if not self._compare_each_name():
+        if seen != self._paths_seen or now - self._paths_seen_at > _PATHS_INTERVAL_S:
+            if not self._compare_each_path():
                 return None
-            self._names_seen, self._names_seen_at = seen, now
+            self._paths_seen, self._paths_seen_at = seen, now
         return status
 
-    def _compare_each_name(self) -> bool:
-        self._names_seen = None
-        found = self._different_name()
+    def _compare_each_path(self) -> bool:
+        self._paths_seen = None
+        found = self._different_path()
         if found is None:
-            return self._names_are_back()
+            return self._paths_are_back()
         if found != self._noticed and not self._stands:
             self._noticed = found
             reason, state = found
@@ -233,9 +241,9 @@ class DatabaseFile(DatabaseIdentity):
             self.on_refused()
         return False
 
-    def _different_name(self) -> tuple[Reason, str] | None:
-        """Return the first name that does not lead to its open file."""
-        for path, opened in self._names:
+    def _different_path(self) -> tuple[Reason, str] | None:
+        """Return the first path that does not lead to its open file."""
+        for path, opened in self._paths:
             try:
                 if not os.path.samestat(os.stat(path), opened):
                     return "file_replaced", f"{path} was replaced by another file"
@@ -251,17 +259,18 @@ class DatabaseFile(DatabaseIdentity):
             return "Stop this service: the other process has the directory."
         if self.lost:
             return "Its content is being saved; keep the process running until then."
-        return (
-            "All that was answered is in the database file: put it back to its path, or restart the service."
-        )
+        return "All acknowledged changes are in the database file: put it back to its path, or restart the service."
 
-    def _names_are_back(self) -> bool:
-        """Accept the file again if nothing was written to it while its name was away."""
+    def _paths_are_back(self) -> bool:
+        """Accept the file again unless it was changed while its path was missing."""
         if self._noticed is not None and not self._stands:
             now = self._present()
-            # A checkpoint of this process may have been under way; another one had the moved file under another index.
-            if now[:3] != self._content[:3] and now.marks.checkpoint == self._content.marks.checkpoint:
-                self._refuse_content("was changed by another program while its name was away")
+            # A checkpoint of this process is allowed; another process would have used another WAL index.
+            if (
+                now[:3] != self._content[:3]
+                and now.wal_index.checkpoint == self._content.wal_index.checkpoint
+            ):
+                self._refuse_content("was changed by another program while it was not at its path")
                 return False
             self._noticed = None
             self.accept()
@@ -270,12 +279,12 @@ class DatabaseFile(DatabaseIdentity):
     # Content
 
     def _present(self) -> _Content:
-        marks, status = self._marks(), os.fstat(self._file)
-        return _Content(status.st_size, status.st_mtime_ns, os.pread(self._file, _HEADER, 0), marks)
+        wal_index, status = self._wal_index(), os.fstat(self._file)
+        return _Content(status.st_size, status.st_mtime_ns, os.pread(self._file, _HEADER, 0), wal_index)
 
-    def _marks(self) -> _Marks:
+    def _wal_index(self) -> _WalIndex:
         data = os.pread(self._index, _INDEX.size, 0)
-        return _Marks(*_INDEX.unpack(data.ljust(_INDEX.size, b"\0")))
+        return _WalIndex(*_INDEX.unpack(data.ljust(_INDEX.size, b"\0")))
 
     def _compare_content(self, status: os.stat_result) -> None:
         wal_size = os.fstat(self._wal).st_size
@@ -287,18 +296,18 @@ class DatabaseFile(DatabaseIdentity):
             return
         self._wal_size = wal_size
         if status.st_mtime_ns != self._content.changed_ns or status.st_size != self._content.size:
-            self._judge()
+            self._check_change()
 
     def _wal_was_cut(self) -> bool:
-        """Return whether the WAL lacks frames that its index counts. Another process may empty it at any time."""
-        before, size = self._marks(), os.fstat(self._wal).st_size
-        return size < before.wal_size and before == self._marks()
+        """Return whether the WAL lacks frames of its index. A checkpoint of another process may truncate it at any time."""
+        before, size = self._wal_index(), os.fstat(self._wal).st_size
+        return size < before.wal_size and before == self._wal_index()
 
-    def _judge(self) -> None:
-        """Say whether the change of the database file is from a checkpoint."""
-        before, now = self._marks(), self._present()
+    def _check_change(self) -> None:
+        """Decide whether a checkpoint has changed the database file, and refuse other changes."""
+        before, now = self._wal_index(), self._present()
         settled = (
-            now.marks.settled and before == now.marks == self._marks()
+            now.wal_index.settled and before == now.wal_index == self._wal_index()
         )  # no checkpoint of another process
         page_size, pages = _sizes(now.header)
         if now.size < _HEADER or (settled and now.size < page_size * pages):
@@ -306,18 +315,18 @@ class DatabaseFile(DatabaseIdentity):
         elif (difference := _foreign(self._content, now, settled=settled)) is not None:
             self._refuse_content(difference)
         elif settled:
-            self.doubtful = not _checkpointed(self._content.marks, now.marks)
+            self.doubtful = not _checkpointed(self._content.wal_index, now.wal_index)
             if not self.doubtful:
                 self._content = now
 
     def _cut_size(self) -> int | None:
-        """Return the size of the file if it lacks pages that its header counts; None if not, or while a checkpoint runs."""
-        before, now = self._marks(), self._present()
+        """Return the size of the file if it is shorter than its header says; else, and during a checkpoint, None."""
+        before, now = self._wal_index(), self._present()
         if now.size < _HEADER:
             return now.size
         page_size, pages = _sizes(now.header)
-        settled = now.marks.settled and before == now.marks == self._marks()
-        known = now.header[:18] == self._content.header[:18]  # another header has no number of pages
+        settled = now.wal_index.settled and before == now.wal_index == self._wal_index()
+        known = now.header[:18] == self._content.header[:18]  # a foreign header has no number of pages
         return now.size if settled and known and now.size < page_size * pages else None
 
     def _refuse_content(self, state: str, reason: Reason = "file_damaged") -> None:
@@ -329,27 +338,27 @@ class DatabaseFile(DatabaseIdentity):
 
 
 def is_damage(error: sqlite3.Error) -> bool:
-    """Return whether SQLite has met a page that it can't have written."""
-    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_OK)  # an error of Python's module has none
+    """Return whether SQLite has found a page that it can't have written."""
+    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_OK)  # errors of Python's module have none
     return code & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
 def _foreign(known: _Content, now: _Content, *, settled: bool) -> str | None:
-    """Return how the header shows that other content was written over the file; None if it does not."""
-    if now.header[:18] != known.header[:18]:  # the format's name and the page size
+    """Return the evidence in the header that the file was overwritten; None without any."""
+    if now.header[:18] != known.header[:18]:  # magic string and page size
         return "was overwritten with something that is not its content"
-    if settled and not _checkpointed(known.marks, now.marks) and now.header != known.header:
+    if settled and not _checkpointed(known.wal_index, now.wal_index) and now.header != known.header:
         return "was overwritten with the content of another file"
     if _counter(now.header) < _counter(known.header):
         return "was overwritten with an older copy"
     return None
 
 
-def _checkpointed(known: _Marks, now: _Marks) -> bool:
-    """Return whether the marks show a checkpoint between two looks."""
+def _checkpointed(known: _WalIndex, now: _WalIndex) -> bool:
+    """Return whether the WAL index shows a checkpoint between two states."""
     if now.salts == known.salts:
         return now.folded != known.folded
-    # The WAL began again. Once that needs no further checkpoint, if all of it was in the file already.
+    # The WAL was restarted. One restart needs no further checkpoint if all frames were in the file before.
     again = int.from_bytes(now.salts[:4]) - int.from_bytes(known.salts[:4])
     return again != 1 or known.folded < known.frames or now.folded > 0
 
@@ -359,7 +368,7 @@ def _counter(header: bytes) -> int:
 
 
 def _sizes(header: bytes) -> tuple[int, int]:
-    """Return page size and number of pages as the header has them."""
+    """Return the page size and the number of pages in the header."""
     size = int.from_bytes(header[16:18])
     return 65_536 if size == 1 else size, int.from_bytes(header[28:32])
 
@@ -380,7 +389,7 @@ def _leads_to(path: Path, opened: os.stat_result) -> bool:
 
 
 def _quick_check(path: Path, until: float) -> tuple[bool, str | None]:
-    """Return whether the whole file was read in time, and the first fault in it."""
+    """Return whether the whole file was read in time, and its first fault."""
     connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=rw", uri=True, isolation_level=None)
     try:
         connection.execute("PRAGMA query_only = ON")

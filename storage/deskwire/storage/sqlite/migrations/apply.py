@@ -1,4 +1,4 @@
-"""Applies the migrations of the list to a database, in their order."""
+"""Applies the migrations of the list to a database, in order."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from deskwire.storage.sqlite.migrations.list import FILLS, SCRIPTS, known_migrat
 
 
 def execute_script(db: Database, script: str) -> None:
-    """Execute each statement by itself, as `executescript` would commit before it begins.
+    """Execute the statements of a script one by one, because `executescript` would commit first.
 
-    A statement ends with the last semicolon before a line that is not indented: triggers have some inside.
+    A statement ends at a semicolon before a line without indentation; the semicolons inside triggers are indented.
     """
     for statement in re.split(r";\n(?! )", script):
         if statement.strip():
@@ -36,5 +36,5 @@ for _name, _script in SCRIPTS.items():
 
 
 def newer_than_program(db: Database) -> list[str]:
-    """Return the names of migrations that the database has and this program does not know."""
+    """Return the names of applied migrations that this program does not know."""
     return sorted({migration.name for migration in migrations.applied(db)} - known_migrations())

@@ -131,16 +131,16 @@ SCRIPTS: Final = {
         m0059_folded_tags,
     )
 }
-"""The SQL of each migration by its name, in the order in which they are applied."""
+"""The SQL of each migration by name, in the order of application."""
 
 FILLS: Final[Mapping[str, Callable[[Database], None]]] = {
     "m0021_finding_contacts": m0021_finding_contacts.fill,
     "m0051_text_folding": m0051_text_folding.fill,
     "m0059_folded_tags": m0059_folded_tags.fill,
 }
-"""What some of them do behind their SQL, as it takes Python."""
+"""Python steps of some migrations, run after their SQL."""
 
 
 def known_migrations() -> set[str]:
-    """Return the names of all migrations that this program knows."""
+    """Return the names of all migrations of this program."""
     return set(SCRIPTS)
