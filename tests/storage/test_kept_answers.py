@@ -13,7 +13,7 @@ from sqlite_utils import Database
 
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.idempotency.ports import KeptAnswer
-from deskwire.storage.sqlite import answers
+from deskwire.storage.sqlite import kept_answers
 from deskwire.storage.sqlite.database import connect_writer, migrate
 from deskwire.storage.sqlite.directory import FILE_NAME
 from deskwire.storage.sqlite.migrations.apply import migrations
@@ -88,7 +88,7 @@ def test_every_search_of_kept_answers_uses_an_index(tx: SqliteTransaction) -> No
         for change in re.findall(r"UPDATE kept_answers SET .*;", sql)
     ]
     assert len(changes) == 2 * 17
-    for statement in (*changes, answers._KEPT, answers._ABOUT, answers._EMPTY):
+    for statement in (*changes, kept_answers._KEPT, kept_answers._ABOUT, kept_answers._EMPTY):
         given = ("", b"")[: 2 if "?2" in statement else 1]
         plan = [row[3] for row in tx.conn.execute(f"EXPLAIN QUERY PLAN {statement}", given)]
         looked = [step for step in plan if "kept_answers" in step]
@@ -107,4 +107,4 @@ def test_a_search_by_name_is_compiled_once_whatever_is_looked_for(tx: SqliteTran
         tx.kept_answer(b"name %d" % number, f"cnv_{number:026}")
         tx.kept_answer(b"name %d" % number, "")
     told = "SELECT run, reprep FROM sqlite_stmt WHERE sql = ?"
-    assert tx.conn.execute(told, (answers._KEPT,)).fetchall() == [(40, 0)]
+    assert tx.conn.execute(told, (kept_answers._KEPT,)).fetchall() == [(40, 0)]

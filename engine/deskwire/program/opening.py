@@ -35,7 +35,7 @@ from deskwire.engine.events.shared import SharedLogReader
 from deskwire.engine.search.ports import SearchIndex
 from deskwire.engine.uploads.ports import Files
 from deskwire.program.errors import driver_needed
-from deskwire.storage.open_files import open_files
+from deskwire.storage.file_stores import open_files
 from deskwire.storage.sqlite.backup.manifest import secret_id
 from deskwire.storage.sqlite.store import open_store
 

@@ -19,7 +19,7 @@ from obstore import exceptions
 from obstore.store import S3Store
 
 from deskwire.engine.uploads.ports import Content
-from deskwire.storage.drafts import SpooledDraft
+from deskwire.storage.upload_buffer import UploadBuffer
 
 if TYPE_CHECKING:  # names of its types alone
     from obstore.store import ClientConfig, RetryConfig, S3Config
@@ -72,9 +72,9 @@ class S3Files:
             for _ in obstore.list(self._store, chunk_size=1):
                 return
 
-    def draft(self) -> SpooledDraft:
+    def draft(self) -> UploadBuffer:
         """See `Files.draft`."""
-        return SpooledDraft(self._put)
+        return UploadBuffer(self._put)
 
     def size(self, content: Content) -> int | None:
         """See `Files.size`."""

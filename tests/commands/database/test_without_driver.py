@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import trio
 
-from deskwire.storage.open_files import open_files
+from deskwire.storage.file_stores import open_files
 from deskwire.storage.postgres.driver.unusable import DatabaseUnusableError
 from tests.storage.backup.conftest import SECRET, fill
 from tests.support.sockets.server_process import environment

@@ -86,10 +86,10 @@ def reading(config: Config) -> Iterator[Any]:
 @contextmanager
 def _of_directory(config: Config) -> Iterator[Any]:
     from deskwire.storage.sqlite.directory import DataDirectoryError
-    from deskwire.storage.sqlite.looking import looking
+    from deskwire.storage.sqlite.read_only import open_read_only
 
     try:
-        with looking(config.data_dir) as reader:
+        with open_read_only(config.data_dir) as reader:
             yield reader
     except DataDirectoryError as error:
         raise Refused(str(error), None) from error

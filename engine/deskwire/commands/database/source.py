@@ -14,7 +14,7 @@ from deskwire.engine.core.secret import Secrets
 from deskwire.engine.uploads.ports import Content
 from deskwire.program.secret_file import SecretError, present_secrets
 from deskwire.storage.check.check import broken_seals
-from deskwire.storage.open_files import open_files
+from deskwire.storage.file_stores import open_files
 from deskwire.storage.sqlite.backup.archive import DATABASE
 from deskwire.storage.sqlite.backup.manifest import fitting
 from deskwire.storage.sqlite.backup.snapshot import opened

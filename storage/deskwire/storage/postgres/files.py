@@ -14,12 +14,12 @@ import psycopg
 from psycopg import errors
 
 from deskwire.engine.uploads.ports import Content
-from deskwire.storage.drafts import SpooledDraft
 from deskwire.storage.postgres.driver.refusals import ConnectionLost
 from deskwire.storage.postgres.driver.servers import Servers
 from deskwire.storage.postgres.driver.session import Database
 from deskwire.storage.postgres.driver.thread_session import ThreadSession, watched
 from deskwire.storage.postgres.schema.files import PART_BYTES
+from deskwire.storage.upload_buffer import UploadBuffer
 
 T = TypeVar("T")
 _Connection: TypeAlias = psycopg.Connection[Any]
@@ -56,9 +56,9 @@ class DatabaseFiles:
     def clear_drafts(self) -> None:
         """See `Files.clear_drafts`. There are none: what was not committed is gone."""
 
-    def draft(self) -> SpooledDraft:
+    def draft(self) -> UploadBuffer:
         """See `Files.draft`."""
-        return SpooledDraft(self._put)
+        return UploadBuffer(self._put)
 
     def size(self, content: Content) -> int | None:
         """See `Files.size`."""

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from deskwire.storage.sqlite.directory import FILE_NAME, SECRET_FILE, DataDirectoryError
-from deskwire.storage.sqlite.unchanged import opened_unchanged
+from deskwire.storage.sqlite.unmodified import connect_unmodified
 
 _RECORDS: Final = "_sqlite_migrations"
 _TABLES: Final = "SELECT count(*) FROM sqlite_schema WHERE name <> ? AND name NOT LIKE 'sqlite!_%' ESCAPE '!'"
@@ -53,7 +53,7 @@ def _state(path: Path) -> tuple[str | None, float | None]:
         return "is missing", None
     if path.stat().st_size == 0:
         return "is empty", None
-    with closing(opened_unchanged(path)) as connection:
+    with closing(connect_unmodified(path)) as connection:
         if connection.execute("SELECT 1 FROM sqlite_schema WHERE name = ?", (_RECORDS,)).fetchone():
             (applied_at,) = connection.execute(_APPLIED).fetchone()
         else:

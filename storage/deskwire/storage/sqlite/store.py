@@ -1,4 +1,4 @@
-"""The SQLite store: a data directory, opened once, with one writer and read connections."""
+"""The SQLite store: one data directory with a writer and a pool of read connections."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ log: Final = structlog.get_logger(__name__)
 
 
 class SqliteStore:
-    """`ports.Store` on one SQLite file. Made by `open_store`."""
+    """Implements `ports.Store` on a SQLite file; created by `open_store`."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class SqliteStore:
         self._turns = FairPlaces(readers)
         self._read_timeout_s = read_timeout_s
         self._index = None if index is None else SearchIndex(index)
-        self._readers = [_patient_reader(path, index) for _ in range(readers)]
+        self._readers = [_reader_with_timeout(path, index) for _ in range(readers)]
         self._here = SqliteReader(connect_reader(path))
         self._database = DatabaseFile(path, self._file, hold_lock)
         self._writer = Writer(self._connection, self._file, batch, on_commit, queue, self._database)
@@ -74,33 +74,33 @@ class SqliteStore:
 
     @property
     def identity(self) -> DatabaseIdentity:
-        """The result of comparing the database with the one that the installation has used."""
+        """Whether the open file is still the installation's database."""
         return self._database
 
     @property
     def backlog(self) -> Sized:
-        """The jobs that wait for the writer."""
+        """The jobs queued for the writer."""
         return self._writer.backlog
 
     @property
     def index(self) -> SearchIndex:
-        """The index of the search; a store that only looks has none."""
-        assert self._index is not None, "who only looks does not search"
+        """The search index; a read-only store has none."""
+        assert self._index is not None, "a read-only store does not search"
         return self._index
 
     @property
     def scrubbing(self) -> bool:
-        """True while bytes of something that was erased may still be in the database file or its WAL."""
+        """True while bytes of erased rows may still be in the database file or its WAL."""
         return self._writer.scrubbing
 
     @property
     def scrub_delay(self) -> float:
-        """The seconds for which erased data has waited to be overwritten there; 0 if none waits."""
+        """Age in seconds of the oldest erasure that is not overwritten yet; 0 if there is none."""
         since = self._writer.scrub_since
         return 0 if since is None else trio.current_time() - since
 
     def room(self) -> Room:
-        """Return the room that the database takes on its disk. Raises OSError if that can't be said."""
+        """Return the disk usage of the database and the free space. Raises OSError."""
         disk = os.statvfs(self._path)
         wal = self._path.with_name(f"{self._path.name}-wal")
         return Room(self._path.stat().st_size, wal.stat().st_size, disk.f_bavail * disk.f_frsize)
@@ -114,14 +114,14 @@ class SqliteStore:
         self._writer.submit(job, ended)
 
     async def read(self, query: Callable[[Reader], T]) -> T:
-        """See `Store.read`. Raises Unavailable if the disk fails, or it takes too long for a request that waits.
+        """See `Store.read`. Raises Unavailable if the disk fails, or on a timeout of a waiting request.
 
-        An `Inline` query is run right here: a thread costs ten times more than it takes (ADR 47). It can
-        be cancelled, but it gives no turn to others, which costs as much as the query.
+        An `Inline` query runs on Trio's thread, because a thread switch costs ten times as much as the query (ADR 47). It
+        can be cancelled, but does not yield to other tasks, which would cost as much as the query.
         """
         if isinstance(query, Inline):
             await trio.lowlevel.checkpoint_if_cancelled()
-            result: T = self._asked(self._here, partial(_at_one_moment, query))
+            result: T = self._run(self._here, partial(_in_snapshot, query))
             return result
         tenant = TENANT.get()
         who, waiting = (None, False) if tenant is None else (tenant.who, tenant.waiting)
@@ -129,11 +129,11 @@ class SqliteStore:
         return await trio.to_thread.run_sync(self._query, query, seconds, limiter=lent(self._turns, who))
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Commit what is written until cancelled."""
+        """Run the writer until cancelled."""
         await self._writer.run(task_status=task_status)
 
     def close(self) -> None:
-        """Close all connections; the last one folds the WAL into the file."""
+        """Close all connections; the last one checkpoints the WAL."""
         for reader in (*(reader for reader, _ in self._readers), self._here):
             reader.conn.close()
         self._connection.close()
@@ -141,23 +141,23 @@ class SqliteStore:
             self._index.close()
         self._writer.close()
         self._database.close()
-        os.close(self._file)  # the very last: see `Scrubber`
+        os.close(self._file)  # last: see `Scrubber`
 
     def _query(self, query: Callable[[Reader], T], seconds: float) -> T:
-        reader, patience = self._readers.pop()  # there are no more turns than readers
-        patience.begin(seconds)
+        reader, timeout = self._readers.pop()  # never empty: the limiter has as many tokens as readers
+        timeout.begin(seconds)
         try:
-            return self._asked(reader, partial(_at_one_moment, query))
+            return self._run(reader, partial(_in_snapshot, query))
         except Unavailable as error:
-            if patience.over:
+            if timeout.over:
                 detail = f"The database did not answer within {seconds:g} s; ask for less at a time."
                 raise Unavailable(detail, code="read_timeout") from error
             raise
         finally:
-            patience.end()
-            self._readers.append((reader, patience))
+            timeout.end()
+            self._readers.append((reader, timeout))
 
-    def _asked(self, reader: SqliteReader, query: Callable[[SqliteReader], T]) -> T:
+    def _run(self, reader: SqliteReader, query: Callable[[SqliteReader], T]) -> T:
         try:
             return query(reader)
         except sqlite3.OperationalError as error:
@@ -166,11 +166,11 @@ class SqliteStore:
             if not is_damage(error):
                 raise
             if reader is not self._here and self._index is not None:
-                return self._asked_alone(query, error)
+                return self._run_without_index(query, error)
             raise Unavailable(self._database.met_damage(error).detail, code=WRONG_DATABASE) from error
 
-    def _asked_alone(self, query: Callable[[SqliteReader], T], error: sqlite3.DatabaseError) -> T:
-        """Run a query again without the search index, to know which of the two files is damaged."""
+    def _run_without_index(self, query: Callable[[SqliteReader], T], error: sqlite3.DatabaseError) -> T:
+        """Run a query again without the search index, to find out which of the two files is damaged."""
         try:
             with closing(connect_reader(self._path)) as connection:
                 return query(SqliteReader(connection))
@@ -178,7 +178,7 @@ class SqliteStore:
             log.error(
                 "search.index_damaged",
                 error=str(error),
-                advice="restart the service; it makes a new index",
+                advice="restart the service to rebuild the index",
             )
             self._path.with_name(f"{INDEX_NAME}{DAMAGED}").touch()
             raise Unavailable(f"The search index is damaged: {error}", code="storage_failed") from missing
@@ -188,15 +188,15 @@ class SqliteStore:
             raise Unavailable(self._database.met_damage(again).detail, code=WRONG_DATABASE) from again
 
 
-def _patient_reader(path: Path, index: Path | None) -> tuple[SqliteReader, QueryTimeout]:
+def _reader_with_timeout(path: Path, index: Path | None) -> tuple[SqliteReader, QueryTimeout]:
     connection = connect_reader(path)
     if index is not None:
         attach(connection, index)
     return SqliteReader(connection), QueryTimeout(connection)
 
 
-def _at_one_moment(query: Callable[[Reader], T], reader: SqliteReader) -> T:
-    """Run a query all of whose statements see the same state, whatever is committed between them."""
+def _in_snapshot(query: Callable[[Reader], T], reader: SqliteReader) -> T:
+    """Run a query in a transaction, so that all its statements see one snapshot."""
     reader.conn.execute("BEGIN")
     try:
         return query(reader)
@@ -220,11 +220,11 @@ async def open_store(
     """Lock, migrate and open a data directory; the writer runs while the context is open.
 
     Args:
-        read_timeout_s: how long one look may take for a request that waits.
-        upgrade_copies: how many copies made before upgrades are kept; 0 makes none.
-        serving: whether this is a server, which waits for a command that has the directory, and keeps it for long.
+        read_timeout_s: timeout of a query for a waiting request.
+        upgrade_copies: number of copies made before upgrades to retain; 0 makes none.
+        serving: whether this is a server, which waits for a command that has locked the directory.
 
-    Raises DataDirectoryError if the directory is in use, newer than the program, or not usable.
+    Raises DataDirectoryError if the directory is in use, of a newer version, or unusable.
     """
     if serving:
         lock = await trio.to_thread.run_sync(lock_when_free, directory, "server")

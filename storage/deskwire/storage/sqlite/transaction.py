@@ -9,7 +9,7 @@ from deskwire.engine.events.types import StoredEvent
 from deskwire.engine.webhooks.delivery import Delivery
 from deskwire.storage.dialect import SQLITE
 from deskwire.storage.search.lookup import SearchReads
-from deskwire.storage.sqlite.answers import SqliteAnswerReads, SqliteAnswerWrites
+from deskwire.storage.sqlite.kept_answers import SqliteAnswerReads, SqliteAnswerWrites
 from deskwire.storage.sqlite.log import LogReads, LogWrites
 from deskwire.storage.sqlite.message_times import MessageTimes
 from deskwire.storage.sqlite.ticket_search import TicketErasure, TicketWords

@@ -12,10 +12,10 @@ from deskwire.storage.postgres.driver.session import Database
 from deskwire.storage.postgres.driver.thread_session import watched
 from deskwire.storage.postgres.driver.unusable import DatabaseUnusableError
 from deskwire.storage.postgres.operating.installation import Identity, belongs
-from deskwire.storage.tables.looks import LookReads
+from deskwire.storage.tables.read_queries import AdminReads
 
 
-class Look(LookReads):
+class Look(AdminReads):
     """The queries of commands that only read, in one transaction."""
 
     dialect = POSTGRES

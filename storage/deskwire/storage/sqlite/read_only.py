@@ -1,6 +1,6 @@
-"""Reading a data directory without changing it, whether a server has it or none does.
+"""Read-only access to a data directory, whether or not a server is running on it.
 
-Nothing is locked, created, migrated or folded into the file: a database is read at the schema that it has, or not at all.
+Nothing is locked, created, migrated or checkpointed. A database with another schema version is refused.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from deskwire.storage.dialect import SQLITE
 from deskwire.storage.sqlite.directory import FILE_NAME, DataDirectoryError, no_deskwire, require_whole
 from deskwire.storage.sqlite.installation import require_own_database
 from deskwire.storage.sqlite.migrations.list import SCRIPTS
-from deskwire.storage.sqlite.unchanged import opened_unchanged
-from deskwire.storage.tables.looks import LookReads
+from deskwire.storage.sqlite.unmodified import connect_unmodified
+from deskwire.storage.tables.read_queries import AdminReads
 from deskwire.storage.versions import outdated
 
 _RECORDS: Final = "_sqlite_migrations"
 _APPLIED: Final = f"SELECT name FROM {_RECORDS} WHERE migration_set = 'deskwire'"
 
 
-class Look(LookReads):
-    """The queries of commands that only read, on one connection."""
+class SqliteReadQueries(AdminReads):
+    """The queries of read-only commands, on one connection."""
 
     dialect = SQLITE
 
@@ -33,11 +33,10 @@ class Look(LookReads):
 
 
 @contextmanager
-def looking(directory: Path) -> Iterator[Look]:
-    """Open the database of a directory for reading; all queries see the same state.
+def open_read_only(directory: Path) -> Iterator[SqliteReadQueries]:
+    """Open the database of a directory for reading; all queries see one snapshot.
 
-    Raises DataDirectoryError if there is none, if it is not that of the installation, if it is of an older or newer program,
-    or if it can't be read.
+    Raises DataDirectoryError if the database is missing, foreign, of an older or newer version, or unreadable.
     """
     path = directory / FILE_NAME
     require_whole(directory)
@@ -45,20 +44,20 @@ def looking(directory: Path) -> Iterator[Look]:
     if not path.exists():
         raise DataDirectoryError(no_deskwire(directory))
     try:
-        with closing(opened_unchanged(path)) as connection:
+        with closing(connect_unmodified(path)) as connection:
             connection.execute("BEGIN")
             _require_present(connection, path)
-            yield Look(connection)
+            yield SqliteReadQueries(connection)
     except sqlite3.Error as error:
         raise DataDirectoryError(f"The database {path} can't be read: {error}") from error
 
 
 def _require_present(connection: sqlite3.Connection, path: Path) -> None:
-    """Make sure that the database has this program's schema. Raises DataDirectoryError."""
+    """Require the schema of this program. Raises DataDirectoryError."""
     recorded = connection.execute("SELECT 1 FROM sqlite_schema WHERE name = ?", (_RECORDS,)).fetchone()
     applied = [name for (name,) in connection.execute(_APPLIED)] if recorded else []
     if not applied:
-        raise DataDirectoryError(f"{path} is no database of Deskwire, or its first start was cut short.")
+        raise DataDirectoryError(f"{path} is not a Deskwire database, or its first start was interrupted.")
     if unknown := sorted(set(applied) - SCRIPTS.keys()):
         raise DataDirectoryError(
             f"The database {path} was written by a newer Deskwire (it has {', '.join(unknown)}). "
@@ -66,6 +65,6 @@ def _require_present(connection: sqlite3.Connection, path: Path) -> None:
         )
     if words := outdated(applied, list(SCRIPTS)):
         raise DataDirectoryError(
-            f"The database {path} {words} A command that only reads leaves it as it is: start `deskwire serve`, which makes "
-            "a copy and brings it up to date."
+            f"The database {path} {words} Read-only commands don't upgrade it: start `deskwire serve`, which makes a copy and "
+            "upgrades the database."
         )

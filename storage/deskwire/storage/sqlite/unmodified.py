@@ -1,4 +1,4 @@
-"""Opening a database without changing a byte of it or of its WAL."""
+"""Opens a database for reading without changing a byte of it or of its WAL."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Final
 _BUSY_S: Final = 5.0
 
 
-def opened_unchanged(path: Path) -> sqlite3.Connection:
-    """Open a database for reading so that its file stays as it is, byte by byte. Raises sqlite3.Error.
+def connect_unmodified(path: Path) -> sqlite3.Connection:
+    """Open a database for reading so that its files stay byte for byte the same. Raises sqlite3.Error.
 
-    With a WAL beside it, a connection that can only read leaves both alone at its end. Without one such a connection
-    would leave an empty one; one that could write makes and removes it, and has nothing to fold into the file. A disk that is
-    read-only has no writer.
+    If a WAL exists, a read-only connection leaves both files unchanged. Without a WAL it would leave an empty one behind,
+    so a read-write connection is used: it creates and removes the WAL, and has nothing to checkpoint. On a read-only disk
+    the database is opened as immutable, because there can be no writer.
     """
     wal = path.with_name(f"{path.name}-wal")
     modes = ("mode=ro",) if wal.exists() else ("mode=rw", "mode=ro&immutable=1")
@@ -34,4 +34,4 @@ def opened_unchanged(path: Path) -> sqlite3.Connection:
             raise
         else:
             return connection
-    raise AssertionError("the last mode is returned or raised")
+    raise AssertionError("the last mode returns or raises")

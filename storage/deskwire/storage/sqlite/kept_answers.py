@@ -1,4 +1,4 @@
-"""Kept answers in SQLite, where those about one object are near each other in the index (ADR 24)."""
+"""Stored idempotent responses on SQLite, where the index clusters those about one object (ADR 24)."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from deskwire.engine.idempotency.ports import KeptAnswer
 from deskwire.storage.tables.idempotency import AnswerReads, AnswerWrites
 
 _ID_TIME: Final = slice(4, 14)
-"""The part of an id that says when it was made, as the triggers take it, too."""
+"""The part of an id with its time of creation, which the triggers use as well."""
 
 _NAMED: Final = "substr(name, 1, 8) = substr(?2, 1, 8) AND name = ?2"
 _COLUMNS: Final = "SELECT name, fingerprint, subject, sealed, at FROM kept_answers WHERE"
 _KEPT: Final = f"{_COLUMNS} near = ?1 AND {_NAMED} UNION ALL {_COLUMNS} near = '' AND {_NAMED}"
-"""Two searches of the index: `IN` would make a table of its values first, which takes as long as both of them."""
+"""Two index searches: `IN` would build a table of its values first, which takes as long as both."""
 _KEEP: Final = (
     "INSERT INTO kept_answers (near, name, fingerprint, subject, sealed, at) VALUES (?, ?, ?, ?, ?, ?)"
 )
@@ -29,16 +29,16 @@ _EMPTY: Final = (
 
 
 class SqliteAnswerReads(AnswerReads):
-    """Queries on kept answers."""
+    """Queries on stored responses."""
 
     def kept_answer(self, name: bytes, place: str) -> KeptAnswer | None:
-        """See the port. Beside it there may be one whose time is over."""
+        """See the port. There may be a second one that has expired."""
         rows = self.conn.execute(_KEPT, (place[_ID_TIME], name)).fetchall()
         return max((KeptAnswer(*row) for row in rows), key=lambda each: each.at) if rows else None
 
 
 class SqliteAnswerWrites(SqliteAnswerReads, AnswerWrites):
-    """Changes of kept answers."""
+    """Changes of stored responses."""
 
     def keep_answer(self, answer: KeptAnswer) -> None:
         """See the port."""

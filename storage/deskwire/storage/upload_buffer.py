@@ -16,7 +16,7 @@ Put = Callable[[Content, IO[bytes], int], None]
 """Stores a file of the given size, from the start of the stream; does nothing if it is stored already."""
 
 
-class SpooledDraft:
+class UploadBuffer:
     """Implements `uploads.ports.Draft` with `put`. The operating system removes the buffer when the process ends."""
 
     def __init__(self, put: Put) -> None:

@@ -9,5 +9,5 @@ from deskwire.storage.tables.accounts.people import PeopleReads
 from deskwire.storage.tables.audit import AuditReads
 
 
-class LookReads(AccessTokenReads, PeopleReads, OrganisationReads, MachineReads, AuditReads):
+class AdminReads(AccessTokenReads, PeopleReads, OrganisationReads, MachineReads, AuditReads):
     """The methods are those of `looks.LookReader`."""
