@@ -99,7 +99,7 @@ def test_a_directory_that_a_command_has_is_waited_for(
 def test_a_command_that_has_the_directory_for_longer_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(database, "COMMAND_S", 0.2)
+    monkeypatch.setattr(database, "COMMAND_TIMEOUT_S", 0.2)
     with held_elsewhere(tmp_path, "command") as process:
         words = rf"in use by a Deskwire command \(pid {process.pid}\). Wait until it has ended"
         with pytest.raises(DirectoryInUseError, match=words):
@@ -109,7 +109,7 @@ def test_a_command_that_has_the_directory_for_longer_is_named(
 def test_a_directory_that_a_server_has_is_not_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(database, "COMMAND_S", inf)
+    monkeypatch.setattr(database, "COMMAND_TIMEOUT_S", inf)
     with held_elsewhere(tmp_path), pytest.raises(DirectoryInUseError, match="by a Deskwire server"):
         lock_when_free(tmp_path)
 

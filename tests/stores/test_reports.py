@@ -376,7 +376,7 @@ def test_each_report_says_what_adding_up_by_hand_gives(
     tx: Any, monkeypatch: pytest.MonkeyPatch, what: list[tuple[int, int, int]], zone: str, at_once: int
 ) -> None:
     """SQLite has all messages in the table that reports read, most of them, or none (ADR 74)."""
-    monkeypatch.setattr(message_times, "AT_ONCE", at_once)
+    monkeypatch.setattr(message_times, "BATCH_SIZE", at_once)
     tx.conn.execute("SAVEPOINT one")
     try:
         stories = play(tx, what, PROJECT)

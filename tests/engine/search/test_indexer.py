@@ -180,8 +180,8 @@ async def test_it_pauses_for_what_others_write_down_to_its_share_and_takes_more_
 async def test_it_takes_in_more_at_a_time_while_nobody_writes(
     kept: Kept, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("deskwire.engine.search.indexer.ROWS", 1)
-    monkeypatch.setattr("deskwire.engine.search.indexer.ROWS_ALONE", 3)
+    monkeypatch.setattr("deskwire.engine.search.indexer.BATCH_SIZE", 1)
+    monkeypatch.setattr("deskwire.engine.search.indexer.IDLE_BATCH_SIZE", 3)
     for _ in range(9):
         await kept.say("words")
     kept.index.takes_s = 10

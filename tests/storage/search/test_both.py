@@ -144,7 +144,7 @@ async def both_agree(stores: list[Kept], queries: list[str], limit: int = 20) ->
 async def test_both_find_the_same_in_every_language_whatever_changes_and_goes(
     tmp_path: Path, nursery: trio.Nursery, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ingest, "ROWS", 40)
+    monkeypatch.setattr(ingest, "BATCH_SIZE", 40)
     dice = random.Random(7)
     async with running(tmp_path) as sqlite, on_postgres(nursery) as postgres:
         stores = [Kept(sqlite.store, sqlite.directory, sqlite.store.index), postgres]

@@ -195,7 +195,7 @@ async def live(steps: list[tuple[object, ...]], queries: list[str], directory: P
 
 
 def test_a_search_finds_what_a_scan_finds_after_whatever_happened(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ingest, "ROWS", 3)  # so that a few messages take several steps
+    monkeypatch.setattr(ingest, "BATCH_SIZE", 3)  # so that a few messages take several steps
 
     @given(STEPS, st.lists(QUERIES, min_size=1, max_size=5))
     @budget(60)
