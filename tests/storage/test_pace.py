@@ -12,7 +12,7 @@ from typing import Any, Final
 import pytest
 
 from deskwire.engine.core.store import Brief
-from deskwire.engine.events.types import Draft
+from deskwire.engine.events.types import EventDraft
 from deskwire.engine.ports import Transaction
 from deskwire.storage.sqlite import pace
 from deskwire.storage.sqlite.directory import FILE_NAME
@@ -85,7 +85,9 @@ class Watched(Disk):
 
 
 def event(tx: Transaction) -> int:
-    return tx.append_event(PROJECT, Draft("contact.updated", None, {"t": "x" * 500}), None, NOON).position
+    return tx.append_event(
+        PROJECT, EventDraft("contact.updated", None, {"t": "x" * 500}), None, NOON
+    ).position
 
 
 @pytest.mark.parametrize(

@@ -131,8 +131,8 @@ class ANode:
         self.membership = Membership(
             self.way, self.bus, name, "1.0", lambda: database_clock() + self.ahead_ms
         )
-        self.membership.forget_with(self._forget)
-        self.membership.when_lost(self._note_loss)
+        self.membership.on_invalidate(self._forget)
+        self.membership.on_lease_lost(self._note_loss)
         self.before_forgetting: Callable[[], Any] = trio.lowlevel.checkpoint
 
     def stop(self) -> None:

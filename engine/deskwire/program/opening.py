@@ -22,8 +22,7 @@ from msgspec.structs import asdict
 from deskwire.config.locations import place_of
 from deskwire.config.settings import Config
 from deskwire.engine import ports
-from deskwire.engine.cluster.bus import Bus, NoBus
-from deskwire.engine.cluster.cluster import Alone, Cluster
+from deskwire.engine.cluster.cluster import Bus, Cluster, NoBus, SingleNode
 from deskwire.engine.cluster.membership import Membership
 from deskwire.engine.core import store as core
 from deskwire.engine.core.clock import wall_clock
@@ -31,7 +30,7 @@ from deskwire.engine.core.counters import Commits, Room, SharedCommits
 from deskwire.engine.core.database_identity import DatabaseIdentity
 from deskwire.engine.core.secret import Secrets
 from deskwire.engine.core.tasks.failure import kept_running
-from deskwire.engine.events.shared import SharedLogReader
+from deskwire.engine.events.shared_log import SharedLogReader
 from deskwire.engine.search.ports import Index
 from deskwire.engine.uploads.ports import Files
 from deskwire.program.errors import driver_needed
@@ -128,7 +127,7 @@ async def opened(
     ) as store:
         yield Opened(
             store=store,
-            cluster=Alone(),
+            cluster=SingleNode(),
             membership=None,
             leases=None,
             bus=NoBus(),
@@ -202,7 +201,7 @@ async def _postgres(
             ("lanes", partial(clear_lanes, store.database)),
             ("days", partial(add_days_ahead, url, servers)),
         ):
-            nursery.start_soon(kept_running, f"storage.{duty}", partial(membership.on_duty, run))
+            nursery.start_soon(kept_running, f"storage.{duty}", partial(membership.while_leader, run))
         nursery.start_soon(
             kept_running, "storage.waits", partial(watch_waits, store.database, store.waited_s)
         )

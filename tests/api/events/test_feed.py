@@ -5,7 +5,7 @@ from __future__ import annotations
 import httpx
 import trio
 
-from deskwire.engine.events.as_of import NO_EVENT
+from deskwire.engine.events.log import NO_EVENT_ID
 from tests.support.api.service import Service
 
 
@@ -88,6 +88,6 @@ async def test_an_event_id_of_the_future_is_not_found(service: Service) -> None:
 
 
 async def test_the_feed_goes_on_behind_a_read_that_found_no_event_at_all(service: Service) -> None:
-    assert await service.events(after=NO_EVENT) == []
+    assert await service.events(after=NO_EVENT_ID) == []
     await service.create()
-    assert [event["type"] for event in await service.events(after=NO_EVENT)] == ["conversation.created"]
+    assert [event["type"] for event in await service.events(after=NO_EVENT_ID)] == ["conversation.created"]

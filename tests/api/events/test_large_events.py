@@ -13,7 +13,7 @@ import trio
 from wsproto.events import TextMessage
 
 from deskwire.engine.core.clock import wall_clock
-from deskwire.engine.events.types import Draft
+from deskwire.engine.events.types import EventDraft
 from deskwire.engine.ports import Transaction
 from tests.support.api.service import Service, running, tapping
 from tests.support.sockets.raw_peer import RawPeer, upgrade
@@ -62,7 +62,7 @@ async def append(service: Service, store: AnyStore, conversation: dict[str, Any]
         assert found is not None
         shown = {"id": conversation["id"], "contact": conversation["contact"]}
         drafts = [
-            Draft("message.created", None, {"conversation": shown, "text": "ü" * (size // 2)})
+            EventDraft("message.created", None, {"conversation": shown, "text": "ü" * (size // 2)})
             for size in sizes
         ]
         return [

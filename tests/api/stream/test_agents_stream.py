@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import trio
 
-from deskwire.engine.agents.streams import EACH
+from deskwire.engine.agents.streams import MAX_STREAMS_PER_USER
 from tests.support.api.agent_stream import Page, page
 from tests.support.api.service import Service, running
 from tests.support.api.staff import code, organisation_of, person
@@ -168,7 +168,7 @@ async def of(desk: Page, user: str, **fields: object) -> dict[str, object]:
 
 async def test_a_user_has_so_many_streams_and_no_more(service: Service) -> None:
     async with AsyncExitStack() as stack:
-        for _ in range(EACH):
+        for _ in range(MAX_STREAMS_PER_USER):
             await stack.enter_async_context(page(service.dashboard))
         refused = await service.dashboard.get("/stream")
         assert code(refused) == (429, "too_many_streams")
@@ -190,7 +190,9 @@ async def test_all_agents_together_have_so_many_streams(tmp_path: Path) -> None:
 
 async def test_twenty_streams_end_with_the_service_and_say_so(service: Service) -> None:
     async with AsyncExitStack() as stack:
-        desks = [await stack.enter_async_context(page(service.dashboard)) for _ in range(EACH)]
+        desks = [
+            await stack.enter_async_context(page(service.dashboard)) for _ in range(MAX_STREAMS_PER_USER)
+        ]
         began = trio.current_time()
         service.stop()
         for desk in desks:

@@ -10,7 +10,7 @@ import pytest
 import trio
 
 from deskwire.engine.accounts.people import Project
-from deskwire.engine.events.types import Draft
+from deskwire.engine.events.types import EventDraft
 from deskwire.engine.ports import Transaction
 from tests.support.api.agent_stream import WITHIN_S, page
 from tests.support.api.openapi_check import caller
@@ -34,7 +34,7 @@ async def flood(service: Service, store: AnyStore, count: int, size: int = LARGE
     def job(tx: Transaction) -> str:
         project = tx.project(service.demo["projectId"])
         assert isinstance(project, Project)
-        draft = Draft("contact.updated", None, {"x": "x" * size})
+        draft = EventDraft("contact.updated", None, {"x": "x" * size})
         made = [tx.append_event(project, draft, None, 1_800_000_000_000) for _ in range(count)]
         return made[-1].id
 

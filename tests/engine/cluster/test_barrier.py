@@ -7,7 +7,7 @@ import trio
 from structlog.testing import capture_logs
 from trio.testing import MockClock
 
-from deskwire.engine.cluster.membership import LEASE_S
+from deskwire.engine.cluster.membership import LEASE_DURATION_S
 from deskwire.engine.core.errors import Unavailable
 from tests.engine.cluster.conftest import Starting
 from tests.support.builders import InlineStore
@@ -20,7 +20,7 @@ async def change(node: ANode) -> float:
     """Change something that all nodes remember, and return how long it took until none does."""
     await node.way.write(advance_epoch)
     began = trio.current_time()
-    await node.membership.everywhere()
+    await node.membership.wait_for_all_nodes()
     return trio.current_time() - began
 
 
@@ -59,7 +59,7 @@ async def test_a_stopped_node_costs_the_rest_of_its_lease_and_no_more(
     a, b = await start("a"), await start("b")
     await trio.sleep(6)
     b.stop()
-    assert LEASE_S - 1.1 <= await change(a) <= LEASE_S + 0.3
+    assert LEASE_DURATION_S - 1.1 <= await change(a) <= LEASE_DURATION_S + 0.3
     b.go_on()
     assert not b.membership.valid, "what it remembers is outdated"
     woken_at = trio.current_time()
@@ -73,7 +73,7 @@ async def test_a_node_that_can_not_forget_is_given_up(autojump_clock: MockClock,
     over = trio.Event()
     b.before_forgetting = over.wait
     took = await change(a)
-    assert LEASE_S < took < 2 * LEASE_S + 2
+    assert LEASE_DURATION_S < took < 2 * LEASE_DURATION_S + 2
     assert not b.membership.valid
     over.set()
     await trio.sleep(2)
@@ -97,9 +97,9 @@ async def test_a_bug_in_forgetting_ends_no_node_and_is_tried_again(
     with capture_logs() as logs:
         took = await change(a)
         await trio.sleep_until(over_at + 3)
-    assert for_s <= took < for_s + 1.5 or LEASE_S < took < 2 * LEASE_S + 2
+    assert for_s <= took < for_s + 1.5 or LEASE_DURATION_S < took < 2 * LEASE_DURATION_S + 2
     assert b.membership.valid
-    assert b.losses == (for_s > LEASE_S)
+    assert b.losses == (for_s > LEASE_DURATION_S)
     failures = [each for each in logs if each["event"] == "node.forgetting_failed"]
     assert 0 < len(failures) <= for_s + 1
     assert all(each["exc_info"] for each in failures)
@@ -143,5 +143,5 @@ async def test_who_waits_is_told_when_it_can_not_be_known(autojump_clock: MockCl
 
 async def refused(node: ANode) -> None:
     with pytest.raises(Unavailable) as refusal:
-        await node.membership.everywhere()
+        await node.membership.wait_for_all_nodes()
     assert refusal.value.reason == "not_confirmed"

@@ -4,7 +4,7 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from deskwire.engine.cluster.membership import LEASE_S, MARGIN_S
+from deskwire.engine.cluster.membership import LEASE_DURATION_S, LEASE_MARGIN_S
 from deskwire.engine.core.errors import Unavailable
 from tests.engine.cluster.conftest import Starting
 from tests.support.builders import InlineStore
@@ -31,7 +31,11 @@ async def test_a_lease_is_valid_for_less_than_the_others_wait(
     a = await start("a")
     await trio.sleep(3.2)
     asked_at = trio.current_time()
-    assert asked_at + LEASE_S - MARGIN_S - 1.0 <= a.membership.valid_until <= asked_at + LEASE_S - MARGIN_S
+    assert (
+        asked_at + LEASE_DURATION_S - LEASE_MARGIN_S - 1.0
+        <= a.membership.valid_until
+        <= asked_at + LEASE_DURATION_S - LEASE_MARGIN_S
+    )
 
 
 async def test_a_lease_counts_from_before_its_renewal_was_sent(
@@ -42,7 +46,7 @@ async def test_a_lease_counts_from_before_its_renewal_was_sent(
     await trio.sleep(1.5)  # in the middle of a beat that is sent late
     sent_by = trio.current_time()
     await trio.sleep(2.0)
-    assert a.membership.valid_until <= sent_by + LEASE_S - MARGIN_S
+    assert a.membership.valid_until <= sent_by + LEASE_DURATION_S - LEASE_MARGIN_S
 
 
 async def test_a_stopped_node_is_given_up_and_begins_another_life(
@@ -52,7 +56,7 @@ async def test_a_stopped_node_is_given_up_and_begins_another_life(
     await trio.sleep(6)
     before = a.membership.node
     a.stop()
-    await trio.sleep(LEASE_S + 1.1)
+    await trio.sleep(LEASE_DURATION_S + 1.1)
     assert names(b) == ["b"]
     assert not a.membership.valid
     assert a.losses == 0, "it does not know yet"
@@ -92,7 +96,7 @@ async def test_a_beat_whose_answer_was_read_late_is_followed_by_the_next_at_once
         if a.way.sent > before:
             break
     a.stop()
-    await trio.sleep(LEASE_S - MARGIN_S + 0.1)
+    await trio.sleep(LEASE_DURATION_S - LEASE_MARGIN_S + 0.1)
     assert not a.membership.valid
     a.go_on()
     await trio.sleep(0.01)
@@ -131,7 +135,7 @@ async def test_who_does_not_come_back_when_the_database_does_is_given_up_a_lease
     a.way.cut = b.way.cut = True
     await trio.sleep(30)
     a.way.cut = False
-    await trio.sleep(LEASE_S + 2)
+    await trio.sleep(LEASE_DURATION_S + 2)
     assert names(a) == ["a"]
 
 
@@ -200,7 +204,7 @@ async def test_one_node_holds_the_duties_and_another_takes_them_over(
             finally:
                 done.append((name, "ended"))
 
-        nursery.start_soon(nodes[name].membership.on_duty, work)
+        nursery.start_soon(nodes[name].membership.while_leader, work)
 
     nodes = {name: await start(name) for name in "ab"}
     async with trio.open_nursery() as nursery:
@@ -209,7 +213,7 @@ async def test_one_node_holds_the_duties_and_another_takes_them_over(
         await trio.sleep(10)
         assert done == [("a", "begun")]
         nodes["a"].stop()
-        await trio.sleep(LEASE_S + 1.1)
+        await trio.sleep(LEASE_DURATION_S + 1.1)
         assert done == [("a", "begun"), ("b", "begun")]
         nodes["a"].go_on()
         await trio.sleep(2.2)
@@ -229,7 +233,7 @@ async def test_work_on_duty_that_returns_or_fails_is_not_begun_again(
     async def failing() -> None:
         raise Unavailable("no")
 
-    await a.membership.on_duty(work)
+    await a.membership.while_leader(work)
     assert ran == [1]
     with pytest.raises(Unavailable):
-        await a.membership.on_duty(failing)
+        await a.membership.while_leader(failing)

@@ -47,7 +47,7 @@ class Table:
         found = [row for row in self.rows if row.project == project and row.position > after]
         return [row for row in found if row.type in types][:limit]
 
-    def lane_events(
+    def topic_events(
         self, lane: Topic, after: int, limit: int, types: frozenset[str] = frozenset()
     ) -> Sequence[StoredEvent]:
         found = [row for row in self.rows if row.position > after and lane in row.topics]

@@ -11,9 +11,9 @@ import trio
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.core.values import replace
 from deskwire.engine.events.follower import Follower
-from deskwire.engine.events.ports import Advance, ProjectHead, Stretch
-from deskwire.engine.events.shared import SharedLog
-from deskwire.engine.events.types import ERASURE, Agents, StoredEvent, Topic
+from deskwire.engine.events.ports import Advance, LogSegment, ProjectHead
+from deskwire.engine.events.shared_log import SharedLog
+from deskwire.engine.events.types import ERASURE, AgentsSource, StoredEvent, Topic
 from deskwire.engine.ports import Commit, Reader, Transaction
 from tests.engine.events.event_table import internal, laned
 
@@ -70,16 +70,16 @@ class SharedTable:
         there = [(row.position, row.id) for row in self.rows if row.project == project]
         return there[-1] if there else None
 
-    def is_other(self, project: int, position: int, event_id: str) -> bool:
+    def is_replaced(self, project: int, position: int, event_id: str) -> bool:
         return any(row.position == position and row.id != event_id for row in self.rows)
 
-    def stretches(self, after: Sequence[tuple[int, int]], limit: int) -> Sequence[Stretch]:
+    def stretches(self, after: Sequence[tuple[int, int]], limit: int) -> Sequence[LogSegment]:
         return [self._stretch(project, position, limit, "all") for project, position in after]
 
-    def erasures(self, after: Sequence[tuple[int, int]], limit: int) -> Sequence[Stretch]:
+    def erasures(self, after: Sequence[tuple[int, int]], limit: int) -> Sequence[LogSegment]:
         return [self._stretch(project, position, limit, ERASURE) for project, position in after]
 
-    def _stretch(self, project: int, after: int, limit: int, kind: str) -> Stretch:
+    def _stretch(self, project: int, after: int, limit: int, kind: str) -> LogSegment:
         found = [
             row
             for row in self.rows
@@ -88,7 +88,7 @@ class SharedTable:
         upto = found[-1].position if len(found) == limit else self.head(project).events
         gone = frozenset(int(row.body) for row in found if row.type == ERASURE)
         shown = [replace(row, topics=()) for row in found if row.type != ERASURE]
-        return Stretch(project, upto, shown, gone)
+        return LogSegment(project, upto, shown, gone)
 
     def events(self, project: int, after: int, limit: int, types: frozenset[str]) -> Sequence[StoredEvent]:
         return [row for row in self.agents_events(project, after, 10_000) if not row.internal][:limit]
@@ -96,16 +96,16 @@ class SharedTable:
     def agents_events(self, project: int, after: int, limit: int) -> Sequence[StoredEvent]:
         return [row for row in self.rows if row.project == project and row.position > after][:limit]
 
-    def lane_events(
+    def topic_events(
         self, lane: Topic, after: int, limit: int, types: frozenset[str] = frozenset()
     ) -> Sequence[StoredEvent]:
         return [row for row in self.rows if row.position > after and lane in row.topics][:limit]
 
-    def of(self, source: int | Topic | Agents, after: int) -> Sequence[StoredEvent]:
+    def of(self, source: int | Topic | AgentsSource, after: int) -> Sequence[StoredEvent]:
         """What a reader of a source has to be shown behind a position."""
         if isinstance(source, Topic):
-            return self.lane_events(source, after, 10_000)
-        if isinstance(source, Agents):
+            return self.topic_events(source, after, 10_000)
+        if isinstance(source, AgentsSource):
             return self.agents_events(source.project, after, 10_000)
         return self.events(source, after, 10_000, frozenset())
 
@@ -165,13 +165,13 @@ class Node:
     """A node: its store, its log, its follower, and its commits that it has not heard the end of yet."""
 
     def __init__(
-        self, table: SharedTable, *, ring_events: int = 100, listening: bool = True, at_once: int = 256
+        self, table: SharedTable, *, ring_events: int = 100, listening: bool = True, batch_size: int = 256
     ) -> None:
         self.store = SlowStore(table)
         self.bus = PostBus(listening)
         store: Any = self.store
         self.log = SharedLog(store, ring_events=ring_events, ring_bytes=1 << 20)
-        self.follower = Follower(store, self.log, self.bus, at_once=at_once)
+        self.follower = Follower(store, self.log, self.bus, batch_size=batch_size)
         self.unheard: list[Commit] = []
 
     def held(self) -> list[StoredEvent]:
@@ -184,7 +184,7 @@ class FollowingReader:
     """A reader as the stream's are: memory as far as it reaches, else the table."""
 
     node: Node
-    source: int | Topic | Agents
+    source: int | Topic | AgentsSource
     start: int
     found: list[int] = field(default_factory=list)
 

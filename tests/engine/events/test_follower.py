@@ -12,15 +12,15 @@ from structlog.testing import capture_logs
 from trio.testing import MockClock
 
 from deskwire.engine.core.errors import Unavailable
-from deskwire.engine.events.types import Agents, Topic
+from deskwire.engine.events.types import AgentsSource, Topic
 from tests.engine.events.shared_table import FollowingReader, Node, SharedTable
 
 CNV_11 = Topic(1, "conversation", "cnv_11")
-SOURCES: list[int | Topic | Agents] = [
+SOURCES: list[int | Topic | AgentsSource] = [
     1,
     2,
-    Agents(1),
-    Agents(2),
+    AgentsSource(1),
+    AgentsSource(2),
     CNV_11,
     Topic(2, "conversation", "cnv_22"),
     Topic(1, "contact", "u1"),
@@ -36,7 +36,7 @@ class Life:
         self.table = SharedTable()
         listening = rng.random() < 0.7
         self.nodes = [
-            Node(self.table, ring_events=rng.choice([2, 8, 100]), listening=listening, at_once=8)
+            Node(self.table, ring_events=rng.choice([2, 8, 100]), listening=listening, batch_size=8)
             for _ in "ab"
         ]
         self.readers: dict[FollowingReader, trio.CancelScope] = {}
@@ -95,7 +95,7 @@ class Life:
     def fail(self) -> None:
         self.rng.choice(self.nodes).store.failures = self.rng.randint(1, 4)
 
-    async def follow(self, node: Node, source: int | Topic | Agents) -> None:
+    async def follow(self, node: Node, source: int | Topic | AgentsSource) -> None:
         try:
             await node.log.open(source)
         except Unavailable:

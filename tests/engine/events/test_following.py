@@ -14,7 +14,7 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.events.follower import Follower
 from deskwire.engine.events.ports import ProjectHead
-from deskwire.engine.events.types import Agents, StoredEvent, Topic
+from deskwire.engine.events.types import AgentsSource, StoredEvent, Topic
 from tests.engine.events.shared_table import Node, SharedTable
 
 CNV_1 = Topic(1, "conversation", "cnv_1")
@@ -54,7 +54,7 @@ async def following(*nodes: Node) -> AsyncIterator[None]:
         nursery.cancel_scope.cancel()
 
 
-async def shown_after(node: Node, source: int | Topic | Agents, after: int) -> tuple[float, list[int]]:
+async def shown_after(node: Node, source: int | Topic | AgentsSource, after: int) -> tuple[float, list[int]]:
     """The time it takes until a reader is woken, and what it finds."""
     began = trio.current_time()
     await node.log.wait(source, after)
@@ -91,12 +91,12 @@ async def test_a_foreign_commit_is_shown_when_a_hint_comes_and_without_one_at_th
     table = SharedTable()
     here, there = Node(table, listening=how != "no bus"), Node(table)
     async with following(here, there):
-        await here.log.open(Agents(1))
+        await here.log.open(AgentsSource(1))
         there.follower.commit_nowait(table.commit(1, [(1, True), (2, False)]))
         await wait_all_tasks_blocked()
         if how == "hint":
             here.bus.deliver(there.bus.sent)
-        assert await shown_after(here, Agents(1), FIRST) == (seconds, [1, 2])
+        assert await shown_after(here, AgentsSource(1), FIRST) == (seconds, [1, 2])
 
 
 async def test_what_is_committed_while_a_project_is_opened_is_shown_at_once(
@@ -144,7 +144,7 @@ async def test_a_bus_that_is_there_again_makes_a_node_look(autojump_clock: MockC
 
 async def test_who_wants_to_be_up_to_date_waits_until_memory_is(autojump_clock: MockClock) -> None:
     table = SharedTable()
-    node = Node(table, at_once=2)
+    node = Node(table, batch_size=2)
     async with following(node):
         await node.log.open(1)
         table.commit(1, [(1, False)] * 9)
@@ -161,7 +161,7 @@ async def test_deliveries_hear_of_erasures_in_projects_that_nobody_reads(autojum
     table = SharedTable()
     node, deliveries = Node(table), Deliveries({1: 0, 2: 0})
     store: Any = node.store
-    node.follower = Follower(store, node.log, node.bus, deliveries, at_once=2)
+    node.follower = Follower(store, node.log, node.bus, deliveries, batch_size=2)
     table.commit(1, [(number, False) for number in range(1, 9)])
     table.commit(1, [], frozenset(range(1, 8)))
     async with following(node):
@@ -215,7 +215,7 @@ async def test_events_that_the_database_has_lost_leave_memory(autojump_clock: Mo
     table = SharedTable()
     node = Node(table)
     async with following(node):
-        for source in (1, Agents(1), CNV_1):
+        for source in (1, AgentsSource(1), CNV_1):
             await node.log.open(source)
         node.follower.commit_nowait(table.commit(1, [(1, False), (1, True), (1, False)]))
         del table.rows[1:]
@@ -223,7 +223,7 @@ async def test_events_that_the_database_has_lost_leave_memory(autojump_clock: Mo
         await trio.sleep(5.1)
         assert (node.held(), node.log.kept, node.log.position(1)) == ([], (0, 0), FIRST + 1)
         node.follower.commit_nowait(table.commit(1, [(1, False)]))
-        for source in (1, Agents(1), CNV_1):
+        for source in (1, AgentsSource(1), CNV_1):
             assert await shown_after(node, source, FIRST + 1) == (0, [2])
 
 
@@ -231,7 +231,7 @@ async def test_a_project_that_nobody_reads_any_more_leaves_memory(autojump_clock
     table = SharedTable()
     node = Node(table)
     async with following(node):
-        for source in (1, CNV_1, Agents(2)):
+        for source in (1, CNV_1, AgentsSource(2)):
             await node.log.open(source)
         for project in (1, 2):
             node.follower.commit_nowait(table.commit(project, [(project, False)]))

@@ -12,7 +12,7 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 
 T = TypeVar("T")
 
-from deskwire.engine.events.types import Agents
+from deskwire.engine.events.types import AgentsSource
 from tests.engine.events.event_table import Table, event, opened, publish, read_all
 
 COMMITS = st.lists(
@@ -53,7 +53,7 @@ def test_a_reader_gets_the_same_from_the_window_and_from_the_table(
                 expected = [row.position for row in table.events(project, after, 10_000, types)]
                 assert await read_all(log, project, after, limit, types) == expected
                 everything = [row.position for row in table.agents_events(project, after, 10_000)]
-                assert await read_all(log, Agents(project), after, limit) == everything
+                assert await read_all(log, AgentsSource(project), after, limit) == everything
 
     for made, erased in commits:
         events = []

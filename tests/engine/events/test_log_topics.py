@@ -12,13 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from trio.testing import wait_all_tasks_blocked
 
-from deskwire.engine.events.types import Agents, StoredEvent, Topic
+from deskwire.engine.events.types import AgentsSource, StoredEvent, Topic
 
 T = TypeVar("T")
 
 from tests.engine.events.event_table import LANES, Table, event, internal, laned, opened, publish
 
-AGENTS = [Agents(1), Agents(2)]
+AGENTS = [AgentsSource(1), AgentsSource(2)]
 STEPS = st.lists(
     st.one_of(
         st.tuples(
@@ -46,7 +46,7 @@ def test_a_reader_of_a_lane_gets_its_events_in_order_whatever_the_ring_holds(
     """Readers come at any time, from the start or from now, and go; conversations are erased in between."""
     table = Table()
     log = opened(table, ring_events, ring_bytes)
-    readers: list[tuple[Topic | Agents, list[int]]] = []
+    readers: list[tuple[Topic | AgentsSource, list[int]]] = []
     position = 0
 
     def commit(made: list[tuple[int, int, int, bool]], erased: frozenset[int]) -> None:
@@ -60,12 +60,12 @@ def test_a_reader_of_a_lane_gets_its_events_in_order_whatever_the_ring_holds(
             events.append((internal if noted else laned)(position, conversation, project))
         publish(table, log, *events, erased=erased)
 
-    def rows(lane: Topic | Agents, after: int, limit: int) -> Sequence[StoredEvent]:
-        if isinstance(lane, Agents):
+    def rows(lane: Topic | AgentsSource, after: int, limit: int) -> Sequence[StoredEvent]:
+        if isinstance(lane, AgentsSource):
             return table.agents_events(lane.project, after, limit)
-        return table.lane_events(lane, after, limit)
+        return table.topic_events(lane, after, limit)
 
-    async def read(lane: Topic | Agents, cursor: list[int], limit: int) -> None:
+    async def read(lane: Topic | AgentsSource, cursor: list[int], limit: int) -> None:
         expected = rows(lane, cursor[0], limit)
         chunk = await log.read(lane, cursor[0], limit)
         assert list(chunk.events) == expected
@@ -92,7 +92,7 @@ def test_a_reader_of_a_lane_gets_its_events_in_order_whatever_the_ring_holds(
                 await log.wait(lane, cursor[0])
             assert waiting.cancelled_caught, "there is nothing new"
             assert log.settled(lane, cursor[0]) == log.position(lane.project)
-        everything: list[Topic | Agents] = [*LANES, *AGENTS]
+        everything: list[Topic | AgentsSource] = [*LANES, *AGENTS]
         for lane in everything:
             await read(lane, [0], 10_000)
 
@@ -169,17 +169,23 @@ async def test_an_internal_event_wakes_agents_and_nobody_else_and_leaves_memory_
     publish(table, log, internal(1, 1))
     assert log.kept == (0, 0), "nobody has it open"
     woken: list[object] = []
-    for source in (1, Agents(1), Agents(2), Topic(1, "conversation", "cnv_1"), Topic(1, "contact", "u1")):
+    for source in (
+        1,
+        AgentsSource(1),
+        AgentsSource(2),
+        Topic(1, "conversation", "cnv_1"),
+        Topic(1, "contact", "u1"),
+    ):
         (await log.open(source)).listen(lambda source=source: woken.append(source))  # type: ignore[misc]
     publish(table, log, internal(2, 1))
-    assert (woken, log.kept[0]) == ([Agents(1)], 1)
+    assert (woken, log.kept[0]) == ([AgentsSource(1)], 1)
     assert log.behind(1, 0) == (0, True)
     publish(table, log, event(3))
-    assert woken == [Agents(1), 1, Agents(1)]
-    recent = log.recent(Agents(1), 1, 10)
+    assert woken == [AgentsSource(1), 1, AgentsSource(1)]
+    recent = log.recent(AgentsSource(1), 1, 10)
     assert recent is not None
     assert [found.position for found in recent.events] == [2, 3]
-    log.close(Agents(1))
-    assert log.recent(Agents(1), 1, 10) is None
-    assert [found.position for found in (await log.read(Agents(1), 0, 10)).events] == [1, 2, 3]
+    log.close(AgentsSource(1))
+    assert log.recent(AgentsSource(1), 1, 10) is None
+    assert [found.position for found in (await log.read(AgentsSource(1), 0, 10)).events] == [1, 2, 3]
     assert [found.position for found in (await log.read(1, 0, 10)).events] == [3]

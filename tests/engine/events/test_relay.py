@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 import trio
 from trio.testing import MockClock
 
-from deskwire.engine.events.relay import Relay
+from deskwire.engine.events.relay import TypingRelay
 from deskwire.engine.events.types import EphemeralEvent
 from tests.support.linked_buses import LinkedBus
 
@@ -20,7 +20,7 @@ class Node:
         self.bus = LinkedBus(buses)
         self.listening = {*listening}
         self.came: list[EphemeralEvent] = []
-        self.relay = Relay(self.bus, name, lambda: self.listening, self.came.append)
+        self.relay = TypingRelay(self.bus, name, lambda: self.listening, self.came.append)
 
 
 @asynccontextmanager
@@ -97,7 +97,7 @@ async def test_nodes_that_are_gone_take_no_memory(autojump_clock: MockClock) -> 
                 pass
             gone.bus.cut = True
         await trio.sleep(40)
-        assert not here.relay._elsewhere
+        assert not here.relay._remote_listeners
 
 
 async def test_what_is_said_has_one_size_however_many_projects_there_are(autojump_clock: MockClock) -> None:

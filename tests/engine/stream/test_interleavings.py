@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from trio.testing import MockClock
 
 from deskwire.engine.core.errors import DomainError
-from deskwire.engine.events.types import Draft
+from deskwire.engine.events.types import EventDraft
 from deskwire.engine.ports import Transaction
 from deskwire.engine.stream.lease import ChannelLease
 from deskwire.engine.stream.subscription import LeasedSubscription, Subscription
@@ -79,7 +79,7 @@ class Judge:
 
         def job(tx: Transaction) -> None:
             for n in range(self.emitted, self.emitted + count):
-                draft = Draft("contact.updated", None, {"n": n})
+                draft = EventDraft("contact.updated", None, {"n": n})
                 tx.append_event(self.stages[0].project, draft, None, trio_ms())
             self.emitted += count
 

@@ -22,7 +22,7 @@ def test_a_new_lease_has_nobody_and_keeps_nobody_out() -> None:
     new = lease()
     assert (new.holder, new.consumer_id, new.generation, new.confirmed, new.since) == (None, None, 0, 0, 0)
     assert (new.waiting, new.released, new.busy, new.paused) == (0, False, False, False)
-    assert (new.elsewhere, new.replaced, new.channel.name) == (False, False, CHANNEL)
+    assert (new.held_remotely, new.replaced, new.channel.name) == (False, False, CHANNEL)
     assert new.admitted_at("c1") == -inf
     assert (new.free_at(), new.after_taking("c1", 0.0)) == (-inf, {})
 
@@ -161,8 +161,8 @@ async def test_ten_takeovers_within_a_minute_are_counted_and_the_eleventh_waits(
     crowded, holder = lease(), await stage.hold("c0")
     crowded.take(holder, 1, 1_000, 0.0)
     for n in range(1, 13):
-        assert crowded.crowded_until("new") == (n - 11 + LEASE_S if n > 10 else -inf)
+        assert crowded.throttled_until("new") == (n - 11 + LEASE_S if n > 10 else -inf)
         crowded.take(await stage.hold(f"c{n}", channel=f"private-contact-{n}"), n, 1_000, n - 1.0)
     assert crowded.takeovers == tuple(float(n) for n in range(2, 12))
-    assert crowded.crowded_until("c12") == -inf
+    assert crowded.throttled_until("c12") == -inf
     assert crowded.admitted_at("new") == 62.0

@@ -191,7 +191,7 @@ async def test_who_does_not_get_the_channel_is_told_so_and_nothing_has_changed(
             async def nothing() -> tuple[()]:
                 return ()
 
-            patch.setattr(shared.letting_go, "_wishes", nothing)
+            patch.setattr(shared.releaser, "_requests", nothing)
             with pytest.raises(Unavailable) as refused:
                 await b.hold("c2")
             assert refused.value.reason == "channel_not_released"
@@ -199,7 +199,7 @@ async def test_who_does_not_get_the_channel_is_told_so_and_nothing_has_changed(
             await trio.sleep(0.1)  # virtual time: the mock clock jumps
         await trio.sleep(5)  # virtual time: the mock clock jumps
         row = row_of(store, a)
-        assert (held.current, told, row.wish, row.consumer_id, row.generation) == (True, [], None, "c1", 1)
+        assert (held.current, told, row.request, row.consumer_id, row.generation) == (True, [], None, "c1", 1)
         nursery.cancel_scope.cancel()
 
 
@@ -213,7 +213,7 @@ async def test_a_client_that_leaves_while_it_waits_disturbs_nobody(
             await b.hold("c2")
         await trio.sleep(20)  # virtual time: the mock clock jumps
         assert held.current
-        assert row_of(store, a).wish is None
+        assert row_of(store, a).request is None
 
 
 async def test_a_client_that_leaves_while_its_wish_is_committed_disturbs_nobody(
@@ -234,7 +234,7 @@ async def test_a_client_that_leaves_while_its_wish_is_committed_disturbs_nobody(
         store.write = write  # type: ignore[method-assign]
         await trio.sleep(20)  # virtual time: the mock clock jumps
         assert held.current
-        assert row_of(store, a).wish is None
+        assert row_of(store, a).request is None
 
 
 async def test_what_was_confirmed_goes_along_to_the_other_node(

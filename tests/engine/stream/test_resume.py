@@ -15,8 +15,7 @@ from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.events.types import StoredEvent
 from deskwire.engine.stream.ports import StreamReader
-from deskwire.engine.stream.resume import find_start, is_lost, is_resume
-from deskwire.engine.stream.subscription import Subscription
+from deskwire.engine.stream.subscription import Subscription, find_start, is_lost, is_resume
 from tests.support.streaming import NOON, JumpStore, Stage, jump_stage, next_batch, number, real_stage, typing
 
 

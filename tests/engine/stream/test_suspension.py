@@ -8,7 +8,7 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from deskwire.engine.cluster.grace_period import ELSEWHERE_S, KEPT_S
+from deskwire.engine.cluster.cluster import GRACE_PERIOD_S, REDIRECT_DELAY_S
 from deskwire.engine.conversations.commands import ContactRef
 from deskwire.engine.conversations.contacts import put_contact
 from deskwire.engine.core.errors import Unavailable
@@ -210,7 +210,7 @@ async def test_consumer_without_a_lease_for_too_long_is_asked_to_connect_again(
         await trio.sleep(0.1)  # virtual time: the mock clock jumps
         held = await a.hold("c1", lost=lambda loss: losses.append((loss, trio.current_time())))
         a.cluster.stop()
-        end = a.cluster.valid_until + KEPT_S
+        end = a.cluster.valid_until + GRACE_PERIOD_S
         await trio.sleep_until(end - 0.1)  # virtual time: the mock clock jumps
         assert losses == []
         await trio.sleep_until(end + 0.1)  # virtual time: the mock clock jumps
@@ -229,7 +229,7 @@ async def test_consumer_is_sent_to_another_node_that_is_ready(
         a.cluster.stop()
         await trio.sleep_until(a.cluster.valid_until + 1)  # virtual time: the mock clock jumps
         a.hub.send_away_nowait()  # a balancer knows only so late that no node is ready
-        await trio.sleep(ELSEWHERE_S)  # virtual time: the mock clock jumps
+        await trio.sleep(REDIRECT_DELAY_S)  # virtual time: the mock clock jumps
         assert losses == []
         a.hub.send_away_nowait()
         await trio.sleep(0.1)  # virtual time: the mock clock jumps

@@ -16,7 +16,7 @@ from structlog.testing import capture_logs
 
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.core.ids import DAY_MS, day_of, id_before, new_id
-from deskwire.engine.events.types import Draft, StoredEvent
+from deskwire.engine.events.types import EventDraft, StoredEvent
 from deskwire.engine.privacy.retention import BATCH
 from deskwire.storage.postgres import dropping
 from deskwire.storage.postgres.driver.refusals import LOCK_NOT_AVAILABLE, DatabaseError
@@ -56,7 +56,9 @@ def execute(url: str, *statements: str) -> None:
 
 
 def append(at: int, conversation: int | None, sequence: int | None, project: Project, tx: Any) -> StoredEvent:
-    event: StoredEvent = tx.append_event(project, Draft("message.created", sequence, {}), conversation, at)
+    event: StoredEvent = tx.append_event(
+        project, EventDraft("message.created", sequence, {}), conversation, at
+    )
     return event
 
 
@@ -70,7 +72,7 @@ async def fill(
 
 
 def append_marked(at: int, tx: Any) -> None:
-    tx.append_event(PROJECT, Draft("message.created", 1, {"text": MARK.decode()}), None, at)
+    tx.append_event(PROJECT, EventDraft("message.created", 1, {"text": MARK.decode()}), None, at)
 
 
 def deliver(to: int, event: StoredEvent, at: int, tx: Any) -> None:

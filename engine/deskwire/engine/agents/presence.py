@@ -7,8 +7,9 @@ them shows.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
+import orjson
 from msgspec import Struct
 
 VIEWED_MAX: Final = 20
@@ -51,3 +52,38 @@ def presence_view(agent: Agent, views: Iterable[View]) -> Mapping[str, Any]:
         "conversationIds": [*view.conversations],
         "composing": view.composing,
     }
+
+
+EPHEMERAL_TYPES: Final = frozenset(
+    {
+        "presence",
+        "me.seen",
+        "me.all_seen",
+        "delivery.changed",
+        "contact.typing.started",
+        "contact.typing.stopped",
+        "draft.updated",
+        "message.held",
+        "message.held_ended",
+    }
+)
+"""The types of passing events that there are, beside those of typing that others may have, too."""
+
+
+class Ephemeral(Protocol):
+    """An event that passes; `body` is a JSON object with its `type` and `data`."""
+
+    @property
+    def body(self) -> bytes:
+        """The event as it is sent."""
+
+
+class EncodedEphemeral(Struct, frozen=True):
+    """A passing event as bytes; made by `ephemeral_event`."""
+
+    body: bytes
+
+
+def ephemeral_event(event_type: str, data: Mapping[str, Any]) -> EncodedEphemeral:
+    """Return the passing event of this type: `me.seen`, `delivery.changed`, `contact.typing.started` and others."""
+    return EncodedEphemeral(orjson.dumps({"type": event_type, "data": data}))

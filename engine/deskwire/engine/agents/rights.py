@@ -14,7 +14,7 @@ from deskwire.engine.core.errors import NotFound
 PERMISSION: Final = "conversations.read"
 """The permission that a stream needs: it shows all of a project's conversations."""
 
-Lost = Literal["session_ended", "permission_lost"]
+LostRight = Literal["session_ended", "permission_lost"]
 
 
 class RightsReader(OrganisationReader, AccountReader, Protocol):
@@ -41,7 +41,7 @@ class Viewer(Struct, frozen=True):
     session: str | None = None
 
 
-def lost(reader: RightsReader, viewer: Viewer) -> Lost | None:
+def find_lost_right(reader: RightsReader, viewer: Viewer) -> LostRight | None:
     """Return what the viewer has lost, as it is stored now; None if nothing."""
     user = reader.user(viewer.id)
     if user is None or user.generation != viewer.generation:

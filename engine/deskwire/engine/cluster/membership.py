@@ -19,15 +19,14 @@ import structlog
 import trio
 
 from deskwire.engine.cluster.barrier import Barrier
-from deskwire.engine.cluster.bus import Bus
-from deskwire.engine.cluster.cluster import Node
-from deskwire.engine.cluster.duties import Duties
+from deskwire.engine.cluster.cluster import Bus, Node
+from deskwire.engine.cluster.leader_election import Leadership
 from deskwire.engine.cluster.ports import (
-    Beat,
-    Candidate,
     ClusterReader,
     ClusterTransaction,
-    Leased,
+    HeartbeatResult,
+    JoiningNode,
+    NodeLease,
     NotAdmitted,
 )
 from deskwire.engine.core.clock import Clock
@@ -36,18 +35,18 @@ from deskwire.engine.core.store import Store
 
 log: Final = structlog.get_logger(__name__)
 
-LEASE_S: Final = 5.0
-BEAT_S: Final = 1.0
-MARGIN_S: Final = 0.5
+LEASE_DURATION_S: Final = 5.0
+HEARTBEAT_INTERVAL_S: Final = 1.0
+LEASE_MARGIN_S: Final = 0.5
 """How much earlier a node takes its own lease for invalid than others may find it over."""
-LATE_S: Final = 3.0
+HEARTBEAT_LATE_S: Final = 3.0
 """The age of a beat from which on the node is not ready."""
-CLOCK_WARN_S: Final = 1.0
-CLOCK_OFF_S: Final = 5.0
+CLOCK_OFFSET_WARN_S: Final = 1.0
+CLOCK_OFFSET_MAX_S: Final = 5.0
 """How far the node's clock may be from the database's before the log says so, and before the node is not ready."""
 
-_RETRY_S: Final = 0.25
-_LEAVE_S: Final = 2.0
+_RETRY_DELAY_S: Final = 0.25
+_LEAVE_TIMEOUT_S: Final = 2.0
 
 
 class Membership:
@@ -77,20 +76,20 @@ class Membership:
         self.offset_s = 0.0
         self.node = Node(name, 0)
         self._store = store
-        self._candidate = Candidate(name, secrets.token_hex(8), version, files)
+        self._candidate = JoiningNode(name, secrets.token_hex(8), version, files)
         self._clock = clock
         self._bus = bus
         self._live: Sequence[Node] = ()
-        self._duties = Duties()
-        self.barriers: Final = Barrier(store, bus, self._bury)
-        self._forgetters: list[Callable[[], Awaitable[None]]] = []
-        self._lost: list[Callable[[], None]] = []
-        self._moved: list[Callable[[], None]] = []
-        self._beaten_at = self._steady_since = -inf
-        self._beaten_wall = 0
-        self._seen = self._epoch = self._told = -1
-        self._forgetting_since: float | None = None
-        self._outdated, self._beat_due, self._turned = trio.Event(), trio.Event(), trio.Event()
+        self._leadership = Leadership()
+        self.barriers: Final = Barrier(store, bus, self._expire_nodes)
+        self._invalidators: list[Callable[[], Awaitable[None]]] = []
+        self._lease_lost_listeners: list[Callable[[], None]] = []
+        self._nodes_changed_listeners: list[Callable[[], None]] = []
+        self._renewed_at = self._steady_since = -inf
+        self._renewed_wall_ms = 0
+        self._seen = self._epoch = self._notified = -1
+        self._invalidating_since: float | None = None
+        self._outdated, self._renew_due, self._changed = trio.Event(), trio.Event(), trio.Event()
         bus.receive("epoch", self._hinted)
 
     @property
@@ -108,9 +107,9 @@ class Membership:
         """See `Cluster.valid_until`. A machine's sleep, of which Trio's clock knows nothing, shows in the other clock."""
         if self._seen < 0:
             return -inf
-        steady_s = trio.current_time() - self._beaten_at
-        asleep_s = (self._clock() - self._beaten_wall) / 1000 - steady_s
-        return -inf if asleep_s > MARGIN_S else self._beaten_at + LEASE_S - MARGIN_S
+        steady_s = trio.current_time() - self._renewed_at
+        asleep_s = (self._clock() - self._renewed_wall_ms) / 1000 - steady_s
+        return -inf if asleep_s > LEASE_MARGIN_S else self._renewed_at + LEASE_DURATION_S - LEASE_MARGIN_S
 
     @property
     def valid(self) -> bool:
@@ -118,49 +117,49 @@ class Membership:
         return trio.current_time() < self.valid_until
 
     @property
-    def on_duty_now(self) -> bool:
+    def is_leader(self) -> bool:
         """True if this node holds the duties."""
-        return self._duties.held
+        return self._leadership.held
 
     def refusal(self) -> str | None:
         """Return why the node is not ready, None if it is as far as the others are concerned."""
         if not self.valid:
             return "The node has no valid lease: it was stopped, or the database could not be reached."
-        late_s = trio.current_time() - self._beaten_at
-        if late_s > LATE_S:
+        late_s = trio.current_time() - self._renewed_at
+        if late_s > HEARTBEAT_LATE_S:
             return f"The node's lease was not renewed for {late_s:.1f} s."
-        if abs(self.offset_s) >= CLOCK_OFF_S:
+        if abs(self.offset_s) >= CLOCK_OFFSET_MAX_S:
             return (
                 f"The node's clock is {self.offset_s:+.1f} s from the database's; set it right, best by NTP."
             )
         return None
 
-    def forget_with(self, forget: Callable[[], Awaitable[None]]) -> None:
-        """Have `forget` called whenever something that this node may remember is outdated, wherever that was changed.
+    def on_invalidate(self, invalidate: Callable[[], Awaitable[None]]) -> None:
+        """Have `invalidate` called whenever something that this node may remember is outdated, wherever that was changed.
 
         It returns when nothing of that is used any more. Others wait for it: a node that takes long loses its lease.
         """
-        self._forgetters.append(forget)
+        self._invalidators.append(invalidate)
 
-    def when_lost(self, drop: Callable[[], None]) -> None:
+    def on_lease_lost(self, drop: Callable[[], None]) -> None:
         """Have `drop` called when the lease is over: what it was the holder of, others may hold."""
-        self._lost.append(drop)
+        self._lease_lost_listeners.append(drop)
 
-    def when_moved(self, look: Callable[[], None]) -> None:
-        """Have `look` called when other nodes are there than before."""
-        self._moved.append(look)
+    def on_nodes_changed(self, listener: Callable[[], None]) -> None:
+        """Have `listener` called when other nodes are there than before."""
+        self._nodes_changed_listeners.append(listener)
 
     async def until_valid(self) -> None:
         """See `Cluster.until_valid`."""
         while not self.valid:
-            await self._turned.wait()
+            await self._changed.wait()
 
-    async def on_duty(self, work: Callable[[], Awaitable[object]]) -> None:
-        """See `Cluster.on_duty`."""
-        await self._duties.during(work)
+    async def while_leader(self, work: Callable[[], Awaitable[object]]) -> None:
+        """See `Cluster.while_leader`."""
+        await self._leadership.during(work)
 
-    async def everywhere(self) -> None:
-        """See `Cluster.everywhere`. Raises Unavailable (`not_confirmed`) as well."""
+    async def wait_for_all_nodes(self) -> None:
+        """See `Cluster.wait_for_all_nodes`. Raises Unavailable (`not_confirmed`) as well."""
         epoch = await self._store.read(lambda reader: reader.epoch())
         self._bus.send("epoch", b"%d" % epoch)
         self._note_epoch(epoch)
@@ -177,11 +176,11 @@ class Membership:
                 nursery.start_soon(self._tell_when_valid, task_status)
                 while True:
                     await self._join()
-                    await self._live_on()
+                    await self._keep_lease()
                     self._lose()
         finally:
-            self._duties.note(held=False)
-            with trio.move_on_after(_LEAVE_S, shield=True):
+            self._leadership.note(held=False)
+            with trio.move_on_after(_LEAVE_TIMEOUT_S, shield=True):
                 await self._leave()
 
     async def _tell_when_valid(self, task_status: trio.TaskStatus[None]) -> None:
@@ -194,80 +193,80 @@ class Membership:
         while True:
             try:
                 incarnation = await self._store.write(
-                    lambda tx: tx.join(self._candidate, int(LEASE_S * 1000))
+                    lambda tx: tx.join(self._candidate, int(LEASE_DURATION_S * 1000))
                 )
             except Unavailable as refusal:
                 log.warning("node.lease_delayed", reason=refusal.reason)
-                await trio.sleep(_RETRY_S)
+                await trio.sleep(_RETRY_DELAY_S)
             except NotAdmitted:  # the other may have been killed: then its lease is over soon
-                if trio.current_time() > began + LEASE_S + BEAT_S:
+                if trio.current_time() > began + LEASE_DURATION_S + HEARTBEAT_INTERVAL_S:
                     raise
-                await trio.sleep(_RETRY_S)
+                await trio.sleep(_RETRY_DELAY_S)
             else:
                 self.node = Node(self.node.name, incarnation)
                 log.info("node.joined", node=self.node.name, incarnation=incarnation)
                 return
 
-    async def _live_on(self) -> None:
+    async def _keep_lease(self) -> None:
         """Beat until the lease is over."""
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(self._forget)
+            nursery.start_soon(self._invalidate_outdated)
             while True:
-                self._beat_due, began = trio.Event(), trio.current_time()
-                pause_s = BEAT_S
+                self._renew_due, began = trio.Event(), trio.current_time()
+                pause_s = HEARTBEAT_INTERVAL_S
                 if not self._too_slow:
                     try:
-                        if not await self._beat():
+                        if not await self._renew():
                             nursery.cancel_scope.cancel()
                             return
                     except Unavailable as refusal:
                         log.warning("node.beat_failed", reason=refusal.reason)
-                        pause_s = _RETRY_S
+                        pause_s = _RETRY_DELAY_S
                 # At once behind a beat that took long: it is old by now.
                 with trio.move_on_at(began + pause_s):
-                    await self._beat_due.wait()
+                    await self._renew_due.wait()
 
     @property
     def _too_slow(self) -> bool:
         """True if the node is to be given up by the others, as it does not get to forgetting."""
-        since = self._forgetting_since
-        return since is not None and trio.current_time() - since > LEASE_S
+        since = self._invalidating_since
+        return since is not None and trio.current_time() - since > LEASE_DURATION_S
 
-    async def _beat(self) -> bool:
+    async def _renew(self) -> bool:
         """Renew the lease; return False if it is over."""
         began, wall, seen = trio.current_time(), self._clock(), self._seen
-        incarnation, lease_ms = self.node.incarnation, int(LEASE_S * 1000)
+        incarnation, lease_ms = self.node.incarnation, int(LEASE_DURATION_S * 1000)
         beat = await self._store.write(lambda tx: tx.beat(incarnation, lease_ms, seen))
         if beat is None:
             return False
-        if began - self._beaten_at > LEASE_S:
+        if began - self._renewed_at > LEASE_DURATION_S:
             self._steady_since = trio.current_time()
-        self._beaten_at, self._beaten_wall = began, wall
+        self._renewed_at, self._renewed_wall_ms = began, wall
         self._note_clock(beat.now, wall)
         self._note_live(beat)
         self._note_epoch(beat.epoch)
-        self._duties.note(held=beat.on_duty)
-        if seen > self._told:
-            self._told = seen
-            self.barriers.tell_seen()
-        self._turn()
-        await self._bury(beat.leases)
+        self._leadership.note(held=beat.is_leader)
+        if seen > self._notified:
+            self._notified = seen
+            self.barriers.notify_seen()
+        self._notify_changed()
+        await self._expire_nodes(beat.leases)
         return True
 
     def _note_clock(self, now: int, sent_at: int) -> None:
         """Compare the machine's clock with the database's, which was read between the sending and now."""
-        got_at, was_off = self._clock(), abs(self.offset_s) >= CLOCK_WARN_S
+        got_at, was_off = self._clock(), abs(self.offset_s) >= CLOCK_OFFSET_WARN_S
         ahead, behind = max(0, sent_at - now), max(0, now - got_at)
         self.offset_s = (ahead - behind) / 1000
-        if abs(self.offset_s) >= CLOCK_WARN_S and not was_off:
+        if abs(self.offset_s) >= CLOCK_OFFSET_WARN_S and not was_off:
             log.warning("node.clock_off", seconds=self.offset_s, advice="set the clocks by NTP")
 
-    def _note_live(self, beat: Beat) -> None:
+    def _note_live(self, beat: HeartbeatResult) -> None:
         live = tuple(Node(lease.name, lease.incarnation) for lease in beat.leases)
         if live != self._live:
             self._live = live
-            for look in self._moved:
-                look()
+            for listener in self._nodes_changed_listeners:
+                listener()
 
     def _hinted(self, payload: bytes) -> None:
         if payload.isdigit():
@@ -278,20 +277,20 @@ class Membership:
             self._epoch = epoch
             self._outdated.set()
 
-    async def _forget(self) -> None:
+    async def _invalidate_outdated(self) -> None:
         """Forget whenever something is outdated, and have the next beat say so at once."""
-        self._forgetting_since = None
+        self._invalidating_since = None
         while True:
             await self._outdated.wait()
             self._outdated, epoch = trio.Event(), self._epoch
-            self._forgetting_since = self._forgetting_since or trio.current_time()
+            self._invalidating_since = self._invalidating_since or trio.current_time()
             try:
-                for forget in self._forgetters:
-                    await forget()
+                for invalidate in self._invalidators:
+                    await invalidate()
             except Unavailable as refusal:
                 log.warning("node.forgetting_delayed", reason=refusal.reason)
                 self._outdated.set()
-                await trio.sleep(_RETRY_S)
+                await trio.sleep(_RETRY_DELAY_S)
             except (
                 Exception
             ):  # the task's top: a bug costs the lease if it lasts, and ends nothing else (ADR 38)
@@ -299,17 +298,17 @@ class Membership:
                     "node.forgetting_failed", effect="the others wait until it succeeds, or the lease is over"
                 )
                 self._outdated.set()
-                await trio.sleep(BEAT_S)
+                await trio.sleep(HEARTBEAT_INTERVAL_S)
             else:
-                self._seen, self._forgetting_since = epoch, None
-                self._turn()
-                self._beat_due.set()
+                self._seen, self._invalidating_since = epoch, None
+                self._notify_changed()
+                self._renew_due.set()
 
-    def _turn(self) -> None:
-        turned, self._turned = self._turned, trio.Event()
+    def _notify_changed(self) -> None:
+        turned, self._changed = self._changed, trio.Event()
         turned.set()
 
-    async def _bury(self, leases: Sequence[Leased]) -> None:
+    async def _expire_nodes(self, leases: Sequence[NodeLease]) -> None:
         """End leases whose time is over.
 
         Only who has been there for as long as a lease judges others: when the database was away, all leases are over, and
@@ -317,24 +316,24 @@ class Membership:
         """
         if not any(lease.left_ms <= 0 for lease in leases) or not self.valid:
             return
-        if trio.current_time() - self._steady_since < LEASE_S:
+        if trio.current_time() - self._steady_since < LEASE_DURATION_S:
             return
         try:
-            names = await self._store.write(lambda tx: tx.bury())
+            names = await self._store.write(lambda tx: tx.expire_nodes())
         except Unavailable as refusal:
             log.warning("node.others_not_judged", reason=refusal.reason)
         else:
             for name in names:
                 log.warning("node.given_up", node=name)
-            self._beat_due.set()
+            self._renew_due.set()
 
     def _lose(self) -> None:
         """Drop all that was held with the lease that is over."""
         log.warning("node.lease_lost", node=self.node.name, incarnation=self.node.incarnation)
-        self._seen = self._epoch = self._told = -1
+        self._seen = self._epoch = self._notified = -1
         self._live = ()
-        self._duties.note(held=False)
-        for drop in self._lost:
+        self._leadership.note(held=False)
+        for drop in self._lease_lost_listeners:
             drop()
 
     async def _leave(self) -> None:

@@ -1,6 +1,6 @@
 """The store as leases need it: who is there by the database's clock, and how far each has forgotten.
 
-A lease is over when its row is gone, and only then. The row is removed by `bury`, once its time is over by the
+A lease is over when its row is gone, and only then. The row is removed by `expire_nodes`, once its time is over by the
 database's clock; it locks the row, as a beat does, so that of the two one has its way and the other finds out. So whoever
 asks whether a lease is over looks for a row, and compares no clocks.
 """
@@ -13,7 +13,7 @@ from typing import Protocol
 from msgspec import Struct
 
 
-class Candidate(Struct, frozen=True):
+class JoiningNode(Struct, frozen=True):
     """A node that wants a lease.
 
     Args:
@@ -48,7 +48,7 @@ class NotAdmitted(Exception):
     """Another node lives beside which this one can't; the message says which, and what to do."""
 
 
-class Leased(Struct, frozen=True):
+class NodeLease(Struct, frozen=True):
     """A node's lease.
 
     Args:
@@ -62,20 +62,20 @@ class Leased(Struct, frozen=True):
     epoch_seen: int
 
 
-class Beat(Struct, frozen=True):
+class HeartbeatResult(Struct, frozen=True):
     """The answer to a beat.
 
     Args:
         now: the database's clock, in milliseconds.
         epoch: how often something was changed that other nodes remember and must not.
         leases: all that there are, in the order in which they were given.
-        on_duty: whether the duties are this node's.
+        is_leader: True if this node is the leader.
     """
 
     now: int
     epoch: int
-    leases: Sequence[Leased]
-    on_duty: bool
+    leases: Sequence[NodeLease]
+    is_leader: bool
 
 
 class ClusterReader(Protocol):
@@ -84,7 +84,7 @@ class ClusterReader(Protocol):
     def epoch(self) -> int:
         """Return how often something was changed that other nodes remember and must not."""
 
-    def leases(self) -> Sequence[Leased]:
+    def leases(self) -> Sequence[NodeLease]:
         """Return the leases that there are, in the order in which they were given."""
 
     def is_live(self, incarnation: int) -> bool:
@@ -94,16 +94,16 @@ class ClusterReader(Protocol):
 class ClusterTransaction(ClusterReader, Protocol):
     """Changes of leases."""
 
-    def join(self, candidate: Candidate, lease_ms: int) -> int:
+    def join(self, candidate: JoiningNode, lease_ms: int) -> int:
         """Begin a lease, and return its incarnation; done twice by one process, the first one is over.
 
         Raises NotAdmitted while another node has the same name, or sees other uploads. Of two at once one is first.
         """
 
-    def beat(self, incarnation: int, lease_ms: int, epoch_seen: int) -> Beat | None:
+    def beat(self, incarnation: int, lease_ms: int, epoch_seen: int) -> HeartbeatResult | None:
         """Renew a lease from now on, and take the duties if they are free; None if the lease is over."""
 
-    def bury(self) -> Sequence[str]:
+    def expire_nodes(self) -> Sequence[str]:
         """End the leases whose time is over; return the names of their nodes."""
 
     def leave(self, incarnation: int) -> None:

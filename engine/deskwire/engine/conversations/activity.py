@@ -26,7 +26,7 @@ from deskwire.engine.conversations.facts import (
     step_of,
 )
 from deskwire.engine.core.clock import iso, iso_or_none
-from deskwire.engine.events.internal import Actor, actor_view
+from deskwire.engine.events.project_events import Actor, actor_view
 
 Doer: TypeAlias = Actor
 """Who did something: a user, a server key by its label, a workflow, or the service itself."""

@@ -17,7 +17,7 @@ import trio
 from msgspec import Struct
 
 from deskwire.engine.accounts.people import Project
-from deskwire.engine.cluster.bus import Bus
+from deskwire.engine.cluster.cluster import Bus
 from deskwire.engine.conversations.activity import Doer
 from deskwire.engine.conversations.actor import Actor, ActorCommand, Envelope, shutting_down
 from deskwire.engine.conversations.commands import Create

@@ -16,7 +16,7 @@ from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.errors import NotFound, Unavailable
 from deskwire.engine.core.store import Store
 from deskwire.engine.core.tasks.scheduled import ScheduledTask
-from deskwire.engine.events.internal import SYSTEM
+from deskwire.engine.events.project_events import SYSTEM
 
 log: Final = structlog.get_logger(__name__)
 

@@ -17,36 +17,36 @@ import structlog
 import trio
 from msgspec import Struct
 
-from deskwire.engine.cluster.bus import Bus
+from deskwire.engine.cluster.cluster import Bus
 from deskwire.engine.core.commits import Commits
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.core.store import Inline, Store
-from deskwire.engine.events.ports import HeadCommit, HeadReader, ProjectHead, Stretch
-from deskwire.engine.events.shared import SharedLog
+from deskwire.engine.events.ports import HeadCommit, HeadReader, LogSegment, ProjectHead
+from deskwire.engine.events.shared_log import SharedLog
 from deskwire.engine.events.types import StoredEvent
 
 log: Final = structlog.get_logger(__name__)
 
-KIND: Final = "events"
+MESSAGE_KIND: Final = "events"
 """The kind of message that hints are on the bus."""
 
-LOOK_S: Final = 5.0
+POLL_INTERVAL_S: Final = 5.0
 """Time between two looks at the heads while hints come."""
-LOOK_OFTEN_S: Final = 0.25
+POLL_INTERVAL_WITHOUT_BUS_S: Final = 0.25
 """Time between two looks without a bus."""
-_GATHER_S: Final = 0.002
+_HINT_BATCH_DELAY_S: Final = 0.002
 """Time in which hints are gathered: the commits of a busy node are one message."""
-_AGAIN_S: Final = 0.2
+_RETRY_DELAY_S: Final = 0.2
 """Pause before the store is asked again after it has refused."""
-_HINTS: Final = 60
+_HINTS_MAX: Final = 60
 """Heads in one message at most: three numbers of up to 20 digits each."""
-_AT_ONCE: Final = 64
+_PROJECT_BATCH_SIZE: Final = 64
 """Projects that are read together."""
-EVENTS: Final = 256
+EVENT_BATCH_SIZE: Final = 256
 """Events that are read together, shared out among the projects: half a millisecond of Trio's thread, or a bit more."""
-_CHECK_S: Final = 60.0
+_CHECK_INTERVAL_S: Final = 60.0
 """Time between two looks whether the log is still the same while no session is lost."""
-_HEADS: Final = 1_000
+_HEAD_BATCH_SIZE: Final = 1_000
 """Heads that are read together."""
 
 
@@ -90,8 +90,8 @@ class Follower:
 
     Args:
         deliverer: is told of deliveries and erasures; None if nothing is delivered here.
-        look_s, look_often_s: times between two looks at the heads, with a bus and without.
-        at_once: number of events that are read together, shared out among their projects.
+        poll_interval_s, poll_interval_without_bus_s: times between two looks at the heads, with a bus and without.
+        batch_size: number of events that are read together, shared out among their projects.
     """
 
     def __init__(
@@ -101,32 +101,32 @@ class Follower:
         bus: Bus,
         deliverer: Deliverer | None = None,
         *,
-        look_s: float = LOOK_S,
-        look_often_s: float = LOOK_OFTEN_S,
-        at_once: int = EVENTS,
+        poll_interval_s: float = POLL_INTERVAL_S,
+        poll_interval_without_bus_s: float = POLL_INTERVAL_WITHOUT_BUS_S,
+        batch_size: int = EVENT_BATCH_SIZE,
     ) -> None:
         self._store = store
         self._log = event_log
         self._bus = bus
         self._deliverer = deliverer
-        self._look_s = look_s
-        self._look_often_s = look_often_s
-        self._at_once = at_once
+        self._poll_interval_s = poll_interval_s
+        self._poll_interval_without_bus_s = poll_interval_without_bus_s
+        self._batch_size = batch_size
         self._marked: dict[int, int] = {}
         self._due = trio.Event()
         self._moved = trio.Event()
-        self._look_due = trio.Event()
+        self._poll_due = trio.Event()
         self._forgotten: dict[int, int] = {}
-        self._untold: dict[int, ProjectHead] = {}
-        self._tell_due = trio.Event()
+        self._unsent: dict[int, ProjectHead] = {}
+        self._send_due = trio.Event()
         self._swept_at = trio.current_time()
         self._failing = False
-        self._replaced: list[Callable[[int], object]] = []
-        self._doubtful = False
+        self._replaced_listeners: list[Callable[[int], object]] = []
+        self._suspect = False
         self._checked_at = trio.current_time()
         self.counters: Final = FollowerCounters()
         event_log.tell(self._mark)
-        bus.receive(KIND, self._hinted)
+        bus.receive(MESSAGE_KIND, self._hinted)
         bus.connected(self._connected)
 
     @property
@@ -135,9 +135,9 @@ class Follower:
         positions = self._log.open_projects
         return sum(max(0, upto - positions.get(project, upto)) for project, upto in self._marked.items())
 
-    def when_replaced(self, told: Callable[[int], object]) -> None:
+    def on_log_replaced(self, told: Callable[[int], object]) -> None:
         """Have `told` called with a project whose log is another than it was: the database has lost commits."""
-        self._replaced.append(told)
+        self._replaced_listeners.append(told)
 
     def follow(self, commits: Commits[HeadCommit]) -> None:
         """Take in this node's own commits from now on, and tell other nodes of them."""
@@ -152,7 +152,7 @@ class Follower:
         made = _by_project(commit)
         for before, after in commit.advances:
             project = after.project
-            self._untold[project] = after
+            self._unsent[project] = after
             if not self._log.is_open(project):
                 self._log.note(project, after.events)
             elif self._log.position(project) == before.events:
@@ -160,14 +160,14 @@ class Follower:
                 self.counters.own += 1
             else:
                 self._mark(project, after.events)
-        self._tell_due.set()
+        self._send_due.set()
 
     async def catch_up(self) -> None:
         """Return once all that was committed before the call is taken in, and all that was erased is forgotten.
 
         Raises Unavailable.
         """
-        heads = await self._look()
+        heads = await self._poll()
         for head in heads:
             while head.project in self._marked and self._log.position(head.project) < head.events:
                 await self._moved.wait()
@@ -176,8 +176,8 @@ class Follower:
         """Read what is behind, look at the heads and tell other nodes, until cancelled."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._read_marked)
-            nursery.start_soon(self._keep_looking)
-            nursery.start_soon(self._tell)
+            nursery.start_soon(self._keep_polling)
+            nursery.start_soon(self._send_hints)
 
     # What is behind
 
@@ -190,15 +190,15 @@ class Follower:
     async def _read_marked(self) -> None:
         while True:
             await self._due.wait()
-            wanted = self._wanted()
+            wanted = self._next_reads()
             if not wanted:
                 self._due = trio.Event()
-                self._tell_moved()  # an own commit may have brought it, or nobody has the project open any more
+                self._notify_moved()  # an own commit may have brought it, or nobody has the project open any more
                 continue
             marks = {project: self._marked[project] for project, _ in wanted}
-            limit = max(1, self._at_once // len(wanted))
+            limit = max(1, self._batch_size // len(wanted))
             try:
-                read: Sequence[Stretch] = await self._store.read(
+                read: Sequence[LogSegment] = await self._store.read(
                     Inline(lambda reader, wanted=wanted, limit=limit: reader.stretches(wanted, limit))  # type: ignore[misc]
                 )
             except Unavailable as refusal:
@@ -207,15 +207,15 @@ class Follower:
             self._failing = False
             reached = {stretch.project: stretch.upto for stretch in read}
             for stretch in read:
-                self._take(stretch)
+                self._apply(stretch)
             self._unmark(marks, {project for project, upto in wanted if reached.get(project, 0) > upto})
-            self._tell_moved()
+            self._notify_moved()
 
-    def _tell_moved(self) -> None:
+    def _notify_moved(self) -> None:
         moved, self._moved = self._moved, trio.Event()
         moved.set()
 
-    def _wanted(self) -> Sequence[tuple[int, int]]:
+    def _next_reads(self) -> Sequence[tuple[int, int]]:
         """Return what to read: projects that are open and behind, each with its position. Others lose their marks."""
         positions = self._log.open_projects
         self._marked = {
@@ -223,9 +223,9 @@ class Follower:
             for project, upto in self._marked.items()
             if project in positions and positions[project] < upto
         }
-        return [(project, positions[project]) for project in islice(self._marked, _AT_ONCE)]
+        return [(project, positions[project]) for project in islice(self._marked, _PROJECT_BATCH_SIZE)]
 
-    def _take(self, stretch: Stretch) -> None:
+    def _apply(self, stretch: LogSegment) -> None:
         project = stretch.project
         if not self._log.is_open(project):
             return
@@ -250,33 +250,35 @@ class Follower:
     async def _refused(self, refusal: Unavailable) -> None:
         if not self._failing:
             log.warning("events.not_followed", reason=refusal.reason)
-        self._failing = self._doubtful = True
-        await trio.sleep(_AGAIN_S)
+        self._failing = self._suspect = True
+        await trio.sleep(_RETRY_DELAY_S)
 
     # Looking at the heads
 
-    async def _keep_looking(self) -> None:
+    async def _keep_polling(self) -> None:
         while True:
-            with trio.move_on_after(self._look_s if self._bus.listening else self._look_often_s):
-                await self._look_due.wait()
-            self._look_due = trio.Event()
-            if trio.current_time() >= self._swept_at + self._look_s:
+            with trio.move_on_after(
+                self._poll_interval_s if self._bus.listening else self._poll_interval_without_bus_s
+            ):
+                await self._poll_due.wait()
+            self._poll_due = trio.Event()
+            if trio.current_time() >= self._swept_at + self._poll_interval_s:
                 self._swept_at = trio.current_time()
                 self._log.sweep()
             try:
-                await self._look()
+                await self._poll()
             except Unavailable as refusal:
                 await self._refused(refusal)
-                self._look_due.set()
+                self._poll_due.set()
 
-    async def _look(self) -> Sequence[ProjectHead]:
+    async def _poll(self) -> Sequence[ProjectHead]:
         """Mark what is behind, and forget what was erased; return the heads of all projects that concern this node."""
         positions = self._log.open_projects
         served = {} if self._deliverer is None else self._deliverer.positions
         heads: list[ProjectHead] = []
         projects = [*(positions.keys() | served.keys())]
-        for start in range(0, len(projects), _HEADS):
-            part = projects[start : start + _HEADS]
+        for start in range(0, len(projects), _HEAD_BATCH_SIZE):
+            part = projects[start : start + _HEAD_BATCH_SIZE]
             heads += await self._store.read(Inline(lambda reader, part=part: reader.heads(part)))  # type: ignore[misc]
         replaced = await self._lost_projects()
         for head in heads:
@@ -296,7 +298,7 @@ class Follower:
         log.error("events.went_back", project=head.project, position=head.events)
         self._marked.pop(head.project, None)
         self._log.rewind(head.project, head.events)
-        for told in self._replaced:
+        for told in self._replaced_listeners:
             told(head.project)
 
     async def _lost_projects(self) -> Collection[int]:
@@ -304,36 +306,36 @@ class Follower:
 
         A copy that has taken over lacks the newest events, and may have given their positions to others by now.
         """
-        if not self._doubtful and trio.current_time() < self._checked_at + _CHECK_S:
+        if not self._suspect and trio.current_time() < self._checked_at + _CHECK_INTERVAL_S:
             return ()
-        doubtful, self._doubtful = self._doubtful, False
+        doubtful, self._suspect = self._suspect, False
         lost: list[int] = []
         known = self._log.known
         try:
-            for start in range(0, len(known), _AT_ONCE):
-                part = known[start : start + _AT_ONCE]
+            for start in range(0, len(known), _PROJECT_BATCH_SIZE):
+                part = known[start : start + _PROJECT_BATCH_SIZE]
                 lost += await self._store.read(
-                    Inline(lambda reader, part=part: [each[0] for each in part if reader.is_other(*each)])  # type: ignore[misc]
+                    Inline(lambda reader, part=part: [each[0] for each in part if reader.is_replaced(*each)])  # type: ignore[misc]
                 )
         except Unavailable:
-            self._doubtful = doubtful
+            self._suspect = doubtful
             raise
         self._checked_at = trio.current_time()
         return lost
 
     def _connected(self) -> None:
-        self._doubtful = True
-        self._look_due.set()
+        self._suspect = True
+        self._poll_due.set()
 
     async def _forget_erased(self, deliverer: Deliverer, heads: Iterable[ProjectHead]) -> None:
         """Have deliveries forget what was erased up to these heads. A look that begins meanwhile sees to what is new in it."""
         ends = {head.project: head.events for head in heads}
         self._forgotten = {project: self._forgotten.get(project, 0) for project in ends}
         while behind := [each for each in self._forgotten.items() if each[1] < ends.get(each[0], 0)][
-            :_AT_ONCE
+            :_PROJECT_BATCH_SIZE
         ]:
-            read: Sequence[Stretch] = await self._store.read(
-                Inline(lambda reader, behind=behind: reader.erasures(behind, self._at_once))  # type: ignore[misc]
+            read: Sequence[LogSegment] = await self._store.read(
+                Inline(lambda reader, behind=behind: reader.erasures(behind, self._batch_size))  # type: ignore[misc]
             )
             for stretch in read:
                 self._forgotten[stretch.project] = stretch.upto
@@ -355,17 +357,17 @@ class Follower:
         if self._deliverer is not None:
             self._deliverer.hinted(heads)
 
-    async def _tell(self) -> None:
+    async def _send_hints(self) -> None:
         while True:
-            await self._tell_due.wait()
-            self._tell_due = trio.Event()
-            heads, self._untold = [[*head] for head in self._untold.values()], {}
-            for start in range(0, len(heads), _HINTS):
-                self._bus.send(KIND, orjson.dumps(heads[start : start + _HINTS]))
-            await trio.sleep(_GATHER_S)
+            await self._send_due.wait()
+            self._send_due = trio.Event()
+            heads, self._unsent = [[*head] for head in self._unsent.values()], {}
+            for start in range(0, len(heads), _HINTS_MAX):
+                self._bus.send(MESSAGE_KIND, orjson.dumps(heads[start : start + _HINTS_MAX]))
+            await trio.sleep(_HINT_BATCH_DELAY_S)
 
 
-def _tell_deliverer(deliverer: Deliverer, stretch: Stretch) -> None:
+def _tell_deliverer(deliverer: Deliverer, stretch: LogSegment) -> None:
     if stretch.erased:
         deliverer.forget(stretch.erased)
     if stretch.rewritten:

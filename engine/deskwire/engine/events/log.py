@@ -15,18 +15,20 @@ from collections import deque
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from itertools import islice
+from typing import Final
 
 import trio
 from msgspec import Struct
 
 from deskwire.engine.core.commits import Commits
+from deskwire.engine.core.ids import id_before, id_time_ms
 from deskwire.engine.core.store import Store
 from deskwire.engine.core.values import replace
 from deskwire.engine.events.ports import EventReader, EventTransaction, LogCommit
-from deskwire.engine.events.tail import Head, Tail
-from deskwire.engine.events.types import Agents, Named, StoredEvent, Topic
+from deskwire.engine.events.tail import MemoryHead, Tail
+from deskwire.engine.events.types import AgentsSource, NamedTypesSource, StoredEvent, Topic
 
-Source = int | Topic | Agents | Named
+Source = int | Topic | AgentsSource | NamedTypesSource
 """The source of a read: a project, by its storage key, a topic, or all that a project's agents, or those who name it, may have."""
 
 
@@ -55,10 +57,10 @@ class EventLog:
         self._bytes = 0
         self._order: deque[StoredEvent] = deque()
         self._tails: dict[int, Tail] = {}
-        self._opened: dict[Topic | Agents | Named, Tail] = {}
+        self._opened: dict[Topic | AgentsSource | NamedTypesSource, Tail] = {}
         self._named = 0
         self._in_opened: dict[int, list[Tail]] = {}
-        self._head = Head(start)
+        self._head = MemoryHead(start)
 
     def position(self, project: int) -> int:
         """Return the position up to which memory has the project's events; of a project that is not open it may be 0."""
@@ -133,7 +135,7 @@ class EventLog:
         if tail is None:
             head = self._project(source.project).head
             tail = self._opened[source] = Tail(head, head.position)
-            self._named += isinstance(source, Named)
+            self._named += isinstance(source, NamedTypesSource)
         tail.readers += 1
         return tail
 
@@ -146,7 +148,7 @@ class EventLog:
             tail.readers -= 1
             if not tail.readers:
                 del self._opened[source]
-                self._named -= isinstance(source, Named)
+                self._named -= isinstance(source, NamedTypesSource)
                 for event in tail.held():
                     self._unfile(event.position, tail)
 
@@ -184,10 +186,10 @@ class EventLog:
         project = source if isinstance(source, int) else source.project
         newest = max(after, self.position(project))  # before the table is read: what comes meanwhile is next
         if isinstance(source, Topic):
-            events = await self._store.read(lambda reader: reader.lane_events(source, after, limit, types))
-        elif isinstance(source, Agents):
+            events = await self._store.read(lambda reader: reader.topic_events(source, after, limit, types))
+        elif isinstance(source, AgentsSource):
             events = await self._store.read(lambda reader: reader.agents_events(source.project, after, limit))
-        elif isinstance(source, Named):
+        elif isinstance(source, NamedTypesSource):
             events = await self._store.read(
                 lambda reader: reader.named_events(source.project, after, limit, types)
             )
@@ -251,12 +253,12 @@ class EventLog:
             self._in_opened[event.position] = extra
         return extra if event.internal else [self._project(event.project), *extra]
 
-    def _sources(self, event: StoredEvent) -> Sequence[Topic | Agents | Named]:
+    def _sources(self, event: StoredEvent) -> Sequence[Topic | AgentsSource | NamedTypesSource]:
         """Return what it belongs to beside its project."""
-        named = (Named(event.project),) if self._named else ()
+        named = (NamedTypesSource(event.project),) if self._named else ()
         if event.internal:
-            return named if event.on_no_stream else (Agents(event.project), *named)
-        return (Agents(event.project), *event.topics, *named)
+            return named if event.on_no_stream else (AgentsSource(event.project), *named)
+        return (AgentsSource(event.project), *event.topics, *named)
 
     def _unfile(self, position: int, tail: Tail) -> None:
         others = [other for other in self._in_opened.pop(position) if other is not tail]
@@ -306,3 +308,30 @@ def _chunk(events: Sequence[StoredEvent], limit: int, newest: int) -> Chunk:
     """Return the chunk of a look that has seen everything up to `newest`."""
     last = events[-1].position if events else newest
     return Chunk(events, last if len(events) == limit else max(newest, last))
+
+
+NO_EVENT_ID: Final = f"evt_{'0' * 26}"
+"""An id that is smaller than that of any event."""
+_LAST: Final = (1 << 63) - 1
+
+
+def read_position(reader: EventReader, project: int) -> str:
+    """Return the id of the project's newest public event, for what is found in the same read.
+
+    If the project has none stored, it is an id that no event has: one behind what the log no longer stores.
+    """
+    return _stored(reader, project, reader.event_id_at(project, _LAST) or NO_EVENT_ID)
+
+
+def logged_read_position(reader: EventReader, project: int) -> str:
+    """Return the id of the project's newest event of any kind, or likewise one that no event has."""
+    return _stored(reader, project, reader.newest_id_of_any_event(project) or NO_EVENT_ID)
+
+
+def _stored(reader: EventReader, project: int, newest: str) -> str:
+    """Return the id, or one behind what the log no longer stores."""
+    pruned, last = reader.event_window(project)
+    if pruned is None or newest > pruned:
+        return newest
+    behind = id_before("evt", id_time_ms(pruned) + 1)  # `pruned` itself may be another project's
+    return behind if last is not None and behind <= last else pruned

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 from deskwire.engine.accounts.people import Project
-from deskwire.engine.events.types import Draft, StoredEvent, Topic
+from deskwire.engine.events.types import EventDraft, StoredEvent, Topic
 
 
 class ProjectHead(NamedTuple):
@@ -30,7 +30,7 @@ class Advance(NamedTuple):
     after: ProjectHead
 
 
-class Stretch(NamedTuple):
+class LogSegment(NamedTuple):
     """A part of a project's line of events, without a hole.
 
     Args:
@@ -78,7 +78,7 @@ class EventReader(Protocol):
     def confirmed_sequence(self, conversation: int, event_id: str) -> int | None:
         """The sequence of the conversation's newest stored event that is not newer than this id; None if there is none."""
 
-    def lane_events(
+    def topic_events(
         self, lane: Topic, after: int, limit: int, types: frozenset[str]
     ) -> Sequence[StoredEvent]:
         """Events of a lane with a position larger than `after`, in commit order; no internal ones."""
@@ -107,13 +107,13 @@ class EventReader(Protocol):
     def is_event_at(self, project: int, position: int, event_id: str) -> bool:
         """Return whether the event with this id is stored there, and the project's, internal or not."""
 
-    def newest_logged_id(self, project: int) -> str | None:
+    def newest_id_of_any_event(self, project: int) -> str | None:
         """Return the id of the newest event of a project, also of those that only who names them has."""
 
     def newest_event_id(self, project: int) -> str | None:
         """Return the id of the project's newest stored event, also if it is internal: only an agent may see it."""
 
-    def events_behind(self, project: int, position: int, limit: int) -> int:
+    def count_events_after(self, project: int, position: int, limit: int) -> int:
         """Return how many events of the project lie behind `position`, without internal ones, counted up to `limit`."""
 
 
@@ -123,10 +123,10 @@ class HeadReader(Protocol):
     def heads(self, projects: Sequence[int]) -> Sequence[ProjectHead]:
         """Return the heads of these projects, of each that has one, in any order."""
 
-    def is_other(self, project: int, position: int, event_id: str) -> bool:
+    def is_replaced(self, project: int, position: int, event_id: str) -> bool:
         """Tell whether there is another event than this one at the position; one that is gone may have been erased."""
 
-    def stretches(self, after: Sequence[tuple[int, int]], limit: int) -> Sequence[Stretch]:
+    def stretches(self, after: Sequence[tuple[int, int]], limit: int) -> Sequence[LogSegment]:
         """Return what lies behind these positions, each of them of another project.
 
         Args:
@@ -134,7 +134,7 @@ class HeadReader(Protocol):
             limit: number of events of each stretch at most; it goes to the line's end unless it has that many.
         """
 
-    def erasures(self, after: Sequence[tuple[int, int]], limit: int) -> Sequence[Stretch]:
+    def erasures(self, after: Sequence[tuple[int, int]], limit: int) -> Sequence[LogSegment]:
         """Return what lies behind these positions as `stretches`, of all events the erasures and redactions alone."""
 
 
@@ -144,7 +144,7 @@ class EventTransaction(EventReader, Protocol):
     def append_event(
         self,
         project: Project,
-        draft: Draft,
+        draft: EventDraft,
         conversation: int | None,
         at: int,
         *,

@@ -14,7 +14,7 @@ _GONE: Final = StoredEvent(0, "", "", 0, None, None, b"")
 """Stands where a dropped event stood, until the list is cut."""
 
 
-class Head:
+class MemoryHead:
     """The position up to which memory has everything, of the whole log or of one project; it grows unless the database has lost commits."""
 
     __slots__ = ("position",)
@@ -33,7 +33,7 @@ class Tail:
 
     __slots__ = ("_dropped", "_events", "_listeners", "floor", "head", "readers")
 
-    def __init__(self, head: Head, floor: int) -> None:
+    def __init__(self, head: MemoryHead, floor: int) -> None:
         self.head = head
         self.floor = floor
         self.readers = 0
@@ -106,3 +106,21 @@ class Tail:
         """Call those who listen, none of whom begins or ends it meanwhile."""
         for call in self._listeners:
             call()
+
+
+BATCH_SIZE: Final = 64
+"""Events of one batch at most: what a read from the disk may bring into memory."""
+BATCH_BYTES_MAX: Final = 64 * 1024
+"""Envelope bytes of one batch, once it has an event: what one write must get through in its time."""
+
+
+def count_fitting(events: Sequence[StoredEvent]) -> int:
+    """Return how many of the events fit into one batch; the first always does."""
+    if len(events) < 2:  # the usual case: the reader keeps up
+        return len(events)
+    size = 0
+    for count, event in enumerate(events):
+        size += len(event.body)
+        if size > BATCH_BYTES_MAX and count:
+            return count
+    return len(events)

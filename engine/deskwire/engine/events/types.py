@@ -24,7 +24,7 @@ Audience = Literal["all", "agents", "named"]
 Level = Literal[0, 1, 2]
 
 
-class Kind(Struct, frozen=True):
+class EventSpec(Struct, frozen=True):
     """The properties of every event of one type.
 
     Args:
@@ -54,43 +54,45 @@ class Kind(Struct, frozen=True):
 _LEVELS: Final[Mapping[Audience, Level]] = {"all": 0, "agents": 1, "named": 2}
 
 
-REGISTRY: Final[Mapping[str, Kind]] = {
+REGISTRY: Final[Mapping[str, EventSpec]] = {
     kind.type: kind
     for kind in (
-        Kind("conversation.created", "The conversation becomes visible to the customer."),
-        Kind(
+        EventSpec("conversation.created", "The conversation becomes visible to the customer."),
+        EventSpec(
             "conversation.updated",
             "Fields that the customer can see changed; `data.changed` has their names.",
         ),
-        Kind(
+        EventSpec(
             "conversation.closed",
             "The conversation was closed for the customer; `closedBy` is agent, bot or system.",
         ),
-        Kind("conversation.reopened", "The conversation was reopened, perhaps by a message of the customer."),
-        Kind(
+        EventSpec(
+            "conversation.reopened", "The conversation was reopened, perhaps by a message of the customer."
+        ),
+        EventSpec(
             "conversation.assigned",
             "The assignee of the conversation changed; the conversation has the new one.",
         ),
-        Kind(
+        EventSpec(
             "conversation.deleted", "The conversation was deleted permanently: remove it from every mirror."
         ),
-        Kind("message.created", "A message that the customer can see was added."),
-        Kind("workflow.step.presented", "A workflow step is waiting for the customer."),
-        Kind("workflow.completed", "A workflow ended; `reason` is completed or handed_off."),
-        Kind(
+        EventSpec("message.created", "A message that the customer can see was added."),
+        EventSpec("workflow.step.presented", "A workflow step is waiting for the customer."),
+        EventSpec("workflow.completed", "A workflow ended; `reason` is completed or handed_off."),
+        EventSpec(
             "contact.updated",
             "Identity fields of an existing contact changed; after an erasure they are null.",
             numbered=False,
         ),
-        Kind("agent.typing.started", "An agent began to type.", numbered=False, opt_in=True),
-        Kind("agent.typing.stopped", "An agent stopped typing.", numbered=False, opt_in=True),
-        Kind(
+        EventSpec("agent.typing.started", "An agent began to type.", numbered=False, opt_in=True),
+        EventSpec("agent.typing.stopped", "An agent stopped typing.", numbered=False, opt_in=True),
+        EventSpec(
             "webhook.test",
             "A test was requested; only the endpoint under test gets it.",
             numbered=False,
             directed=True,
         ),
-        Kind(
+        EventSpec(
             "note.created",
             "An agent wrote a note to other agents.",
             numbered=False,
@@ -98,118 +100,120 @@ REGISTRY: Final[Mapping[str, Kind]] = {
             extension=True,
             confidential=True,
         ),
-        Kind(
+        EventSpec(
             "conversation.changed",
             "Something changed that no other event shows, or that says nothing of who did it; `changed` has the names.",
             numbered=False,
             audience="agents",
         ),
-        Kind("ticket.created", "A ticket was created.", numbered=False, audience="agents", extension=True),
-        Kind(
+        EventSpec(
+            "ticket.created", "A ticket was created.", numbered=False, audience="agents", extension=True
+        ),
+        EventSpec(
             "ticket.changed",
             "Fields of a ticket changed; `changed` has their names.",
             numbered=False,
             audience="agents",
             extension=True,
         ),
-        Kind(
+        EventSpec(
             "ticket.deleted",
             "A ticket was deleted permanently.",
             numbered=False,
             audience="agents",
             extension=True,
         ),
-        Kind(
+        EventSpec(
             "message.redacted",
             "The text or the attachments of a message were redacted, in part or as a whole.",
             numbered=False,
             audience="agents",
             extension=True,
         ),
-        Kind(
+        EventSpec(
             "message.deleted",
             "A message was deleted permanently.",
             numbered=False,
             audience="agents",
             extension=True,
         ),
-        Kind(
+        EventSpec(
             "contact.changed",
             "Something of a contact changed that `contact.updated` does not show; `changed` has the names.",
             numbered=False,
             audience="agents",
             extension=True,
         ),
-        Kind(
+        EventSpec(
             "contact.merged",
             "A contact was merged into another one, which has its conversations, tickets and responses now.",
             numbered=False,
             audience="agents",
             extension=True,
         ),
-        Kind(
+        EventSpec(
             "survey.response.created",
             "A response to a survey was stored.",
             numbered=False,
             audience="named",
             extension=True,
         ),
-        Kind(
+        EventSpec(
             "survey.response.deleted",
             "A response to a survey was deleted, by itself or with its contact.",
             numbered=False,
             audience="named",
             extension=True,
         ),
-        Kind(
+        EventSpec(
             "survey.deleted",
             "A survey was deleted with all its responses.",
             numbered=False,
             audience="named",
             extension=True,
         ),
-        Kind(
+        EventSpec(
             "conversations.imported",
             "An import without events stored conversations, or messages in them.",
             numbered=False,
             audience="named",
             extension=True,
         ),
-        Kind(
+        EventSpec(
             "webhook.circuit.opened",
             "Deliveries to another endpoint kept failing; they are held until a probe succeeds.",
             numbered=False,
             audience="named",
             extension=True,
         ),
-        Kind(
+        EventSpec(
             "webhook.circuit.closed",
             "Another endpoint whose deliveries were held is sent them again.",
             numbered=False,
             audience="named",
             extension=True,
         ),
-        Kind(
+        EventSpec(
             "webhook.disabled",
             "Another endpoint was disabled: what is made for it is skipped.",
             numbered=False,
             audience="named",
             extension=True,
         ),
-        Kind(
+        EventSpec(
             "webhook.enabled",
             "Another endpoint was enabled again.",
             numbered=False,
             audience="named",
             extension=True,
         ),
-        Kind(
+        EventSpec(
             "memory.changed",
             "Something that is remembered of a contact was set or deleted.",
             numbered=False,
             audience="agents",
         ),
-        Kind(
+        EventSpec(
             "settings.changed",
             "Something that the project is set up with changed: `what` says which kind of thing, `id` which one.",
             numbered=False,
@@ -219,15 +223,17 @@ REGISTRY: Final[Mapping[str, Kind]] = {
 }
 """All types. What goes out to the customer's systems reads one of the parts below."""
 
-CATALOG: Final[Mapping[str, Kind]] = {name: kind for name, kind in REGISTRY.items() if kind.audience == "all"}
+CATALOG: Final[Mapping[str, EventSpec]] = {
+    name: kind for name, kind in REGISTRY.items() if kind.audience == "all"
+}
 """The types of the contract: what the customer's systems are sent on every channel."""
 
-AGENTS: Final[Mapping[str, Kind]] = {
+AGENTS: Final[Mapping[str, EventSpec]] = {
     name: kind for name, kind in REGISTRY.items() if kind.audience == "agents"
 }
 """The types that agents are told of on their stream beside those of the contract: internal events."""
 
-EXTENSIONS: Final[Mapping[str, Kind]] = {name: kind for name, kind in REGISTRY.items() if kind.extension}
+EXTENSIONS: Final[Mapping[str, EventSpec]] = {name: kind for name, kind in REGISTRY.items() if kind.extension}
 """The types beyond the contract, for those who name them."""
 
 LISTABLE: Final = (*(kind.type for kind in CATALOG.values() if not kind.directed), *EXTENSIONS)
@@ -251,7 +257,7 @@ _READ_WITH: Final = {
 }
 
 
-def needed_for(types: Iterable[str]) -> Sequence[str]:
+def permissions_to_read(types: Iterable[str]) -> Sequence[str]:
     """Return the permissions that reading events of these types takes, in alphabetical order; none for unknown types."""
     return sorted({_needed(name) for name in types if name in CATALOG or name in EXTENSIONS})
 
@@ -269,7 +275,7 @@ REDACTION: Final = "redaction"
 """The type of the row that stands in a shared log where events were rewritten, whose positions it has: nobody is told of it, either."""
 
 
-class Draft(Struct, frozen=True):
+class EventDraft(Struct, frozen=True):
     """An event that is decided but not yet committed: it has no id and no position."""
 
     type: str
@@ -277,7 +283,7 @@ class Draft(Struct, frozen=True):
     data: Mapping[str, Any]
 
 
-class Agents(NamedTuple):
+class AgentsSource(NamedTuple):
     """All events of a project, also those that agents alone are told of.
 
     Args:
@@ -287,7 +293,7 @@ class Agents(NamedTuple):
     project: int
 
 
-class Named(Struct, frozen=True):
+class NamedTypesSource(Struct, frozen=True):
     """All events of a project that whoever names their types may have: those of the contract, and those beyond it.
 
     Args:
@@ -418,7 +424,7 @@ class EphemeralEvent(Struct, frozen=True):
     internal: bool = False
 
 
-def encode_envelope(draft: Draft, event_id: str, project_id: str, created_at: int) -> bytes:
+def encode_envelope(draft: EventDraft, event_id: str, project_id: str, created_at: int) -> bytes:
     """Return the envelope's bytes, with its fields in the order of contract 2.10."""
     encoded = orjson.dumps(
         {

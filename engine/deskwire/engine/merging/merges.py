@@ -20,7 +20,7 @@ from deskwire.engine.accounts.people import Project
 from deskwire.engine.accounts.ports import AccountReader
 from deskwire.engine.audit.naming import InNameOf
 from deskwire.engine.audit.trail import UNKNOWN, By
-from deskwire.engine.cluster.cluster import Alone, Cluster
+from deskwire.engine.cluster.cluster import Cluster, SingleNode
 from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.contacts.merged import Merged
 from deskwire.engine.contacts.ports import ContactReader
@@ -34,7 +34,7 @@ from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.errors import Conflict, NotFound, Unavailable
 from deskwire.engine.core.store import Store
 from deskwire.engine.core.tasks.persistence import until_done
-from deskwire.engine.events.internal import SYSTEM, Actor
+from deskwire.engine.events.project_events import SYSTEM, Actor
 from deskwire.engine.merging.begin import BeginTransaction, Begun, InTheWay, Wanted, begin
 from deskwire.engine.tickets.change import move_tickets_of
 from deskwire.engine.tickets.ports import TicketTransaction
@@ -82,7 +82,7 @@ class Merges:
         actors: ActorRegistry,
         cluster: Cluster | None = None,
     ) -> None:
-        self._cluster = cluster or Alone()
+        self._cluster = cluster or SingleNode()
         self._nursery = nursery
         self._store = store
         self._clock = clock

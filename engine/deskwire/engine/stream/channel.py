@@ -15,10 +15,10 @@ from deskwire.engine.core.values import replace
 from deskwire.engine.events.log import Source
 from deskwire.engine.events.types import EphemeralEvent, Topic
 
-Kind = Literal["project", "conversation", "contact"]
+ChannelKind = Literal["project", "conversation", "contact"]
 
 _NAME: Final = re.compile(r"private-(project|conversation|contact)-([A-Za-z0-9_\-=@,.;]+)")
-_NAME_LIMIT: Final = 164
+_NAME_LENGTH_MAX: Final = 164
 
 
 class Channel(Struct, frozen=True, eq=False):
@@ -31,7 +31,7 @@ class Channel(Struct, frozen=True, eq=False):
 
     project: int
     name: str
-    kind: Kind
+    kind: ChannelKind
     subject: str
 
     def __eq__(self, other: object) -> bool:
@@ -67,10 +67,10 @@ def open_channel(project: Project, name: str) -> Channel:
 
 def named_channel(project: int, name: str) -> Channel | None:
     """Return the channel of this name, of the project with this storage key; None if no channel has such a name."""
-    match = _NAME.fullmatch(name) if len(name) <= _NAME_LIMIT else None
+    match = _NAME.fullmatch(name) if len(name) <= _NAME_LENGTH_MAX else None
     if match is None:
         return None
-    kind: Kind = match[1]  # type: ignore[assignment]  # the pattern has no other
+    kind: ChannelKind = match[1]  # type: ignore[assignment]  # the pattern has no other
     subject = match[2]
     if kind == "conversation" and not is_id(subject, "cnv"):
         return None

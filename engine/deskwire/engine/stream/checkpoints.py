@@ -17,11 +17,11 @@ from deskwire.engine.stream.ports import StreamReader, StreamTransaction
 
 log: Final = structlog.get_logger(__name__)
 
-_FORGET_S: Final = 7 * 86_400
+_RETENTION_S: Final = 7 * 86_400
 """How long the last consumer of a conversation's or contact's channel is remembered, as long as events are."""
-_FORGET_EVERY_S: Final = 3600.0
-_LAST_SAVE_S: Final = 5.0
-_BRIEF: Final = 32
+_CLEANUP_INTERVAL_S: Final = 3600.0
+_FINAL_SAVE_TIMEOUT_S: Final = 5.0
+_BRIEF_ROWS_MAX: Final = 32
 """Rows that are written without a thread (`Brief`)."""
 
 
@@ -76,11 +76,11 @@ class Checkpoints:
                     await self._wakeup.wait()
                 await self._save()
                 if trio.current_time() >= forget_at:
-                    forget_at = trio.current_time() + _FORGET_EVERY_S
-                    await self._forget(in_use())
+                    forget_at = trio.current_time() + _CLEANUP_INTERVAL_S
+                    await self._delete_unused(in_use())
                 await trio.sleep(self._save_s)
         finally:
-            with trio.CancelScope(shield=True, deadline=trio.current_time() + _LAST_SAVE_S):
+            with trio.CancelScope(shield=True, deadline=trio.current_time() + _FINAL_SAVE_TIMEOUT_S):
                 await self._save()
 
     async def _save(self) -> None:
@@ -107,15 +107,15 @@ class Checkpoints:
 
         chosen = shared_job if self._shared else job
         try:
-            await self._store.write(Brief(chosen) if len(rows) <= _BRIEF else chosen)
+            await self._store.write(Brief(chosen) if len(rows) <= _BRIEF_ROWS_MAX else chosen)
         except Unavailable as error:
             log.warning("stream.positions_not_saved", error=error.detail, channels=len(rows))
             for lease in dirty.values():
                 self.touch(lease)
 
-    async def _forget(self, kept: Collection[tuple[int, str]]) -> None:
+    async def _delete_unused(self, kept: Collection[tuple[int, str]]) -> None:
         """Remove the rows of conversations' and contacts' channels that were given up long ago."""
-        before = self._clock() - _FORGET_S * 1000
+        before = self._clock() - _RETENTION_S * 1000
         try:
             await self._store.write(lambda tx: tx.forget_consumers(before, kept))
         except Unavailable as error:

@@ -11,31 +11,34 @@ import trio
 from msgspec import Struct
 
 from deskwire.engine.accounts.people import Project
-from deskwire.engine.cluster.bus import Bus
-from deskwire.engine.cluster.cluster import Cluster
+from deskwire.engine.cluster.cluster import Bus, Cluster
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.errors import Conflict, NotFound, Unavailable
 from deskwire.engine.core.store import Brief, Store
 from deskwire.engine.events.log import EventLog
 from deskwire.engine.events.tail import Tail
 from deskwire.engine.events.types import EphemeralEvent
-from deskwire.engine.stream.channel import Channel, Kind, open_channel
+from deskwire.engine.stream.channel import Channel, ChannelKind, open_channel
 from deskwire.engine.stream.checkpoints import Checkpoints
 from deskwire.engine.stream.lag import LAG_MAX, Lag, SubscriptionCounters, find_lags
 from deskwire.engine.stream.lease import ChannelLease
-from deskwire.engine.stream.letting_go import PATIENCE_S, LettingGo
 from deskwire.engine.stream.ports import StreamConsumer, StreamReader, StreamTransaction
-from deskwire.engine.stream.resume import find_start
-from deskwire.engine.stream.shared_leases import SharedLeases, is_held
-from deskwire.engine.stream.subscription import LeasedSubscription, Loss, Start, Subscription
-from deskwire.engine.stream.suspension import Suspension
+from deskwire.engine.stream.release import RELEASE_TIMEOUT_S, ChannelReleaser
+from deskwire.engine.stream.shared_leases import SharedLeases, Suspension, is_held
+from deskwire.engine.stream.subscription import (
+    LeasedSubscription,
+    Loss,
+    ResumePoint,
+    Subscription,
+    find_start,
+)
 from deskwire.engine.stream.token import Grant
 
 log: Final = structlog.get_logger(__name__)
 
-_COMMIT_S: Final = 10.0
+_COMMIT_TIMEOUT_S: Final = 10.0
 """How long a takeover may wait for its commit, shielded from cancellation."""
-_LOOK_S: Final = 5.0
+_POLL_INTERVAL_S: Final = 5.0
 """Pause between two looks at a channel that a consumer waits for, should nothing be heard of other nodes."""
 _LEASES: Final = 10_000
 """Channels held in memory; beyond that, those that nobody holds or waits for are forgotten."""
@@ -107,8 +110,10 @@ class Hub:
         self._suspension: Suspension | None = None
         if nodes is not None:
             self._cluster, bus = nodes
-            letting_go = LettingGo(store, clock, self._cluster, bus, self._leases, self._forget_subscriber)
-            self._shared = SharedLeases(store, clock, self._cluster, letting_go)
+            releaser = ChannelReleaser(
+                store, clock, self._cluster, bus, self._leases, self._remove_typing_subscriber
+            )
+            self._shared = SharedLeases(store, clock, self._cluster, releaser)
             self._suspension = Suspension(self._cluster, self._leases, self._shared, self.counters)
 
     async def subscribe(
@@ -130,7 +135,7 @@ class Hub:
         lease = await self._lease(channel)
         async with lease.lock:
             lease.channel = channel  # one that was found by its name alone may not know its contact's userId
-            give_up_at = trio.current_time() + PATIENCE_S
+            give_up_at = trio.current_time() + RELEASE_TIMEOUT_S
             while (holder := await self._subscribe(lease, grant, lost, give_up_at)) is None:
                 await trio.lowlevel.checkpoint()
             return holder
@@ -141,10 +146,10 @@ class Hub:
         """Take the channel over, or return None once another node has changed something about it."""
         channel = lease.channel
         if self._shared is not None:
-            await self._shared.look(lease)
+            await self._shared.refresh(lease)
         self._admit(lease, grant.consumer_id)
-        if self._shared is not None and lease.elsewhere:
-            await self._shared.ask(lease, grant.consumer_id, give_up_at)
+        if self._shared is not None and lease.held_remotely:
+            await self._shared.request_release(lease, grant.consumer_id, give_up_at)
             return None
         with ExitStack() as undo:
             # Before the start is found: what is committed meanwhile is in memory then.
@@ -168,11 +173,11 @@ class Hub:
         if lease.fenced(consumer_id, now):
             self.counters.fenced += 1
             raise ConsumerSuperseded("Superseded by another consumer, which still holds the channel.")
-        if now < lease.crowded_until(consumer_id):
+        if now < lease.throttled_until(consumer_id):
             raise TooManyTakeovers("The channel is taken over too often; its consumer keeps it for now.")
 
     def _subscription(
-        self, tail: Tail, channel: Channel, grant: Grant, start: Start, lost: Callable[[Loss], None]
+        self, tail: Tail, channel: Channel, grant: Grant, start: ResumePoint, lost: Callable[[Loss], None]
     ) -> Subscription:
         consumer_id, typing = grant.consumer_id, grant.typing
         if self._cluster is None:
@@ -189,11 +194,11 @@ class Hub:
         """End a subscription: `for_good` if the consumer unsubscribed, else its connection has ended."""
         holder.close()
         lease = self._leases.get(holder.channel)
-        self._forget_subscriber(holder)
+        self._remove_typing_subscriber(holder)
         if lease is not None and lease.leave(holder, self._now(), for_good=for_good):
             self._checkpoints.touch(lease)
             if self._shared is not None:
-                self._shared.letting_go.leave(lease)
+                self._shared.releaser.leave(lease)
 
     def confirm(self, holder: Subscription, position: int) -> None:
         """Note that the consumer has everything up to `position`; from a superseded one this means nothing."""
@@ -212,8 +217,8 @@ class Hub:
             holder = lease.stop()
             if holder is not None:
                 lease.drop(self._now(), for_good=False)
-                self._shared.letting_go.leave(lease)
-                self._shared.letting_go.lose(holder)
+                self._shared.releaser.leave(lease)
+                self._shared.releaser.lose(holder)
 
     @property
     def typing_projects(self) -> Collection[int]:
@@ -245,10 +250,10 @@ class Hub:
             return max(0.0, lease.admitted_at(consumer_id) - trio.current_time())
         try:
             async with lease.lock:
-                await self._shared.look(lease)
+                await self._shared.refresh(lease)
         except Unavailable:
-            return _LOOK_S
-        return max(0.0, min(_LOOK_S, lease.admitted_at(consumer_id) - self._now()))
+            return _POLL_INTERVAL_S
+        return max(0.0, min(_POLL_INTERVAL_S, lease.admitted_at(consumer_id) - self._now()))
 
     async def consumers(
         self, project: Project, channels: Collection[str] | None = None
@@ -320,7 +325,7 @@ class Hub:
         """Return the number of consumers to which nothing may be written, because the node's lease is in doubt."""
         return sum(lease.paused for lease in self._leases.values())
 
-    async def lags(self) -> Mapping[Kind, Lag]:
+    async def lags(self) -> Mapping[ChannelKind, Lag]:
         """Return how far the connected consumers are behind, by the kind of their channels."""
         held = [
             (channel, lease.confirmed) for channel, lease in self._leases.items() if lease.holder is not None
@@ -337,7 +342,7 @@ class Hub:
             return
         assert self._suspension is not None, "it shares its leases"
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(self._shared.letting_go.run)
+            nursery.start_soon(self._shared.releaser.run)
             nursery.start_soon(self._suspension.run)
             await self._checkpoints.run(self._in_use, task_status=task_status)
 
@@ -356,17 +361,17 @@ class Hub:
             connected,
             row.since,
             reader.event_id_at(row.project, position),
-            reader.events_behind(row.project, position, LAG_MAX),
+            reader.count_events_after(row.project, position, LAG_MAX),
         )
 
     async def _lease(self, channel: Channel) -> ChannelLease:
         if channel not in self._leases and self._shared is not None:
-            self._forget_idle()
+            self._evict_idle()
             self._leases[channel] = ChannelLease(channel, self._lease_s)
         elif channel not in self._leases:
             row = await self._store.read(lambda reader: reader.stream_consumer(channel.project, channel.name))
             if channel not in self._leases:
-                self._forget_idle()
+                self._evict_idle()
                 self._leases[channel] = self._restored(channel, row)
         return self._leases[channel]
 
@@ -381,14 +386,14 @@ class Hub:
             lease.dropped_at = trio.current_time() - gone_ms / 1000
         return lease
 
-    def _forget_idle(self) -> None:
+    def _evict_idle(self) -> None:
         if len(self._leases) < _LEASES:
             return
         for channel, lease in list(self._leases.items()):
             if not lease.busy and not self._checkpoints.unsaved(lease):
                 del self._leases[channel]
 
-    async def _start(self, lease: ChannelLease, grant: Grant) -> Start:
+    async def _start(self, lease: ChannelLease, grant: Grant) -> ResumePoint:
         confirmed = lease.confirmed if lease.consumer_id is not None else None
         oldest_ms = self._clock() - self._window_ms
         return await find_start(
@@ -403,7 +408,7 @@ class Hub:
         )
 
     async def _commit(
-        self, lease: ChannelLease, consumer_id: str, start: Start, position: int, *, continues: bool
+        self, lease: ChannelLease, consumer_id: str, start: ResumePoint, position: int, *, continues: bool
     ) -> tuple[int, int] | None:
         """Store the takeover; return generation and time, None if another node has changed something about the channel."""
         if self._shared is not None:
@@ -416,7 +421,7 @@ class Hub:
             return tx.take_channel(channel.project, channel.name, consumer_id, position, superseded, at)
 
         # Shielded: were the generation stored but not the lease's, the holder's positions could not be saved.
-        with trio.CancelScope(shield=True, deadline=trio.current_time() + _COMMIT_S):
+        with trio.CancelScope(shield=True, deadline=trio.current_time() + _COMMIT_TIMEOUT_S):
             return await self._store.write(Brief(job)), at
         raise Unavailable("The takeover could not be stored in time.", code="storage_failed")
 
@@ -439,7 +444,7 @@ class Hub:
             self._typing_subscribers.setdefault(holder.channel.project, set()).add(holder)
         if previous is not None:
             self.counters.note_takeover(previous.consumer_id, holder.consumer_id)
-            self._forget_subscriber(previous)
+            self._remove_typing_subscriber(previous)
             log.info(
                 "stream.superseded",
                 channel=lease.channel.name,
@@ -449,6 +454,6 @@ class Hub:
             )
             previous.lost("superseded")
 
-    def _forget_subscriber(self, subscription: Subscription) -> None:
+    def _remove_typing_subscriber(self, subscription: Subscription) -> None:
         """Tell a subscription no longer of who types."""
         self._typing_subscribers.get(subscription.channel.project, set()).discard(subscription)

@@ -11,9 +11,9 @@ from msgspec import Struct
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.core.store import Store
 from deskwire.engine.events.log import EventLog
-from deskwire.engine.stream.channel import Channel, Kind
+from deskwire.engine.stream.channel import Channel, ChannelKind
 from deskwire.engine.stream.ports import StreamReader, StreamTransaction
-from deskwire.engine.stream.subscription import Start
+from deskwire.engine.stream.subscription import ResumePoint
 
 LAG_MAX: Final = 10_000
 """Up to which a lag is counted."""
@@ -22,7 +22,7 @@ _READ_MAX: Final = 64
 """Lags that are counted in the table at one look: some milliseconds each if they are long. Those of the
 others count as what is in memory of them, which is less."""
 
-_TURN: Final = 1_000
+_CHECKPOINT_INTERVAL: Final = 1_000
 """Consumers that are looked at before other tasks have their turn: about two milliseconds."""
 
 
@@ -49,7 +49,7 @@ class SubscriptionCounters(Struct):
     kept: int = 0
     lapsed: int = 0
 
-    def note(self, start: Start) -> None:
+    def note(self, start: ResumePoint) -> None:
         """Count a consumer that has taken its channel."""
         if start.gap:
             self.gaps += 1
@@ -82,15 +82,15 @@ class Lag(Struct):
 
 async def find_lags(
     store: Store[StreamReader, StreamTransaction], log: EventLog, held: Sequence[tuple[Channel, int]]
-) -> Mapping[Kind, Lag]:
+) -> Mapping[ChannelKind, Lag]:
     """Return the lags of consumers, given by channel and confirmed position, by the channels' kind.
 
     Memory tells all but those that are far behind; the table is asked for a bounded number of these.
     """
-    lags: dict[Kind, Lag] = {kind: Lag() for kind in get_args(Kind)}
-    unsure: list[tuple[int, int, Kind]] = []
+    lags: dict[ChannelKind, Lag] = {kind: Lag() for kind in get_args(ChannelKind)}
+    unsure: list[tuple[int, int, ChannelKind]] = []
     for number, (channel, position) in enumerate(held):
-        if number % _TURN == 0:
+        if number % _CHECKPOINT_INTERVAL == 0:
             await trio.lowlevel.checkpoint()
         count, exact = log.behind(channel.project, position)
         if exact:
@@ -105,7 +105,7 @@ async def find_lags(
 
 
 async def _counted(
-    store: Store[StreamReader, StreamTransaction], unsure: Sequence[tuple[int, int, Kind]]
+    store: Store[StreamReader, StreamTransaction], unsure: Sequence[tuple[int, int, ChannelKind]]
 ) -> list[int]:
     """Return the lags of those farthest behind, as the table has them.
 
@@ -114,7 +114,7 @@ async def _counted(
     farthest, rest = unsure[:_READ_MAX], len(unsure[_READ_MAX:])
 
     def query(reader: StreamReader) -> list[int]:
-        return [reader.events_behind(project, position, LAG_MAX) for position, project, _ in farthest]
+        return [reader.count_events_after(project, position, LAG_MAX) for position, project, _ in farthest]
 
     try:
         counts = await store.read(query) if farthest else []

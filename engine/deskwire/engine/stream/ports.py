@@ -9,10 +9,10 @@ from msgspec import Struct
 
 from deskwire.engine.events.ports import EventReader
 
-WishType = Literal["take", "end", "forget"]
+HolderRequestType = Literal["take", "end", "forget"]
 
 
-class Wish(Struct, frozen=True):
+class HolderRequest(Struct, frozen=True):
     """The thing that another node asks of the node that holds a channel.
 
     Args:
@@ -22,7 +22,7 @@ class Wish(Struct, frozen=True):
         at: when, in milliseconds; an old one is nobody's any more.
     """
 
-    what: WishType
+    what: HolderRequestType
     node: str = ""
     incarnation: int = 0
     consumer_id: str = ""
@@ -45,7 +45,7 @@ class StreamConsumer(Struct, frozen=True):
         dropped_at: when the last holder's connection ended, in milliseconds; 0 if it left by its own word.
         takeovers: times of the last takeovers from a connected holder, in milliseconds.
         event: id of the newest event at `position`; empty if its consumer was not yet told of a gap.
-        wish: what another node asks the holder's for.
+        request: what another node asks the holder's for.
     """
 
     project: int
@@ -62,12 +62,12 @@ class StreamConsumer(Struct, frozen=True):
     dropped_at: int = 0
     takeovers: tuple[int, ...] = ()
     event: str | None = None
-    wish: Wish | None = None
+    request: HolderRequest | None = None
 
     @property
     def forgotten(self) -> bool:
         """The channel's contact was erased: the row is to be removed once nobody holds it."""
-        return self.wish is not None and self.wish.what == "forget"
+        return self.request is not None and self.request.what == "forget"
 
 
 class StreamReader(EventReader, Protocol):
@@ -79,7 +79,7 @@ class StreamReader(EventReader, Protocol):
     def stream_consumers(self, project: int) -> Sequence[StreamConsumer]:
         """Return the consumers that hold the project's channels, or held them last, by channel name."""
 
-    def wished_consumers(self, incarnation: int) -> Sequence[StreamConsumer]:
+    def consumers_with_requests(self, incarnation: int) -> Sequence[StreamConsumer]:
         """Return those that this life of a node holds and another node asks it for."""
 
     def is_live(self, incarnation: int) -> bool:
@@ -103,7 +103,7 @@ class StreamTransaction(StreamReader, Protocol):
         Position and event stay as they are stored, unless nobody ever had the channel. Of wishes only that to forget stays.
         """
 
-    def wish(self, seen: StreamConsumer, wish: Wish | None) -> bool:
+    def request_holder(self, seen: StreamConsumer, request: HolderRequest | None) -> bool:
         """Ask the holder's node for something, or no longer; False, and no change, if the holder is another.
 
         Nor is anything else asked for where a row is to be forgotten.

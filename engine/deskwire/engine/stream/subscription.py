@@ -16,11 +16,13 @@ import trio
 from msgspec import Struct
 
 from deskwire.engine.cluster.cluster import Cluster
-from deskwire.engine.events.batch import BATCH_EVENTS, fitting
+from deskwire.engine.core.ids import id_time_ms, is_id
+from deskwire.engine.core.store import Store
 from deskwire.engine.events.log import EventLog
-from deskwire.engine.events.tail import Tail
+from deskwire.engine.events.tail import BATCH_SIZE, Tail, count_fitting
 from deskwire.engine.events.types import EphemeralEvent, StoredEvent
 from deskwire.engine.stream.channel import Channel, carries
+from deskwire.engine.stream.ports import StreamReader, StreamTransaction
 
 Loss = Literal["superseded", "ended", "lapsed"]
 """The way a consumer loses a channel: another has taken it, it was ended by a call, or this node can't hold it any more."""
@@ -29,7 +31,7 @@ _TYPING_EVENTS: Final = 32
 """Typing events that wait for a slow reader; the oldest are dropped, as later ones overrule them."""
 
 
-class Batch(NamedTuple):
+class SubscriptionBatch(NamedTuple):
     """Events to send next, in commit order, and the log position they reach up to; `more` may follow at once."""
 
     events: Sequence[StoredEvent]
@@ -37,7 +39,7 @@ class Batch(NamedTuple):
     more: bool
 
 
-class Start(Struct, frozen=True):
+class ResumePoint(Struct, frozen=True):
     """The place in the log at which a consumer begins.
 
     Args:
@@ -85,7 +87,7 @@ class Subscription:
         tail: Tail,
         channel: Channel,
         consumer_id: str,
-        start: Start,
+        start: ResumePoint,
         lost: Callable[[Loss], None],
         *,
         typing: bool,
@@ -112,31 +114,31 @@ class Subscription:
         self._call = call
         self._tail.listen(call)
 
-    def recent(self) -> Batch | None:
+    def recent(self) -> SubscriptionBatch | None:
         """Return what the log has next in memory; None if it must be read from the disk, by `stored`.
 
         A batch without events still moves the position: events that the channel does not carry need not be read again.
         """
         if not self._tail.reaches(self._cursor):
             return None
-        return self._take(self._tail.after(self._cursor, BATCH_EVENTS), self._tail.head.position)
+        return self._take(self._tail.after(self._cursor, BATCH_SIZE), self._tail.head.position)
 
-    async def stored(self) -> Batch:
+    async def stored(self) -> SubscriptionBatch:
         """Return what the log has next, read from the disk.
 
         Cancellation: nothing is lost; the same events come again. Raises Unavailable.
         """
-        chunk = await self._log.stored(self._source, self._cursor, BATCH_EVENTS)
+        chunk = await self._log.stored(self._source, self._cursor, BATCH_SIZE)
         return self._take(chunk.events, chunk.upto)
 
-    def _take(self, events: Sequence[StoredEvent], newest: int) -> Batch:
+    def _take(self, events: Sequence[StoredEvent], newest: int) -> SubscriptionBatch:
         """Return one batch of these events, which are all that the channel has up to `newest`, or the first of them."""
-        count = fitting(events)
-        if count == len(events) < BATCH_EVENTS:
+        count = count_fitting(events)
+        if count == len(events) < BATCH_SIZE:
             self._cursor = max(newest, self._cursor)
-            return Batch(events, self._cursor, False)
+            return SubscriptionBatch(events, self._cursor, False)
         self._cursor = events[count - 1].position
-        return Batch(events[:count], self._cursor, True)
+        return SubscriptionBatch(events[:count], self._cursor, True)
 
     def rewind(self) -> None:
         """Return the last batch, which was not written, to be read again."""
@@ -206,7 +208,7 @@ class LeasedSubscription(Subscription):
         tail: Tail,
         channel: Channel,
         consumer_id: str,
-        start: Start,
+        start: ResumePoint,
         lost: Callable[[Loss], None],
         *,
         typing: bool,
@@ -243,3 +245,76 @@ class LeasedSubscription(Subscription):
     def _leased(self) -> bool:
         cluster = self._cluster
         return trio.current_time() < cluster.valid_until and cluster.node.incarnation == self._incarnation
+
+
+Resume = Literal["auto", "live"] | str
+"""`auto`, `live`, or an event id."""
+
+
+def is_resume(text: str) -> bool:
+    """Return whether `text` is a resume choice: `auto`, `live`, or an event id."""
+    return text in ("auto", "live") or is_id(text, "evt")
+
+
+async def find_start(
+    store: Store[StreamReader, StreamTransaction],
+    log: EventLog,
+    channel: Channel,
+    resume: Resume,
+    confirmed: int | None,
+    *,
+    oldest_ms: int,
+    known: str | None = None,
+    shared: bool = False,
+) -> ResumePoint:
+    """Return the start that `resume` asks for.
+
+    Args:
+        confirmed: position the channel's last consumer had confirmed, None if it never had one.
+        oldest_ms: how far back `auto` goes: if the oldest event that was missed was made before this
+            (milliseconds since the epoch), the gap is too long. Only the channel's events count.
+        known: id of the newest event at that position, as it was confirmed; None if that is not known, empty if it
+            has been told of a gap that nobody has confirmed since.
+        shared: whether the log's end is that of the store, so that nothing that lies behind it was of this log.
+    """
+    now = ResumePoint(await log.newest(channel.project))
+    if resume == "live" or (resume == "auto" and confirmed is None):
+        return now
+    if resume != "auto":
+        return await store.read(lambda reader: _behind_event(reader, channel.project, resume))
+    assert confirmed is not None
+    ahead = shared and confirmed > now.position
+    if ahead or (
+        known is not None
+        and await store.read(lambda reader: is_lost(reader, channel.project, confirmed, known))
+    ):
+        return ResumePoint(now.position, None, gap=True, lost=True)
+    missed = (await log.read(channel.source, confirmed, 1)).events
+    if missed and id_time_ms(missed[0].id) < oldest_ms:
+        return ResumePoint(now.position, None, gap=True)
+    return await store.read(lambda reader: _behind_position(reader, channel.project, confirmed))
+
+
+def _behind_event(reader: StreamReader, project: int, event_id: str) -> ResumePoint:
+    pruned, newest = reader.event_window(project)
+    gap = (pruned is not None and event_id < pruned) or event_id > (newest or "")
+    return ResumePoint(reader.event_position(project, event_id), event_id, gap)
+
+
+def _behind_position(reader: StreamReader, project: int, position: int) -> ResumePoint:
+    return ResumePoint(
+        position, reader.event_id_at(project, position), gap=position < reader.pruned_position(project)
+    )
+
+
+def is_lost(reader: StreamReader, project: int, position: int, known: str) -> bool:
+    """Return whether the log is another than the one in which `known` was the newest event at `position`.
+
+    A database that was replaced by its copy may lack the newest events, and gives their positions once more: to
+    events with later ids. What was erased since only makes the newest one there an earlier one.
+    """
+    _, newest = reader.event_window(project)
+    if known == "" or known > (newest or ""):
+        return True
+    there = reader.event_id_at(project, position)
+    return there is not None and there > known

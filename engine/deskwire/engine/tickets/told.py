@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from deskwire.engine.accounts.people import Project
-from deskwire.engine.events.internal import Actor, ticket_event
-from deskwire.engine.events.types import Draft, contact_lane, ticket_lane
+from deskwire.engine.events.project_events import Actor, ticket_event
+from deskwire.engine.events.types import EventDraft, contact_lane, ticket_lane
 from deskwire.engine.tickets.activity import By
 from deskwire.engine.tickets.ports import TicketTransaction
 from deskwire.engine.tickets.ticket import Ticket, ticket_view
@@ -34,7 +34,7 @@ def deleted(tx: TicketTransaction, project: Project, ticket: Ticket, by: By, at:
     extend(tx, project, draft, None, at, lane=ticket_lane(ticket.rowid))
 
 
-def _tell(tx: TicketTransaction, project: Project, draft: Draft, ticket: Ticket, at: int) -> None:
+def _tell(tx: TicketTransaction, project: Project, draft: EventDraft, ticket: Ticket, at: int) -> None:
     subject = None if ticket.contact is None else contact_lane(ticket.contact)
     extend(tx, project, draft, subject, at, lane=ticket_lane(ticket.rowid), ticket=ticket.rowid)
 

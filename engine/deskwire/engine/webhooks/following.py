@@ -13,7 +13,7 @@ from typing import Final, Protocol
 import orjson
 import structlog
 
-from deskwire.engine.cluster.bus import Bus
+from deskwire.engine.cluster.cluster import Bus
 from deskwire.engine.core.commits import Commits
 from deskwire.engine.events.ports import HeadCommit, ProjectHead
 from deskwire.engine.events.types import StoredEvent

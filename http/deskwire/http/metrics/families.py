@@ -463,7 +463,7 @@ METRICS: Final = (
         "agent_stream_events_total",
         "counter",
         "Events written to agents: stored ones, and those that pass.",
-        _named(lambda s: {"stored": s.agents.counters.events, "passing": s.agents.counters.passing}),
+        _named(lambda s: {"stored": s.agents.counters.events, "passing": s.agents.counters.ephemeral}),
         ("kind",),
     ),
     Metric(

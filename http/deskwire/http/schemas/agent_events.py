@@ -7,7 +7,7 @@ from typing import Annotated, Final
 
 from pydantic import Field
 
-from deskwire.engine.events.internal import ActorType, Setting
+from deskwire.engine.events.project_events import ActorType, Setting
 from deskwire.engine.events.types import AGENTS
 from deskwire.http.schemas.base import (
     ContactId,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from deskwire.engine.cluster.ports import Beat, Candidate, Leased
+from deskwire.engine.cluster.ports import HeartbeatResult, JoiningNode, NodeLease
 from deskwire.engine.webhooks.delivery import Delivery
 from deskwire.engine.webhooks.ports import Courier
 from deskwire.storage.dialect import either
@@ -33,11 +33,11 @@ class ClusterReads(Queries):
         row = self.conn.execute("SELECT epoch FROM installation").fetchone()
         return int(row[0])
 
-    def leases(self) -> Sequence[Leased]:
+    def leases(self) -> Sequence[NodeLease]:
         rows = self.conn.execute(
             "SELECT node, incarnation, lease_left(expires), epoch_seen FROM nodes ORDER BY incarnation"
         )
-        return [Leased(*row) for row in rows]
+        return [NodeLease(*row) for row in rows]
 
     def is_live(self, incarnation: int) -> bool:
         row = self.conn.execute("SELECT 1 FROM nodes WHERE incarnation = ?", (incarnation,)).fetchone()
@@ -78,7 +78,7 @@ class ClusterReads(Queries):
 class ClusterWrites(ClusterReads, Changes):
     """Changes of leases; the methods are those of `ports.Transaction`."""
 
-    def join(self, candidate: Candidate, lease_ms: int) -> int:
+    def join(self, candidate: JoiningNode, lease_ms: int) -> int:
         name, run, version, files = candidate.name, candidate.run, candidate.version, candidate.files
         self.conn.execute("UPDATE installation SET epoch = epoch")  # locked: of two at once one waits
         self.conn.execute(
@@ -97,16 +97,16 @@ class ClusterWrites(ClusterReads, Changes):
         ).fetchone()
         return int(row[0])
 
-    def beat(self, incarnation: int, lease_ms: int, epoch_seen: int) -> Beat | None:
+    def beat(self, incarnation: int, lease_ms: int, epoch_seen: int) -> HeartbeatResult | None:
         row = self.conn.execute(
             "UPDATE nodes SET expires = lease_end(?), epoch_seen = ? WHERE incarnation = ? RETURNING clock_ms()",
             (lease_ms, epoch_seen, incarnation),
         ).fetchone()
         if row is None:
             return None
-        return Beat(int(row[0]), self.epoch(), self.leases(), self._has_duties(incarnation))
+        return HeartbeatResult(int(row[0]), self.epoch(), self.leases(), self._has_duties(incarnation))
 
-    def bury(self) -> Sequence[str]:
+    def expire_nodes(self) -> Sequence[str]:
         rows = self.conn.execute("DELETE FROM nodes WHERE expires <= lease_now() RETURNING node").fetchall()
         return [row[0] for row in rows]
 

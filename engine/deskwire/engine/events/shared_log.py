@@ -17,7 +17,7 @@ from deskwire.engine.core.store import Inline, Store
 from deskwire.engine.core.values import replace
 from deskwire.engine.events.log import Chunk, EventLog, Source
 from deskwire.engine.events.ports import EventReader, EventTransaction, HeadReader
-from deskwire.engine.events.tail import Head, Tail
+from deskwire.engine.events.tail import MemoryHead, Tail
 from deskwire.engine.events.types import StoredEvent, Topic, topics_of
 
 
@@ -90,7 +90,7 @@ class SharedLog(EventLog):
         finally:
             heard = self._heard.pop(project, 0)
         if project not in self._tails:  # nobody else was quicker
-            self._tails[project] = Tail(Head(position), position)
+            self._tails[project] = Tail(MemoryHead(position), position)
             if newest is not None:
                 self._newest[project] = newest
             if heard > position:

@@ -14,30 +14,33 @@ import structlog
 import trio
 from msgspec import Struct
 
-from deskwire.engine.cluster.bus import Bus
-from deskwire.engine.cluster.cluster import Cluster
+from deskwire.engine.cluster.cluster import Bus, Cluster
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.core.store import Brief, Inline, Store
 from deskwire.engine.core.values import replace
 from deskwire.engine.stream.channel import Channel, named_channel
-from deskwire.engine.stream.lease import ChannelLease
-from deskwire.engine.stream.lease_news import LeaseNews
-from deskwire.engine.stream.ports import StreamConsumer, StreamReader, StreamTransaction, Wish, WishType
+from deskwire.engine.stream.lease import ChannelLease, LeaseNotifications, LeaseRules
+from deskwire.engine.stream.ports import (
+    HolderRequest,
+    HolderRequestType,
+    StreamConsumer,
+    StreamReader,
+    StreamTransaction,
+)
 from deskwire.engine.stream.subscription import Loss, Subscription
-from deskwire.engine.stream.tenure import Tenure
 
 log: Final = structlog.get_logger(__name__)
 
-PATIENCE_S: Final = 10.0
+RELEASE_TIMEOUT_S: Final = 10.0
 """How long another node may take to let a channel go; one that has died is known to be dead well before."""
-_LOOK_S: Final = 1.0
+_POLL_INTERVAL_S: Final = 1.0
 """Pause between two looks for what other nodes want, should nothing be heard of it."""
 
-Wishes = Sequence[tuple[StreamConsumer, Wish]]
+Requests = Sequence[tuple[StreamConsumer, HolderRequest]]
 
 
-class _Release(Struct, frozen=True):
+class _Ended(Struct, frozen=True):
     """A hold that has ended here.
 
     Args:
@@ -48,7 +51,7 @@ class _Release(Struct, frozen=True):
     """
 
     row: StreamConsumer
-    wish: Wish
+    request: HolderRequest
     after: StreamConsumer | None
     lease: ChannelLease | None
     loser: Subscription | None
@@ -67,12 +70,12 @@ class _Release(Struct, frozen=True):
             tx.save_position(row.project, row.channel, row.generation, position, event, at)
 
 
-class LettingGo:
+class ChannelReleaser:
     """The ends of what this node holds, whatever brings them about.
 
     Args:
         leases: those that this node knows of, by their channels.
-        gone: told of each subscription that has lost its channel, before its consumer is.
+        on_lost: told of each subscription that has lost its channel, before its consumer is.
     """
 
     def __init__(
@@ -82,51 +85,53 @@ class LettingGo:
         cluster: Cluster,
         bus: Bus,
         leases: Mapping[Channel, ChannelLease],
-        gone: Callable[[Subscription], None],
+        on_lost: Callable[[Subscription], None],
     ) -> None:
         self._store = store
         self._clock = clock
         self._cluster = cluster
         self._leases = leases
-        self._gone = gone
+        self._on_lost = on_lost
         self._departed: dict[Channel, tuple[ChannelLease, int]] = {}
         self._wakeup = trio.Event()
-        self.news: Final = LeaseNews(bus, cluster.node.name, leases, lambda: self._wakeup.set())
+        self.notifications: Final = LeaseNotifications(
+            bus, cluster.node.name, leases, lambda: self._wakeup.set()
+        )
 
     async def run(self) -> None:
         """Release channels that other nodes ask for, and store departures, until cancelled."""
         while True:
-            with trio.move_on_after(_LOOK_S):
+            with trio.move_on_after(_POLL_INTERVAL_S):
                 await self._wakeup.wait()
             self._wakeup = trio.Event()
             self._store_departures()
             try:
-                await self.let_go(await self._wishes())
+                await self.release(await self._requests())
             except Unavailable as error:
                 log.warning("stream.not_let_go", error=error.detail)
 
-    async def let_go(self, wishes: Wishes) -> None:
-        """Write nothing more to the consumers of these channels, which this node holds, then store it and tell them.
+    async def release(self, requests: Requests) -> None:
+        """Write nothing more to the consumers of these channels, which this node holds, then store it and notify them.
 
         Raises Unavailable if it is not stored; they are let go all the same.
         """
-        if not wishes:
+        if not requests:
             return
-        releases = [self._release(row, wish) for row, wish in wishes]
+        ended = [self._stop(row, request) for row, request in requests]
         at, stored = self._clock(), False
 
         def job(tx: StreamTransaction) -> None:
-            for release in releases:
+            for release in ended:
                 release.store(tx, at)
 
         try:
             await self._store.write(Brief(job))
             stored = True
         finally:
-            for release in releases:
+            for release in ended:
                 self._note(release, stored=stored)
-            self.news.tell([release.row for release in releases])
-            self._lose([(each.loser, _LOSS[each.wish.what] if stored else "lapsed") for each in releases])
+            self.notifications.notify([release.row for release in ended])
+            self._lose([(each.loser, _LOSS[each.request.what] if stored else "lapsed") for each in ended])
 
     def leave(self, lease: ChannelLease) -> None:
         """Have it stored soon that the last holder of the channel, which was here, has left it."""
@@ -145,42 +150,44 @@ class LettingGo:
             self.leave(lease)  # stored if the node's lease was only late: then the channel is still its own
         self._lose([(holder, "lapsed") for holder in lost])
 
-    async def _wishes(self) -> Wishes:
-        incarnation, oldest = self._cluster.node.incarnation, self._clock() - PATIENCE_S * 1000
-        rows = await self._store.read(Inline(lambda reader: reader.wished_consumers(incarnation)))
-        found = [(row, row.wish) for row in rows if row.wish is not None]
-        return [(row, wish) for row, wish in found if wish.what == "forget" or wish.at > oldest]
+    async def _requests(self) -> Requests:
+        incarnation, oldest = self._cluster.node.incarnation, self._clock() - RELEASE_TIMEOUT_S * 1000
+        rows = await self._store.read(Inline(lambda reader: reader.consumers_with_requests(incarnation)))
+        found = [(row, row.request) for row in rows if row.request is not None]
+        return [(row, request) for row, request in found if request.what == "forget" or request.at > oldest]
 
     def _now(self) -> float:
         return self._clock() / 1000
 
-    def _release(self, row: StreamConsumer, wish: Wish) -> _Release:
+    def _stop(self, row: StreamConsumer, request: HolderRequest) -> _Ended:
         """Stop writing to a channel's consumer, from here on."""
         channel = named_channel(row.project, row.channel)
         lease = None if channel is None else self._leases.get(channel)
         if lease is not None and lease.generation != row.generation:
             lease = None
         loser = None if lease is None else lease.stop()
-        return _Release(row, wish, self._after(row, wish, lease), lease, loser)
+        return _Ended(row, request, self._released_row(row, request, lease), lease, loser)
 
-    def _after(self, row: StreamConsumer, wish: Wish, tenure: Tenure | None) -> StreamConsumer | None:
+    def _released_row(
+        self, row: StreamConsumer, request: HolderRequest, rules: LeaseRules | None
+    ) -> StreamConsumer | None:
         """Return the row as it is once the channel was let go; None if there is to be none."""
         freed, now = free(row, self._clock()), self._now()
-        match wish.what:
+        match request.what:
             case "forget":
                 return None
             case "end":
                 return replace(freed, superseded=(row.consumer_id,))
             case "take":
-                if tenure is None:
+                if rules is None:
                     return freed
-                superseded = tuple(tenure.after_taking(wish.consumer_id, now))
-                times = stored_times(tenure.after_takeover(wish.consumer_id, now))
+                superseded = tuple(rules.after_taking(request.consumer_id, now))
+                times = stored_times(rules.after_takeover(request.consumer_id, now))
                 return replace(freed, superseded=superseded, takeovers=times)
             case _:
-                assert_never(wish.what)
+                assert_never(request.what)
 
-    def _note(self, release: _Release, *, stored: bool) -> None:
+    def _note(self, release: _Ended, *, stored: bool) -> None:
         """Have the lease be as it is stored now."""
         lease, now = release.lease, self._now()
         if lease is None or lease.generation != release.row.generation or lease.holder is not None:
@@ -188,10 +195,10 @@ class LettingGo:
         if not stored:
             lease.drop(now, for_good=False)
             self.leave(lease)
-        elif release.wish.what == "take":
-            lease.yield_to(release.wish.consumer_id, now)
+        elif release.request.what == "take":
+            lease.yield_to(release.request.consumer_id, now)
         else:
-            lease.expel(now)
+            lease.fence_holder(now)
 
     def _store_departures(self) -> None:
         """Have departures stored without waiting; those that are not are tried again."""
@@ -220,7 +227,7 @@ class LettingGo:
             free(row, dropped_at), superseded=tuple(lease.superseded), takeovers=stored_times(lease.takeovers)
         )
         kept = None if row.forgotten else after
-        _Release(row, Wish("take"), kept, lease, None).store(tx, self._clock())
+        _Ended(row, HolderRequest("take"), kept, lease, None).store(tx, self._clock())
         return row
 
     def _note_departure(
@@ -231,12 +238,12 @@ class LettingGo:
         elif isinstance(outcome, Exception):
             log.error("stream.departure_failed", channel=lease.channel.name, exc_info=outcome)
         elif outcome is not None:
-            self.news.tell([outcome])
+            self.notifications.notify([outcome])
 
     def _lose(self, lost: Sequence[tuple[Subscription | None, Loss]]) -> None:
         told = [(subscription, loss) for subscription, loss in lost if subscription is not None]
         for subscription, _ in told:
-            self._gone(subscription)
+            self._on_lost(subscription)
         for (
             subscription,
             loss,
@@ -244,12 +251,12 @@ class LettingGo:
             subscription.lost(loss)
 
 
-_LOSS: Final[Mapping[WishType, Loss]] = {"take": "superseded", "end": "ended", "forget": "lapsed"}
+_LOSS: Final[Mapping[HolderRequestType, Loss]] = {"take": "superseded", "end": "ended", "forget": "lapsed"}
 
 
 def free(row: StreamConsumer, dropped_at: int) -> StreamConsumer:
     """Return the row as it is while nobody holds the channel."""
-    return replace(row, node="", incarnation=0, connected=False, dropped_at=dropped_at, wish=None)
+    return replace(row, node="", incarnation=0, connected=False, dropped_at=dropped_at, request=None)
 
 
 def stored_times(times: tuple[float, ...]) -> tuple[int, ...]:

@@ -12,8 +12,7 @@ import trio
 from trio.testing import MockClock
 
 from deskwire.engine.accounts.people import User
-from deskwire.engine.agents.passing import passing
-from deskwire.engine.agents.presence import View
+from deskwire.engine.agents.presence import View, ephemeral_event
 from deskwire.engine.agents.rights import Viewer
 from deskwire.engine.agents.stream import AgentStream
 from deskwire.engine.agents.streams import AgentStreams
@@ -88,13 +87,13 @@ async def test_agents_are_shown_who_is_there_on_another_node_and_what_they_look_
         assert here.present() == {"ada": ([], None), "ken": (["cnv_1", "cnv_2"], "cnv_2")}
         told = [agent.name for agent in (await mine.next()).present]
         assert set(told) == {"ada", "ken"}
-        assert (here.streams.viewed(P, "cnv_1"), here.streams.anybody) == (True, True)
+        assert (here.streams.viewed(P, "cnv_1"), here.streams.has_viewers) == (True, True)
         there.streams.close(ken)
         await trio.sleep(0.5)  # virtual time: the mock clock jumps
         assert here.present() == {"ada": ([], None)}
         (gone,) = here.streams.present(P, (await mine.next()).present)
         assert (gone["name"], gone["online"]) == ("ken", False)
-        assert (here.streams.viewed(P, "cnv_1"), here.streams.anybody) == (False, False)
+        assert (here.streams.viewed(P, "cnv_1"), here.streams.has_viewers) == (False, False)
 
 
 async def test_an_agent_on_two_nodes_is_one(inline_store: InlineStore, autojump_clock: MockClock) -> None:
@@ -148,10 +147,10 @@ async def test_nodes_that_are_gone_take_no_memory(
             await there.open(both.ken)
             await trio.sleep(0.5)  # virtual time: the mock clock jumps
             there.bus.cut = True
-        elsewhere = here.streams._elsewhere
+        elsewhere = here.streams._remote
         assert elsewhere is not None
         await trio.sleep(40)  # virtual time: the mock clock jumps
-        assert not elsewhere._lives
+        assert not elsewhere._incarnations
 
 
 async def test_what_the_last_life_of_a_node_said_is_forgotten_as_soon_as_the_next_one_speaks(
@@ -188,9 +187,9 @@ async def test_what_passes_on_one_node_passes_on_the_other(
         await trio.sleep(0.5)  # virtual time: the mock clock jumps
         await ken.next()
         user = {"ken": both.ken.rowid, "ada": both.ada.rowid, None: None}[to_user]
-        here.streams.pass_on(P, passing("x", {"text": "ä\u0000"}), to_user=user, viewing=viewing)
+        here.streams.broadcast(P, ephemeral_event("x", {"text": "ä\u0000"}), to_user=user, viewing=viewing)
         with trio.move_on_after(1) as waiting:
-            (event,) = (await ken.next()).passing
+            (event,) = (await ken.next()).ephemeral
             assert orjson.loads(event.body) == {"type": "x", "data": {"text": "ä\u0000"}}
         assert waiting.cancelled_caught is not has
 
@@ -204,10 +203,10 @@ async def test_nothing_is_sent_for_a_project_whose_agents_are_all_here(
         await here.open(both.ada)
         await trio.sleep(0.5)  # virtual time: the mock clock jumps
         here.bus.sent.clear()
-        here.streams.pass_on(OTHER_PROJECT.rowid, passing("x", {}))
-        here.streams.pass_on(P, passing("x", {}), viewing="cnv_1")
+        here.streams.broadcast(OTHER_PROJECT.rowid, ephemeral_event("x", {}))
+        here.streams.broadcast(P, ephemeral_event("x", {}), viewing="cnv_1")
         assert here.bus.sent == []
-        here.streams.pass_on(P, passing("x", {}))
+        here.streams.broadcast(P, ephemeral_event("x", {}))
         assert len(here.bus.sent) == 1
 
 

@@ -11,7 +11,7 @@ import trio
 log: Final = structlog.get_logger(__name__)
 
 
-class Duties:
+class Leadership:
     """The duties as one node knows of them, with the work that it does while it holds them."""
 
     def __init__(self) -> None:
@@ -35,7 +35,7 @@ class Duties:
                 scope.cancel()
 
     async def during(self, work: Callable[[], Awaitable[object]]) -> None:
-        """See `Cluster.on_duty`."""
+        """See `Cluster.while_leader`."""
         while True:
             await self._begun.wait()
             with trio.CancelScope() as scope:
