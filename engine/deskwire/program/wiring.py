@@ -423,7 +423,7 @@ def _node_measured(here: Opened, follower: Follower | None) -> NodeMeasurements 
         clock_offset_s=lambda: node.offset_s,
         live=lambda: node.size,
         is_leader=lambda: node.is_leader,
-        behind=lambda: follower.behind,
+        behind=lambda: follower.missing_events,
         hints=lambda: {"new": hints.new, "known": hints.hints - hints.new},
         messages=here.messages,
         barrier_s=node.barriers.waited_s,

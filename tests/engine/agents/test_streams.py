@@ -295,7 +295,7 @@ async def test_streams_end_once_their_node_has_been_without_its_lease_for_long(
         await trio.sleep(1)  # virtual time: the mock clock jumps
         cluster.set(lost_at)
         began = max(trio.current_time(), lost_at)
-        assert office.streams.silent == (lost_at == -inf)
+        assert office.streams.stalled == (lost_at == -inf)
         with pytest.raises(Unavailable) as refused:
             await next_events(stream)
         assert refused.value.reason == "out_of_touch"

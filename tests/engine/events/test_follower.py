@@ -140,8 +140,8 @@ class Life:
             assert not gone, f"{gone} is erased, and in memory"
             ends = {project: self.table.head(project).events for project in node.log.open_projects}
             assert dict(node.log.open_projects) == ends
-            assert node.follower.behind == 0
-            assert node.log.kept[1] == sum(len(event.body) for event in node.held())
+            assert node.follower.missing_events == 0
+            assert node.log.memory_size[1] == sum(len(event.body) for event in node.held())
 
     async def compare(self, reader: FollowingReader) -> None:
         stored = {row.position for row in self.table.of(reader.source, reader.start)}

@@ -31,10 +31,10 @@ class Deliveries:
     forgotten: set[int] = field(default_factory=set)
     rewritten: list[StoredEvent] = field(default_factory=list)
 
-    def hinted(self, heads: Iterable[ProjectHead]) -> None:
+    def note_hints(self, heads: Iterable[ProjectHead]) -> None:
         self.hints += heads
 
-    def looked(self, heads: Iterable[ProjectHead], before: Mapping[int, int]) -> None:
+    def note_heads(self, heads: Iterable[ProjectHead], before: Mapping[int, int]) -> None:
         self.looks += heads
 
     def forget(self, conversations: frozenset[int]) -> None:
@@ -221,7 +221,7 @@ async def test_events_that_the_database_has_lost_leave_memory(autojump_clock: Mo
         del table.rows[1:]
         table.ends[1] = FIRST + 1
         await trio.sleep(5.1)
-        assert (node.held(), node.log.kept, node.log.position(1)) == ([], (0, 0), FIRST + 1)
+        assert (node.held(), node.log.memory_size, node.log.position(1)) == ([], (0, 0), FIRST + 1)
         node.follower.commit_nowait(table.commit(1, [(1, False)]))
         for source in (1, AgentsSource(1), CNV_1):
             assert await shown_after(node, source, FIRST + 1) == (0, [2])
@@ -245,7 +245,7 @@ async def test_a_project_that_nobody_reads_any_more_leaves_memory(autojump_clock
         await trio.sleep(4)
         assert set(node.log.open_projects) == {1, 2}, "for whoever comes back soon"
         await trio.sleep(10)
-        assert (set(node.log.open_projects), node.log.kept[0]) == ({2}, 1)
+        assert (set(node.log.open_projects), node.log.memory_size[0]) == ({2}, 1)
 
 
 async def test_a_long_poll_of_a_project_that_was_not_open_misses_nothing(autojump_clock: MockClock) -> None:
@@ -262,7 +262,7 @@ async def test_a_long_poll_of_a_project_that_was_not_open_misses_nothing(autojum
             async with node.log.waiting(1):
                 while len(found) < 2:
                     await node.log.wait(1, upto)
-                    more = await node.log.read_on(1, upto, 10)
+                    more = await node.log.read_after_wait(1, upto, 10)
                     found.extend(event.position - FIRST for event in more.events)
                     upto = more.upto
 

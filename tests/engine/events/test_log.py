@@ -78,13 +78,13 @@ def test_how_far_a_position_is_behind_is_right_where_it_is_said_to_be_and_never_
             position += step
             events.append(event(position, project, conversation, kind))
         publish(table, log, *events, erased=erased)
-        assert log.kept == (min(log.kept[0], ring_events), 10 * log.kept[0])
+        assert log.memory_size == (min(log.memory_size[0], ring_events), 10 * log.memory_size[0])
         for asked in (1, 2, 3):
             for after in range(position + 1):
-                count, exact = log.behind(asked, after)
+                count, exact = log.count_after(asked, after)
                 truth = len(table.events(asked, after, 10_000, frozenset()))
                 assert count == truth if exact else count <= truth
-            assert log.behind(asked, position) == (0, True)
+            assert log.count_after(asked, position) == (0, True)
 
 
 @given(st.integers(1, 40), st.integers(1, 40))

@@ -167,7 +167,7 @@ async def test_an_internal_event_wakes_agents_and_nobody_else_and_leaves_memory_
     table = Table()
     log = opened(table)
     publish(table, log, internal(1, 1))
-    assert log.kept == (0, 0), "nobody has it open"
+    assert log.memory_size == (0, 0), "nobody has it open"
     woken: list[object] = []
     for source in (
         1,
@@ -178,8 +178,8 @@ async def test_an_internal_event_wakes_agents_and_nobody_else_and_leaves_memory_
     ):
         (await log.open(source)).listen(lambda source=source: woken.append(source))  # type: ignore[misc]
     publish(table, log, internal(2, 1))
-    assert (woken, log.kept[0]) == ([AgentsSource(1)], 1)
-    assert log.behind(1, 0) == (0, True)
+    assert (woken, log.memory_size[0]) == ([AgentsSource(1)], 1)
+    assert log.count_after(1, 0) == (0, True)
     publish(table, log, event(3))
     assert woken == [AgentsSource(1), 1, AgentsSource(1)]
     recent = log.recent(AgentsSource(1), 1, 10)

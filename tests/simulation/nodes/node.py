@@ -161,7 +161,7 @@ class Node(Server):
         while True:
             await self.log.wait(project, cursor)
             try:
-                chunk = await self.log.read_on(project, cursor, 50)
+                chunk = await self.log.read_after_wait(project, cursor, 50)
             except Unavailable:
                 continue
             world.order.read(self.name, cursor, chunk)

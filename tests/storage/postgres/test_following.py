@@ -118,7 +118,7 @@ async def test_a_reader_is_shown_what_another_node_commits_and_the_topics_with_i
         assert await shown(b, AgentsSource(P), start, 3) == list(expected)
         assert await shown(b, lane, start, 2) == list(expected[:2])
         assert await shown(b, P, start, 2) == list(expected[:2])
-        assert b.log.kept[0] == 3
+        assert b.log.memory_size[0] == 3
 
 
 async def test_own_commits_go_straight_in_and_tell_where_the_heads_are() -> None:

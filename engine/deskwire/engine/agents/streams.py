@@ -297,7 +297,7 @@ class AgentStreams:
                 nursery.start_soon(self._lapse)
 
     @property
-    def silent(self) -> int:
+    def stalled(self) -> int:
         """The number of streams that get nothing new, because the node has no lease."""
         return 0 if trio.current_time() < self._cluster.valid_until else len(self._streams)
 

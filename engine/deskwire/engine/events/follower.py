@@ -57,10 +57,10 @@ class Deliverer(Protocol):
     def positions(self) -> Mapping[int, int]:
         """The projects with an endpoint that this node delivers to, each with the position up to which it knows of deliveries."""
 
-    def hinted(self, heads: Iterable[ProjectHead]) -> None:
+    def note_hints(self, heads: Iterable[ProjectHead]) -> None:
         """Take note of a hint at where the lines of these projects end; any project may be among them."""
 
-    def looked(self, heads: Iterable[ProjectHead], before: Mapping[int, int]) -> None:
+    def note_heads(self, heads: Iterable[ProjectHead], before: Mapping[int, int]) -> None:
         """Take note of where the lines of projects end, as was read after the `positions` were those of `before`."""
 
     def forget(self, conversations: frozenset[int]) -> None:
@@ -112,32 +112,32 @@ class Follower:
         self._poll_interval_s = poll_interval_s
         self._poll_interval_without_bus_s = poll_interval_without_bus_s
         self._batch_size = batch_size
-        self._marked: dict[int, int] = {}
+        self._behind: dict[int, int] = {}
         self._due = trio.Event()
         self._moved = trio.Event()
         self._poll_due = trio.Event()
-        self._forgotten: dict[int, int] = {}
+        self._erasures_read: dict[int, int] = {}
         self._unsent: dict[int, ProjectHead] = {}
         self._send_due = trio.Event()
-        self._swept_at = trio.current_time()
+        self._evicted_at = trio.current_time()
         self._failing = False
         self._replaced_listeners: list[Callable[[int], object]] = []
         self._suspect = False
         self._checked_at = trio.current_time()
         self.counters: Final = FollowerCounters()
-        event_log.tell(self._mark)
-        bus.receive(MESSAGE_KIND, self._hinted)
+        event_log.on_gap(self._mark)
+        bus.receive(MESSAGE_KIND, self._receive_hints)
         bus.connected(self._connected)
 
     @property
-    def behind(self) -> int:
+    def missing_events(self) -> int:
         """The number of events that memory is known to lack, of projects that are open."""
         positions = self._log.open_projects
-        return sum(max(0, upto - positions.get(project, upto)) for project, upto in self._marked.items())
+        return sum(max(0, upto - positions.get(project, upto)) for project, upto in self._behind.items())
 
-    def on_log_replaced(self, told: Callable[[int], object]) -> None:
+    def on_log_replaced(self, listener: Callable[[int], object]) -> None:
         """Have `told` called with a project whose log is another than it was: the database has lost commits."""
-        self._replaced_listeners.append(told)
+        self._replaced_listeners.append(listener)
 
     def follow(self, commits: Commits[HeadCommit]) -> None:
         """Take in this node's own commits from now on, and tell other nodes of them."""
@@ -156,7 +156,7 @@ class Follower:
             if not self._log.is_open(project):
                 self._log.note(project, after.events)
             elif self._log.position(project) == before.events:
-                self._log.take_in(project, after.events, made.get(project, ()))
+                self._log.apply(project, after.events, made.get(project, ()))
                 self.counters.own += 1
             else:
                 self._mark(project, after.events)
@@ -169,13 +169,13 @@ class Follower:
         """
         heads = await self._poll()
         for head in heads:
-            while head.project in self._marked and self._log.position(head.project) < head.events:
+            while head.project in self._behind and self._log.position(head.project) < head.events:
                 await self._moved.wait()
 
     async def run(self) -> None:
         """Read what is behind, look at the heads and tell other nodes, until cancelled."""
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(self._read_marked)
+            nursery.start_soon(self._read_behind)
             nursery.start_soon(self._keep_polling)
             nursery.start_soon(self._send_hints)
 
@@ -183,11 +183,11 @@ class Follower:
 
     def _mark(self, project: int, position: int) -> None:
         """Take note that a project that is open has an event at this position, or had."""
-        if self._log.position(project) < position and self._marked.get(project, 0) < position:
-            self._marked[project] = position
+        if self._log.position(project) < position and self._behind.get(project, 0) < position:
+            self._behind[project] = position
             self._due.set()
 
-    async def _read_marked(self) -> None:
+    async def _read_behind(self) -> None:
         while True:
             await self._due.wait()
             wanted = self._next_reads()
@@ -195,14 +195,14 @@ class Follower:
                 self._due = trio.Event()
                 self._notify_moved()  # an own commit may have brought it, or nobody has the project open any more
                 continue
-            marks = {project: self._marked[project] for project, _ in wanted}
+            marks = {project: self._behind[project] for project, _ in wanted}
             limit = max(1, self._batch_size // len(wanted))
             try:
                 read: Sequence[LogSegment] = await self._store.read(
                     Inline(lambda reader, wanted=wanted, limit=limit: reader.stretches(wanted, limit))  # type: ignore[misc]
                 )
             except Unavailable as refusal:
-                await self._refused(refusal)
+                await self._back_off(refusal)
                 continue
             self._failing = False
             reached = {stretch.project: stretch.upto for stretch in read}
@@ -218,22 +218,22 @@ class Follower:
     def _next_reads(self) -> Sequence[tuple[int, int]]:
         """Return what to read: projects that are open and behind, each with its position. Others lose their marks."""
         positions = self._log.open_projects
-        self._marked = {
+        self._behind = {
             project: upto
-            for project, upto in self._marked.items()
+            for project, upto in self._behind.items()
             if project in positions and positions[project] < upto
         }
-        return [(project, positions[project]) for project in islice(self._marked, _PROJECT_BATCH_SIZE)]
+        return [(project, positions[project]) for project in islice(self._behind, _PROJECT_BATCH_SIZE)]
 
     def _apply(self, stretch: LogSegment) -> None:
         project = stretch.project
         if not self._log.is_open(project):
             return
         before = self._log.position(project)
-        self._log.take_in(project, stretch.upto, stretch.events, stretch.erased, stretch.rewritten)
+        self._log.apply(project, stretch.upto, stretch.events, stretch.erased, stretch.rewritten)
         self.counters.read += sum(event.position > before for event in stretch.events)
         if self._deliverer is not None:
-            _tell_deliverer(self._deliverer, stretch)
+            _notify_deliverer(self._deliverer, stretch)
 
     def _unmark(self, marks: Mapping[int, int], moved: Collection[int]) -> None:
         """Take these marks away, but for newer ones, and those of projects that have `moved` without reaching them; put these last.
@@ -241,13 +241,13 @@ class Follower:
         A project that has not moved is at its end: the database has lost what the mark was about.
         """
         for project, upto in marks.items():
-            now = self._marked.pop(project, 0)
+            now = self._behind.pop(project, 0)
             if now > upto or (
                 project in moved and self._log.is_open(project) and self._log.position(project) < now
             ):
-                self._marked[project] = now
+                self._behind[project] = now
 
-    async def _refused(self, refusal: Unavailable) -> None:
+    async def _back_off(self, refusal: Unavailable) -> None:
         if not self._failing:
             log.warning("events.not_followed", reason=refusal.reason)
         self._failing = self._suspect = True
@@ -262,13 +262,13 @@ class Follower:
             ):
                 await self._poll_due.wait()
             self._poll_due = trio.Event()
-            if trio.current_time() >= self._swept_at + self._poll_interval_s:
-                self._swept_at = trio.current_time()
-                self._log.sweep()
+            if trio.current_time() >= self._evicted_at + self._poll_interval_s:
+                self._evicted_at = trio.current_time()
+                self._log.evict_unused()
             try:
                 await self._poll()
             except Unavailable as refusal:
-                await self._refused(refusal)
+                await self._back_off(refusal)
                 self._poll_due.set()
 
     async def _poll(self) -> Sequence[ProjectHead]:
@@ -280,7 +280,7 @@ class Follower:
         for start in range(0, len(projects), _HEAD_BATCH_SIZE):
             part = projects[start : start + _HEAD_BATCH_SIZE]
             heads += await self._store.read(Inline(lambda reader, part=part: reader.heads(part)))  # type: ignore[misc]
-        replaced = await self._lost_projects()
+        replaced = await self._find_replaced()
         for head in heads:
             if not self._log.is_open(head.project):
                 continue
@@ -289,19 +289,19 @@ class Follower:
             self._mark(head.project, head.events)
         if self._deliverer is not None:
             concerned = [head for head in heads if head.project in served]
-            self._deliverer.looked(concerned, served)
-            await self._forget_erased(self._deliverer, concerned)
+            self._deliverer.note_heads(concerned, served)
+            await self._apply_erasures(self._deliverer, concerned)
         return heads
 
     def _replace(self, head: ProjectHead) -> None:
         """Forget a log that is not there any more, and tell those who were somewhere in it."""
         log.error("events.went_back", project=head.project, position=head.events)
-        self._marked.pop(head.project, None)
+        self._behind.pop(head.project, None)
         self._log.rewind(head.project, head.events)
-        for told in self._replaced_listeners:
-            told(head.project)
+        for listener in self._replaced_listeners:
+            listener(head.project)
 
-    async def _lost_projects(self) -> Collection[int]:
+    async def _find_replaced(self) -> Collection[int]:
         """Return the projects whose newest event in memory is another one in the database, if that may have been replaced.
 
         A copy that has taken over lacks the newest events, and may have given their positions to others by now.
@@ -310,7 +310,7 @@ class Follower:
             return ()
         doubtful, self._suspect = self._suspect, False
         lost: list[int] = []
-        known = self._log.known
+        known = self._log.newest_events
         try:
             for start in range(0, len(known), _PROJECT_BATCH_SIZE):
                 part = known[start : start + _PROJECT_BATCH_SIZE]
@@ -327,25 +327,25 @@ class Follower:
         self._suspect = True
         self._poll_due.set()
 
-    async def _forget_erased(self, deliverer: Deliverer, heads: Iterable[ProjectHead]) -> None:
+    async def _apply_erasures(self, deliverer: Deliverer, heads: Iterable[ProjectHead]) -> None:
         """Have deliveries forget what was erased up to these heads. A look that begins meanwhile sees to what is new in it."""
         ends = {head.project: head.events for head in heads}
-        self._forgotten = {project: self._forgotten.get(project, 0) for project in ends}
-        while behind := [each for each in self._forgotten.items() if each[1] < ends.get(each[0], 0)][
+        self._erasures_read = {project: self._erasures_read.get(project, 0) for project in ends}
+        while behind := [each for each in self._erasures_read.items() if each[1] < ends.get(each[0], 0)][
             :_PROJECT_BATCH_SIZE
         ]:
             read: Sequence[LogSegment] = await self._store.read(
                 Inline(lambda reader, behind=behind: reader.erasures(behind, self._batch_size))  # type: ignore[misc]
             )
             for stretch in read:
-                self._forgotten[stretch.project] = stretch.upto
-                _tell_deliverer(deliverer, stretch)
+                self._erasures_read[stretch.project] = stretch.upto
+                _notify_deliverer(deliverer, stretch)
             for project in {project for project, _ in behind} - {stretch.project for stretch in read}:
-                self._forgotten[project] = ends[project]
+                self._erasures_read[project] = ends[project]
 
     # Hints
 
-    def _hinted(self, payload: bytes) -> None:
+    def _receive_hints(self, payload: bytes) -> None:
         heads = [ProjectHead(*numbers) for numbers in _numbers(payload)]
         self.counters.hints += len(heads)
         for head in heads:
@@ -355,7 +355,7 @@ class Follower:
                 self.counters.new += 1
                 self._mark(head.project, head.events)
         if self._deliverer is not None:
-            self._deliverer.hinted(heads)
+            self._deliverer.note_hints(heads)
 
     async def _send_hints(self) -> None:
         while True:
@@ -367,7 +367,7 @@ class Follower:
             await trio.sleep(_HINT_BATCH_DELAY_S)
 
 
-def _tell_deliverer(deliverer: Deliverer, stretch: LogSegment) -> None:
+def _notify_deliverer(deliverer: Deliverer, stretch: LogSegment) -> None:
     if stretch.erased:
         deliverer.forget(stretch.erased)
     if stretch.rewritten:

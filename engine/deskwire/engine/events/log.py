@@ -77,11 +77,11 @@ class EventLog:
         return self.position(project)
 
     @property
-    def kept(self) -> tuple[int, int]:
+    def memory_size(self) -> tuple[int, int]:
         """The number of events in memory, and the bytes of their envelopes."""
         return len(self._order), self._bytes
 
-    def behind(self, project: int, position: int) -> tuple[int, bool]:
+    def count_after(self, project: int, position: int) -> tuple[int, bool]:
         """Return how many of the project's events lie behind `position`, and whether that is exact.
 
         If it is not, memory does not reach back that far, and there may be more in the table.
@@ -104,7 +104,7 @@ class EventLog:
             self._rewrite(rewritten)
         touched: dict[Tail, None] = {}  # in this order, whatever a set would make of it
         for event in events:
-            tails = self._file(event)
+            tails = self._add(event)
             if tails:
                 self._order.append(event)
                 self._bytes += len(event.body)
@@ -114,7 +114,7 @@ class EventLog:
         while self._order and (len(self._order) > self._ring_events or self._bytes > self._ring_bytes):
             self._drop_oldest()
         for tail in touched:
-            tail.ring()
+            tail.notify()
 
     def follow(self, commits: Commits[LogCommit]) -> None:
         """Show what is committed from now on."""
@@ -143,14 +143,14 @@ class EventLog:
         """Take a reader away from what it has opened, and call its listeners. With the last one it leaves memory."""
         tail = self._tail(source)
         assert tail is not None, "what is closed was opened"
-        tail.ring()
+        tail.notify()
         if not isinstance(source, int):
             tail.readers -= 1
             if not tail.readers:
                 del self._opened[source]
                 self._named -= isinstance(source, NamedTypesSource)
-                for event in tail.held():
-                    self._unfile(event.position, tail)
+                for event in tail.events():
+                    self._remove(event.position, tail)
 
     async def read(
         self, source: Source, after: int, limit: int, types: frozenset[str] = frozenset()
@@ -159,9 +159,9 @@ class EventLog:
 
         With `types` only those. Go on from the chunk's `upto`, also when it has no events.
         """
-        return await self.read_on(source, after, limit, types)
+        return await self.read_after_wait(source, after, limit, types)
 
-    async def read_on(
+    async def read_after_wait(
         self, source: Source, after: int, limit: int, types: frozenset[str] = frozenset()
     ) -> Chunk:
         """Read as `read`, after a `wait`: the events of memory will do, if it has them."""
@@ -245,7 +245,7 @@ class EventLog:
             tail = self._tails[project] = Tail(self._head, self._start)
         return tail
 
-    def _file(self, event: StoredEvent) -> Sequence[Tail]:
+    def _add(self, event: StoredEvent) -> Sequence[Tail]:
         """Return the tails that the event belongs to: its project's, unless it is internal, and what somebody has open."""
         opened = self._opened
         extra = [opened[source] for source in self._sources(event) if source in opened] if opened else []
@@ -260,12 +260,12 @@ class EventLog:
             return named if event.on_no_stream else (AgentsSource(event.project), *named)
         return (AgentsSource(event.project), *event.topics, *named)
 
-    def _unfile(self, position: int, tail: Tail) -> None:
+    def _remove(self, position: int, tail: Tail) -> None:
         others = [other for other in self._in_opened.pop(position) if other is not tail]
         if others:
             self._in_opened[position] = others
 
-    def _tails_of(self, event: StoredEvent) -> Sequence[Tail]:
+    def _take_tails(self, event: StoredEvent) -> Sequence[Tail]:
         """Take the event out of what somebody has open, and return its tails."""
         extra = self._in_opened.pop(event.position, ())
         return extra if event.internal else (self._tails[event.project], *extra)
@@ -273,7 +273,7 @@ class EventLog:
     def _drop_oldest(self) -> None:
         event = self._order.popleft()
         self._bytes -= len(event.body)
-        for tail in self._tails_of(event):
+        for tail in self._take_tails(event):
             tail.drop_first()
 
     def _rewrite(self, rewritten: Sequence[StoredEvent]) -> None:
@@ -295,12 +295,12 @@ class EventLog:
             return
         self._order = deque(event for event in self._order if not event.erased_with(conversations))
         self._bytes -= sum(len(event.body) for event in gone)
-        for tail in {tail for event in gone for tail in self._tails_of(event)}:
+        for tail in {tail for event in gone for tail in self._take_tails(event)}:
             tail.erase(conversations)
 
 
 def _chosen(tail: Tail, after: int, limit: int, types: frozenset[str]) -> Sequence[StoredEvent]:
-    found = (event for event in tail.held() if event.position > after and event.type in types)
+    found = (event for event in tail.events() if event.position > after and event.type in types)
     return list(islice(found, limit))
 
 

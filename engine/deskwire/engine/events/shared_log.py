@@ -39,21 +39,21 @@ class SharedLog(EventLog):
     ) -> None:
         super().__init__(store, 0, ring_events=ring_events, ring_bytes=ring_bytes)
         self._shared = store
-        self._heard: dict[int, int] = {}
-        self._shown = 0
+        self._opening: dict[int, int] = {}
+        self._shown_count = 0
         self._topics = Counter[int]()
         self._unused: set[int] = set()
-        self._behind: Callable[[int, int], object] = _nobody
+        self._on_gap: Callable[[int, int], object] = _ignore_gap
         self._newest: dict[int, tuple[int, str]] = {}
 
-    def tell(self, behind: Callable[[int, int], object]) -> None:
+    def on_gap(self, listener: Callable[[int, int], object]) -> None:
         """Have `behind` called with a project and a position once memory lacks events up to there as it is opened."""
-        self._behind = behind
+        self._on_gap = listener
 
     @property
     def progress(self) -> int:
         """See `EventLog.progress`: the events that this node has had in memory."""
-        return self._shown
+        return self._shown_count
 
     @property
     def open_projects(self) -> Mapping[int, int]:
@@ -61,7 +61,7 @@ class SharedLog(EventLog):
         return {project: tail.head.position for project, tail in self._tails.items()}
 
     @property
-    def known(self) -> Sequence[tuple[int, int, str]]:
+    def newest_events(self) -> Sequence[tuple[int, int, str]]:
         """The newest event that memory knows of each open project: the project, the position, and the event's id."""
         return [(project, *self._newest[project]) for project in self._tails if project in self._newest]
 
@@ -84,17 +84,17 @@ class SharedLog(EventLog):
         return tail
 
     async def _begin(self, project: int) -> None:
-        self._heard.setdefault(project, 0)
+        self._opening.setdefault(project, 0)
         try:
             position, newest = await self._shared.read(Inline(lambda reader: _end(reader, project)))
         finally:
-            heard = self._heard.pop(project, 0)
+            heard = self._opening.pop(project, 0)
         if project not in self._tails:  # nobody else was quicker
             self._tails[project] = Tail(MemoryHead(position), position)
             if newest is not None:
                 self._newest[project] = newest
             if heard > position:
-                self._behind(project, heard)
+                self._on_gap(project, heard)
 
     def close(self, source: Source) -> None:
         """See `EventLog.close`."""
@@ -121,10 +121,10 @@ class SharedLog(EventLog):
 
     def note(self, project: int, position: int) -> None:
         """Take note that there is an event at this position, in case that the project is just being opened."""
-        if project in self._heard:
-            self._heard[project] = max(self._heard[project], position)
+        if project in self._opening:
+            self._opening[project] = max(self._opening[project], position)
 
-    def take_in(
+    def apply(
         self,
         project: int,
         upto: int,
@@ -141,7 +141,7 @@ class SharedLog(EventLog):
         tail = self._tails[project]
         before, tail.head.position = tail.head.position, max(upto, tail.head.position)
         new = [event for event in events if event.position > before]
-        self._shown += len(new)
+        self._shown_count += len(new)
         if new:
             self._newest[project] = new[-1].position, new[-1].id
         shown = [self._with_topics(event) for event in new] if self._opened else new
@@ -155,7 +155,7 @@ class SharedLog(EventLog):
         """Show these events as they are now, wherever their redaction stands."""
         self.publish((), frozenset(), events)
 
-    def sweep(self) -> None:
+    def evict_unused(self) -> None:
         """Forget the projects that nobody has had open since the last call."""
         unused = {project for project, tail in self._tails.items() if not tail.readers}
         gone = unused & self._unused
@@ -203,7 +203,7 @@ class SharedLog(EventLog):
         return replace(event, topics=topics_of(event.project, orjson.loads(event.body)["data"]))
 
 
-def _nobody(_project: int, _position: int) -> None:
+def _ignore_gap(_project: int, _position: int) -> None:
     """Be told nothing."""
 
 

@@ -41,7 +41,7 @@ class Tail:
         self._dropped = 0
         self._listeners: list[Callable[[], object]] = []
 
-    def held(self) -> Sequence[StoredEvent]:
+    def events(self) -> Sequence[StoredEvent]:
         """Return all events that are here, oldest first."""
         return self._events[self._dropped :]
 
@@ -79,7 +79,7 @@ class Tail:
 
     def erase(self, conversations: frozenset[int]) -> None:
         """Forget the events of these conversations, which are no longer stored either."""
-        self._events = [event for event in self.held() if not event.erased_with(conversations)]
+        self._events = [event for event in self.events() if not event.erased_with(conversations)]
         self._dropped = 0
 
     def rewrite(self, events: Mapping[int, StoredEvent]) -> None:
@@ -102,7 +102,7 @@ class Tail:
         """Do not call `call` any more."""
         self._listeners.remove(call)
 
-    def ring(self) -> None:
+    def notify(self) -> None:
         """Call those who listen, none of whom begins or ends it meanwhile."""
         for call in self._listeners:
             call()

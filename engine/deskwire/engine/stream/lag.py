@@ -92,14 +92,14 @@ async def find_lags(
     for number, (channel, position) in enumerate(held):
         if number % _CHECKPOINT_INTERVAL == 0:
             await trio.lowlevel.checkpoint()
-        count, exact = log.behind(channel.project, position)
+        count, exact = log.count_after(channel.project, position)
         if exact:
             lags[channel.kind].add(min(count, LAG_MAX))
         else:
             unsure.append((position, channel.project, channel.kind))
     unsure.sort()
     for (position, project, kind), counted in zip(unsure, await _counted(store, unsure), strict=True):
-        in_memory, _ = log.behind(project, position)
+        in_memory, _ = log.count_after(project, position)
         lags[kind].add(min(max(in_memory, counted), LAG_MAX))
     return lags
 

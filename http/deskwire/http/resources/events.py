@@ -98,7 +98,7 @@ async def _read(call: Call[Body, Feed], after: int, types: frozenset[str]) -> Ch
             while not chunk.events:
                 with call.services.admission.waiting(project):
                     await log.wait(source, chunk.upto)
-                chunk = await log.read_on(source, chunk.upto, limit, types)
+                chunk = await log.read_after_wait(source, chunk.upto, limit, types)
     if call.access.machine is not None:  # it may have ended while the call waited
         needed = {"conversations.read", *permissions_to_read(types)}
         await call.services.machines.check(call.access.authorizes_as, needed, call.services.clock())
