@@ -48,9 +48,9 @@ class Table:
         return [row for row in found if row.type in types][:limit]
 
     def topic_events(
-        self, lane: Topic, after: int, limit: int, types: frozenset[str] = frozenset()
+        self, topic: Topic, after: int, limit: int, types: frozenset[str] = frozenset()
     ) -> Sequence[StoredEvent]:
-        found = [row for row in self.rows if row.position > after and lane in row.topics]
+        found = [row for row in self.rows if row.position > after and topic in row.topics]
         return [row for row in found if not types or row.type in types][:limit]
 
     def erase(self, conversations: frozenset[int]) -> None:

@@ -73,7 +73,7 @@ class SharedTable:
     def is_replaced(self, project: int, position: int, event_id: str) -> bool:
         return any(row.position == position and row.id != event_id for row in self.rows)
 
-    def stretches(self, after: Sequence[tuple[int, int]], limit: int) -> Sequence[LogSegment]:
+    def segments(self, after: Sequence[tuple[int, int]], limit: int) -> Sequence[LogSegment]:
         return [self._stretch(project, position, limit, "all") for project, position in after]
 
     def erasures(self, after: Sequence[tuple[int, int]], limit: int) -> Sequence[LogSegment]:
@@ -97,9 +97,9 @@ class SharedTable:
         return [row for row in self.rows if row.project == project and row.position > after][:limit]
 
     def topic_events(
-        self, lane: Topic, after: int, limit: int, types: frozenset[str] = frozenset()
+        self, topic: Topic, after: int, limit: int, types: frozenset[str] = frozenset()
     ) -> Sequence[StoredEvent]:
-        return [row for row in self.rows if row.position > after and lane in row.topics][:limit]
+        return [row for row in self.rows if row.position > after and topic in row.topics][:limit]
 
     def of(self, source: int | Topic | AgentsSource, after: int) -> Sequence[StoredEvent]:
         """What a reader of a source has to be shown behind a position."""

@@ -36,8 +36,8 @@ class NodesReader(SqliteReader):
         row = self.conn.execute("SELECT id FROM events WHERE position = ?", (position,)).fetchone()
         return row is not None and row[0] != event_id
 
-    def stretches(self, after: Sequence[tuple[int, int]], limit: int) -> Sequence[LogSegment]:
-        """See `HeadReader.stretches`."""
+    def segments(self, after: Sequence[tuple[int, int]], limit: int) -> Sequence[LogSegment]:
+        """See `HeadReader.segments`."""
         return [self._stretch(project, position, limit, "") for project, position in after]
 
     def erasures(self, after: Sequence[tuple[int, int]], limit: int) -> Sequence[LogSegment]:

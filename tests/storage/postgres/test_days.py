@@ -346,7 +346,7 @@ async def test_followers_read_over_the_border_of_days(today: int) -> None:
         for sequence, day in enumerate((today - 30, today, today + 1, today + 1, today + 50), 1):
             made.append(await a.store.write(partial(append, day * DAY_MS, 7, sequence, PROJECT)))
         assert await shown(b, P, start, 5) == made
-        behind = await b.store.read(lambda reader: reader.stretches([(P, made[1].position)], 10))
+        behind = await b.store.read(lambda reader: reader.segments([(P, made[1].position)], 10))
         assert list(behind[0].events) == made[2:]
         for event in made:
             assert await b.store.read(partial(found_by_id, event.id)) == event

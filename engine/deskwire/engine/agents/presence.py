@@ -1,7 +1,7 @@
-"""Presence: which agents are there, what they look at, and where they write.
+"""Ephemeral events for agents, and presence: the agents who are online, and the conversations that they view and write in.
 
-It belongs to their streams and ends with them. An agent with several streams is one agent, who looks at what any of
-them shows.
+An ephemeral event has no id, is never stored, and reaches only streams that are open at the moment. An agent's presence ends
+with the agent's last stream. An agent with several streams views the conversations of all of them.
 """
 
 from __future__ import annotations
@@ -13,46 +13,7 @@ import orjson
 from msgspec import Struct
 
 VIEWED_MAX: Final = 20
-"""Conversations that one page may say it shows."""
-
-
-class View(Struct, frozen=True):
-    """The view of one page: the conversations that it shows, and the one in which its agent writes."""
-
-    conversations: tuple[str, ...] = ()
-    composing: str | None = None
-
-
-NOTHING: Final = View()
-
-
-class Agent(Struct, frozen=True):
-    """An agent as others see them."""
-
-    id: str
-    name: str
-
-
-def merged(views: Iterable[View]) -> View:
-    """Return what an agent looks at whose streams have these views."""
-    views = tuple(views)
-    conversations = dict.fromkeys(each for view in views for each in view.conversations)
-    composing = next((view.composing for view in views if view.composing is not None), None)
-    return View((*conversations,), composing)
-
-
-def presence_view(agent: Agent, views: Iterable[View]) -> Mapping[str, Any]:
-    """Return what others are told of an agent, whose streams have these views; without a stream the agent is gone."""
-    views = tuple(views)
-    view = merged(views)
-    return {
-        "id": agent.id,
-        "name": agent.name,
-        "online": bool(views),
-        "conversationIds": [*view.conversations],
-        "composing": view.composing,
-    }
-
+"""Maximum conversations that one page may report as shown."""
 
 EPHEMERAL_TYPES: Final = frozenset(
     {
@@ -67,23 +28,61 @@ EPHEMERAL_TYPES: Final = frozenset(
         "message.held_ended",
     }
 )
-"""The types of passing events that there are, beside those of typing that others may have, too."""
+"""The types of ephemeral events for agents only; agents' streams carry the typing events of the contract as well."""
+
+
+class View(Struct, frozen=True):
+    """The conversations that one page shows, and the one in which its agent writes."""
+
+    conversations: tuple[str, ...] = ()
+    composing: str | None = None
+
+
+NOTHING: Final = View()
+
+
+class Agent(Struct, frozen=True):
+    """An agent as other agents see them."""
+
+    id: str
+    name: str
+
+
+def merged(views: Iterable[View]) -> View:
+    """Return the combined view of an agent whose streams have these views."""
+    views = tuple(views)
+    conversations = dict.fromkeys(each for view in views for each in view.conversations)
+    composing = next((view.composing for view in views if view.composing is not None), None)
+    return View((*conversations,), composing)
+
+
+def presence_view(agent: Agent, views: Iterable[View]) -> Mapping[str, Any]:
+    """Return an agent's presence as sent to others; an agent without a view is offline."""
+    views = tuple(views)
+    view = merged(views)
+    return {
+        "id": agent.id,
+        "name": agent.name,
+        "online": bool(views),
+        "conversationIds": [*view.conversations],
+        "composing": view.composing,
+    }
 
 
 class Ephemeral(Protocol):
-    """An event that passes; `body` is a JSON object with its `type` and `data`."""
+    """An ephemeral event."""
 
     @property
     def body(self) -> bytes:
-        """The event as it is sent."""
+        """The event as sent: a JSON object with its `type` and `data`."""
 
 
 class EncodedEphemeral(Struct, frozen=True):
-    """A passing event as bytes; made by `ephemeral_event`."""
+    """An ephemeral event as bytes, made by `ephemeral_event`."""
 
     body: bytes
 
 
 def ephemeral_event(event_type: str, data: Mapping[str, Any]) -> EncodedEphemeral:
-    """Return the passing event of this type: `me.seen`, `delivery.changed`, `contact.typing.started` and others."""
+    """Return the ephemeral event of this type, one of `EPHEMERAL_TYPES`."""
     return EncodedEphemeral(orjson.dumps({"type": event_type, "data": data}))

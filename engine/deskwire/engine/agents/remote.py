@@ -1,7 +1,7 @@
-"""The agents on other nodes: who is there and looks at what, as those nodes say, and what passes between the nodes.
+"""The agents on other nodes: their presence as those nodes announce it, and ephemeral events between nodes.
 
-Each node says of its agents what has on_change, and every few seconds everything: whatever was lost is made good by that,
-and what a node that has died has remote is forgotten a little later. Nothing of it is stored.
+Each node announces changes of its agents' presence at once, and the presence of all its agents every few seconds. So a lost
+message is repaired soon, and the announcements of a dead node expire. Nothing is stored.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from deskwire.engine.agents.presence import Agent, EncodedEphemeral, Ephemeral, 
 from deskwire.engine.cluster.cluster import Bus
 
 MESSAGE_KIND: Final = "agents"
-"""The kind of message on the bus."""
+"""The kind of these messages on the bus."""
 
 ANNOUNCE_INTERVAL_S: Final = 10.0
-"""Time after which a node says everything again."""
+"""Interval at which a node announces all its agents."""
 _ANNOUNCEMENT_TTL_S: Final = 25.0
-"""Time for which it is believed: two messages may be lost."""
+"""Time for which an announcement is valid: two announcements in a row may be lost."""
 _MESSAGE_BYTES_MAX: Final = 3_500
-"""Bytes of a message about, so that none is too long."""
+"""Approximate maximum bytes of a message, below the limit of the bus."""
 _VIEWED_MAX: Final = 60
-"""Conversations that other nodes are told of for one agent, at most."""
+"""Maximum conversations announced for one agent."""
 
 
 class _RemoteView(Struct, frozen=True):
@@ -36,13 +36,13 @@ class _RemoteView(Struct, frozen=True):
 
 
 class RemoteAgents:
-    """The agents of other nodes as those have told of them, and what they are told of ours.
+    """The presence of agents on other nodes, and the announcements of this node's agents.
 
     Args:
         node: the name of this node.
-        incarnation: is another one each time that the node begins anew.
-        on_change: called with a project and an agent whose presence elsewhere is another.
-        on_event: called with what another node passes on, as `broadcast` is.
+        incarnation: identifies this run of the node; it differs for each start.
+        on_change: called with a project and an agent whose presence on other nodes has changed.
+        on_event: called with the arguments with which another node called `broadcast`.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class RemoteAgents:
         return (project, conversation) in self._viewed
 
     def views(self, project: int) -> Mapping[Agent, Sequence[View]]:
-        """Return the agents of a project that are there on other nodes, each with what it looks at on them."""
+        """Return a project's agents who are online on other nodes, each with their views there."""
         found: dict[Agent, list[View]] = {}
         if project in self._agent_counts:
             for (_, its_project, agent), remote in self._remote_views.items():
@@ -84,20 +84,20 @@ class RemoteAgents:
         return found
 
     def announce(self, project: int, agent: Agent, view: View | None) -> None:
-        """Tell other nodes what an agent looks at on this one; None if it is not there any more."""
-        self._send([[project, *_shown(agent, view)]])
+        """Announce an agent's view on this node to other nodes; None if the agent went offline."""
+        self._send([[project, *_announcement(agent, view)]])
 
     def broadcast(self, project: int, event: Ephemeral, to_user: int | None, viewing: str | None) -> None:
-        """Pass an event on to those nodes whose agents it may be for, if there are any."""
+        """Send an event to the other nodes, if an agent there may be a recipient; see `AgentStreams.broadcast`."""
         if project in self._agent_counts and (viewing is None or self.viewed(project, viewing)):
-            on_event = [project, to_user, viewing, event.body.decode()]
-            self._bus.send(MESSAGE_KIND, orjson.dumps({"from": self._name, "pass": on_event}))
+            sent = [project, to_user, viewing, event.body.decode()]
+            self._bus.send(MESSAGE_KIND, orjson.dumps({"from": self._name, "pass": sent}))
 
     async def run(self, ours: Callable[[], Iterable[tuple[int, Agent, View]]]) -> None:
-        """Say everything again from time to time, and forget what was remote long ago, until cancelled.
+        """Announce all agents periodically, and expire old announcements of other nodes, until cancelled.
 
         Args:
-            ours: returns all agents that are there on this node, each once in a project.
+            ours: returns all agents who are online on this node, each once per project.
         """
         while True:
             with trio.move_on_after(ANNOUNCE_INTERVAL_S):
@@ -108,7 +108,7 @@ class RemoteAgents:
             self._incarnations = {
                 node: incarnation for node, incarnation in self._incarnations.items() if node in known
             }
-            self._send([[project, *_shown(agent, view)] for project, agent, view in ours()])
+            self._send([[project, *_announcement(agent, view)] for project, agent, view in ours()])
 
     def _request_announcements(self) -> None:
         self._bus.send(MESSAGE_KIND, orjson.dumps({"from": self._name, "ask": True}))
@@ -133,7 +133,7 @@ class RemoteAgents:
         message = orjson.loads(payload)
         node, incarnation = message["from"]
         if self._incarnations.get(node, incarnation) != incarnation:
-            self._expire(lambda whose, _: whose[0] == node)
+            self._expire(lambda key, _: key[0] == node)
         self._incarnations[node] = incarnation
         if "pass" in message:
             project, to_user, viewing, body = message["pass"]
@@ -157,9 +157,7 @@ class RemoteAgents:
             self._on_change(project, agent)
 
     def _expire(self, which: Callable[[tuple[str, int, Agent], _RemoteView], bool]) -> None:
-        for node, project, agent in [
-            whose for whose, remote in self._remote_views.items() if which(whose, remote)
-        ]:
+        for node, project, agent in [key for key, remote in self._remote_views.items() if which(key, remote)]:
             self._note(node, project, agent, None)
 
     def _count(self, project: int, view: View, by: int) -> None:
@@ -173,7 +171,7 @@ class RemoteAgents:
                 del self._viewed[key]
 
 
-def _shown(agent: Agent, view: View | None) -> Sequence[Any]:
+def _announcement(agent: Agent, view: View | None) -> Sequence[Any]:
     if view is None:
         return agent.id, agent.name, None, None
     return agent.id, agent.name, view.conversations[:_VIEWED_MAX], view.composing

@@ -1,6 +1,6 @@
-"""One agent's stream: a cursor over all events of a project, and what passes meanwhile.
+"""One agent's stream: a cursor over all events of a project, and a short queue of ephemeral events.
 
-What waits for a slow reader is the log itself, and a few ephemeral events of which later ones overrule the earlier.
+A slow reader takes little memory: its stored events wait in the log, and only the newest ephemeral events are queued.
 """
 
 from __future__ import annotations
@@ -16,29 +16,55 @@ from msgspec import Struct, field
 from deskwire.engine.agents.presence import NOTHING, Agent, Ephemeral, View
 from deskwire.engine.agents.rights import LostRight, Viewer
 from deskwire.engine.core.errors import Unavailable
-from deskwire.engine.events.log import EventLog
+from deskwire.engine.events.log import NO_EVENT_ID, EventLog
 from deskwire.engine.events.ports import EventReader
 from deskwire.engine.events.tail import BATCH_SIZE, Tail, count_fitting
 from deskwire.engine.events.types import AgentsSource, StoredEvent
 
 _EPHEMERAL_MAX: Final = 32
-"""Passing events that wait for a slow reader; the oldest are dropped."""
+"""Maximum ephemeral events queued for a slow reader; the oldest are dropped."""
 
 _MIN_BATCH_INTERVAL_S: Final = 0.05
-"""Time between two batches of a reader that keeps up: a busy project costs each of its readers that many turns, not more."""
+"""Minimum interval between two batches of one reader, so that a busy project does not wake its readers for each event."""
 
 Bye = Literal["shutdown", LostRight, "too_many_streams"]
-"""The reason for which a stream is ended."""
+"""The reason for the end of a stream."""
+
+
+class StreamCounters(Struct):
+    """Counts since the start, for metrics.
+
+    Args:
+        events: stored events that were written.
+        ephemeral: ephemeral events that were written, presence included.
+        gaps: streams that began with a gap.
+        refused: streams that were refused because a limit was reached.
+        ended: streams that this node ended, by reason.
+    """
+
+    events: int = 0
+    ephemeral: int = 0
+    gaps: int = 0
+    refused: int = 0
+    ended: dict[str, int] = field(
+        default_factory=lambda: {
+            "shutdown": 0,
+            "session_ended": 0,
+            "permission_lost": 0,
+            "too_many_streams": 0,
+            "out_of_touch": 0,
+        }
+    )
 
 
 class StreamStart(NamedTuple):
-    """The place at which a stream begins.
+    """The position in the log after which a stream begins.
 
     Args:
-        position: in the log; what lies behind it is sent.
-        at: id of the newest event up to there; None if there is none.
-        resumed_after: the event that the reader has said it has; None when starting from now.
-        gap: what was missed is no longer stored, or nobody knows what it was.
+        position: log position; later events are sent.
+        at: id of the newest event at the start; None before `begin`.
+        resumed_after: id of the event that the reader already has; None when starting from now.
+        gap: True if missed events are no longer stored or unknown.
     """
 
     position: int
@@ -48,7 +74,7 @@ class StreamStart(NamedTuple):
 
 
 class AgentStreamBatch(NamedTuple):
-    """The things to be written next: events in commit order, ephemeral ones, agents whose presence is another, or the end."""
+    """The next items to write: events in commit order, ephemeral events, agents with changed presence, or the end."""
 
     events: Sequence[StoredEvent] = ()
     ephemeral: Sequence[Ephemeral] = ()
@@ -57,13 +83,13 @@ class AgentStreamBatch(NamedTuple):
 
 
 class AgentStream:
-    """A stream that is open; made by `AgentStreams.open`, and closed by its reader.
+    """An open stream, made by `AgentStreams.open` and closed by its reader.
 
     Args:
-        drop: ends the connection at once, whatever still waits in it.
+        drop: ends the connection at once and discards unsent data.
 
     Attributes:
-        lapsed: whether the node has been without its lease for too long, and may miss new events.
+        lapsed: True if the node has been without its lease for too long and may lack new events.
     """
 
     __slots__ = (
@@ -99,59 +125,59 @@ class AgentStream:
         self._source = AgentsSource(viewer.project.rowid)
         self._cursor = 0
         self._next_at = -inf
-        self._ephemeral: deque[Ephemeral] | None = None  # most have nothing that waits
+        self._ephemeral: deque[Ephemeral] | None = None  # None while empty: most streams have nothing queued
         self._present: dict[Agent, None] = {}
         self._wakeup: trio.Event | None = None
         tail.listen(self.wake)
 
     def begin(self, start: StreamStart) -> None:
-        """Begin at this place; called once, before the first batch is taken."""
+        """Set the start; called once, before the first batch."""
         self.start, self._cursor = start, start.position
-        if start.resumed_after is None:  # nothing lies between the newest event and where the tail begins
+        if start.resumed_after is None:  # no event is between the newest one and the tail's floor
             self._cursor = max(start.position, self._tail.floor)
 
     @property
     def agent(self) -> Agent:
-        """The agent whose stream it is."""
+        """The agent who opened the stream."""
         return Agent(self.viewer.id, self.viewer.name)
 
     @property
     def lag(self) -> int:
-        """The number of events in memory that were not taken yet; there may be more on the disk."""
+        """The number of unread events in memory; the disk may have more."""
         return self._tail.count_after(self._cursor)
 
     def wake(self) -> None:
-        """Have the reader look whether there is something."""
+        """Wake the reader to look for new items."""
         if self._wakeup is not None:
             self._wakeup.set()
 
     def end(self, bye: Bye) -> None:
-        """End the stream; what was not taken yet is left to the next one. The first reason counts."""
+        """End the stream; unread events are left to the reader's next stream. The first reason counts."""
         self.bye = self.bye or bye
         self.wake()
 
     def lapse(self) -> None:
-        """End the stream without a goodbye, so that its reader connects again, to any node."""
+        """End the stream without a goodbye, so that the reader connects again, possibly to another node."""
         self.lapsed = True
         self.wake()
 
     def offer(self, event: Ephemeral) -> None:
-        """Pass an event on to the reader; the oldest that waits may be dropped for it."""
+        """Queue an ephemeral event; the oldest one is dropped if the queue is full."""
         if self._ephemeral is None:
             self._ephemeral = deque(maxlen=_EPHEMERAL_MAX)
         self._ephemeral.append(event)
         self.wake()
 
     def queue_presence(self, agent: Agent) -> None:
-        """Have the reader told what an agent looks at, as that is when it is told."""
+        """Queue a presence update for an agent; the reader sends the presence of the time of sending."""
         self._present[agent] = None
         self.wake()
 
     async def next(self) -> AgentStreamBatch:
-        """Return what is to be written next, once there is something.
+        """Return the next items to write, once there are any.
 
-        Cancellation: nothing is lost. Raises Unavailable if events must be read from the disk and can't be, and once the
-        stream has lapsed.
+        Raises Unavailable if events can't be read from the disk, and after the stream has lapsed. Cancellation: nothing is
+        lost.
         """
         await trio.lowlevel.checkpoint()
         while self.bye is None:
@@ -184,7 +210,11 @@ class AgentStream:
         return self._moved(chunk.events, chunk.upto)
 
     def _moved(self, events: Sequence[StoredEvent], newest: int) -> Sequence[StoredEvent]:
-        """Move on over these events, all that there are up to `newest` or the first of them; return those of one batch."""
+        """Advance the cursor by one batch of these events, and return that batch.
+
+        Args:
+            events: the next events, complete up to `newest` or cut off at the batch size.
+        """
         count = count_fitting(events)
         if count == len(events) < BATCH_SIZE:
             self._cursor = max(newest, self._cursor)
@@ -193,58 +223,29 @@ class AgentStream:
         return events[:count]
 
     def _take_ephemeral(self) -> tuple[Sequence[Ephemeral], Sequence[Agent]]:
-        """Take what passes."""
+        """Take the queued ephemeral events and presence updates."""
         ephemeral, self._ephemeral = tuple(self._ephemeral or ()), None
         present, self._present = tuple(self._present), {}
         return ephemeral, present
 
     def close(self) -> None:
-        """Listen no longer. The reader must have gone."""
+        """Stop listening to the log, once the reader has finished."""
         self._tail.unlisten(self.wake)
 
 
-class StreamCounters(Struct):
-    """Counts since the start: what the readers of agents' streams have taken, and how streams have ended.
-
-    Args:
-        events: stored events.
-        ephemeral: ephemeral ones, presence among them.
-        gaps: streams that began with a gap.
-        ended: streams that were ended here, by the reason.
-        refused: streams for which there was no place.
-    """
-
-    events: int = 0
-    ephemeral: int = 0
-    gaps: int = 0
-    refused: int = 0
-    ended: dict[str, int] = field(
-        default_factory=lambda: {
-            "shutdown": 0,
-            "session_ended": 0,
-            "permission_lost": 0,
-            "too_many_streams": 0,
-            "out_of_touch": 0,
-        }
-    )
-
-
-BEGINNING: Final = f"evt_{'0' * 26}"
-"""Stands for the newest event of a project that has none."""
-
-
 def find_start(reader: EventReader, project: int, after: str | None) -> StreamStart:
-    """Return the place behind the event `after`; or the newest place, with a gap if that event is not known.
+    """Return the start after the event `after`; or the newest position, with a gap if that event is unknown.
 
-    It is not known if it was pruned, erased, or made after the moment that a restored backup is of. What came behind it
-    can't be told then, so the page fetches all anew. The one that was pruned last is good: what came behind it is there.
+    An event is unknown if it was pruned or erased, or if it is newer than a restored backup. The events after it can't be
+    determined then, so the page fetches everything again. The newest pruned event is an exception, because all events after
+    it are stored.
     """
     newest = reader.newest_event(project)
-    now = StreamStart(*(newest or (0, BEGINNING)))
+    now = StreamStart(*(newest or (0, NO_EVENT_ID)))
     if after is None:
         return now
     pruned, _ = reader.event_window(project)
-    if after == BEGINNING:
+    if after == NO_EVENT_ID:
         return now._replace(gap=True) if pruned else StreamStart(0, now.at, after)
     position = reader.event_position(project, after)
     if after == pruned or reader.is_event_at(project, position, after):

@@ -1,7 +1,7 @@
-"""The barrier: waits until all nodes have forgotten what a commit has changed.
+"""A barrier that waits until all nodes have invalidated their caches of data that a commit has changed.
 
-Such a commit has raised the installation's epoch. A node forgets, and then says with its beat which epoch it has seen.
-Whoever waits is told by the bus, and looks by itself as well, more and more seldom.
+Such a commit raises the installation's epoch. Each node invalidates its caches, then stores the epoch that it has seen with its
+next heartbeat. A waiting node is notified over the bus, and polls as well, at increasing intervals.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from deskwire.engine.core.store import Store
 log: Final = structlog.get_logger(__name__)
 
 _WAIT_TIMEOUT_S: Final = 20.0
-"""How long a caller waits at most; a lease is over much sooner, unless the database is not there to say so."""
+"""Maximum time that a caller waits. A lease ends much sooner, unless the database can't be reached."""
 
 _POLL_INTERVAL_MIN_S: Final = 0.002
 _POLL_INTERVAL_MAX_S: Final = 0.25
@@ -29,13 +29,13 @@ _SEEN: Final = b"seen"
 
 
 class Barrier:
-    """The callers that wait for other nodes, and one task that looks for all of them.
+    """The callers that wait for other nodes, and one task that polls for all of them.
 
     Args:
-        expire_nodes: ends leases whose time is over, if this node may judge that.
+        expire_nodes: removes expired leases, if this node may judge that.
 
     Attributes:
-        waited_s: how long those have waited whose wait is over.
+        waited_s: histogram of completed waits.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class Barrier:
         bus.receive("epoch", lambda payload: self._poll_due.set() if payload == _SEEN else None)
 
     async def reached(self, epoch: int) -> None:
-        """Return once each node has seen this epoch, or its lease is over. Raises Unavailable if that takes too long."""
+        """Return once each node has seen this epoch or has lost its lease. Raises Unavailable if that takes too long."""
         began, over = trio.current_time(), trio.Event()
         self._waiting[over] = epoch
         self._poll_due.set()
@@ -71,12 +71,12 @@ class Barrier:
         )
 
     def notify_seen(self) -> None:
-        """Tell those who wait on other nodes that this one has seen another epoch."""
+        """Notify waiting callers on all nodes that this node has seen a later epoch."""
         self._bus.send("epoch", _SEEN)
         self._poll_due.set()
 
     async def run(self) -> None:
-        """Look for those who wait, until cancelled."""
+        """Poll while callers wait, until cancelled."""
         while True:
             await self._poll_due.wait()
             pause_s = _POLL_INTERVAL_MIN_S

@@ -1,4 +1,8 @@
-"""The work that one node at a time does, for as long as it holds the duties."""
+"""Leader election: the leader runs the work that only one node at a time may do.
+
+Each heartbeat makes its node the leader if there is none (`ClusterTransaction.beat`); a leader stays the leader while it has its
+lease.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,7 @@ log: Final = structlog.get_logger(__name__)
 
 
 class Leadership:
-    """The duties as one node knows of them, with the work that it does while it holds them."""
+    """Whether this node is the leader, and the work that it runs while it is."""
 
     def __init__(self) -> None:
         self._begun = trio.Event()
@@ -20,11 +24,11 @@ class Leadership:
 
     @property
     def held(self) -> bool:
-        """True if this node holds the duties."""
+        """True if this node is the leader."""
         return self._begun.is_set()
 
     def note(self, *, held: bool) -> None:
-        """Take note of whether this node holds them: begin all work, or cancel it."""
+        """Set whether this node is the leader: start all work, or cancel it."""
         if held and not self.held:
             log.info("duties.taken")
             self._begun.set()

@@ -1,11 +1,11 @@
-"""A node's lease: it is renewed each second, and without it nothing exclusive is done.
+"""A node's lease: heartbeats renew it each second, and without a valid lease the node does no exclusive work.
 
-Only the database's clock decides about other nodes, and only the node's own steady clock about itself. What that says
-is valid ends half a second before the database can find it over, as it counts from before the renewal was sent. A node
-that was stopped, or could not reach the database, so finds its lease invalid by itself; whether it is over for good
-the next beat says. If it is, all that was held is lost, and another life of the node begins.
+Only the database's clock decides about the leases of other nodes, and only the node's own monotonic clock about its own lease.
+The node counts from before the heartbeat was sent and ends half a second early, so it takes its lease for invalid before the
+database can find it expired. A node that was suspended, or could not reach the database, notices that without help. The next
+heartbeat shows whether the lease is over. If so, the node loses all that it held, and begins another incarnation.
 
-A life is valid once the node has forgotten all that was outdated as it began.
+An incarnation is valid once the node has invalidated all caches that were outdated when it began.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ log: Final = structlog.get_logger(__name__)
 LEASE_DURATION_S: Final = 5.0
 HEARTBEAT_INTERVAL_S: Final = 1.0
 LEASE_MARGIN_S: Final = 0.5
-"""How much earlier a node takes its own lease for invalid than others may find it over."""
+"""Time by which a node takes its own lease for invalid before other nodes may find it expired."""
 HEARTBEAT_LATE_S: Final = 3.0
-"""The age of a beat from which on the node is not ready."""
+"""Age of the last heartbeat from which the node reports that it is not ready."""
 CLOCK_OFFSET_WARN_S: Final = 1.0
 CLOCK_OFFSET_MAX_S: Final = 5.0
-"""How far the node's clock may be from the database's before the log says so, and before the node is not ready."""
+"""Differences between the clocks of node and database that are logged, and that make the node not ready."""
 
 _RETRY_DELAY_S: Final = 0.25
 _LEAVE_TIMEOUT_S: Final = 2.0
@@ -53,15 +53,15 @@ class Membership:
     """This node among those that share the database; a `Cluster`.
 
     Args:
-        store: the leases; best by a session of its own, so that a beat waits for nothing else.
-        name: the node's; no two that run at the same time have the same.
-        version: the program's.
-        clock: the machine's, in milliseconds.
-        files: the place of uploads, which all nodes have to see.
+        store: the store of leases, preferably with a database session of its own, so that a heartbeat waits for no other job.
+        name: the node's name, unique among the running nodes.
+        version: the program's version.
+        clock: the machine's wall clock, in milliseconds.
+        files: the place of uploads, which all nodes must share.
 
     Attributes:
-        offset_s: how far the machine's clock is ahead of the database's.
-        barriers: those who wait for other nodes.
+        offset_s: seconds by which the machine's clock is ahead of the database's.
+        barriers: the callers that wait for other nodes.
     """
 
     def __init__(
@@ -104,7 +104,8 @@ class Membership:
 
     @property
     def valid_until(self) -> float:
-        """See `Cluster.valid_until`. A machine's sleep, of which Trio's clock knows nothing, shows in the other clock."""
+        """See `Cluster.valid_until`."""
+        # Trio's clock stops while the machine sleeps; the wall clock shows that time.
         if self._seen < 0:
             return -inf
         steady_s = trio.current_time() - self._renewed_at
@@ -113,16 +114,16 @@ class Membership:
 
     @property
     def valid(self) -> bool:
-        """True if the lease is surely this node's now."""
+        """True if this node surely has its lease now."""
         return trio.current_time() < self.valid_until
 
     @property
     def is_leader(self) -> bool:
-        """True if this node holds the duties."""
+        """True if this node is the leader."""
         return self._leadership.held
 
     def refusal(self) -> str | None:
-        """Return why the node is not ready, None if it is as far as the others are concerned."""
+        """Return the reason for which the node is not ready as a member of the cluster, None if it is ready."""
         if not self.valid:
             return "The node has no valid lease: it was stopped, or the database could not be reached."
         late_s = trio.current_time() - self._renewed_at
@@ -135,18 +136,19 @@ class Membership:
         return None
 
     def on_invalidate(self, invalidate: Callable[[], Awaitable[None]]) -> None:
-        """Have `invalidate` called whenever something that this node may remember is outdated, wherever that was changed.
+        """Call `invalidate` whenever cached data is outdated, on whichever node it was changed.
 
-        It returns when nothing of that is used any more. Others wait for it: a node that takes long loses its lease.
+        It must return only when no outdated data is in use. Other nodes wait for it, and a node that takes too long loses its
+        lease.
         """
         self._invalidators.append(invalidate)
 
     def on_lease_lost(self, drop: Callable[[], None]) -> None:
-        """Have `drop` called when the lease is over: what it was the holder of, others may hold."""
+        """Call `drop` when the lease is lost, because other nodes may now hold everything that this node held."""
         self._lease_lost_listeners.append(drop)
 
     def on_nodes_changed(self, listener: Callable[[], None]) -> None:
-        """Have `listener` called when other nodes are there than before."""
+        """Call `listener` when a node has joined or left."""
         self._nodes_changed_listeners.append(listener)
 
     async def until_valid(self) -> None:
@@ -159,16 +161,17 @@ class Membership:
         await self._leadership.during(work)
 
     async def wait_for_all_nodes(self) -> None:
-        """See `Cluster.wait_for_all_nodes`. Raises Unavailable (`not_confirmed`) as well."""
+        """See `Cluster.wait_for_all_nodes`. The code of its Unavailable may be `not_confirmed`."""
         epoch = await self._store.read(lambda reader: reader.epoch())
         self._bus.send("epoch", b"%d" % epoch)
         self._note_epoch(epoch)
         await self.barriers.reached(epoch)
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Hold a lease until cancelled; started when there is one, and give it back at the end.
+        """Hold a lease until cancelled, then release it; started once the lease is valid.
 
-        All that is exclusive must have ended before the cancellation. Raises NotAdmitted if another node keeps this one away.
+        All exclusive work must have ended before the cancellation. Raises NotAdmitted if the node can't join because of another
+        one.
         """
         try:
             async with trio.open_nursery() as nursery:
@@ -198,7 +201,7 @@ class Membership:
             except Unavailable as refusal:
                 log.warning("node.lease_delayed", reason=refusal.reason)
                 await trio.sleep(_RETRY_DELAY_S)
-            except NotAdmitted:  # the other may have been killed: then its lease is over soon
+            except NotAdmitted:  # the other node may have been killed, so its lease may end soon
                 if trio.current_time() > began + LEASE_DURATION_S + HEARTBEAT_INTERVAL_S:
                     raise
                 await trio.sleep(_RETRY_DELAY_S)
@@ -208,7 +211,7 @@ class Membership:
                 return
 
     async def _keep_lease(self) -> None:
-        """Beat until the lease is over."""
+        """Renew the lease until it is over."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._invalidate_outdated)
             while True:
@@ -222,13 +225,13 @@ class Membership:
                     except Unavailable as refusal:
                         log.warning("node.beat_failed", reason=refusal.reason)
                         pause_s = _RETRY_DELAY_S
-                # At once behind a beat that took long: it is old by now.
+                # A heartbeat that took longer than the interval is followed by the next one at once.
                 with trio.move_on_at(began + pause_s):
                     await self._renew_due.wait()
 
     @property
     def _too_slow(self) -> bool:
-        """True if the node is to be given up by the others, as it does not get to forgetting."""
+        """True if the node must lose its lease, because the invalidation of its caches takes too long."""
         since = self._invalidating_since
         return since is not None and trio.current_time() - since > LEASE_DURATION_S
 
@@ -254,7 +257,7 @@ class Membership:
         return True
 
     def _note_clock(self, now: int, sent_at: int) -> None:
-        """Compare the machine's clock with the database's, which was read between the sending and now."""
+        """Compare the machine's clock with the database's, which was read between `sent_at` and now."""
         got_at, was_off = self._clock(), abs(self.offset_s) >= CLOCK_OFFSET_WARN_S
         ahead, behind = max(0, sent_at - now), max(0, now - got_at)
         self.offset_s = (ahead - behind) / 1000
@@ -278,7 +281,7 @@ class Membership:
             self._outdated.set()
 
     async def _invalidate_outdated(self) -> None:
-        """Forget whenever something is outdated, and have the next beat say so at once."""
+        """Invalidate caches whenever an epoch begins, and then report that with an immediate heartbeat."""
         self._invalidating_since = None
         while True:
             await self._outdated.wait()
@@ -293,7 +296,7 @@ class Membership:
                 await trio.sleep(_RETRY_DELAY_S)
             except (
                 Exception
-            ):  # the task's top: a bug costs the lease if it lasts, and ends nothing else (ADR 38)
+            ):  # top of the task: a lasting bug costs the lease, but ends nothing else (ADR 38)
                 log.exception(
                     "node.forgetting_failed", effect="the others wait until it succeeds, or the lease is over"
                 )
@@ -309,10 +312,10 @@ class Membership:
         turned.set()
 
     async def _expire_nodes(self, leases: Sequence[NodeLease]) -> None:
-        """End leases whose time is over.
+        """Remove expired leases.
 
-        Only who has been there for as long as a lease judges others: when the database was away, all leases are over, and
-        who comes back first must not take everything.
+        Only a node that has been connected for at least the duration of a lease does that. After an outage of the database all
+        leases are expired, and the first node to return must not expire all others.
         """
         if not any(lease.left_ms <= 0 for lease in leases) or not self.valid:
             return
@@ -328,7 +331,7 @@ class Membership:
             self._renew_due.set()
 
     def _lose(self) -> None:
-        """Drop all that was held with the lease that is over."""
+        """Drop everything that this node held with the lost lease."""
         log.warning("node.lease_lost", node=self.node.name, incarnation=self.node.incarnation)
         self._seen = self._epoch = self._notified = -1
         self._live = ()

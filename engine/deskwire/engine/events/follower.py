@@ -1,9 +1,10 @@
-"""The follower: how a node that shares the store learns of what was committed, wherever that was (ADR 60).
+"""The follower: tails the event log of a shared store, merging local commits with those of other nodes (ADR 60).
 
-A project's events stand in one line without a hole, and so do its deliveries; a head says where both end. An own commit
-that is next in line goes straight into memory. All else only says that a project is behind: an own commit out of line, a
-hint from another node, a look at the heads, which is taken every few seconds as hints may be lost. What is behind is read from
-the table by position. So no event is skipped, doubled or out of order, whichever of the three comes first.
+A project's events are numbered without holes, and so are its deliveries; the project's head holds both newest positions. A
+local commit that continues the events in memory is applied directly. Everything else only marks the project as behind: a local
+commit after a gap, a hint from another node, or a poll of the heads, which runs every few seconds because hints may be lost.
+Missing events are read from the table by position. So no event is skipped, duplicated or out of order, whichever of the three
+arrives first.
 """
 
 from __future__ import annotations
@@ -28,55 +29,56 @@ from deskwire.engine.events.types import StoredEvent
 log: Final = structlog.get_logger(__name__)
 
 MESSAGE_KIND: Final = "events"
-"""The kind of message that hints are on the bus."""
+"""The kind of the hints on the bus."""
 
 POLL_INTERVAL_S: Final = 5.0
-"""Time between two looks at the heads while hints come."""
+"""Interval between polls of the heads while the bus delivers hints."""
 POLL_INTERVAL_WITHOUT_BUS_S: Final = 0.25
-"""Time between two looks without a bus."""
+"""Poll interval when there is no message bus."""
 _HINT_BATCH_DELAY_S: Final = 0.002
-"""Time in which hints are gathered: the commits of a busy node are one message."""
+"""Time for which hints are collected, so that a busy node sends few messages."""
 _RETRY_DELAY_S: Final = 0.2
-"""Pause before the store is asked again after it has refused."""
+"""Pause before a read that the store refused is repeated."""
 _HINTS_MAX: Final = 60
-"""Heads in one message at most: three numbers of up to 20 digits each."""
+"""Maximum heads per message (about 60 bytes each)."""
 _PROJECT_BATCH_SIZE: Final = 64
-"""Projects that are read together."""
+"""Projects in one read of missing events."""
 EVENT_BATCH_SIZE: Final = 256
-"""Events that are read together, shared out among the projects: half a millisecond of Trio's thread, or a bit more."""
+"""Events in one read, divided among its projects: they take about half a millisecond of Trio's thread."""
 _CHECK_INTERVAL_S: Final = 60.0
-"""Time between two looks whether the log is still the same while no session is lost."""
+"""Interval between checks that the log was not replaced, as long as no database session was lost."""
 _HEAD_BATCH_SIZE: Final = 1_000
-"""Heads that are read together."""
+"""Heads in one read."""
 
 
 class Deliverer(Protocol):
-    """The deliveries of this node, as they are told of what other nodes have committed."""
+    """The deliveries of this node: it receives the commits of other nodes."""
 
     @property
     def positions(self) -> Mapping[int, int]:
-        """The projects with an endpoint that this node delivers to, each with the position up to which it knows of deliveries."""
+        """The projects with an endpoint of this node, each with the position up to which its deliveries are known."""
 
     def note_hints(self, heads: Iterable[ProjectHead]) -> None:
-        """Take note of a hint at where the lines of these projects end; any project may be among them."""
+        """Note heads from a hint; projects without an endpoint of this node may be among them."""
 
     def note_heads(self, heads: Iterable[ProjectHead], before: Mapping[int, int]) -> None:
-        """Take note of where the lines of projects end, as was read after the `positions` were those of `before`."""
+        """Note heads that were read after `positions` had the value `before`."""
 
     def forget(self, conversations: frozenset[int]) -> None:
-        """Send nothing more of erased conversations."""
+        """Drop the deliveries of erased conversations."""
 
     def rewrite(self, events: Sequence[StoredEvent]) -> None:
-        """Send these events as they are now."""
+        """Replace the bodies of pending deliveries of these events."""
 
 
 class FollowerCounters(Struct):
-    """Counts of how events came into memory.
+    """Counts of the ways in which events came into memory.
 
     Args:
-        own: own commits that went straight in.
+        own: local commits that were applied directly.
         read: events that were read from the table.
-        hints: heads that other nodes have told of, and of them those that said something `new`.
+        hints: heads that came from other nodes.
+        new: heads from other nodes that were ahead of memory.
     """
 
     own: int = 0
@@ -86,12 +88,12 @@ class FollowerCounters(Struct):
 
 
 class Follower:
-    """Keeps a `SharedLog`, and the deliveries, up with the store; `run` does the reading.
+    """Keeps a `SharedLog` and the deliveries of this node current; `run` reads from the store.
 
     Args:
-        deliverer: is told of deliveries and erasures; None if nothing is delivered here.
-        poll_interval_s, poll_interval_without_bus_s: times between two looks at the heads, with a bus and without.
-        batch_size: number of events that are read together, shared out among their projects.
+        deliverer: notified of heads, erasures and redactions; None if this node delivers nothing.
+        poll_interval_s, poll_interval_without_bus_s: intervals between polls of the heads, with a bus and without one.
+        batch_size: number of events in one read, divided among its projects.
     """
 
     def __init__(
@@ -131,20 +133,20 @@ class Follower:
 
     @property
     def missing_events(self) -> int:
-        """The number of events that memory is known to lack, of projects that are open."""
+        """The number of events of open projects that are known to be missing from memory."""
         positions = self._log.open_projects
         return sum(max(0, upto - positions.get(project, upto)) for project, upto in self._behind.items())
 
     def on_log_replaced(self, listener: Callable[[int], object]) -> None:
-        """Have `told` called with a project whose log is another than it was: the database has lost commits."""
+        """Call `listener` with each project whose log was replaced, because the database lost commits."""
         self._replaced_listeners.append(listener)
 
     def follow(self, commits: Commits[HeadCommit]) -> None:
-        """Take in this node's own commits from now on, and tell other nodes of them."""
+        """Apply this node's commits from now on, and send hints about them to other nodes."""
         commits.subscribe(self.commit_nowait, "advances")
 
     def commit_nowait(self, commit: HeadCommit) -> None:
-        """Take in an own commit that is next in line, and tell other nodes."""
+        """Apply a local commit if it continues the events in memory, and send a hint to other nodes."""
         if commit.erased:
             self._log.erase(commit.erased)
         if commit.rewritten:
@@ -163,7 +165,7 @@ class Follower:
         self._send_due.set()
 
     async def catch_up(self) -> None:
-        """Return once all that was committed before the call is taken in, and all that was erased is forgotten.
+        """Return once memory has every commit that preceded the call, and lacks every erased event.
 
         Raises Unavailable.
         """
@@ -173,16 +175,16 @@ class Follower:
                 await self._moved.wait()
 
     async def run(self) -> None:
-        """Read what is behind, look at the heads and tell other nodes, until cancelled."""
+        """Read missing events, poll the heads and send hints, until cancelled."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._read_behind)
             nursery.start_soon(self._keep_polling)
             nursery.start_soon(self._send_hints)
 
-    # What is behind
+    # Reading missing events
 
     def _mark(self, project: int, position: int) -> None:
-        """Take note that a project that is open has an event at this position, or had."""
+        """Mark an open project as behind if memory does not reach this position."""
         if self._log.position(project) < position and self._behind.get(project, 0) < position:
             self._behind[project] = position
             self._due.set()
@@ -193,21 +195,21 @@ class Follower:
             wanted = self._next_reads()
             if not wanted:
                 self._due = trio.Event()
-                self._notify_moved()  # an own commit may have brought it, or nobody has the project open any more
+                self._notify_moved()  # a local commit may have filled the gap, or the project was closed
                 continue
             marks = {project: self._behind[project] for project, _ in wanted}
             limit = max(1, self._batch_size // len(wanted))
             try:
                 read: Sequence[LogSegment] = await self._store.read(
-                    Inline(lambda reader, wanted=wanted, limit=limit: reader.stretches(wanted, limit))  # type: ignore[misc]
+                    Inline(lambda reader, wanted=wanted, limit=limit: reader.segments(wanted, limit))  # type: ignore[misc]
                 )
             except Unavailable as refusal:
                 await self._back_off(refusal)
                 continue
             self._failing = False
-            reached = {stretch.project: stretch.upto for stretch in read}
-            for stretch in read:
-                self._apply(stretch)
+            reached = {segment.project: segment.upto for segment in read}
+            for segment in read:
+                self._apply(segment)
             self._unmark(marks, {project for project, upto in wanted if reached.get(project, 0) > upto})
             self._notify_moved()
 
@@ -216,7 +218,7 @@ class Follower:
         moved.set()
 
     def _next_reads(self) -> Sequence[tuple[int, int]]:
-        """Return what to read: projects that are open and behind, each with its position. Others lose their marks."""
+        """Return the open projects that are behind, each with its position in memory; unmark all others."""
         positions = self._log.open_projects
         self._behind = {
             project: upto
@@ -225,20 +227,21 @@ class Follower:
         }
         return [(project, positions[project]) for project in islice(self._behind, _PROJECT_BATCH_SIZE)]
 
-    def _apply(self, stretch: LogSegment) -> None:
-        project = stretch.project
+    def _apply(self, segment: LogSegment) -> None:
+        project = segment.project
         if not self._log.is_open(project):
             return
         before = self._log.position(project)
-        self._log.apply(project, stretch.upto, stretch.events, stretch.erased, stretch.rewritten)
-        self.counters.read += sum(event.position > before for event in stretch.events)
+        self._log.apply(project, segment.upto, segment.events, segment.erased, segment.rewritten)
+        self.counters.read += sum(event.position > before for event in segment.events)
         if self._deliverer is not None:
-            _notify_deliverer(self._deliverer, stretch)
+            _notify_deliverer(self._deliverer, segment)
 
     def _unmark(self, marks: Mapping[int, int], moved: Collection[int]) -> None:
-        """Take these marks away, but for newer ones, and those of projects that have `moved` without reaching them; put these last.
+        """Remove these marks, except newer ones and those that a project in `moved` has not reached yet.
 
-        A project that has not moved is at its end: the database has lost what the mark was about.
+        The remaining marks go to the end of the queue. A project that has not moved is at its head, so the database has lost
+        the event of its mark.
         """
         for project, upto in marks.items():
             now = self._behind.pop(project, 0)
@@ -253,7 +256,7 @@ class Follower:
         self._failing = self._suspect = True
         await trio.sleep(_RETRY_DELAY_S)
 
-    # Looking at the heads
+    # Polling the heads
 
     async def _keep_polling(self) -> None:
         while True:
@@ -272,7 +275,7 @@ class Follower:
                 self._poll_due.set()
 
     async def _poll(self) -> Sequence[ProjectHead]:
-        """Mark what is behind, and forget what was erased; return the heads of all projects that concern this node."""
+        """Mark projects that are behind, apply erasures, and return the heads of this node's projects."""
         positions = self._log.open_projects
         served = {} if self._deliverer is None else self._deliverer.positions
         heads: list[ProjectHead] = []
@@ -294,7 +297,7 @@ class Follower:
         return heads
 
     def _replace(self, head: ProjectHead) -> None:
-        """Forget a log that is not there any more, and tell those who were somewhere in it."""
+        """Evict the events of a log that was replaced, and notify the listeners."""
         log.error("events.went_back", project=head.project, position=head.events)
         self._behind.pop(head.project, None)
         self._log.rewind(head.project, head.events)
@@ -302,13 +305,14 @@ class Follower:
             listener(head.project)
 
     async def _find_replaced(self) -> Collection[int]:
-        """Return the projects whose newest event in memory is another one in the database, if that may have been replaced.
+        """Return the projects whose newest event in memory differs from the database's event at that position.
 
-        A copy that has taken over lacks the newest events, and may have given their positions to others by now.
+        The check runs only if the database may have been replaced. A replica that became the primary lacks the newest events,
+        and may have assigned their positions to other events by now.
         """
         if not self._suspect and trio.current_time() < self._checked_at + _CHECK_INTERVAL_S:
             return ()
-        doubtful, self._suspect = self._suspect, False
+        suspect, self._suspect = self._suspect, False
         lost: list[int] = []
         known = self._log.newest_events
         try:
@@ -318,7 +322,7 @@ class Follower:
                     Inline(lambda reader, part=part: [each[0] for each in part if reader.is_replaced(*each)])  # type: ignore[misc]
                 )
         except Unavailable:
-            self._suspect = doubtful
+            self._suspect = suspect
             raise
         self._checked_at = trio.current_time()
         return lost
@@ -328,7 +332,7 @@ class Follower:
         self._poll_due.set()
 
     async def _apply_erasures(self, deliverer: Deliverer, heads: Iterable[ProjectHead]) -> None:
-        """Have deliveries forget what was erased up to these heads. A look that begins meanwhile sees to what is new in it."""
+        """Read the erasures up to these heads, and notify the deliverer of them."""
         ends = {head.project: head.events for head in heads}
         self._erasures_read = {project: self._erasures_read.get(project, 0) for project in ends}
         while behind := [each for each in self._erasures_read.items() if each[1] < ends.get(each[0], 0)][
@@ -337,10 +341,10 @@ class Follower:
             read: Sequence[LogSegment] = await self._store.read(
                 Inline(lambda reader, behind=behind: reader.erasures(behind, self._batch_size))  # type: ignore[misc]
             )
-            for stretch in read:
-                self._erasures_read[stretch.project] = stretch.upto
-                _notify_deliverer(deliverer, stretch)
-            for project in {project for project, _ in behind} - {stretch.project for stretch in read}:
+            for segment in read:
+                self._erasures_read[segment.project] = segment.upto
+                _notify_deliverer(deliverer, segment)
+            for project in {project for project, _ in behind} - {segment.project for segment in read}:
                 self._erasures_read[project] = ends[project]
 
     # Hints
@@ -367,11 +371,11 @@ class Follower:
             await trio.sleep(_HINT_BATCH_DELAY_S)
 
 
-def _notify_deliverer(deliverer: Deliverer, stretch: LogSegment) -> None:
-    if stretch.erased:
-        deliverer.forget(stretch.erased)
-    if stretch.rewritten:
-        deliverer.rewrite(stretch.rewritten)
+def _notify_deliverer(deliverer: Deliverer, segment: LogSegment) -> None:
+    if segment.erased:
+        deliverer.forget(segment.erased)
+    if segment.rewritten:
+        deliverer.rewrite(segment.rewritten)
 
 
 def _by_project(commit: HeadCommit) -> Mapping[int, Sequence[StoredEvent]]:

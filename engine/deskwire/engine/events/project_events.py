@@ -1,7 +1,8 @@
-"""Internal events: what agents are told, and nobody else.
+"""Drafts of the events beyond the contract, and the means to append internal events.
 
-They are for what no other event shows. Each is appended in the transaction of its change, has no number, is delivered to
-nobody, and leaves the conversation's row as it is.
+Internal events are for agents' streams only, and report changes that no other event shows. Each is appended in the transaction
+of its change. It has no sequence number, is not delivered to endpoints, and does not change the conversation's row. Drafts of
+extension events are stored and delivered by `webhooks.publish.extend`.
 """
 
 from __future__ import annotations
@@ -20,14 +21,14 @@ from deskwire.engine.events.types import AGENTS, EventDraft, StoredEvent
 Setting = Literal[
     "members", "teams", "snippets", "workflows", "surveys", "translations", "webhooks", "project", "keys"
 ]
-"""A kind of thing that a project is set up with."""
+"""A part of a project's setup that `settings.changed` reports."""
 
 ActorType = Literal["user", "key", "machine", "system", "contact", "bot"]
-"""A kind of author of a change."""
+"""The kind of an actor."""
 
 
 class Actor(Struct, frozen=True):
-    """The author of a change, with their name at that time."""
+    """The author of a change, with the name at that time."""
 
     type: ActorType
     id: str | None = None
@@ -51,20 +52,20 @@ def append_internal_event(
     *,
     ticket: int | None = None,
 ) -> StoredEvent:
-    """Put an internal event into the log.
+    """Append an internal event to the log, and return it.
 
     Args:
-        subject: what it is about and is erased with: the storage key of a conversation, or a contact's by
-            `contact_lane`. None is for what holds nothing of a contact.
+        subject: storage key of a conversation, or the `contact_lane` of a contact; the event is erased together with it.
+            None for an event that contains nothing about a contact.
         at: time in milliseconds.
-        ticket: storage key of the ticket that it is about and is erased with, too.
+        ticket: storage key of a ticket; the event is erased together with the ticket, too.
     """
-    assert draft.type in AGENTS, "everything else is appended with its deliveries"
+    assert draft.type in AGENTS, "other events are appended together with their deliveries"
     return tx.append_event(project, draft, subject, at, ticket=ticket)
 
 
 def note_created(message: Mapping[str, Any], conversation: Mapping[str, Any]) -> EventDraft:
-    """Return the event of a note; both objects are as agents see them."""
+    """Return the event of a new note; both objects are in the form for agents."""
     return EventDraft("note.created", None, {"message": message, "conversation": conversation})
 
 
@@ -76,12 +77,12 @@ def conversation_changed(
     redacted: Sequence[str] = (),
     deleted: Sequence[str] = (),
 ) -> EventDraft:
-    """Return the event of a change that no other event shows, or none with its author.
+    """Return the event of a change that no other event shows, or that no other event shows with its author.
 
     Args:
-        conversation: the object as agents see it, after the change.
-        changed: the names of its fields that changed.
-        redacted, deleted: the ids of messages and notes that were.
+        conversation: the object in the form for agents, after the change.
+        changed: the names of its changed fields.
+        redacted, deleted: ids of redacted and of deleted messages and notes.
     """
     data = {"conversation": conversation, "changed": [*changed], "actor": actor_view(actor)}
     if redacted:
@@ -97,18 +98,19 @@ def ticket_event(
     changed: Sequence[str],
     actor: Actor,
 ) -> EventDraft:
-    """Return an event of a ticket; of a deleted one the ids alone."""
+    """Return an event of a ticket; `ticket` holds only ids if it was deleted."""
     data = {"ticket": ticket, "changed": [*changed], "actor": actor_view(actor)}
     return EventDraft(f"ticket.{what}", None, data)
 
 
 def memory_changed(contact_id: str, *, deleted: bool) -> EventDraft:
-    """Return the event of what is remembered of a contact. It names no entry: what is forgotten leaves no byte."""
+    """Return the event of a change to a contact's memory entries."""
+    # It names no entry, because a deleted entry must leave no byte in the log.
     return EventDraft("memory.changed", None, {"contactId": contact_id, "deleted": deleted})
 
 
 def settings_changed(what: Setting, object_id: str | None) -> EventDraft:
-    """Return the event of a change to what the project is set up with; without an id it is of several things."""
+    """Return the event of a change to a project's setup; without an id it is about several objects."""
     return EventDraft("settings.changed", None, {"what": what, "id": object_id})
 
 
@@ -118,7 +120,7 @@ Removal = Literal["redacted", "deleted"]
 def message_removed(
     what: Removal, conversation_id: str, message_id: str, at: int, actor: Actor
 ) -> EventDraft:
-    """Return the event of a message of which something is no more, `at` this time (ms). It says nothing of what it held."""
+    """Return the event of a redacted or deleted message, without its former content; `at` is the time in ms."""
     data = {
         "conversationId": conversation_id,
         "messageId": message_id,
@@ -129,11 +131,11 @@ def message_removed(
 
 
 def contact_changed(contact: Mapping[str, Any], changed: Sequence[str], actor: Actor) -> EventDraft:
-    """Return the event of a change of a contact that `contact.updated` does not show.
+    """Return the event of a change to a contact that `contact.updated` does not show.
 
     Args:
-        contact: the object as the API shows it, after the change.
-        changed: the names of its fields that changed.
+        contact: the contact as the API shows it, after the change.
+        changed: the names of its changed fields.
     """
     return EventDraft(
         "contact.changed", None, {"contact": contact, "changed": [*changed], "actor": actor_view(actor)}
@@ -143,11 +145,11 @@ def contact_changed(contact: Mapping[str, Any], changed: Sequence[str], actor: A
 def contact_merged(
     contact: Mapping[str, Any], merged_id: str, merged_user_id: str, actor: Actor
 ) -> EventDraft:
-    """Return the event of a merge.
+    """Return the event of a merge of two contacts.
 
     Args:
-        contact: the object as the API shows it, which has everything now.
-        merged_id, merged_user_id: the ids of the contact that is no more.
+        contact: the remaining contact as the API shows it, after the merge.
+        merged_id, merged_user_id: the ids of the contact that no longer exists.
     """
     merged = {"id": merged_id, "userId": merged_user_id}
     data = {"contact": contact, "merged": merged, "actor": actor_view(actor)}
@@ -155,7 +157,7 @@ def contact_merged(
 
 
 def response_created(survey_id: str, version: int, response: Mapping[str, Any]) -> EventDraft:
-    """Return the event of a new response to a version of a survey; `response` is the object as the API shows it."""
+    """Return the event of a new survey response; `response` is the object as the API shows it."""
     return EventDraft(
         "survey.response.created",
         None,
@@ -164,24 +166,24 @@ def response_created(survey_id: str, version: int, response: Mapping[str, Any]) 
 
 
 def response_deleted(survey_id: str, response_id: str) -> EventDraft:
-    """Return the event of a response that is no more: its ids, and nothing of what it said."""
+    """Return the event of a deleted survey response: ids only, without the answers."""
     return EventDraft(
         "survey.response.deleted", None, {"survey": {"id": survey_id}, "response": {"id": response_id}}
     )
 
 
 def conversations_imported(conversations: Sequence[Mapping[str, Any]]) -> EventDraft:
-    """Return the event of a part of an import that causes no others.
+    """Return the event of one part of an import without events.
 
     Args:
-        conversations: of each one that has something new its `id`, its `sequence`, and in `messages` the number of them after
-            this part; in `imported` how many of these this part has stored, and in `firstMessageId` the first of those.
+        conversations: an object for each new or changed conversation: `id`, `sequence`, `messages` (their number after this
+            part), `imported` (how many of them this part stored) and `firstMessageId` (the first one stored).
     """
     return EventDraft("conversations.imported", None, {"conversations": [*conversations]})
 
 
 def survey_deleted(survey_id: str) -> EventDraft:
-    """Return the event of a survey that is no more, and none of its responses is."""
+    """Return the event of a survey that was deleted with all its responses."""
     return EventDraft("survey.deleted", None, {"survey": {"id": survey_id}})
 
 
@@ -191,13 +193,13 @@ W = TypeVar("W", bound=EventTransaction)
 
 
 class NotifyingStore(Struct, Generic[R, W], frozen=True):
-    """A store each of whose writes has an event for the agents of these projects, in the same commit.
+    """A store that appends a `settings.changed` event for a project's agents to each write, in the same commit.
 
-    There is one also if nothing turned out to be another: who hears of it looks for itself.
+    It appends the event even if the write changed nothing, because receivers fetch the settings again anyway.
 
     Args:
-        projects: returns the projects that it is about.
-        object_id: the id of what is changed; None for what is new, or for several things.
+        projects: returns the projects to notify.
+        object_id: id of the changed object; None for a new object, or for several.
     """
 
     store: Store[R, W]
@@ -208,23 +210,23 @@ class NotifyingStore(Struct, Generic[R, W], frozen=True):
 
     async def write(self, job: Callable[[W], T]) -> T:
         """See `Store.write`."""
-        return await self.store.write(self._told(job))
+        return await self.store.write(self._notifying(job))
 
     def submit(self, job: Callable[[W], T], ended: Callable[[T | Exception], None]) -> None:
         """See `Store.submit`."""
-        self.store.submit(self._told(job), ended)
+        self.store.submit(self._notifying(job), ended)
 
     async def read(self, query: Callable[[R], T]) -> T:
         """See `Store.read`."""
         return await self.store.read(query)
 
-    def _told(self, job: Callable[[W], T]) -> Callable[[W], T]:
+    def _notifying(self, job: Callable[[W], T]) -> Callable[[W], T]:
         at = self.clock()
 
-        def told(tx: W) -> T:
+        def notifying(tx: W) -> T:
             done = job(tx)
             for project in self.projects(tx):
                 append_internal_event(tx, project, settings_changed(self.what, self.object_id), None, at)
             return done
 
-        return Brief(told) if isinstance(job, Brief) else told
+        return Brief(notifying) if isinstance(job, Brief) else notifying

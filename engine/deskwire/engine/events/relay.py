@@ -1,8 +1,8 @@
-"""The relay of ephemeral events between nodes: typing is told where somebody listens, on whichever node that is.
+"""The relay of typing events between nodes: each event goes to the nodes that have listeners in its project.
 
-Nodes say from time to time, and as soon as there is more, in which projects somebody listens; in the others nothing is
-relayed. They say it as a map of bits, so that it has one size however many projects there are; two projects with the
-same bit cost a message that nobody wants. All of it may be lost, as typing may (ADR 9).
+Each node announces the projects in which it has listeners, periodically and as soon as a project is added. Nothing is relayed
+for other projects. An announcement is a bitmap, so its size does not depend on the number of projects. Two projects with the
+same bit cost an unneeded message. Any message may be lost, because typing events may be lost (ADR 9).
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ from deskwire.engine.cluster.cluster import Bus
 from deskwire.engine.events.types import EphemeralEvent
 
 MESSAGE_KIND: Final = "typing"
-"""The kind of message on the bus."""
+"""The kind of the relay's messages on the bus."""
 
 ANNOUNCE_INTERVAL_S: Final = 10.0
-"""Time after which a node says again where somebody listens."""
+"""Interval at which a node repeats its announcement."""
 _ANNOUNCEMENT_TTL_S: Final = 25.0
-"""Time for which it is believed: two messages may be lost."""
+"""Time for which an announcement is valid: two announcements in a row may be lost."""
 _POLL_INTERVAL_S: Final = 0.5
-"""Time in which a new listener is noticed."""
+"""Interval at which a node looks for new listeners."""
 _BITMAP_BITS: Final = 2_048
 
 
 class TypingRelay:
-    """The relay of one node; `run` says where somebody listens here.
+    """The typing relay of one node; `run` announces the projects with listeners here.
 
     Args:
         node: the name of this node.
-        listening: returns the projects in which somebody listens here, by their storage keys.
-        deliver: is given what was published on another node.
+        listening: returns the storage keys of the projects with listeners on this node.
+        deliver: called with each event that another node published.
     """
 
     def __init__(
@@ -56,10 +56,10 @@ class TypingRelay:
         bus.connected(self._request_announcements)
 
     def offer(self, event: EphemeralEvent) -> None:
-        """Pass an event on that was published here, if anybody may listen elsewhere."""
+        """Relay an event of this node, if another node may have listeners in its project."""
         bit, now = 1 << event.project % _BITMAP_BITS, trio.current_time()
         if any(bits & bit and until > now for bits, until in self._remote_listeners.values()):
-            told = {
+            message = {
                 "id": event.id,
                 "type": event.type,
                 "project": event.project,
@@ -69,10 +69,10 @@ class TypingRelay:
                 "body": event.body.decode(),
                 "internal": event.internal,
             }
-            self._bus.send(MESSAGE_KIND, orjson.dumps({"event": told}))
+            self._bus.send(MESSAGE_KIND, orjson.dumps({"event": message}))
 
     async def run(self) -> None:
-        """Say where somebody listens, and forget what was said long ago, until cancelled."""
+        """Announce this node's listeners, and expire old announcements of other nodes, until cancelled."""
         announced_at = -inf
         while True:
             if (
@@ -83,7 +83,9 @@ class TypingRelay:
                 announced_at = trio.current_time()
                 self._announce()
                 self._remote_listeners = {
-                    name: said for name, said in self._remote_listeners.items() if said[1] > announced_at
+                    name: (bits, until)
+                    for name, (bits, until) in self._remote_listeners.items()
+                    if until > announced_at
                 }
             await trio.sleep(_POLL_INTERVAL_S)
 

@@ -1,4 +1,4 @@
-"""The lag of consumers, and counts of how they came to their channels, for the operator."""
+"""The lag of consumers, and counts of the ways in which they subscribed, for metrics."""
 
 from __future__ import annotations
 
@@ -16,28 +16,30 @@ from deskwire.engine.stream.ports import StreamReader, StreamTransaction
 from deskwire.engine.stream.subscription import ResumePoint
 
 LAG_MAX: Final = 10_000
-"""Up to which a lag is counted."""
+"""The largest lag that is counted."""
 
 _READ_MAX: Final = 64
-"""Lags that are counted in the table at one look: some milliseconds each if they are long. Those of the
-others count as what is in memory of them, which is less."""
+"""Maximum lags counted in the table per call, because a long one takes some milliseconds.
+
+The other lags are counted in memory only, so they may be too small.
+"""
 
 _CHECKPOINT_INTERVAL: Final = 1_000
-"""Consumers that are looked at before other tasks have their turn: about two milliseconds."""
+"""Consumers processed between two checkpoints: about two milliseconds."""
 
 
 class SubscriptionCounters(Struct):
-    """Counts of how consumers have come to their channels since the start.
+    """Counts of subscriptions since the start.
 
     Args:
-        live: began with what came next.
-        resumed: went on behind what was confirmed, or behind the event that they named.
-        gaps: could not go on, as those events are no longer stored or too old.
+        live: began with the next event.
+        resumed: continued after the confirmed position, or after the event that they named.
+        gaps: could not continue, because the missed events are too old or no longer stored.
         takeovers: took the channel from another consumer that held it.
-        replaced: took it from another connection of their own.
-        fenced: were refused, as their successor holds the channel.
-        kept: were paused while this node had lost its lease, and resumed.
-        lapsed: were paused likewise, and sent away because that took too long.
+        replaced: took the channel from another connection of the same consumer.
+        fenced: were refused, because their successor holds the channel.
+        kept: were paused while this node had no lease, and resumed.
+        lapsed: were paused while this node had no lease, and disconnected because that took too long.
     """
 
     live: int = 0
@@ -50,7 +52,7 @@ class SubscriptionCounters(Struct):
     lapsed: int = 0
 
     def note(self, start: ResumePoint) -> None:
-        """Count a consumer that has taken its channel."""
+        """Count a new subscription by its start."""
         if start.gap:
             self.gaps += 1
         elif start.resumed_after is not None:
@@ -59,7 +61,7 @@ class SubscriptionCounters(Struct):
             self.live += 1
 
     def note_takeover(self, previous: str, consumer_id: str) -> None:
-        """Count a consumer that has ended the previous holder's connection."""
+        """Count a subscription that ended the previous holder's."""
         if previous == consumer_id:
             self.replaced += 1
         else:
@@ -67,14 +69,14 @@ class SubscriptionCounters(Struct):
 
 
 class Lag(Struct):
-    """Events behind the confirmed positions of some consumers, each counted up to `LAG_MAX`."""
+    """Numbers of unconfirmed events of some consumers, each counted up to `LAG_MAX`."""
 
     consumers: int = 0
     summed: int = 0
     largest: int = 0
 
     def add(self, events: int) -> None:
-        """Count a consumer that is behind by this."""
+        """Add a consumer with this number of unconfirmed events."""
         self.consumers += 1
         self.summed += events
         self.largest = max(self.largest, events)
@@ -85,7 +87,7 @@ async def find_lags(
 ) -> Mapping[ChannelKind, Lag]:
     """Return the lags of consumers, given by channel and confirmed position, by the channels' kind.
 
-    Memory tells all but those that are far behind; the table is asked for a bounded number of these.
+    Most lags are counted in memory. Of those beyond memory, the largest are counted in the table, up to a bounded number.
     """
     lags: dict[ChannelKind, Lag] = {kind: Lag() for kind in get_args(ChannelKind)}
     unsure: list[tuple[int, int, ChannelKind]] = []
@@ -107,9 +109,9 @@ async def find_lags(
 async def _counted(
     store: Store[StreamReader, StreamTransaction], unsure: Sequence[tuple[int, int, ChannelKind]]
 ) -> list[int]:
-    """Return the lags of those farthest behind, as the table has them.
+    """Return the lags, with the largest ones counted in the table.
 
-    They are 0 for the others, and for all if the table can't be read.
+    The others are 0, and all of them are if the table can't be read.
     """
     farthest, rest = unsure[:_READ_MAX], len(unsure[_READ_MAX:])
 

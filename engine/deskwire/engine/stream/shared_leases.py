@@ -1,8 +1,15 @@
-"""The leases of channels where several nodes share the store: the stored row decides which node has one (ADR 60).
+"""Channel leases where several nodes share the store: the stored row decides which node holds a channel (ADR 60).
 
-A channel that nobody holds, or this node, is taken in one commit, which compares what it rests on. One that another
-node holds is asked for: that node lets its consumer go, and from then on writes nothing to it, before it says so in
-the store. So at any moment at most one node writes. What is told over the bus only makes that quick.
+A channel that is free, or held by this node, is taken in one commit, which compares the row with the one that was read. A
+channel of another node is requested: that node first stops writing to its consumer, then stores the release. So at any moment
+at most one node writes. Messages on the bus only shorten the wait.
+
+While a node has lost its own lease, its consumers are suspended:
+
+- A subscription pauses as soon as another node may have the lease (`LeasedSubscription`).
+- Once the lease is back, the row of each paused channel is read. If no other consumer has had the channel since, its consumer
+  resumes under the node's present lease; otherwise the consumer is notified as in any other takeover.
+- If the lease is not back in time, the consumer is asked to connect again, because another node may have a lease.
 """
 
 from __future__ import annotations
@@ -22,26 +29,26 @@ from deskwire.engine.stream.channel import Channel
 from deskwire.engine.stream.lag import SubscriptionCounters
 from deskwire.engine.stream.lease import ChannelLease
 from deskwire.engine.stream.ports import HolderRequest, StreamConsumer, StreamReader, StreamTransaction
-from deskwire.engine.stream.release import RELEASE_TIMEOUT_S, ChannelReleaser, free, stored_times
+from deskwire.engine.stream.release import RELEASE_TIMEOUT_S, ChannelReleaser, stored_times, without_holder
 from deskwire.engine.stream.subscription import LeasedSubscription, Loss
 
 log: Final = structlog.get_logger(__name__)
 
 _POLL_INTERVAL_S: Final = 0.25
-"""Pause between two looks for what another node was asked for, should nothing be heard of it."""
+"""Interval between polls for a requested release, in case a notification was lost."""
 _END_POLL_INTERVAL_S: Final = 0.05
-"""The same for a consumer that is to be ended."""
+"""The same interval while a consumer is being ended."""
 _COMMIT_TIMEOUT_S: Final = 10.0
-"""How long a takeover may wait for its commit, shielded from cancellation."""
+"""Time that a takeover may wait for its commit, shielded from cancellation."""
 _RETRY_DELAY_S: Final = 0.25
 _WORKERS_MAX: Final = 16  # channels read together: the store puts them into a few round trips
 
 
 class SharedLeases:
-    """This node's way to channels that others may hold.
+    """This node's access to channels that other nodes may hold.
 
     Args:
-        releaser: ends the holds of this node.
+        releaser: releases the channels that this node holds.
     """
 
     def __init__(
@@ -58,11 +65,11 @@ class SharedLeases:
         self._notifications: Final = releaser.notifications
 
     def now(self) -> float:
-        """Return the time that all nodes go by, in seconds."""
+        """Return the time of the clock that all nodes share, in seconds."""
         return self._clock() / 1000
 
     async def refresh(self, lease: ChannelLease) -> None:
-        """Have the lease be as it is stored. Raises Unavailable, also while this node has no lease of its own.
+        """Update the lease from the store. Raises Unavailable, also while this node has no lease of its own.
 
         A paused holder here resumes if no other consumer has had the channel since; otherwise it loses the channel.
         """
@@ -74,10 +81,10 @@ class SharedLeases:
             elif row is None or live or not row.connected:
                 self._adopt(lease, row)
                 return
-            await self._clear(row)  # its node is no more
+            await self._clear(row)  # the node that held it is dead
 
     async def request_release(self, lease: ChannelLease, consumer_id: str, give_up_at: float) -> None:
-        """Return once the node that holds the channel has let it go, or has died, or it is held otherwise.
+        """Request a channel of another node, and return once that node has released it, has died, or the holder changed.
 
         Raises Unavailable if that takes too long; then nothing has changed.
         """
@@ -93,15 +100,14 @@ class SharedLeases:
     async def take(
         self, lease: ChannelLease, consumer_id: str, position: int, event: str | None, *, moves: bool
     ) -> tuple[int, int] | None:
-        """Store that a consumer of this node has the channel; None if it is no longer as it was looked at.
+        """Store that a consumer of this node holds the channel; return generation and time in milliseconds.
 
-        Return the generation, and the time in milliseconds.
+        Return None if the row has changed since it was read. Raises Unavailable if the takeover failed or its outcome is unknown.
+        Cancellation: has no effect during the commit, which takes at most 10 s.
 
         Args:
-            event: id of the newest event at `position`; None to refresh for it.
-            moves: whether the position is to be stored as well.
-
-        Raises Unavailable if that could not be stored, or nobody knows. Cancellation: not for at most 10 s.
+            event: id of the newest event at `position`; None to read it.
+            moves: whether to store the position as well.
         """
         seen, now, at, node = lease.seen, self.now(), self._clock(), self._cluster.node
         project, name = lease.channel.project, lease.channel.name
@@ -135,9 +141,9 @@ class SharedLeases:
         raise Unavailable("The takeover could not be stored in time.", code="storage_failed")
 
     async def end(self, project: int, names: Sequence[str], consumer_id: str) -> Sequence[str]:
-        """End a consumer on those of these channels that it has; return those that it was connected to.
+        """End a consumer on those of these channels that it has, and return those to which it was connected.
 
-        Raises Unavailable if a node that holds one does not let it go.
+        Raises Unavailable if another node does not release such a channel in time.
         """
         ended, asked = dict[str, None](), set[tuple[str, int]]()
         give_up_at, request = trio.current_time() + RELEASE_TIMEOUT_S, self._request("end", consumer_id)
@@ -172,7 +178,7 @@ class SharedLeases:
         return HolderRequest(what, node.name, node.incarnation, consumer_id, self._clock())
 
     async def _read(self, channel: Channel) -> tuple[StreamConsumer | None, bool]:
-        """Return who has the channel, and whether the node that holds it lives."""
+        """Return the channel's row, and whether a live node holds the channel."""
 
         def query(reader: StreamReader) -> tuple[StreamConsumer | None, bool]:
             row = reader.stream_consumer(channel.project, channel.name)
@@ -181,7 +187,7 @@ class SharedLeases:
         return await self._store.read(Inline(query))
 
     def _adopt(self, lease: ChannelLease, row: StreamConsumer | None) -> None:
-        """Have the lease be as it is stored, but for what this node itself has not stored yet."""
+        """Update the lease from the row, except for changes that this node has not stored yet."""
         mine = row is not None and row.connected and row.incarnation == self._cluster.node.incarnation
         lease.seen, lease.held_remotely = row, row is not None and row.connected and not mine
         if row is not None and mine and lease.generation == row.generation:
@@ -194,14 +200,14 @@ class SharedLeases:
             lease.consumer_id, lease.held, lease.superseded, lease.takeovers = None, False, {}, ()
         else:
             lease.load(row)
-            if mine:  # taken here by a commit of which nobody has heard the end
+            if mine:  # taken here by a commit with an unknown outcome
                 lease.drop(self.now(), for_good=False)
                 self.releaser.leave(lease)
         if stopped is not None:
             self.releaser.lose(stopped, loss)
 
     def _loss(self, lease: ChannelLease, row: StreamConsumer | None) -> Loss:
-        """Return how the holder here has lost the channel, according to the stored row."""
+        """Return the reason for which the holder here has lost the channel, according to the stored row."""
         # The channel was forgotten, or taken over here in a commit whose outcome is unknown.
         if row is None or row.node == self._cluster.node.name:
             return "lapsed"
@@ -218,7 +224,7 @@ class SharedLeases:
     async def _renew(self, lease: ChannelLease, row: StreamConsumer) -> None:
         """Store that the holder here has its channel under this node's present lease, unless the row has changed.
 
-        Raises Unavailable. Cancellation: not for at most 10 s.
+        Raises Unavailable. Cancellation: has no effect during the commit, which takes at most 10 s.
         """
         node, at, position = self._cluster.node, self._clock(), lease.confirmed
         generation = row.generation + 1
@@ -250,15 +256,15 @@ class SharedLeases:
         raise _lease_lost()
 
     async def _clear(self, row: StreamConsumer) -> None:
-        """Store that a node that is no more has let the channel go: as if its consumer had dropped off now."""
-        await self._free(row, free(row, self._clock()))
+        """Release the channel of a dead node, as if its consumer had dropped off now."""
+        await self._free(row, without_holder(row, self._clock()))
 
     async def _fence(self, row: StreamConsumer) -> None:
-        """Store that the consumer, for which nobody holds the channel any more, was ended."""
-        await self._free(row, replace(free(row, self._clock()), superseded=(row.consumer_id,)))
+        """Store that a consumer was ended whose channel no node holds."""
+        await self._free(row, replace(without_holder(row, self._clock()), superseded=(row.consumer_id,)))
 
     async def _free(self, row: StreamConsumer, after: StreamConsumer) -> None:
-        """Store a channel that nobody holds any more, unless it is to be forgotten."""
+        """Store the row of a released channel, or delete it if that was requested."""
 
         def job(tx: StreamTransaction) -> None:
             if row.forgotten:
@@ -279,7 +285,7 @@ class SharedLeases:
             self._notifications.notify(rows)
 
     def _withdraw_request(self, row: StreamConsumer, request: HolderRequest) -> None:
-        """Have the request forgotten, if it still is there; without waiting, as whoever wished may be gone."""
+        """Submit the removal of a request, without waiting, because the caller may be cancelled."""
 
         def job(tx: StreamTransaction) -> None:
             stored = tx.stream_consumer(row.project, row.channel)
@@ -289,7 +295,7 @@ class SharedLeases:
         try:
             self._store.submit(Brief(job), lambda _: None)
         except Unavailable:
-            log.debug("stream.wish_not_withdrawn", channel=row.channel)  # it is too old soon
+            log.debug("stream.wish_not_withdrawn", channel=row.channel)  # the request soon expires
 
     async def _wait_until_released(self, lease: ChannelLease, row: StreamConsumer, give_up_at: float) -> None:
         while True:
@@ -306,7 +312,7 @@ class SharedLeases:
     async def _not_ended(
         self, project: int, names: Iterable[str], consumer_id: str
     ) -> Sequence[tuple[StreamConsumer, bool]]:
-        """Return those channels that the consumer has and was not ended on, and whether a node that lives holds them."""
+        """Return the rows on which the consumer is not ended yet, each with whether a live node holds the channel."""
 
         def query(reader: StreamReader) -> list[tuple[StreamConsumer, bool]]:
             rows = (reader.stream_consumer(project, name) for name in names)
@@ -321,12 +327,12 @@ class SharedLeases:
 
 
 def is_held(reader: StreamReader, row: StreamConsumer) -> bool:
-    """Return whether a node that lives holds the channel."""
+    """Return whether a live node holds the channel."""
     return row.connected and reader.is_live(row.incarnation)
 
 
 def _is_ended(row: StreamConsumer) -> bool:
-    """Return whether the consumer was ended by a call, and no node holds the channel for it."""
+    """Return whether a call ended the consumer, and no node holds the channel for it."""
     return not row.connected and row.consumer_id in row.superseded
 
 
@@ -336,7 +342,7 @@ def _lease_lost() -> Unavailable:
 
 def _not_released() -> Unavailable:
     return Unavailable(
-        "Another node holds the channel and does not let it go; try again.", code="channel_not_released"
+        "Another node holds the channel and does not release it; try again.", code="channel_not_released"
     )
 
 
@@ -344,9 +350,9 @@ class Suspension:
     """The pauses of this node's subscriptions.
 
     Args:
-        leases: the channels that this node knows of.
-        shared: looks channels up in the store.
-        counters: count how the pauses end.
+        leases: the leases in this node's memory.
+        shared: updates a lease from the store.
+        counters: count the ends of pauses.
     """
 
     def __init__(
@@ -364,11 +370,11 @@ class Suspension:
 
     @property
     def paused(self) -> Sequence[ChannelLease]:
-        """The channels whose consumer here may get no events now."""
+        """The leases whose consumer here may receive no events now."""
         return [lease for lease in self._leases.values() if lease.paused]
 
     def send_away_nowait(self) -> None:
-        """End a pause that has lasted for a moment: paused consumers can go to another node, which is ready."""
+        """End a pause that has lasted for a moment, so that paused consumers connect to another node, which is ready."""
         self._grace_period.end_nowait()
 
     async def run(self) -> None:

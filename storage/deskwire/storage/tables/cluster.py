@@ -1,7 +1,7 @@
-"""The leases of nodes, and what is held with them.
+"""Queries on the leases of nodes, and on everything that is held with a lease.
 
-The database has functions for its own clock: `lease_now()`, `lease_end(ms)` for the time so many milliseconds from now,
-`lease_left(end)` for the milliseconds until then, and `clock_ms()` for the milliseconds since the epoch.
+The database has functions for its own clock: `lease_now()`, `lease_end(ms)` for the time `ms` milliseconds from now,
+`lease_left(end)` for the milliseconds until a time, and `clock_ms()` for the milliseconds since the epoch.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from deskwire.storage.dialect import either
 from deskwire.storage.tables.base import Changes, Queries
 
 _OVER: Final = "(incarnation IS NULL OR incarnation NOT IN (SELECT n.incarnation FROM nodes n))"
-"""Whether the lease of whoever holds a thing is over, or nobody holds it."""
+"""SQL condition: the holder's lease is over, or there is no holder."""
 
 _ATTEMPTS: Final = either(
     "SELECT attempts FROM deliveries WHERE position = ? {of_day} AND status = 'pending'"
 )
 
 BARS: Final = "(node = ? OR files <> ? OR files = 'disk')"
-"""Whether a node keeps another away that has this name and this place of uploads."""
+"""SQL condition: a node prevents another one with this name and place of uploads from joining."""
 
 
 class ClusterReads(Queries):
@@ -80,7 +80,7 @@ class ClusterWrites(ClusterReads, Changes):
 
     def join(self, candidate: JoiningNode, lease_ms: int) -> int:
         name, run, version, files = candidate.name, candidate.run, candidate.version, candidate.files
-        self.conn.execute("UPDATE installation SET epoch = epoch")  # locked: of two at once one waits
+        self.conn.execute("UPDATE installation SET epoch = epoch")  # locks the row to serialize concurrent calls
         self.conn.execute(
             f"DELETE FROM nodes WHERE run = ? OR (expires <= lease_now() AND {BARS})", (run, name, files)
         )
@@ -104,7 +104,7 @@ class ClusterWrites(ClusterReads, Changes):
         ).fetchone()
         if row is None:
             return None
-        return HeartbeatResult(int(row[0]), self.epoch(), self.leases(), self._has_duties(incarnation))
+        return HeartbeatResult(int(row[0]), self.epoch(), self.leases(), self._elect(incarnation))
 
     def expire_nodes(self) -> Sequence[str]:
         rows = self.conn.execute("DELETE FROM nodes WHERE expires <= lease_now() RETURNING node").fetchall()
@@ -144,8 +144,8 @@ class ClusterWrites(ClusterReads, Changes):
     def forget_couriers(self) -> None:
         self.conn.execute("DELETE FROM couriers WHERE endpoint NOT IN (SELECT e.rowid FROM endpoints e)")
 
-    def _has_duties(self, incarnation: int) -> bool:
-        """Return whether a node holds the duties; it takes them if they are free."""
+    def _elect(self, incarnation: int) -> bool:
+        """Return whether a node is the leader, after making it the leader if there is none."""
         (holder, generation) = self.conn.execute("SELECT incarnation, generation FROM duties").fetchone()
         if holder == incarnation:
             return True

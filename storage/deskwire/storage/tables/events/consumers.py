@@ -1,4 +1,4 @@
-"""The consumers of stream channels: the holder of each, and the position that it has confirmed."""
+"""Queries on the consumers of stream channels: each channel's holder and its confirmed position."""
 
 from __future__ import annotations
 
@@ -152,9 +152,9 @@ class ConsumerWrites(ConsumerReads, Changes):
         )
 
     def forget_contact_channel(self, contact: int) -> None:
-        """Remove the row of a contact's channel, whose name holds the contact's user id.
+        """Delete the row of a contact's channel, because its name contains the contact's user id.
 
-        Where a node has to be told first that it holds the channel no more, it removes the row.
+        If a node holds the channel, it is asked to release the channel and delete the row.
         """
         self.conn.execute(
             f"DELETE FROM consumers WHERE (incarnation = 0 OR connected = 0) AND {_CHANNEL_OF_CONTACT}",
