@@ -12,9 +12,9 @@ from typing import Any, Final, Protocol
 import orjson
 from msgspec import Struct
 
-VIEWED_MAX: Final = 20
-"""Maximum conversations that one page may report as shown."""
+VIEWED_MAX: Final = 20  # maximum conversations that one page may report as shown
 
+# The types of ephemeral events for agents only; agents' streams carry the typing events of the contract as well.
 EPHEMERAL_TYPES: Final = frozenset(
     {
         "presence",
@@ -28,7 +28,6 @@ EPHEMERAL_TYPES: Final = frozenset(
         "message.held_ended",
     }
 )
-"""The types of ephemeral events for agents only; agents' streams carry the typing events of the contract as well."""
 
 
 class View(Struct, frozen=True):

@@ -17,17 +17,13 @@ from msgspec import Struct
 from deskwire.engine.agents.presence import Agent, EncodedEphemeral, Ephemeral, View
 from deskwire.engine.cluster.cluster import Bus
 
-MESSAGE_KIND: Final = "agents"
-"""The kind of these messages on the bus."""
+MESSAGE_KIND: Final = "agents"  # the kind of these messages on the bus
 
-ANNOUNCE_INTERVAL_S: Final = 10.0
-"""Interval at which a node announces all its agents."""
+ANNOUNCE_INTERVAL_S: Final = 10.0  # interval at which a node announces all its agents
+# Time for which an announcement is valid: two announcements in a row may be lost.
 _ANNOUNCEMENT_TTL_S: Final = 25.0
-"""Time for which an announcement is valid: two announcements in a row may be lost."""
-_MESSAGE_BYTES_MAX: Final = 3_500
-"""Approximate maximum bytes of a message, below the limit of the bus."""
-_VIEWED_MAX: Final = 60
-"""Maximum conversations announced for one agent."""
+_MESSAGE_BYTES_MAX: Final = 3_500  # approximate maximum bytes of a message, below the limit of the bus
+_VIEWED_MAX: Final = 60  # maximum conversations announced for one agent
 
 
 class _RemoteView(Struct, frozen=True):

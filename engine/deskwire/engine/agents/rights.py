@@ -11,8 +11,8 @@ from deskwire.engine.accounts.ports import AccountReader, OrganisationReader
 from deskwire.engine.accounts.roles import project_of
 from deskwire.engine.core.errors import NotFound
 
+# The permission that a stream requires, because it shows all conversations of a project.
 PERMISSION: Final = "conversations.read"
-"""The permission that a stream requires, because it shows all conversations of a project."""
 
 LostRight = Literal["session_ended", "permission_lost"]
 

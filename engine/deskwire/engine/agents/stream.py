@@ -21,14 +21,12 @@ from deskwire.engine.events.ports import EventReader
 from deskwire.engine.events.tail import BATCH_SIZE, Tail, count_fitting
 from deskwire.engine.events.types import AgentsSource, StoredEvent
 
-_EPHEMERAL_MAX: Final = 32
-"""Maximum ephemeral events queued for a slow reader; the oldest are dropped."""
+_EPHEMERAL_MAX: Final = 32  # maximum ephemeral events queued for a slow reader; the oldest are dropped
 
+# Minimum interval between two batches of one reader, so that a busy project does not wake its readers for each event.
 _MIN_BATCH_INTERVAL_S: Final = 0.05
-"""Minimum interval between two batches of one reader, so that a busy project does not wake its readers for each event."""
 
-Bye = Literal["shutdown", LostRight, "too_many_streams"]
-"""The reason for the end of a stream."""
+Bye = Literal["shutdown", LostRight, "too_many_streams"]  # the reason for the end of a stream
 
 
 class StreamCounters(Struct):

@@ -27,14 +27,12 @@ from deskwire.engine.events.types import AgentsSource, EphemeralEvent
 
 log: Final = structlog.get_logger(__name__)
 
+# Maximum open streams of one user: pages on several machines, and some dead connections that are not detected yet.
 MAX_STREAMS_PER_USER: Final = 20
-"""Maximum open streams of one user: pages on several machines, and some dead connections that are not detected yet."""
+# Time for which changes of presence are collected, so that a reconnect is no change and quick clicks are one.
 _PRESENCE_DELAY_S: Final = 0.2
-"""Time for which changes of presence are collected, so that a reconnect is no change and quick clicks are one."""
-_GOODBYE_TIMEOUT_S: Final = 1.5
-"""Time that readers have at a shutdown to send their goodbye."""
-_RETRY_DELAY_S: Final = 0.2
-"""Pause before a failed check of rights is repeated."""
+_GOODBYE_TIMEOUT_S: Final = 1.5  # time that readers have at a shutdown to send their goodbye
+_RETRY_DELAY_S: Final = 0.2  # pause before a failed check of rights is repeated
 
 
 class AgentReader(EventReader, RightsReader, Protocol):

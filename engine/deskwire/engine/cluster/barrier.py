@@ -20,8 +20,8 @@ from deskwire.engine.core.store import Store
 
 log: Final = structlog.get_logger(__name__)
 
+# Maximum time that a caller waits. A lease ends much sooner, unless the database can't be reached.
 _WAIT_TIMEOUT_S: Final = 20.0
-"""Maximum time that a caller waits. A lease ends much sooner, unless the database can't be reached."""
 
 _POLL_INTERVAL_MIN_S: Final = 0.002
 _POLL_INTERVAL_MAX_S: Final = 0.25

@@ -37,13 +37,12 @@ log: Final = structlog.get_logger(__name__)
 
 LEASE_DURATION_S: Final = 5.0
 HEARTBEAT_INTERVAL_S: Final = 1.0
+# Time by which a node takes its own lease for invalid before other nodes may find it expired.
 LEASE_MARGIN_S: Final = 0.5
-"""Time by which a node takes its own lease for invalid before other nodes may find it expired."""
-HEARTBEAT_LATE_S: Final = 3.0
-"""Age of the last heartbeat from which the node reports that it is not ready."""
+HEARTBEAT_LATE_S: Final = 3.0  # age of the last heartbeat from which the node reports that it is not ready
 CLOCK_OFFSET_WARN_S: Final = 1.0
+# Differences between the clocks of node and database that are logged, and that make the node not ready.
 CLOCK_OFFSET_MAX_S: Final = 5.0
-"""Differences between the clocks of node and database that are logged, and that make the node not ready."""
 
 _RETRY_DELAY_S: Final = 0.25
 _LEAVE_TIMEOUT_S: Final = 2.0

@@ -28,27 +28,20 @@ from deskwire.engine.events.types import StoredEvent
 
 log: Final = structlog.get_logger(__name__)
 
-MESSAGE_KIND: Final = "events"
-"""The kind of the hints on the bus."""
+MESSAGE_KIND: Final = "events"  # the kind of the hints on the bus
 
-POLL_INTERVAL_S: Final = 5.0
-"""Interval between polls of the heads while the bus delivers hints."""
-POLL_INTERVAL_WITHOUT_BUS_S: Final = 0.25
-"""Poll interval when there is no message bus."""
+POLL_INTERVAL_S: Final = 5.0  # interval between polls of the heads while the bus delivers hints
+POLL_INTERVAL_WITHOUT_BUS_S: Final = 0.25  # poll interval when there is no message bus
+# Time for which hints are collected, so that a busy node sends few messages.
 _HINT_BATCH_DELAY_S: Final = 0.002
-"""Time for which hints are collected, so that a busy node sends few messages."""
-_RETRY_DELAY_S: Final = 0.2
-"""Pause before a read that the store refused is repeated."""
-_HINTS_MAX: Final = 60
-"""Maximum heads per message (about 60 bytes each)."""
-_PROJECT_BATCH_SIZE: Final = 64
-"""Projects in one read of missing events."""
+_RETRY_DELAY_S: Final = 0.2  # pause before a read that the store refused is repeated
+_HINTS_MAX: Final = 60  # maximum heads per message (about 60 bytes each)
+_PROJECT_BATCH_SIZE: Final = 64  # projects in one read of missing events
+# Events in one read, divided among its projects: they take about half a millisecond of Trio's thread.
 EVENT_BATCH_SIZE: Final = 256
-"""Events in one read, divided among its projects: they take about half a millisecond of Trio's thread."""
+# Interval between checks that the log was not replaced, as long as no database session was lost.
 _CHECK_INTERVAL_S: Final = 60.0
-"""Interval between checks that the log was not replaced, as long as no database session was lost."""
-_HEAD_BATCH_SIZE: Final = 1_000
-"""Heads in one read."""
+_HEAD_BATCH_SIZE: Final = 1_000  # heads in one read
 
 
 class Deliverer(Protocol):

@@ -27,11 +27,11 @@ from deskwire.engine.events.ports import EventReader, EventTransaction, LogCommi
 from deskwire.engine.events.tail import MemoryHead, Tail
 from deskwire.engine.events.types import AgentsSource, NamedTypesSource, StoredEvent, Topic
 
+# The scope of a read: a project by its storage key, one topic, or all events for agents or for readers of named types.
 Source = int | Topic | AgentsSource | NamedTypesSource
-"""The scope of a read: a project by its storage key, one topic, or all events for agents or for readers of named types."""
 
+# An id smaller than the id of any event: the read position of a project without events.
 NO_EVENT_ID: Final = f"evt_{'0' * 26}"
-"""An id smaller than the id of any event: the read position of a project without events."""
 _LAST: Final = (1 << 63) - 1
 
 

@@ -18,13 +18,12 @@ from deskwire.engine.core.store import Brief, Store
 from deskwire.engine.events.ports import EventTransaction
 from deskwire.engine.events.types import AGENTS, EventDraft, StoredEvent
 
+# A part of a project's setup that `settings.changed` reports.
 Setting = Literal[
     "members", "teams", "snippets", "workflows", "surveys", "translations", "webhooks", "project", "keys"
 ]
-"""A part of a project's setup that `settings.changed` reports."""
 
-ActorType = Literal["user", "key", "machine", "system", "contact", "bot"]
-"""The kind of an actor."""
+ActorType = Literal["user", "key", "machine", "system", "contact", "bot"]  # the kind of an actor
 
 
 class Actor(Struct, frozen=True):

@@ -17,15 +17,12 @@ import trio
 from deskwire.engine.cluster.cluster import Bus
 from deskwire.engine.events.types import EphemeralEvent
 
-MESSAGE_KIND: Final = "typing"
-"""The kind of the relay's messages on the bus."""
+MESSAGE_KIND: Final = "typing"  # the kind of the relay's messages on the bus
 
-ANNOUNCE_INTERVAL_S: Final = 10.0
-"""Interval at which a node repeats its announcement."""
+ANNOUNCE_INTERVAL_S: Final = 10.0  # interval at which a node repeats its announcement
+# Time for which an announcement is valid: two announcements in a row may be lost.
 _ANNOUNCEMENT_TTL_S: Final = 25.0
-"""Time for which an announcement is valid: two announcements in a row may be lost."""
-_POLL_INTERVAL_S: Final = 0.5
-"""Interval at which a node looks for new listeners."""
+_POLL_INTERVAL_S: Final = 0.5  # interval at which a node looks for new listeners
 _BITMAP_BITS: Final = 2_048
 
 

@@ -88,13 +88,13 @@ class SharedLog(EventLog):
         try:
             position, newest = await self._shared.read(Inline(lambda reader: _end(reader, project)))
         finally:
-            heard = self._opening.pop(project, 0)
+            latest = self._opening.pop(project, 0)
         if project not in self._tails:  # no other task was quicker
             self._tails[project] = Tail(MemoryHead(position), position)
             if newest is not None:
                 self._newest[project] = newest
-            if heard > position:
-                self._on_gap(project, heard)
+            if latest > position:
+                self._on_gap(project, latest)
 
     def close(self, source: Source) -> None:
         """See `EventLog.close`."""

@@ -10,13 +10,13 @@ from typing import Final
 from deskwire.engine.events.types import StoredEvent
 
 _position = attrgetter("position")
+# Placeholder for a dropped event until the list is truncated.
 _GONE: Final = StoredEvent(0, "", "", 0, None, None, b"")
-"""Placeholder for a dropped event until the list is truncated."""
 
+# Maximum number of events in a batch: it bounds the memory that a read from the database takes.
 BATCH_SIZE: Final = 64
-"""Maximum number of events in a batch: it bounds the memory that a read from the database takes."""
+# Maximum envelope bytes in a batch of several events: it bounds the time that one write to a socket takes.
 BATCH_BYTES_MAX: Final = 64 * 1024
-"""Maximum envelope bytes in a batch of several events: it bounds the time that one write to a socket takes."""
 
 
 class MemoryHead:

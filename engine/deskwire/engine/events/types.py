@@ -55,6 +55,7 @@ class EventSpec(Struct, frozen=True):
 _LEVELS: Final[Mapping[Audience, Level]] = {"all": 0, "agents": 1, "named": 2}
 
 
+# All event types. Code that sends events to the customer's systems uses one of the subsets below.
 REGISTRY: Final[Mapping[str, EventSpec]] = {
     kind.type: kind
     for kind in (
@@ -222,32 +223,30 @@ REGISTRY: Final[Mapping[str, EventSpec]] = {
         ),
     )
 }
-"""All event types. Code that sends events to the customer's systems uses one of the subsets below."""
 
+# The types of the contract, which every channel to the customer's systems carries.
 CATALOG: Final[Mapping[str, EventSpec]] = {
     name: kind for name, kind in REGISTRY.items() if kind.audience == "all"
 }
-"""The types of the contract, which every channel to the customer's systems carries."""
 
+# The types of internal events: agents' streams carry them in addition to the contract's types.
 AGENTS: Final[Mapping[str, EventSpec]] = {
     name: kind for name, kind in REGISTRY.items() if kind.audience == "agents"
 }
-"""The types of internal events: agents' streams carry them in addition to the contract's types."""
 
+# The types beyond the contract, sent only to receivers that name them.
 EXTENSIONS: Final[Mapping[str, EventSpec]] = {name: kind for name, kind in REGISTRY.items() if kind.extension}
-"""The types beyond the contract, sent only to receivers that name them."""
 
+# The types that an endpoint may list in `events`.
 LISTABLE: Final = (*(kind.type for kind in CATALOG.values() if not kind.directed), *EXTENSIONS)
-"""The types that an endpoint may list in `events`."""
 
+# The contract's types that the feed and the stream's replay contain.
 STORED: Final = frozenset(kind.type for kind in CATALOG.values() if not (kind.opt_in or kind.directed))
-"""The contract's types that the feed and the stream's replay contain."""
 
+# The extension types that an endpoint receives only if it also asks for confidential events.
 CONFIDENTIAL: Final = frozenset(name for name, kind in EXTENSIONS.items() if kind.confidential)
-"""The extension types that an endpoint receives only if it also asks for confidential events."""
 
-NAMEABLE: Final = frozenset(EXTENSIONS) - CONFIDENTIAL
-"""The extension types that a feed reader may name."""
+NAMEABLE: Final = frozenset(EXTENSIONS) - CONFIDENTIAL  # the extension types that a feed reader may name
 
 
 _READ_WITH: Final = {
@@ -272,11 +271,11 @@ def _needed(name: str) -> str:
     return _READ_WITH.get(area, "conversations.read")
 
 
+# The type of the row that marks an erasure in a log that several nodes share; it is never sent to any receiver.
 ERASURE: Final = "erasure"
-"""The type of the row that marks an erasure in a log that several nodes share; it is never sent to any receiver."""
 
+# The type of the row that marks rewritten events in a shared log and holds their positions; it is never sent either.
 REDACTION: Final = "redaction"
-"""The type of the row that marks rewritten events in a shared log and holds their positions; it is never sent either."""
 
 
 class EventDraft(Struct, frozen=True):
@@ -357,8 +356,7 @@ def response_lane(response_id: str) -> int:
 
 _ENDPOINTS: Final = 1 << 60
 _TICKETS: Final = 1 << 61
-RESPONSES: Final = 1 << 62
-"""The lowest lane of survey responses."""
+RESPONSES: Final = 1 << 62  # the lowest lane of survey responses
 
 
 class StoredEvent(Struct, frozen=True, eq=False):

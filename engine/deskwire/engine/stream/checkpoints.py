@@ -17,12 +17,11 @@ from deskwire.engine.stream.ports import StreamReader, StreamTransaction
 
 log: Final = structlog.get_logger(__name__)
 
+# Time for which the last consumer of a conversation's or contact's channel is stored: as long as events are.
 _RETENTION_S: Final = 7 * 86_400
-"""Time for which the last consumer of a conversation's or contact's channel is stored: as long as events are."""
 _CLEANUP_INTERVAL_S: Final = 3600.0
 _FINAL_SAVE_TIMEOUT_S: Final = 5.0
-_BRIEF_ROWS_MAX: Final = 32
-"""Maximum rows in a job that runs without a thread (`Brief`)."""
+_BRIEF_ROWS_MAX: Final = 32  # maximum rows in a job that runs without a thread (`Brief`)
 
 
 class Checkpoints:

@@ -36,12 +36,10 @@ from deskwire.engine.stream.token import Grant
 
 log: Final = structlog.get_logger(__name__)
 
-_COMMIT_TIMEOUT_S: Final = 10.0
-"""Time that a takeover may wait for its commit, shielded from cancellation."""
+_COMMIT_TIMEOUT_S: Final = 10.0  # time that a takeover may wait for its commit, shielded from cancellation
+# Interval between polls of a channel that a consumer waits for, in case a notification was lost.
 _POLL_INTERVAL_S: Final = 5.0
-"""Interval between polls of a channel that a consumer waits for, in case a notification was lost."""
-_LEASES: Final = 10_000
-"""Maximum leases in memory; beyond that, idle ones are evicted."""
+_LEASES: Final = 10_000  # maximum leases in memory; beyond that, idle ones are evicted
 
 
 class ConsumerSuperseded(Conflict):

@@ -15,17 +15,13 @@ from deskwire.engine.stream.channel import Channel, ChannelKind
 from deskwire.engine.stream.ports import StreamReader, StreamTransaction
 from deskwire.engine.stream.subscription import ResumePoint
 
-LAG_MAX: Final = 10_000
-"""The largest lag that is counted."""
+LAG_MAX: Final = 10_000  # the largest lag that is counted
 
+# Maximum lags counted in the table per call, because a long one takes some milliseconds.
+# The other lags are counted in memory only, so they may be too small.
 _READ_MAX: Final = 64
-"""Maximum lags counted in the table per call, because a long one takes some milliseconds.
 
-The other lags are counted in memory only, so they may be too small.
-"""
-
-_CHECKPOINT_INTERVAL: Final = 1_000
-"""Consumers processed between two checkpoints: about two milliseconds."""
+_CHECKPOINT_INTERVAL: Final = 1_000  # consumers processed between two checkpoints: about two milliseconds
 
 
 class SubscriptionCounters(Struct):

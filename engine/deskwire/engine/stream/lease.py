@@ -28,15 +28,14 @@ from deskwire.engine.stream.channel import Channel, named_channel
 from deskwire.engine.stream.ports import StreamConsumer
 from deskwire.engine.stream.subscription import Subscription
 
+# Maximum superseded ids of one channel: more than can be alive at once, and few enough for one row.
 _SUPERSEDED_MAX: Final = 100
-"""Maximum superseded ids of one channel: more than can be alive at once, and few enough for one row."""
+# Maximum takeovers from a connected holder within the window below (Pusher protocol, takeover).
 _TAKEOVERS_MAX: Final = 10
-"""Maximum takeovers from a connected holder within the window below (Pusher protocol, takeover)."""
 _TAKEOVER_WINDOW_S: Final = 60.0
 
 MESSAGE_KIND: Final = "seats"
-_CHANNELS_PER_MESSAGE: Final = 16
-"""Channels per message, so that even the longest names fit."""
+_CHANNELS_PER_MESSAGE: Final = 16  # channels per message, so that even the longest names fit
 
 
 class LeaseRules:

@@ -33,10 +33,9 @@ from deskwire.engine.stream.subscription import Loss, Subscription
 
 log: Final = structlog.get_logger(__name__)
 
+# Time that another node may take to release a channel; a dead node's lease ends well before.
 RELEASE_TIMEOUT_S: Final = 10.0
-"""Time that another node may take to release a channel; a dead node's lease ends well before."""
-_POLL_INTERVAL_S: Final = 1.0
-"""Interval between polls for requests, in case a notification was lost."""
+_POLL_INTERVAL_S: Final = 1.0  # interval between polls for requests, in case a notification was lost
 
 Requests = Sequence[tuple[StreamConsumer, HolderRequest]]
 

@@ -34,12 +34,10 @@ from deskwire.engine.stream.subscription import LeasedSubscription, Loss
 
 log: Final = structlog.get_logger(__name__)
 
+# Interval between polls for a requested release, in case a notification was lost.
 _POLL_INTERVAL_S: Final = 0.25
-"""Interval between polls for a requested release, in case a notification was lost."""
-_END_POLL_INTERVAL_S: Final = 0.05
-"""The same interval while a consumer is being ended."""
-_COMMIT_TIMEOUT_S: Final = 10.0
-"""Time that a takeover may wait for its commit, shielded from cancellation."""
+_END_POLL_INTERVAL_S: Final = 0.05  # the same interval while a consumer is being ended
+_COMMIT_TIMEOUT_S: Final = 10.0  # time that a takeover may wait for its commit, shielded from cancellation
 _RETRY_DELAY_S: Final = 0.25
 _WORKERS_MAX: Final = 16  # channels read together: the store puts them into a few round trips
 

@@ -23,14 +23,13 @@ from deskwire.engine.events.types import EphemeralEvent, StoredEvent
 from deskwire.engine.stream.channel import Channel, carries
 from deskwire.engine.stream.ports import StreamReader, StreamTransaction
 
+# Why a consumer lost its channel: another one took it, a call ended it, or this node can no longer hold it.
 Loss = Literal["superseded", "ended", "lapsed"]
-"""Why a consumer lost its channel: another one took it, a call ended it, or this node can no longer hold it."""
 
+# Maximum typing events queued for a slow reader; the oldest are dropped, because later ones supersede them.
 _TYPING_EVENTS_MAX: Final = 32
-"""Maximum typing events queued for a slow reader; the oldest are dropped, because later ones supersede them."""
 
-Resume = Literal["auto", "live"] | str
-"""`auto`, `live`, or an event id."""
+Resume = Literal["auto", "live"] | str  # `auto`, `live`, or an event id
 
 
 class SubscriptionBatch(NamedTuple):

@@ -15,15 +15,15 @@ from deskwire.engine.webhooks.ports import Courier
 from deskwire.storage.dialect import either
 from deskwire.storage.tables.base import Changes, Queries
 
+# SQL condition: the holder's lease is over, or there is no holder.
 _OVER: Final = "(incarnation IS NULL OR incarnation NOT IN (SELECT n.incarnation FROM nodes n))"
-"""SQL condition: the holder's lease is over, or there is no holder."""
 
 _ATTEMPTS: Final = either(
     "SELECT attempts FROM deliveries WHERE position = ? {of_day} AND status = 'pending'"
 )
 
+# SQL condition: a node prevents another one with this name and place of uploads from joining.
 BARS: Final = "(node = ? OR files <> ? OR files = 'disk')"
-"""SQL condition: a node prevents another one with this name and place of uploads from joining."""
 
 
 class ClusterReads(Queries):
@@ -80,7 +80,8 @@ class ClusterWrites(ClusterReads, Changes):
 
     def join(self, candidate: JoiningNode, lease_ms: int) -> int:
         name, run, version, files = candidate.name, candidate.run, candidate.version, candidate.files
-        self.conn.execute("UPDATE installation SET epoch = epoch")  # locks the row to serialize concurrent calls
+        # This locks the row, so that concurrent calls are serialized.
+        self.conn.execute("UPDATE installation SET epoch = epoch")
         self.conn.execute(
             f"DELETE FROM nodes WHERE run = ? OR (expires <= lease_now() AND {BARS})", (run, name, files)
         )

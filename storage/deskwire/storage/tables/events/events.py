@@ -30,11 +30,10 @@ from deskwire.storage.tables.base import Changes, Queries
 
 EVENT_COLUMNS: Final = "e.position, e.id, e.type, e.project, e.conversation, e.sequence, e.body, e.ticket"
 
+# The columns for the values of `event_row`.
 ROW_COLUMNS: Final = "position, id, type, project, conversation, sequence, body, created_at, internal, ticket"
-"""The columns for the values of `event_row`."""
 
-NO_PROJECT: Final = 0
-"""The project of an event that is directed to one endpoint, so that no feed finds it."""
+NO_PROJECT: Final = 0  # the project of an event that is directed to one endpoint, so that no feed finds it
 
 _DELETED_CONVERSATION: Final = differing(
     sqlite="e.conversation IS NULL AND json_extract(CAST(e.body AS TEXT), '$.data.conversation.id') = :subject",
@@ -44,12 +43,12 @@ _DELETED_OF_CONTACT: Final = differing(
     sqlite="e.conversation IS NULL AND json_extract(CAST(e.body AS TEXT), '$.data.conversation.contact.userId') = :subject",
     postgres="e.about_user = :subject AND e.about_conversation IS NOT NULL",
 )
+# A contact's own last event, after its erasure. SQLite searches the last events of all erased contacts after `:after`.
 _ERASED_CONTACT: Final = differing(
     sqlite="e.conversation IS NULL AND json_extract(CAST(e.body AS TEXT), '$.data.conversation.contact.userId') IS NULL "
     "AND json_extract(CAST(e.body AS TEXT), '$.data.contact.userId') = :subject",
     postgres="e.about_user = :subject AND e.about_conversation IS NULL",
 )
-"""A contact's own last event, after its erasure. SQLite searches the last events of all erased contacts after `:after`."""
 _AFTER: Final = "SELECT e.position FROM events e WHERE e.position > :after AND e.internal = 0"
 _OF_CONVERSATION: Final = (
     f"{_AFTER} AND e.conversation = (SELECT rowid FROM conversations WHERE id = :subject AND project = :project) "
@@ -62,12 +61,12 @@ _CONTACTS: Final = " UNION ALL ".join(  # a term for each of the partial indexes
 _BEFORE_IT_MOVED: Final = (
     "EXISTS (SELECT 1 FROM moved_conversations m WHERE m.conversation = e.conversation AND m.upto > e.id)"
 )
+# Earlier events of conversations that were moved to another contact; they stay on the former contact's channel.
 _WHILE_IT_WAS_THEIRS: Final = (
     "UNION ALL SELECT e.position FROM contact k JOIN moved_conversations m ON m.contact = k.rowid "
     "JOIN events e ON e.conversation = m.conversation WHERE e.position > :after AND e.internal = 0 "
     "AND e.id >= m.since AND e.id < m.upto"
 )
-"""Earlier events of conversations that were moved to another contact; they stay on the former contact's channel."""
 _OF_CONTACT: Final = (
     f"WITH contact AS ({_CONTACTS}) {_AFTER} AND e.conversation IN (SELECT -rowid FROM contact "
     "UNION ALL SELECT v.rowid FROM contact k JOIN conversations v ON v.contact = k.rowid) "
@@ -75,6 +74,7 @@ _OF_CONTACT: Final = (
     f"UNION ALL {_AFTER} AND e.project = :project AND {{deleted_of_contact}} "
     f"UNION ALL {_AFTER} AND {{unindexed}}e.project = :project AND {{erased_contact}}"
 )
+# Positions of a topic's events; an index finds each part.
 _OF_TOPIC: Final = {
     kind: either(
         template,
@@ -84,14 +84,13 @@ _OF_TOPIC: Final = {
     )
     for kind, template in (("conversation", _OF_CONVERSATION), ("contact", _OF_CONTACT))
 }
-"""Positions of a topic's events; an index finds each part."""
 
+# The events of a conversation whose envelopes contain the id of a message.
 _NAMING: Final = differing(
     sqlite=f"SELECT {EVENT_COLUMNS} FROM events e WHERE e.conversation = ? AND instr(e.body, ?) > 0 ORDER BY e.position",
     postgres=f"SELECT {EVENT_COLUMNS} FROM events e WHERE e.conversation = ? AND position(CAST(? AS bytea) IN e.body) > 0 "
     "ORDER BY e.position",
 )
-"""The events of a conversation whose envelopes contain the id of a message."""
 
 
 def of_types(types: frozenset[str]) -> tuple[dict[str, str], str]:
@@ -241,18 +240,19 @@ class EventWrites(Changes):
         self.erased.add(ticket_lane(ticket))
 
 
+# Positions that SQLite adds to `project_events` at a time. A query reads at most that many rows of the log,
+# in about 10 µs.
 TAIL: Final = 64
-"""Positions that SQLite adds to `project_events` at a time. A query reads at most that many rows of the log, in about 10 µs."""
 
 _LARGEST: Final = (1 << 63) - 1
 _COLUMNS: Final = EVENT_COLUMNS.removeprefix("e.position, ")
+# The position before which `project_events` is complete. It may have later events, if the newest ones were erased.
 ADDED: Final = f"(SELECT max(position) / {TAIL} * {TAIL} FROM events)"
-"""The position before which `project_events` is complete. It may have later events, if the newest ones were erased."""
 _IN_TABLE: Final = f"l.project = :project AND l.position {{bound}} AND +l.position < {ADDED}"
+# SQLite may search by either of two bounds; a `+` before a column makes it search by the other one.
 _IN_TAIL: Final = (
     f"e.position >= {ADDED} AND +e.position {{bound}} AND e.project = :project AND e.internal = 0"
 )
-"""SQLite may search by either of two bounds; a `+` before a column makes it search by the other one."""
 _COUNTED: Final = (f"project_events l WHERE {_IN_TABLE}", f"events e WHERE {_IN_TAIL}")
 _PUBLISHED: Final = (
     f"SELECT l.position AS position, {{columns}} FROM project_events l CROSS JOIN events e ON e.position = l.position WHERE {_IN_TABLE}",
