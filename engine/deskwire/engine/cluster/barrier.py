@@ -1,7 +1,7 @@
 """A barrier that waits until all nodes have invalidated their caches of data that a commit has changed.
 
 Such a commit raises the installation's epoch. Each node invalidates its caches, then stores the epoch that it has seen with its
-next heartbeat. A waiting node is notified over the bus, and polls as well, at increasing intervals.
+next heartbeat. The waiting callers are notified over the bus, and their node polls as well, at increasing intervals.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Barrier:
     ) -> None:
         self.waited_s = Histogram()
         self._store = store
-        self._bury = expire_nodes
+        self._expire_nodes = expire_nodes
         self._bus = bus
         self._waiting: dict[trio.Event, int] = {}
         self._poll_due = trio.Event()
@@ -85,7 +85,7 @@ class Barrier:
                 try:
                     leases = await self._store.read(lambda reader: reader.leases())
                     self._release(min((lease.epoch_seen for lease in leases), default=None))
-                    await self._bury(leases)
+                    await self._expire_nodes(leases)
                 except Unavailable as refusal:
                     log.warning("barrier.not_read", reason=refusal.reason)
                     pause_s = _POLL_INTERVAL_MAX_S

@@ -1,6 +1,6 @@
 """Leader election: the leader runs the work that only one node at a time may do.
 
-Each heartbeat makes its node the leader if there is none (`ClusterTransaction.beat`); a leader stays the leader while it has its
+Each heartbeat makes its node the leader if there is none (`ClusterTransaction.heartbeat`); a leader stays the leader while it has its
 lease.
 """
 
@@ -19,34 +19,34 @@ class Leadership:
     """Whether this node is the leader, and the work that it runs while it is."""
 
     def __init__(self) -> None:
-        self._begun = trio.Event()
-        self._under_way: set[trio.CancelScope] = set()
+        self._elected = trio.Event()
+        self._running: set[trio.CancelScope] = set()
 
     @property
     def held(self) -> bool:
         """True if this node is the leader."""
-        return self._begun.is_set()
+        return self._elected.is_set()
 
     def note(self, *, held: bool) -> None:
         """Set whether this node is the leader: start all work, or cancel it."""
         if held and not self.held:
             log.info("duties.taken")
-            self._begun.set()
+            self._elected.set()
         elif self.held and not held:
             log.info("duties.lost")
-            self._begun = trio.Event()
-            for scope in self._under_way:
+            self._elected = trio.Event()
+            for scope in self._running:
                 scope.cancel()
 
-    async def during(self, work: Callable[[], Awaitable[object]]) -> None:
+    async def run(self, work: Callable[[], Awaitable[object]]) -> None:
         """See `Cluster.while_leader`."""
         while True:
-            await self._begun.wait()
+            await self._elected.wait()
             with trio.CancelScope() as scope:
-                self._under_way.add(scope)
+                self._running.add(scope)
                 try:
                     await work()
                 finally:
-                    self._under_way.discard(scope)
+                    self._running.discard(scope)
             if not scope.cancelled_caught:
                 return

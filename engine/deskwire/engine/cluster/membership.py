@@ -89,7 +89,7 @@ class Membership:
         self._seen = self._epoch = self._notified = -1
         self._invalidating_since: float | None = None
         self._outdated, self._renew_due, self._changed = trio.Event(), trio.Event(), trio.Event()
-        bus.receive("epoch", self._hinted)
+        bus.receive("epoch", self._receive_epoch)
 
     @property
     def live(self) -> Sequence[Node]:
@@ -129,9 +129,7 @@ class Membership:
         if late_s > HEARTBEAT_LATE_S:
             return f"The node's lease was not renewed for {late_s:.1f} s."
         if abs(self.offset_s) >= CLOCK_OFFSET_MAX_S:
-            return (
-                f"The node's clock is {self.offset_s:+.1f} s from the database's; set it right, best by NTP."
-            )
+            return f"The node's clock differs by {self.offset_s:+.1f} s from the database's; synchronize it, for example by NTP."
         return None
 
     def on_invalidate(self, invalidate: Callable[[], Awaitable[None]]) -> None:
@@ -157,7 +155,7 @@ class Membership:
 
     async def while_leader(self, work: Callable[[], Awaitable[object]]) -> None:
         """See `Cluster.while_leader`."""
-        await self._leadership.during(work)
+        await self._leadership.run(work)
 
     async def wait_for_all_nodes(self) -> None:
         """See `Cluster.wait_for_all_nodes`. The code of its Unavailable may be `not_confirmed`."""
@@ -175,17 +173,17 @@ class Membership:
         try:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self.barriers.run)
-                nursery.start_soon(self._tell_when_valid, task_status)
+                nursery.start_soon(self._report_started, task_status)
                 while True:
                     await self._join()
                     await self._keep_lease()
-                    self._lose()
+                    self._notify_lease_lost()
         finally:
             self._leadership.note(held=False)
             with trio.move_on_after(_LEAVE_TIMEOUT_S, shield=True):
                 await self._leave()
 
-    async def _tell_when_valid(self, task_status: trio.TaskStatus[None]) -> None:
+    async def _report_started(self, task_status: trio.TaskStatus[None]) -> None:
         await self.until_valid()
         task_status.started()
 
@@ -238,21 +236,21 @@ class Membership:
         """Renew the lease; return False if it is over."""
         began, wall, seen = trio.current_time(), self._clock(), self._seen
         incarnation, lease_ms = self.node.incarnation, int(LEASE_DURATION_S * 1000)
-        beat = await self._store.write(lambda tx: tx.beat(incarnation, lease_ms, seen))
-        if beat is None:
+        result = await self._store.write(lambda tx: tx.heartbeat(incarnation, lease_ms, seen))
+        if result is None:
             return False
         if began - self._renewed_at > LEASE_DURATION_S:
             self._steady_since = trio.current_time()
         self._renewed_at, self._renewed_wall_ms = began, wall
-        self._note_clock(beat.now, wall)
-        self._note_live(beat)
-        self._note_epoch(beat.epoch)
-        self._leadership.note(held=beat.is_leader)
+        self._note_clock(result.now, wall)
+        self._note_live(result)
+        self._note_epoch(result.epoch)
+        self._leadership.note(held=result.is_leader)
         if seen > self._notified:
             self._notified = seen
             self.barriers.notify_seen()
         self._notify_changed()
-        await self._expire_nodes(beat.leases)
+        await self._expire_nodes(result.leases)
         return True
 
     def _note_clock(self, now: int, sent_at: int) -> None:
@@ -263,14 +261,14 @@ class Membership:
         if abs(self.offset_s) >= CLOCK_OFFSET_WARN_S and not was_off:
             log.warning("node.clock_off", seconds=self.offset_s, advice="set the clocks by NTP")
 
-    def _note_live(self, beat: HeartbeatResult) -> None:
-        live = tuple(Node(lease.name, lease.incarnation) for lease in beat.leases)
+    def _note_live(self, result: HeartbeatResult) -> None:
+        live = tuple(Node(lease.name, lease.incarnation) for lease in result.leases)
         if live != self._live:
             self._live = live
             for listener in self._nodes_changed_listeners:
                 listener()
 
-    def _hinted(self, payload: bytes) -> None:
+    def _receive_epoch(self, payload: bytes) -> None:
         if payload.isdigit():
             self._note_epoch(int(payload))
 
@@ -293,9 +291,7 @@ class Membership:
                 log.warning("node.forgetting_delayed", reason=refusal.reason)
                 self._outdated.set()
                 await trio.sleep(_RETRY_DELAY_S)
-            except (
-                Exception
-            ):  # top of the task: a lasting bug costs the lease, but ends nothing else (ADR 38)
+            except Exception:  # the task's top: a bug may cost the lease, but ends nothing else (ADR 38)
                 log.exception(
                     "node.forgetting_failed", effect="the others wait until it succeeds, or the lease is over"
                 )
@@ -307,8 +303,8 @@ class Membership:
                 self._renew_due.set()
 
     def _notify_changed(self) -> None:
-        turned, self._changed = self._changed, trio.Event()
-        turned.set()
+        changed, self._changed = self._changed, trio.Event()
+        changed.set()
 
     async def _expire_nodes(self, leases: Sequence[NodeLease]) -> None:
         """Remove expired leases.
@@ -329,8 +325,8 @@ class Membership:
                 log.warning("node.given_up", node=name)
             self._renew_due.set()
 
-    def _lose(self) -> None:
-        """Drop everything that this node held with the lost lease."""
+    def _notify_lease_lost(self) -> None:
+        """Reset the state after the loss of the lease, and notify the listeners."""
         log.warning("node.lease_lost", node=self.node.name, incarnation=self.node.incarnation)
         self._seen = self._epoch = self._notified = -1
         self._live = ()

@@ -100,7 +100,7 @@ class ClusterTransaction(ClusterReader, Protocol):
         Raises NotAdmitted while a live node has the same name or another place of uploads. Concurrent calls are serialized.
         """
 
-    def beat(self, incarnation: int, lease_ms: int, epoch_seen: int) -> HeartbeatResult | None:
+    def heartbeat(self, incarnation: int, lease_ms: int, epoch_seen: int) -> HeartbeatResult | None:
         """Renew a lease, and become the leader if there is none; return None if the lease is over."""
 
     def expire_nodes(self) -> Sequence[str]:

@@ -98,7 +98,7 @@ class ClusterWrites(ClusterReads, Changes):
         ).fetchone()
         return int(row[0])
 
-    def beat(self, incarnation: int, lease_ms: int, epoch_seen: int) -> HeartbeatResult | None:
+    def heartbeat(self, incarnation: int, lease_ms: int, epoch_seen: int) -> HeartbeatResult | None:
         row = self.conn.execute(
             "UPDATE nodes SET expires = lease_end(?), epoch_seen = ? WHERE incarnation = ? RETURNING clock_ms()",
             (lease_ms, epoch_seen, incarnation),
