@@ -71,7 +71,7 @@ async def nginx(files: Files, service: Service) -> AsyncIterator[str]:
             await process.wait()
 
 
-async def test_calls_uploads_and_the_stream_go_through_and_the_client_is_known(tmp_path: Path) -> None:
+async def test_calls_uploads_and_the_stream_pass_nginx_with_the_client_address(tmp_path: Path) -> None:
     files = Files(tmp_path)
     trusted = networks("127.0.0.1/32")
     async with running(tmp_path / "data", trusted_proxies=trusted) as service, nginx(files, service) as url:
@@ -95,7 +95,7 @@ async def test_calls_uploads_and_the_stream_go_through_and_the_client_is_known(t
                 assert "pusher:connection_established" in await websocket.get_message()
 
 
-async def test_ids_in_paths_go_through_as_they_are(tmp_path: Path) -> None:
+async def test_ids_in_paths_pass_nginx_unchanged(tmp_path: Path) -> None:
     files = Files(tmp_path)
     async with running(tmp_path / "data") as service, nginx(files, service) as url:
         key = {"Authorization": f"Bearer {service.demo['serverKey']}"}

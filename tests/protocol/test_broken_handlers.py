@@ -55,7 +55,7 @@ def failures() -> Iterator[Failures]:
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("broken", BREAKS)
-async def test_whatever_a_handler_raises_is_one_answer_of_500_and_one_entry_of_the_log(
+async def test_any_handler_exception_is_one_500_and_one_log_entry(
     service: Service,
     monkeypatch: pytest.MonkeyPatch,
     failures: Failures,
@@ -80,7 +80,7 @@ async def test_whatever_a_handler_raises_is_one_answer_of_500_and_one_entry_of_t
 
 
 @pytest.mark.parametrize("broken", BREAKS)
-async def test_an_answer_that_breaks_while_it_is_sent_ends_its_connection_and_no_other(
+async def test_response_that_fails_midway_closes_only_its_connection(
     service: Service,
     monkeypatch: pytest.MonkeyPatch,
     failures: Failures,
@@ -122,7 +122,7 @@ class Breaking:
                 raise BaseExceptionGroup("planted", [trio.ClosedResourceError(), error]) from None
 
 
-async def test_a_handler_that_breaks_when_its_client_leaves_ends_nothing(
+async def test_handler_that_fails_after_a_disconnect_stops_nothing(
     service: Service, monkeypatch: pytest.MonkeyPatch, failures: Failures
 ) -> None:
     handler = Breaking()
@@ -140,7 +140,7 @@ async def test_a_handler_that_breaks_when_its_client_leaves_ends_nothing(
 
 
 @pytest.mark.parametrize("way", WAYS)
-async def test_a_handler_that_breaks_in_the_stop_does_not_keep_it_from_its_order(
+async def test_handler_that_fails_in_the_shutdown_does_not_disturb_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failures: Failures, way: str
 ) -> None:
     handler = Breaking()

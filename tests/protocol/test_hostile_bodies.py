@@ -46,14 +46,14 @@ def refused(answer: httpx.Response, status: int, total: int) -> list[dict[str, s
     return problems
 
 
-async def test_a_megabyte_for_signing_in_is_refused_by_what_it_says_of_its_length(service: Service) -> None:
+async def test_large_sign_in_body_is_refused_by_its_content_length(service: Service) -> None:
     status, body = await service.declare("POST", "/auth/token", 1_000_000)  # and sends none of it
     document = orjson.loads(body)
     assert (status, document["code"]) == (413, "body_too_large")
     assert "8,192 bytes" in document["detail"]
 
 
-async def test_what_everybody_may_send_is_answered_by_fifty_problems_at_most(service: Service) -> None:
+async def test_anonymous_body_is_answered_with_at_most_fifty_problems(service: Service) -> None:
     assert [route.public_path for route in OPEN_WITH_BODY] == ["/v3/auth/token", "/v3/auth/session"]
     async with httpx.AsyncClient() as anybody:
         for route in OPEN_WITH_BODY:
@@ -95,7 +95,7 @@ async def test_many_keys_of_attributes_are_one_problem(service: Service) -> None
     assert "at most 100 fields" in problem["message"]
 
 
-async def test_long_names_and_values_are_cut_where_they_are_said_again(service: Service) -> None:
+async def test_long_names_and_values_are_truncated_in_problems(service: Service) -> None:
     names = {f"{index}{'n' * 5_000}": 1 for index in range(60)}
     problems = refused(await service.http.post("/s2s/conversations", json=names), 422, 61)
     assert all(len(each["pointer"]) <= 200 for each in problems)
@@ -108,9 +108,7 @@ async def test_long_names_and_values_are_cut_where_they_are_said_again(service: 
 
 
 @pytest.mark.parametrize("count", [40_000, 51, 50, 1])
-async def test_integers_of_more_than_64_bits_are_counted_whatever_leads_to_them(
-    service: Service, count: int
-) -> None:
+async def test_integers_beyond_64_bits_are_counted_at_any_path(service: Service, count: int) -> None:
     wrong = b",".join([b"99999999999999999999999"] * count)
     deep = b"[" * 900 + wrong + b"]" * 900
     body = b'{"name":"x","definition":{"%s":%s}}' % (b"n" * 10_000, deep)
@@ -139,7 +137,7 @@ async def test_thousands_of_parameters_are_counted_and_the_first_named(service: 
     refused(answer, 422, 43)
 
 
-async def test_what_is_said_of_refused_lines_has_a_bound_and_the_rest_is_counted(service: Service) -> None:
+async def test_problems_of_refused_lines_are_bounded_and_the_rest_counted(service: Service) -> None:
     lines = [message("old-0", index, **unknown(2_000), externalId="x" * 2_000) for index in range(300)]
     report = await bring(service.http, conversation("old-0"), *lines)
     assert report["refused"] == 300
@@ -152,9 +150,7 @@ async def test_what_is_said_of_refused_lines_has_a_bound_and_the_rest_is_counted
 
 
 @given(st.sampled_from(WITH_MODEL), st.data())
-def test_whether_a_body_is_large_changes_nothing_about_what_is_said_of_it(
-    route: Route, data: st.DataObject
-) -> None:
+def test_problems_are_the_same_for_large_and_small_bodies(route: Route, data: st.DataObject) -> None:
     """Small bodies are validated with their unknown names, large ones without."""
     model = route.body
     assert model is not None
@@ -186,7 +182,7 @@ def told(model: Any, raw: bytes) -> list[tuple[str, str, str]]:
     return []
 
 
-def test_a_query_is_told_the_same_however_many_parameters_it_has() -> None:
+def test_problems_of_a_query_are_independent_of_its_size() -> None:
     feed = next(route.query for route in ROUTES if route.public_path == "/v3/s2s/events")
     pairs = {"limit": ["x"], "wait": ["1", "2"], **{f"p{index}": ["1", "2"] for index in range(10_000)}}
     with pytest.raises(BadRequest) as refusal:
@@ -271,7 +267,7 @@ def lists(model: type[BaseModel]) -> Iterator[tuple[str, Any, tuple[Any, ...]]]:
                 yield from lists(each)
 
 
-def test_every_list_in_a_body_says_how_long_it_may_be() -> None:
+def test_every_list_in_a_body_has_a_maximum_length() -> None:
     """Validation looks at that first; else it would make an error of each item."""
     models = {route.body for route in WITH_MODEL if route.body} | {
         each for route in ROUTES for each in route.lines

@@ -58,7 +58,7 @@ async def settled(service: Service, email: str, address: str) -> None:
     assert answer.status_code == 200
 
 
-async def test_guesses_from_elsewhere_do_not_lock_the_owner_out_where_he_has_signed_in_before(
+async def test_guesses_from_another_address_do_not_lock_out_the_owner(
     exposed: Service,
 ) -> None:
     await settled(exposed, "ada@example.com", OFFICE)
@@ -69,7 +69,7 @@ async def test_guesses_from_elsewhere_do_not_lock_the_owner_out_where_he_has_sig
     assert (await sign_in(exposed, "ada@example.com", PASSWORD, OFFICE)).status_code == 200
 
 
-async def test_a_neighbour_behind_the_same_address_who_guesses_locks_nobody_out_who_was_there_before(
+async def test_guesses_from_a_shared_address_do_not_lock_out_known_users(
     exposed: Service,
 ) -> None:
     await settled(exposed, "ada@example.com", OFFICE)
@@ -87,7 +87,7 @@ async def test_addresses_of_one_ipv6_customer_count_as_one(exposed: Service) -> 
     assert await guesses(exposed, ["2001:db8:0:8::1"], "ada@example.com", 1) == [401]
 
 
-async def test_a_flood_of_sign_ins_from_one_machine_keeps_nobody_else_waiting(exposed: Service) -> None:
+async def test_flood_of_sign_ins_does_not_delay_other_addresses(exposed: Service) -> None:
     """The line for hashing has fifty places; here a machine asks for all of them at once."""
     user, statuses = exposed.demo["user"], list[int]()
     begun = trio.Event()
@@ -109,7 +109,7 @@ async def test_a_flood_of_sign_ins_from_one_machine_keeps_nobody_else_waiting(ex
     assert statuses.count(503) > MANY  # were told to come back, at no cost
 
 
-async def test_a_valid_key_is_served_whatever_its_neighbours_show(exposed: Service) -> None:
+async def test_valid_key_is_served_despite_wrong_keys_of_neighbours(exposed: Service) -> None:
     from_there = {"X-Forwarded-For": OFFICE}
     wrong = from_there | {"Authorization": "Bearer sk_" + "x" * 43}
     forged = from_there | {"Authorization": "Bearer a.b.c"}
@@ -123,7 +123,7 @@ async def test_a_valid_key_is_served_whatever_its_neighbours_show(exposed: Servi
     assert (await sign_in(exposed, user["email"], user["password"], OFFICE)).status_code == 200
 
 
-async def test_a_password_that_is_wrong_is_called_so_whatever_keys_the_neighbours_show(
+async def test_wrong_password_gets_its_own_error_despite_wrong_keys_of_neighbours(
     exposed: Service,
 ) -> None:
     wrong = {"X-Forwarded-For": OFFICE, "Authorization": "Bearer sk_" + "x" * 43}
@@ -133,7 +133,7 @@ async def test_a_password_that_is_wrong_is_called_so_whatever_keys_the_neighbour
     assert code(refused) == (401, "invalid_login")
 
 
-async def test_a_scrapers_token_is_guessed_at_only_so_often(tmp_path: Path) -> None:
+async def test_guesses_at_a_scrapers_token_are_limited(tmp_path: Path) -> None:
     """It is chosen by a person, so it may be a word; a right one is refused, too, or guessing would go on."""
     trusted = (ip_network("127.0.0.1/32"),)
     async with running(

@@ -80,7 +80,7 @@ async def patient(tmp_path: Path) -> AsyncIterator[Service]:
         yield service
 
 
-async def test_a_thousand_slow_clients_cost_little_and_stop_nobody(patient: Service) -> None:
+async def test_thousand_slow_clients_cost_little_and_block_no_other(patient: Service) -> None:
     service, count = patient, clients_max()
     held = count + count * (KINDS - 1) // KINDS  # both ends are here; who says nothing at all is cut off soon
     await service.create("first")
@@ -113,14 +113,14 @@ def port_of(service: Service) -> int:
     return int(service.url.rpartition(":")[2])
 
 
-async def test_a_head_that_never_ends_is_cut_off_however_steadily_it_drips(hasty: Service) -> None:
+async def test_endless_head_is_cut_off(hasty: Service) -> None:
     with crowd(port_of(hasty), hasty.demo["serverKey"]) as slow, trio.fail_after(20):
         slow.join(8)
         while slow.drip():  # noqa: ASYNC110  # sockets that are closed ring no bell
             await trio.sleep(LOOK_S)  # real time: the sockets are the kernel's
 
 
-async def test_a_connection_that_is_used_again_has_its_time_for_each_head(hasty: Service) -> None:
+async def test_reused_connection_has_a_timeout_for_each_head(hasty: Service) -> None:
     head = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
     async with await trio.open_tcp_stream("127.0.0.1", port_of(hasty)) as stream:
         for _ in range(4):
@@ -142,7 +142,7 @@ async def _drip(stream: trio.SocketStream) -> None:
         await trio.sleep(LOOK_S)  # real time: that the other side has closed rings no bell
 
 
-async def test_a_client_that_leaves_in_the_middle_of_a_head_leaves_nothing(hasty: Service) -> None:
+async def test_client_that_leaves_within_a_head_leaves_no_state(hasty: Service) -> None:
     async with await trio.open_tcp_stream("127.0.0.1", port_of(hasty)) as stream:
         await stream.send_all(b"GET /healthz HTTP/1.1\r\nHo")
         await stream.send_eof()

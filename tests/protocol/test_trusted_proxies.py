@@ -31,7 +31,7 @@ async def exhausted(service: Service, *forwarded_for: str) -> list[int]:
     return [await signed_in(service, "not the password", turn) for turn in turns]
 
 
-async def test_failures_are_counted_for_the_address_that_the_trusted_proxy_tells(tmp_path: Path) -> None:
+async def test_failures_are_counted_for_the_address_from_the_trusted_proxy(tmp_path: Path) -> None:
     with capture_logs() as said:
         async with running(tmp_path, trusted_proxies=HERE) as service:
             spoofed = tuple(f"198.51.100.{number}, 203.0.113.9, 10.0.0.2" for number in range(9))
@@ -50,7 +50,7 @@ async def test_without_trusted_proxies_the_header_changes_nothing(tmp_path: Path
         assert await exhausted(service, *claimed) == [401] * PER_PAIR + [429]
 
 
-async def test_a_proxy_on_this_machine_that_says_nothing_does_not_open_the_metrics(tmp_path: Path) -> None:
+async def test_local_proxy_without_a_header_does_not_open_the_metrics(tmp_path: Path) -> None:
     cases: tuple[tuple[dict[str, Any], int], ...] = (({}, 200), ({"trusted_proxies": HERE}, 403))
     for settings, status in cases:
         async with running(tmp_path, **settings) as service, httpx.AsyncClient() as client:

@@ -72,7 +72,7 @@ async def append(service: Service, store: AnyStore, conversation: dict[str, Any]
     return await store.write(job)
 
 
-async def test_who_does_not_read_a_megabyte_holds_up_nobody_and_gets_it_whole_later(
+async def test_slow_reader_of_a_megabyte_blocks_no_other_and_gets_it_later(
     tapped: tuple[Service, AnyStore],
 ) -> None:
     """Decisions 5: a slow reader slows nobody."""

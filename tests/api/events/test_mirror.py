@@ -129,9 +129,7 @@ async def written_meanwhile(times: int, *writers: Writers) -> AsyncIterator[None
 
 
 @pytest.mark.parametrize("seed", range(3))
-async def test_a_mirror_built_beside_writers_has_everything_as_it_is(
-    service: Service, tmp_path: Path, seed: int
-) -> None:
+async def test_mirror_built_during_writes_is_complete(service: Service, tmp_path: Path, seed: int) -> None:
     writers, others = Writers(service, seed), Writers(service, 100 + seed)
     await service.http.put("/s2s/contacts/merged", json={"name": "Ada"})
     await writers.write(30)
@@ -143,7 +141,7 @@ async def test_a_mirror_built_beside_writers_has_everything_as_it_is(
     assert mirror.content() == await everything(service, [*writers.living, *others.living])
 
 
-async def test_a_mirror_whose_events_are_gone_is_built_anew_and_loses_what_is_gone(tmp_path: Path) -> None:
+async def test_mirror_with_pruned_events_is_rebuilt(tmp_path: Path) -> None:
     async with running(tmp_path / "data", event_window_s=0.0, retention_interval_s=0.05) as service:
         writers = Writers(service, 9)
         await writers.write(20)
@@ -170,7 +168,7 @@ async def _pruned(service: Service) -> None:
             answer = await service.http.get("/s2s/events", params=known)
 
 
-async def test_a_mirror_that_stopped_goes_on_where_it_was(service: Service, tmp_path: Path) -> None:
+async def test_stopped_mirror_continues_at_its_position(service: Service, tmp_path: Path) -> None:
     conversation = await service.create(message={"text": "1"})
     mirror = Mirrored(service, tmp_path / "mirror.db")
     await mirror.catch_up()

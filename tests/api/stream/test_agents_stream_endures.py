@@ -41,7 +41,7 @@ async def flood(service: Service, store: AnyStore, count: int, size: int = LARGE
     return await store.write(job)
 
 
-async def test_a_page_goes_on_where_it_was_after_a_restart(tmp_path: Path) -> None:
+async def test_page_continues_after_a_restart(tmp_path: Path) -> None:
     async with running(tmp_path) as service, page(service.dashboard) as desk:
         conversation = await service.create()
         await service.say(conversation, "before")
@@ -55,7 +55,7 @@ async def test_a_page_goes_on_where_it_was_after_a_restart(tmp_path: Path) -> No
             assert (await desk.event())["data"]["message"]["id"] == after["id"]
 
 
-async def test_what_was_answered_comes_once_whatever_kills_the_service(tmp_path: Path) -> None:
+async def test_acknowledged_events_come_once_after_any_kill(tmp_path: Path) -> None:
     server = Server(tmp_path)
     seen: list[Any] = []
     posted: list[str] = []
@@ -88,7 +88,7 @@ async def talk(server: Server) -> list[str]:
         return [(await http.post(path, json={"text": text})).json()["id"] for text in "12345"]
 
 
-async def test_what_was_pruned_is_a_gap_and_the_newest_that_was_is_none(
+async def test_pruned_event_is_a_gap_but_the_newest_pruned_one_is_not(
     service_with_store: tuple[Service, AnyStore],
 ) -> None:
     service, store = service_with_store
@@ -114,7 +114,7 @@ async def service_with_store(tmp_path: Path, stores: list[AnyStore]) -> Any:
         yield service, stores[-1]
 
 
-async def test_an_offline_hour_is_caught_up_in_order(
+async def test_events_of_an_offline_hour_come_in_order(
     service_with_store: tuple[Service, AnyStore],
 ) -> None:
     service, store = service_with_store
@@ -127,7 +127,7 @@ async def test_an_offline_hour_is_caught_up_in_order(
     assert [each["id"] for each in found] == sorted({each["id"] for each in found})
 
 
-async def test_a_reader_that_never_reads_is_given_up_and_delays_nobody(
+async def test_reader_that_never_reads_is_dropped_and_delays_no_other(
     tmp_path: Path, stores: list[AnyStore]
 ) -> None:
     async with running(tmp_path, stream_write_timeout_s=0.5) as service, page(service.dashboard) as good:
@@ -167,7 +167,7 @@ async def open_streams(service: Service) -> int:
     return int(float(line.split()[1]))
 
 
-async def test_a_list_that_is_fetched_behind_the_hello_and_the_events_are_the_whole_truth(
+async def test_list_fetched_after_the_hello_plus_events_is_complete(
     service: Service,
 ) -> None:
     """Bootstrap: whoever writes meanwhile is in the list, or comes as an event, or both."""

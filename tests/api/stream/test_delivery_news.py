@@ -47,7 +47,7 @@ async def ended(opened: Page, sequence: int) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("fails", [False, True])
-async def test_who_looks_at_a_conversation_is_told_what_becomes_of_its_messages(
+async def test_viewer_of_a_conversation_gets_its_delivery_changes(
     service: Service, receiver: Receiver, fails: bool
 ) -> None:
     if fails:
@@ -65,7 +65,7 @@ async def test_who_looks_at_a_conversation_is_told_what_becomes_of_its_messages(
     assert listed == [told]
 
 
-async def test_nobody_is_told_of_a_conversation_that_they_do_not_look_at(
+async def test_agent_gets_no_delivery_changes_of_other_conversations(
     service: Service, receiver: Receiver
 ) -> None:
     await register(service, receiver.url)
@@ -80,7 +80,7 @@ async def test_nobody_is_told_of_a_conversation_that_they_do_not_look_at(
         assert (await ended(elsewhere, 6))["conversationId"] == other["id"]
 
 
-async def test_all_of_a_burst_is_told_of(service: Service, receiver: Receiver) -> None:
+async def test_burst_of_delivery_changes_is_sent_completely(service: Service, receiver: Receiver) -> None:
     await register(service, receiver.url)
     conversation = await service.create()
     async with page(service.dashboard) as opened:
@@ -95,7 +95,9 @@ async def test_all_of_a_burst_is_told_of(service: Service, receiver: Receiver) -
                 missing.discard(told["sequence"])
 
 
-async def test_what_was_erased_meanwhile_is_told_of_no_more(service: Service, receiver: Receiver) -> None:
+async def test_delivery_changes_of_an_erased_conversation_are_not_sent(
+    service: Service, receiver: Receiver
+) -> None:
     await register(service, receiver.url)
     conversation, other = await service.create(), await service.create("u2")
     async with page(service.dashboard) as opened:

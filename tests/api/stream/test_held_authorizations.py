@@ -68,7 +68,7 @@ async def test_authorization_waits_for_the_database(
 
 
 @pytest.mark.parametrize("place", PLACES)
-async def test_authorization_that_waited_in_vain_ends_its_connection_soon(
+async def test_authorization_that_times_out_closes_its_connection_soon(
     place: str, service: Service, stack: AsyncExitStack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pipeline, "HELD_S", 0.5)
@@ -92,7 +92,7 @@ async def test_authorization_with_a_wrong_key_ends_nothing(service: Service, sta
 
 
 @pytest.mark.parametrize("query", ["&".join(["a=1"] * 101), "socket_id=%FF", ""])
-async def test_refused_authorization_that_cannot_be_read_keeps_its_refusal(
+async def test_unreadable_refused_authorization_stays_refused(
     query: str, service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pipeline, "HELD_S", 0.0)

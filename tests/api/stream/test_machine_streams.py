@@ -47,7 +47,7 @@ async def test_a_stream_ends_within_a_second_of_its_credentials_revocation(
     assert (await other.peer.message())["event"] == "conversation.created"
 
 
-async def test_a_stream_ends_when_its_credential_expires_though_nobody_calls(
+async def test_stream_ends_when_its_credential_expires_without_any_call(
     service: Service, streams: Streams
 ) -> None:
     made = await make(service, ("conversations.read",), expiresAt=in_seconds(2))
@@ -60,7 +60,7 @@ async def test_a_stream_ends_when_its_credential_expires_though_nobody_calls(
     assert datetime.now(UTC) >= datetime.fromisoformat(made["expiresAt"])
 
 
-async def test_an_end_that_is_moved_up_ends_the_stream_sooner(service: Service, streams: Streams) -> None:
+async def test_earlier_expiry_ends_the_stream_sooner(service: Service, streams: Streams) -> None:
     made = await make(service, ("conversations.read",), expiresAt=in_seconds(3600))
     stream = await streams.open(made["secret"])
     await stream.subscribe(project_channel(service))
@@ -70,9 +70,7 @@ async def test_an_end_that_is_moved_up_ends_the_stream_sooner(service: Service, 
         assert (await stream.peer.message())["data"]["code"] == 4009
 
 
-async def test_a_stream_of_the_former_secret_ends_with_the_overlap_and_one_of_the_new_goes_on(
-    service: Service, streams: Streams
-) -> None:
+async def test_stream_of_the_former_secret_ends_with_the_overlap(service: Service, streams: Streams) -> None:
     made = await make(service, ("conversations.read",))
     old = await streams.open(made["secret"])
     await old.subscribe(project_channel(service), "c1")

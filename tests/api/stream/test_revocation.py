@@ -115,9 +115,7 @@ async def revoke_by_command(directory: Path, key_id: str) -> None:
     await trio.run_process(command, env=env, stdout=subprocess.DEVNULL)
 
 
-async def test_a_stream_ends_within_a_second_of_its_keys_revocation_and_others_go_on(
-    service: Service, streams: Streams
-) -> None:
+async def test_stream_ends_within_a_second_of_its_keys_revocation(service: Service, streams: Streams) -> None:
     """Pusher protocol, close codes: 4009 is what stops every client that can be stopped, and means unauthorized."""
     key = await new_key(service)
     own, other = await streams.open(key["key"]), await streams.open(service.demo["serverKey"])
@@ -148,9 +146,7 @@ async def test_a_revocation_by_command_beside_the_server_ends_them_too(
     assert (await stream.ended())[0] == 4009
 
 
-async def test_a_standby_ends_with_its_key_as_its_channels_consumer_does(
-    service: Service, streams: Streams
-) -> None:
+async def test_standby_ends_with_its_key_like_a_consumer(service: Service, streams: Streams) -> None:
     key = await new_key(service)
     first, second = await streams.open(key["key"]), await streams.open(service.demo["serverKey"])
     await first.subscribe(project_channel(service), "c1")
@@ -164,7 +160,7 @@ async def test_a_standby_ends_with_its_key_as_its_channels_consumer_does(
     assert (await standby.ended())[0] == 4009
 
 
-async def test_a_connection_with_other_keys_left_is_told_to_come_back(
+async def test_connection_with_other_valid_keys_is_asked_to_reconnect(
     service: Service, streams: Streams
 ) -> None:
     """Let it authorize all its channels anew; it gets those that it still may have."""
@@ -197,7 +193,7 @@ async def test_an_unused_token_of_a_revoked_key_subscribes_to_nothing(
     await stream.subscribe(project_channel(service), key=service.demo["serverKey"])
 
 
-async def test_a_token_from_before_a_restart_is_worth_nothing_when_its_key_was_revoked_meanwhile(
+async def test_token_of_a_key_revoked_during_a_restart_is_refused(
     tmp_path: Path, stack: AsyncExitStack
 ) -> None:
     """Revoke the key while no server runs to be notified."""
@@ -224,9 +220,7 @@ async def test_a_token_from_before_a_restart_is_worth_nothing_when_its_key_was_r
         ]
 
 
-async def test_a_removed_projects_connections_end_whether_they_have_subscribed_or_not(
-    service: Service, streams: Streams
-) -> None:
+async def test_connections_of_a_removed_project_end(service: Service, streams: Streams) -> None:
     """End them with the code that a new client gets: 4001."""
     organisation = (await service.dashboard.get("/organisations")).json()["items"][0]["id"]
     path = f"/organisations/{organisation}/projects"
@@ -244,7 +238,7 @@ async def test_a_removed_projects_connections_end_whether_they_have_subscribed_o
     assert (await ours.peer.message())["event"] == "conversation.created"
 
 
-async def test_what_changes_no_right_ends_nothing(service: Service, streams: Streams) -> None:
+async def test_change_without_effect_on_rights_ends_no_stream(service: Service, streams: Streams) -> None:
     stream = await streams.open(service.demo["serverKey"])
     await stream.subscribe(project_channel(service))
     key = await new_key(service)

@@ -341,18 +341,18 @@ async def look(world: World, ears: Ears, told: list[Any]) -> None:
 @pytest.mark.thorough
 @given(st.lists(st.sampled_from(ALL), min_size=5, max_size=30))
 @settings(max_examples=8, deadline=None, derandomize=True)
-def test_no_internal_event_reaches_anybody_but_agents(deeds: list[str]) -> None:
+def test_internal_events_reach_agents_only(deeds: list[str]) -> None:
     trio.run(play, deeds)
 
 
-def test_all_deeds_in_a_row_make_every_kind_of_internal_event_and_agents_get_them() -> None:
+def test_all_actions_cause_every_internal_event_for_agents() -> None:
     order = list(DEEDS)
     told, sent = trio.run(play, order)
     assert told == set(AGENTS) - UNMADE
     assert sent >= LASTING
 
 
-async def test_no_endpoint_can_list_an_internal_event_and_no_feed_can_ask_for_one(service: Service) -> None:
+async def test_endpoints_and_feeds_can_not_select_internal_events(service: Service) -> None:
     for name in AGENTS.keys() - EXTENSIONS.keys():
         answered = await service.http.post(
             "/s2s/webhooks", json={"url": "http://localhost:9/", "events": [name]}

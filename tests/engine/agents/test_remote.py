@@ -75,7 +75,7 @@ async def world(store: InlineStore) -> AsyncIterator[World]:
         nursery.cancel_scope.cancel()
 
 
-async def test_agents_are_shown_who_is_there_on_another_node_and_what_they_look_at(
+async def test_presence_includes_agents_of_other_nodes_and_their_views(
     inline_store: InlineStore, autojump_clock: MockClock
 ) -> None:
     async with world(inline_store) as both:
@@ -96,7 +96,9 @@ async def test_agents_are_shown_who_is_there_on_another_node_and_what_they_look_
         assert (here.streams.viewed(P, "cnv_1"), here.streams.has_viewers) == (False, False)
 
 
-async def test_an_agent_on_two_nodes_is_one(inline_store: InlineStore, autojump_clock: MockClock) -> None:
+async def test_agent_on_two_nodes_has_one_presence(
+    inline_store: InlineStore, autojump_clock: MockClock
+) -> None:
     async with world(inline_store) as both:
         here, there = both.node("a"), both.node("b")
         for node, conversation in ((here, "cnv_1"), (there, "cnv_2")):
@@ -106,7 +108,7 @@ async def test_an_agent_on_two_nodes_is_one(inline_store: InlineStore, autojump_
         assert there.present() == {"ada": (["cnv_2", "cnv_1"], None)}
 
 
-async def test_a_node_that_begins_later_is_told_at_once(
+async def test_later_node_gets_announcements_at_once(
     inline_store: InlineStore, autojump_clock: MockClock
 ) -> None:
     async with world(inline_store) as both:
@@ -118,7 +120,7 @@ async def test_a_node_that_begins_later_is_told_at_once(
         assert there.present() == {"ada": ([], None)}
 
 
-async def test_what_was_lost_is_said_again_and_a_dead_node_is_forgotten(
+async def test_lost_announcement_is_repeated_and_a_dead_node_expires(
     inline_store: InlineStore, autojump_clock: MockClock
 ) -> None:
     async with world(inline_store) as both:
@@ -137,9 +139,7 @@ async def test_what_was_lost_is_said_again_and_a_dead_node_is_forgotten(
         assert here.present() == {}
 
 
-async def test_nodes_that_are_gone_take_no_memory(
-    inline_store: InlineStore, autojump_clock: MockClock
-) -> None:
+async def test_expired_nodes_take_no_memory(inline_store: InlineStore, autojump_clock: MockClock) -> None:
     async with world(inline_store) as both:
         here = both.node("a")
         for number in range(50):
@@ -153,7 +153,7 @@ async def test_nodes_that_are_gone_take_no_memory(
         assert not elsewhere._incarnations
 
 
-async def test_what_the_last_life_of_a_node_said_is_forgotten_as_soon_as_the_next_one_speaks(
+async def test_announcements_of_a_nodes_former_incarnation_expire_at_once(
     inline_store: InlineStore, autojump_clock: MockClock
 ) -> None:
     async with world(inline_store) as both:
@@ -177,7 +177,7 @@ async def test_what_the_last_life_of_a_node_said_is_forgotten_as_soon_as_the_nex
         (None, "cnv_9", False),
     ],
 )
-async def test_what_passes_on_one_node_passes_on_the_other(
+async def test_ephemeral_events_reach_the_other_node(
     to_user: str | None, viewing: str | None, has: bool, inline_store: InlineStore, autojump_clock: MockClock
 ) -> None:
     async with world(inline_store) as both:
@@ -194,7 +194,7 @@ async def test_what_passes_on_one_node_passes_on_the_other(
         assert waiting.cancelled_caught is not has
 
 
-async def test_nothing_is_sent_for_a_project_whose_agents_are_all_here(
+async def test_no_message_is_sent_for_a_project_with_local_agents_only(
     inline_store: InlineStore, autojump_clock: MockClock
 ) -> None:
     async with world(inline_store) as both:
@@ -210,7 +210,9 @@ async def test_nothing_is_sent_for_a_project_whose_agents_are_all_here(
         assert len(here.bus.sent) == 1
 
 
-async def test_a_busy_agent_fits_into_messages(inline_store: InlineStore, autojump_clock: MockClock) -> None:
+async def test_announcement_of_a_busy_agent_fits_into_messages(
+    inline_store: InlineStore, autojump_clock: MockClock
+) -> None:
     async with world(inline_store) as both:
         here, there = both.node("a"), both.node("b")
         names = [f"cnv_{number:026}" for number in range(100)]

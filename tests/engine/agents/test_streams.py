@@ -96,7 +96,7 @@ async def test_a_reader_gets_public_and_internal_events_in_their_order(
         assert (await again.next()).events == batch.events[1:]
 
 
-async def test_a_busy_project_wakes_a_reader_twenty_times_a_second_and_no_oftener(
+async def test_busy_project_wakes_a_reader_at_most_twenty_times_a_second(
     inline_store: InlineStore, autojump_clock: MockClock
 ) -> None:
     async with opened(inline_store) as office:
@@ -117,7 +117,7 @@ async def test_a_busy_project_wakes_a_reader_twenty_times_a_second_and_no_oftene
         assert batches <= 20 * (trio.current_time() - began) + 17, "64 at once, where there are more"
 
 
-async def test_a_slow_reader_keeps_the_newest_passing_events_and_the_truth_about_presence(
+async def test_slow_reader_gets_newest_ephemeral_events_and_current_presence(
     inline_store: InlineStore, autojump_clock: MockClock
 ) -> None:
     async with opened(inline_store) as office:
@@ -133,7 +133,7 @@ async def test_a_slow_reader_keeps_the_newest_passing_events_and_the_truth_about
         assert told["usr_ken"]["conversationIds"] == ["cnv_99"]
 
 
-async def test_events_are_passed_on_to_whom_they_are_for_and_nobody_else(
+async def test_ephemeral_events_reach_their_recipients_only(
     inline_store: InlineStore, autojump_clock: MockClock
 ) -> None:
     async with opened(inline_store) as office:
@@ -161,7 +161,7 @@ async def test_events_are_passed_on_to_whom_they_are_for_and_nobody_else(
         assert not office.streams.viewed(project, "cnv_1")
 
 
-async def test_nothing_is_left_of_streams_that_were_closed_or_never_opened(
+async def test_closed_or_failed_streams_leave_no_state(
     inline_store: InlineStore, autojump_clock: MockClock
 ) -> None:
     async with opened(inline_store) as office:
@@ -183,7 +183,7 @@ async def test_nothing_is_left_of_streams_that_were_closed_or_never_opened(
             office.streams.view(streams[0].id, streams[0].viewer.user, PROJECT.rowid, View())
 
 
-async def test_a_stream_that_comes_in_between_ends_with_too_many(
+async def test_stream_opened_beyond_the_limit_ends_with_too_many_streams(
     inline_store: InlineStore, autojump_clock: MockClock
 ) -> None:
     async with opened(inline_store, most=MAX_STREAMS_PER_USER + 1) as office:
@@ -196,7 +196,7 @@ async def test_a_stream_that_comes_in_between_ends_with_too_many(
             office.streams.check_room(office.viewer(1))
 
 
-async def test_a_stream_ends_when_its_session_does_and_others_go_on(
+async def test_stream_ends_with_its_session_and_others_continue(
     inline_store: InlineStore, autojump_clock: MockClock
 ) -> None:
     async with opened(inline_store) as office:
@@ -207,7 +207,7 @@ async def test_a_stream_ends_when_its_session_does_and_others_go_on(
         assert (await other.next()).events
 
 
-async def test_rights_that_could_not_be_read_are_read_again(
+async def test_failed_check_of_rights_is_retried(
     inline_store: InlineStore, autojump_clock: MockClock
 ) -> None:
     async with opened(inline_store) as office:
@@ -221,7 +221,7 @@ async def test_rights_that_could_not_be_read_are_read_again(
         assert bye == "permission_lost"
 
 
-async def test_at_the_stop_who_does_not_take_the_goodbye_is_dropped(
+async def test_shutdown_drops_readers_that_do_not_take_the_goodbye(
     inline_store: InlineStore, autojump_clock: MockClock
 ) -> None:
     async with opened(inline_store) as office:
@@ -236,7 +236,7 @@ async def test_at_the_stop_who_does_not_take_the_goodbye_is_dropped(
         assert (await (await office.open(0)).next()).bye == "shutdown", "it came later"
 
 
-async def test_a_quiet_stream_has_a_comment_now_and_then_and_ends_with_its_credential(
+async def test_quiet_stream_sends_comments_and_ends_with_its_credential(
     inline_store: InlineStore, autojump_clock: MockClock
 ) -> None:
     async with opened(inline_store) as office:
@@ -285,7 +285,7 @@ class LosingCluster(SingleNode):
 
 
 @pytest.mark.parametrize("lost_at", [4.5, -inf])
-async def test_streams_end_once_their_node_has_been_without_its_lease_for_long(
+async def test_streams_end_after_their_node_was_long_without_its_lease(
     lost_at: float, inline_store: InlineStore, autojump_clock: MockClock
 ) -> None:
     """Another node may have the database, and heartbeats do not show a page that this one lacks it."""
@@ -326,7 +326,7 @@ async def test_streams_end_sooner_if_another_node_is_ready(
         assert trio.current_time() < GRACE_PERIOD_S
 
 
-async def test_streams_go_on_after_a_lease_that_was_lost_for_a_moment(
+async def test_streams_continue_after_a_lease_was_lost_for_a_moment(
     inline_store: InlineStore, autojump_clock: MockClock
 ) -> None:
     cluster = LosingCluster()

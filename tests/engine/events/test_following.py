@@ -63,7 +63,7 @@ async def shown_after(node: Node, source: int | Topic | AgentsSource, after: int
     return trio.current_time() - began, [event.position - FIRST for event in chunk.events]
 
 
-async def test_an_own_commit_next_in_line_is_shown_without_a_query(autojump_clock: MockClock) -> None:
+async def test_contiguous_local_commit_is_published_without_a_query(autojump_clock: MockClock) -> None:
     table = SharedTable()
     node = Node(table)
     async with following(node):
@@ -74,7 +74,7 @@ async def test_an_own_commit_next_in_line_is_shown_without_a_query(autojump_cloc
         assert (node.store.reads, node.log.position(1)) == (reads, FIRST + 2)
 
 
-async def test_an_own_commit_out_of_line_brings_what_is_before_it(autojump_clock: MockClock) -> None:
+async def test_local_commit_after_a_gap_brings_the_missing_events(autojump_clock: MockClock) -> None:
     table = SharedTable()
     node = Node(table)
     async with following(node):
@@ -85,7 +85,7 @@ async def test_an_own_commit_out_of_line_brings_what_is_before_it(autojump_clock
 
 
 @pytest.mark.parametrize(("how", "seconds"), [("hint", 0.0), ("look", 5.0), ("no bus", 0.25)])
-async def test_a_foreign_commit_is_shown_when_a_hint_comes_and_without_one_at_the_next_look(
+async def test_foreign_commit_is_published_after_a_hint_or_the_next_poll(
     how: str, seconds: float, autojump_clock: MockClock
 ) -> None:
     table = SharedTable()
@@ -99,7 +99,7 @@ async def test_a_foreign_commit_is_shown_when_a_hint_comes_and_without_one_at_th
         assert await shown_after(here, AgentsSource(1), FIRST) == (seconds, [1, 2])
 
 
-async def test_what_is_committed_while_a_project_is_opened_is_shown_at_once(
+async def test_commit_during_the_opening_of_a_project_is_published_at_once(
     autojump_clock: MockClock,
 ) -> None:
     table = SharedTable()
@@ -116,7 +116,7 @@ async def test_what_is_committed_while_a_project_is_opened_is_shown_at_once(
         assert await shown_after(here, 1, FIRST) == (0, [1, 2])
 
 
-async def test_many_commits_of_a_moment_are_one_hint_for_each_project(autojump_clock: MockClock) -> None:
+async def test_simultaneous_commits_send_one_hint_for_each_project(autojump_clock: MockClock) -> None:
     table = SharedTable()
     node = Node(table)
     async with following(node):
@@ -130,7 +130,7 @@ async def test_many_commits_of_a_moment_are_one_hint_for_each_project(autojump_c
         assert there.follower.counters.hints == 130
 
 
-async def test_a_bus_that_is_there_again_makes_a_node_look(autojump_clock: MockClock) -> None:
+async def test_reconnected_bus_triggers_a_poll(autojump_clock: MockClock) -> None:
     table = SharedTable()
     node = Node(table)
     async with following(node):
@@ -142,7 +142,7 @@ async def test_a_bus_that_is_there_again_makes_a_node_look(autojump_clock: MockC
         assert await shown_after(node, 1, FIRST) == (0, [1])
 
 
-async def test_who_wants_to_be_up_to_date_waits_until_memory_is(autojump_clock: MockClock) -> None:
+async def test_catch_up_waits_until_memory_is_current(autojump_clock: MockClock) -> None:
     table = SharedTable()
     node = Node(table, batch_size=2)
     async with following(node):
@@ -157,7 +157,9 @@ async def test_who_wants_to_be_up_to_date_waits_until_memory_is(autojump_clock: 
             await node.follower.catch_up()
 
 
-async def test_deliveries_hear_of_erasures_in_projects_that_nobody_reads(autojump_clock: MockClock) -> None:
+async def test_deliverer_is_notified_of_erasures_in_projects_without_readers(
+    autojump_clock: MockClock,
+) -> None:
     table = SharedTable()
     node, deliveries = Node(table), Deliveries({1: 0, 2: 0})
     store: Any = node.store
@@ -174,7 +176,7 @@ async def test_deliveries_hear_of_erasures_in_projects_that_nobody_reads(autojum
         assert node.store.reads == reads + 1, "the heads, and no erasures once more"
 
 
-async def test_two_looks_at_a_time_forget_what_was_erased_though_the_later_serves_more_projects(
+async def test_concurrent_polls_apply_erasures_if_the_later_serves_more_projects(
     autojump_clock: MockClock,
 ) -> None:
     table = SharedTable()
@@ -192,7 +194,7 @@ async def test_two_looks_at_a_time_forget_what_was_erased_though_the_later_serve
     assert deliveries.forgotten == {1, 2}
 
 
-async def test_who_wants_to_be_up_to_date_goes_on_when_the_own_commit_is_what_was_missing(
+async def test_catch_up_returns_when_a_local_commit_fills_the_gap(
     autojump_clock: MockClock,
 ) -> None:
     table = SharedTable()
@@ -211,7 +213,7 @@ async def test_who_wants_to_be_up_to_date_goes_on_when_the_own_commit_is_what_wa
                 await trio.sleep(1)
 
 
-async def test_events_that_the_database_has_lost_leave_memory(autojump_clock: MockClock) -> None:
+async def test_events_lost_by_the_database_are_evicted(autojump_clock: MockClock) -> None:
     table = SharedTable()
     node = Node(table)
     async with following(node):
@@ -227,7 +229,7 @@ async def test_events_that_the_database_has_lost_leave_memory(autojump_clock: Mo
             assert await shown_after(node, source, FIRST + 1) == (0, [2])
 
 
-async def test_a_project_that_nobody_reads_any_more_leaves_memory(autojump_clock: MockClock) -> None:
+async def test_unused_project_is_evicted(autojump_clock: MockClock) -> None:
     table = SharedTable()
     node = Node(table)
     async with following(node):

@@ -40,7 +40,7 @@ STEPS = st.lists(
 @pytest.mark.thorough
 @given(STEPS, st.integers(0, 12), st.integers(80, 1_600))
 @settings(max_examples=300, deadline=None, derandomize=True)
-def test_a_reader_of_a_lane_gets_its_events_in_order_whatever_the_ring_holds(
+def test_topic_reader_gets_events_in_order_for_any_ring_content(
     steps: list[tuple[Any, ...]], ring_events: int, ring_bytes: int
 ) -> None:
     """Readers come at any time, from the start or from now, and go; conversations are erased in between."""
@@ -99,7 +99,7 @@ def test_a_reader_of_a_lane_gets_its_events_in_order_whatever_the_ring_holds(
     trio.run(play)
 
 
-async def test_a_lane_is_read_from_memory_however_busy_its_project_is() -> None:
+async def test_topic_is_read_from_memory_in_a_busy_project() -> None:
     table = Table()
     log = opened(table, ring_events=5)
     lane = Topic(1, "conversation", "cnv_1")
@@ -115,7 +115,7 @@ async def test_a_lane_is_read_from_memory_however_busy_its_project_is() -> None:
     assert table.reads == 0
 
 
-async def test_a_waiting_reader_of_a_lane_sleeps_through_the_events_of_others() -> None:
+async def test_topic_reader_is_not_woken_by_events_of_other_topics() -> None:
     table = Table()
     log = opened(table)
     woken: list[str] = []
@@ -140,7 +140,7 @@ async def test_a_waiting_reader_of_a_lane_sleeps_through_the_events_of_others() 
         assert sorted(woken) == ["cnv_1", "u0", "u1"]
 
 
-async def test_closing_a_lane_ends_the_wait_for_it() -> None:
+async def test_closing_a_topic_ends_its_wait() -> None:
     log = opened(Table())
     lane = Topic(1, "conversation", "cnv_1")
     await log.open(lane)
@@ -150,7 +150,7 @@ async def test_closing_a_lane_ends_the_wait_for_it() -> None:
         log.close(lane)
 
 
-async def test_what_the_ring_has_dropped_is_in_no_lane_and_no_tail_any_more() -> None:
+async def test_evicted_events_are_in_no_tail() -> None:
     table = Table()
     log = opened(table, ring_events=10)
     project = 1_000_001  # of no other test
@@ -163,7 +163,7 @@ async def test_what_the_ring_has_dropped_is_in_no_lane_and_no_tail_any_more() ->
     assert 0 < len(kept) <= 10
 
 
-async def test_an_internal_event_wakes_agents_and_nobody_else_and_leaves_memory_with_them() -> None:
+async def test_internal_event_wakes_only_agents_and_is_evicted_with_them() -> None:
     table = Table()
     log = opened(table)
     publish(table, log, internal(1, 1))

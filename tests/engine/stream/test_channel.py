@@ -105,7 +105,7 @@ async def test_typing_is_carried_by_its_project_its_conversation_and_its_contact
     assert got == (event if wanted else None)
 
 
-async def test_channels_are_held_and_taken_over_each_by_itself(
+async def test_channels_are_held_and_taken_over_independently(
     autojump_clock: MockClock, stage: Stage
 ) -> None:
     project = await stage.hold("c1")
@@ -116,7 +116,7 @@ async def test_channels_are_held_and_taken_over_each_by_itself(
     assert names == ["private-contact-u1", CHANNEL]
 
 
-async def test_what_a_channel_passes_over_does_not_make_its_consumer_late(
+async def test_events_of_other_channels_do_not_make_a_consumer_late(
     autojump_clock: MockClock, stage: Stage
 ) -> None:
     """Move the position of a quiet conversation's consumer with the log of its busy project."""
@@ -126,7 +126,7 @@ async def test_what_a_channel_passes_over_does_not_make_its_consumer_late(
     assert (list(batch.events), batch.upto) == ([], stage.log.position(stage.project.rowid))
 
 
-async def test_a_contacts_channel_that_nobody_uses_is_forgotten_with_its_events(
+async def test_unused_contact_channel_is_deleted_with_its_events(
     autojump_clock: MockClock, stage: Stage, store: JumpStore
 ) -> None:
     """Forget the name, which holds the contact's id, also if somebody once waited for the channel."""
@@ -152,7 +152,7 @@ async def in_memory(stage: Stage, topic: Topic) -> bool:
     return scope.cancelled_caught
 
 
-async def test_a_channels_lane_is_in_memory_only_while_it_is_held(
+async def test_topic_of_a_channel_is_in_memory_only_while_it_is_held(
     autojump_clock: MockClock, stage: Stage, store: JumpStore
 ) -> None:
     """Also if the takeover fails; and a reader that waits for a channel that is given up goes home."""

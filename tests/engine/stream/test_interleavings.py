@@ -160,7 +160,7 @@ async def _do(
 
 @budget(50)
 @given(st.lists(deed, max_size=14), st.integers(0, 999), st.sampled_from((0.0, 0.5, 1.0)))
-def test_at_most_one_writes_and_nothing_is_left_out(
+def test_at_most_one_consumer_writes_and_no_event_is_left_out(
     deeds: list[tuple[str, int, object]], seed: int, lost: float
 ) -> None:
     with TemporaryDirectory() as directory:
@@ -169,7 +169,9 @@ def test_at_most_one_writes_and_nothing_is_left_out(
 
 
 @pytest.mark.parametrize("plant", ["lease not looked at", "let go before it is stopped"])
-def test_the_judge_finds_two_who_write(plant: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_judge_detects_two_writing_consumers(
+    plant: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     """A test of the judge: with either rule broken, there are two for a while."""
     if plant == "lease not looked at":
         monkeypatch.setattr(LeasedSubscription, "_leased", lambda _: True)

@@ -18,7 +18,7 @@ def lease() -> ChannelLease:
     return ChannelLease(Channel(1, CHANNEL, "project", PROJECT_ID), LEASE_S)
 
 
-def test_a_new_lease_has_nobody_and_keeps_nobody_out() -> None:
+def test_new_lease_has_no_holder_and_no_fence() -> None:
     new = lease()
     assert (new.holder, new.consumer_id, new.generation, new.confirmed, new.since) == (None, None, 0, 0, 0)
     assert (new.waiting, new.released, new.busy, new.paused) == (0, False, False, False)
@@ -27,26 +27,26 @@ def test_a_new_lease_has_nobody_and_keeps_nobody_out() -> None:
     assert (new.free_at(), new.after_taking("c1", 0.0)) == (-inf, {})
 
 
-def test_a_lease_that_somebody_waits_for_is_in_use() -> None:
+def test_lease_with_a_waiting_consumer_is_busy() -> None:
     awaited = lease()
     awaited.waiting = 1
     assert awaited.busy
 
 
-def test_a_hundred_superseded_ids_are_remembered_the_latest_of_them() -> None:
+def test_latest_hundred_superseded_ids_are_kept() -> None:
     crowded = lease()
     crowded.superseded = {f"c{n}": None for n in range(120)}
     crowded.consumer_id, crowded.dropped_at = "last", 0.0
     assert list(crowded.after_taking("new", 1.0)) == [*(f"c{n}" for n in range(21, 120)), "last"]
 
 
-def test_one_that_is_superseded_again_counts_as_the_latest() -> None:
+def test_consumer_superseded_again_counts_as_the_latest() -> None:
     again = lease()
     again.superseded, again.consumer_id, again.dropped_at = {"c1": None, "c2": None}, "c1", 0.0
     assert list(again.after_taking("c3", 1.0)) == ["c2", "c1"]
 
 
-def test_the_fence_falls_to_the_moment_and_with_it_what_was_superseded() -> None:
+def test_fence_ends_on_time_and_clears_superseded_ids() -> None:
     left = lease()
     left.superseded, left.consumer_id, left.dropped_at = {"c1": None}, "c2", 10.0
     assert left.fenced("c1", 69.9)
@@ -136,7 +136,7 @@ def test_a_stored_row_says_whether_the_channel_is_held_or_was_left() -> None:
     assert (left.held, left.released, left.dropped_at) == (False, True, -inf)
 
 
-async def test_who_leaves_by_its_own_word_leaves_no_fence_and_is_not_superseded(stage: Stage) -> None:
+async def test_unsubscribed_holder_leaves_no_fence_and_is_not_superseded(stage: Stage) -> None:
     left, first, second = lease(), await stage.hold("c1"), await stage.hold("c2")
     left.take(first, 1, 1_000, 5.0)
     left.take(second, 2, 2_000, 6.0)
@@ -150,7 +150,7 @@ async def test_who_leaves_by_its_own_word_leaves_no_fence_and_is_not_superseded(
     assert (left.released, list(left.after_taking("c3", 9.0))) == (False, ["c1"])
 
 
-async def test_whose_connection_ends_keeps_its_fence_from_that_moment(stage: Stage) -> None:
+async def test_dropped_holder_keeps_its_fence_from_that_moment(stage: Stage) -> None:
     dropped, first = lease(), await stage.hold("c1")
     dropped.take(first, 1, 1_000, 5.0)
     assert dropped.leave(first, 8.0, for_good=False)

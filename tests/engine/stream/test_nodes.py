@@ -14,7 +14,7 @@ from tests.support.stream_nodes import hold_unheard, node_stages, nodes, row_of
 from tests.support.streaming import CHANNEL, NOON, JumpStore, next_batch, number
 
 
-async def test_a_consumer_of_another_node_takes_over_and_the_old_one_is_told(
+async def test_consumer_of_another_node_takes_over_and_the_old_one_is_notified(
     autojump_clock: MockClock, store: JumpStore
 ) -> None:
     told = list[str]()
@@ -27,7 +27,7 @@ async def test_a_consumer_of_another_node_takes_over_and_the_old_one_is_told(
         assert trio.current_time() < 0.1
 
 
-async def test_a_takeover_needs_no_word_from_the_bus(autojump_clock: MockClock, store: JumpStore) -> None:
+async def test_takeover_works_without_the_bus(autojump_clock: MockClock, store: JumpStore) -> None:
     async with nodes(store, lost=1.0) as (a, b):
         old = await a.hold("c1")
         assert (await b.hold("c2")).current
@@ -35,7 +35,7 @@ async def test_a_takeover_needs_no_word_from_the_bus(autojump_clock: MockClock, 
         assert trio.current_time() < 1.5
 
 
-async def test_the_fence_is_that_of_all_nodes(autojump_clock: MockClock, store: JumpStore) -> None:
+async def test_fence_holds_on_all_nodes(autojump_clock: MockClock, store: JumpStore) -> None:
     async with nodes(store, "abc") as (a, b, c):
         await a.hold("c1")
         successor = await b.hold("c2")
@@ -50,7 +50,7 @@ async def test_the_fence_is_that_of_all_nodes(autojump_clock: MockClock, store: 
         assert (await c.hold("c1")).current
 
 
-async def test_who_unsubscribes_on_one_node_lifts_the_fence_on_all(
+async def test_unsubscribing_on_one_node_lifts_the_fence_on_all(
     autojump_clock: MockClock, store: JumpStore
 ) -> None:
     async with nodes(store) as (a, b):
@@ -61,7 +61,7 @@ async def test_who_unsubscribes_on_one_node_lifts_the_fence_on_all(
         assert (await b.hold("c2")).current, "it was not superseded"
 
 
-async def test_a_standby_learns_at_once_that_a_channel_is_free_on_another_node(
+async def test_standby_is_notified_of_a_channel_released_on_another_node(
     autojump_clock: MockClock, store: JumpStore
 ) -> None:
     async with nodes(store) as (a, b):
@@ -74,7 +74,7 @@ async def test_a_standby_learns_at_once_that_a_channel_is_free_on_another_node(
         assert trio.current_time() < 1.5
 
 
-async def test_a_standby_learns_at_once_of_a_channel_that_came_free_while_it_looked(
+async def test_standby_is_notified_of_a_release_during_its_poll(
     autojump_clock: MockClock, store: JumpStore
 ) -> None:
     async with nodes(store) as (a, b):
@@ -140,7 +140,7 @@ async def test_a_dead_nodes_channel_is_free_once_its_lease_is_over(
             await a.hold("c1")
 
 
-async def test_the_fence_of_a_dead_nodes_holder_runs_from_when_it_was_missed(
+async def test_fence_of_a_dead_nodes_holder_runs_from_the_detection(
     autojump_clock: MockClock, store: JumpStore
 ) -> None:
     """As after a restart: its last holder is protected as if it had just dropped off."""
@@ -155,7 +155,7 @@ async def test_the_fence_of_a_dead_nodes_holder_runs_from_when_it_was_missed(
         assert (await b.hold("c1")).current
 
 
-async def test_the_fence_of_a_holder_whose_nodes_lease_was_late_and_not_lost_falls_in_its_time(
+async def test_fence_of_a_holder_ends_in_time_if_its_nodes_lease_was_late(
     autojump_clock: MockClock, store: JumpStore
 ) -> None:
     async with nodes(store) as (a, b):
@@ -176,7 +176,7 @@ async def test_the_fence_of_a_holder_whose_nodes_lease_was_late_and_not_lost_fal
         assert (await a.hold("c1")).current
 
 
-async def test_who_does_not_get_the_channel_is_told_so_and_nothing_has_changed(
+async def test_failed_takeover_raises_and_changes_nothing(
     autojump_clock: MockClock, store: JumpStore
 ) -> None:
     """A node that lives and yet does not let go: its part that serves others is at fault."""
@@ -203,7 +203,7 @@ async def test_who_does_not_get_the_channel_is_told_so_and_nothing_has_changed(
         nursery.cancel_scope.cancel()
 
 
-async def test_a_client_that_leaves_while_it_waits_disturbs_nobody(
+async def test_client_that_leaves_during_the_wait_has_no_effect(
     autojump_clock: MockClock, store: JumpStore
 ) -> None:
     async with nodes(store, lost=1.0) as (a, b):
@@ -216,7 +216,7 @@ async def test_a_client_that_leaves_while_it_waits_disturbs_nobody(
         assert row_of(store, a).request is None
 
 
-async def test_a_client_that_leaves_while_its_wish_is_committed_disturbs_nobody(
+async def test_client_that_leaves_during_the_request_commit_has_no_effect(
     autojump_clock: MockClock, store: JumpStore
 ) -> None:
     async with nodes(store, lost=1.0) as (a, b):
@@ -237,7 +237,7 @@ async def test_a_client_that_leaves_while_its_wish_is_committed_disturbs_nobody(
         assert row_of(store, a).request is None
 
 
-async def test_what_was_confirmed_goes_along_to_the_other_node(
+async def test_confirmed_position_moves_to_the_other_node(
     autojump_clock: MockClock, store: JumpStore
 ) -> None:
     async with nodes(store) as (a, b):
@@ -280,9 +280,7 @@ async def test_the_list_shows_what_other_nodes_hold(autojump_clock: MockClock, s
         assert not status.connected
 
 
-async def test_a_consumer_is_ended_whichever_node_holds_it(
-    autojump_clock: MockClock, store: JumpStore
-) -> None:
+async def test_consumer_is_ended_on_any_node(autojump_clock: MockClock, store: JumpStore) -> None:
     told = list[str]()
     async with nodes(store, "abc") as (a, b, c):
         contact = "private-contact-u1"
@@ -300,7 +298,7 @@ async def test_a_consumer_is_ended_whichever_node_holds_it(
         assert trio.current_time() < 0.5
 
 
-async def test_all_channels_of_a_connection_are_over_before_it_is_told(
+async def test_all_channels_of_a_connection_end_before_it_is_notified(
     autojump_clock: MockClock, store: JumpStore
 ) -> None:
     """So that it can tell whether something of it is left: with nothing left its client is to stay away."""
@@ -338,7 +336,7 @@ async def test_a_node_without_a_lease_takes_nothing(autojump_clock: MockClock, s
 
 
 @pytest.mark.parametrize("more", [0, 1, 4])
-async def test_a_consumer_ahead_of_the_log_is_told_of_a_gap_until_one_has_confirmed_to_know(
+async def test_consumer_ahead_of_the_log_gets_a_gap_until_one_confirms(
     autojump_clock: MockClock, store: JumpStore, more: int
 ) -> None:
     """A database that was replaced by its copy lacks the newest events, and gives their positions again."""
@@ -364,7 +362,7 @@ async def test_a_consumer_ahead_of_the_log_is_told_of_a_gap_until_one_has_confir
         assert (restored.start.gap, restored.start.resumed_after) == (False, last.id)
 
 
-async def test_what_is_erased_of_the_log_is_no_gap(autojump_clock: MockClock, store: JumpStore) -> None:
+async def test_erased_events_are_no_gap(autojump_clock: MockClock, store: JumpStore) -> None:
     async with nodes(store) as (a, b):
         held = await a.hold("c1")
         events = await a.emit(5)
@@ -375,7 +373,7 @@ async def test_what_is_erased_of_the_log_is_no_gap(autojump_clock: MockClock, st
         assert (successor.start.gap, successor.start.resumed_after) == (False, events[2].id)
 
 
-async def test_a_channel_of_an_erased_contact_is_given_up_before_its_row_is_gone(
+async def test_channel_of_an_erased_contact_is_released_before_its_row_is_deleted(
     autojump_clock: MockClock, store: JumpStore
 ) -> None:
     told = list[str]()
@@ -394,7 +392,7 @@ async def test_a_channel_of_an_erased_contact_is_given_up_before_its_row_is_gone
 
 
 @pytest.mark.parametrize("then", ["leaves", "is ended", "comes back"])
-async def test_a_channel_of_an_erased_contact_is_forgotten_whatever_its_consumer_does_meanwhile(
+async def test_channel_of_an_erased_contact_is_deleted_despite_its_consumers_actions(
     then: str, autojump_clock: MockClock, store: JumpStore
 ) -> None:
     async with nodes(store, lost=1.0) as (a, b):
@@ -416,7 +414,7 @@ async def test_a_channel_of_an_erased_contact_is_forgotten_whatever_its_consumer
         assert await b.hub.consumers(b.project) == []
 
 
-async def test_a_commit_of_which_nobody_heard_the_end_leaves_the_channel_to_be_taken(
+async def test_commit_of_unknown_outcome_leaves_the_channel_free(
     autojump_clock: MockClock, store: JumpStore
 ) -> None:
     async with nodes(store) as (a, b):
@@ -426,7 +424,7 @@ async def test_a_commit_of_which_nobody_heard_the_end_leaves_the_channel_to_be_t
         assert (await a.hold("c3")).current
 
 
-async def test_the_fence_of_a_takeover_of_which_nobody_heard_the_end_falls_in_its_time(
+async def test_fence_of_a_takeover_of_unknown_outcome_ends_in_time(
     autojump_clock: MockClock, store: JumpStore
 ) -> None:
     async with nodes(store) as (a, b):

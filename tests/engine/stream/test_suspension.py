@@ -35,9 +35,7 @@ async def numbers(subscription: Subscription) -> list[int]:
     return [number(event) for event in (await next_batch(subscription)).events]
 
 
-async def test_consumer_goes_on_after_a_lease_that_was_late(
-    autojump_clock: MockClock, store: JumpStore
-) -> None:
+async def test_consumer_continues_after_a_late_lease(autojump_clock: MockClock, store: JumpStore) -> None:
     losses, woken = list[str](), list[float]()
     async with nodes(store) as (a, b):
         held = await a.hold("c1", lost=losses.append)
@@ -56,7 +54,7 @@ async def test_consumer_goes_on_after_a_lease_that_was_late(
         assert (row.generation, row.incarnation) == (1, a.cluster.node.incarnation)
 
 
-async def test_consumer_goes_on_under_the_next_lease_if_no_other_had_the_channel(
+async def test_consumer_continues_under_the_next_lease_if_no_other_had_the_channel(
     autojump_clock: MockClock, store: JumpStore
 ) -> None:
     losses = list[str]()
@@ -83,7 +81,7 @@ async def test_consumer_goes_on_under_the_next_lease_if_no_other_had_the_channel
         assert row_of(store, a).position == last.position
 
 
-async def test_consumer_goes_on_if_another_node_has_noted_the_end_of_its_lease(
+async def test_consumer_continues_if_another_node_recorded_the_end_of_its_lease(
     autojump_clock: MockClock, store: JumpStore
 ) -> None:
     """A consumer that another node refused for another reason has freed the row on the way."""
@@ -146,7 +144,7 @@ async def test_consumer_is_notified_as_in_any_takeover(
         assert row_of(store, b) == row, "the row of the other node is unchanged"
 
 
-async def test_consumer_of_the_same_node_takes_over_in_the_usual_way_right_after_the_lease_is_back(
+async def test_consumer_of_the_same_node_takes_over_after_the_lease_is_back(
     autojump_clock: MockClock, store: JumpStore
 ) -> None:
     losses = list[str]()
@@ -272,7 +270,7 @@ async def test_consumer_of_an_erased_contact_connects_again(
         assert await b.hub.consumers(b.project) == []
 
 
-async def test_consumer_superseded_by_a_takeover_of_unknown_end_connects_again(
+async def test_consumer_superseded_by_a_takeover_of_unknown_outcome_connects_again(
     autojump_clock: MockClock, store: JumpStore
 ) -> None:
     """The taker was asked to come back as well; the first of the two to return gets the channel."""
@@ -284,7 +282,7 @@ async def test_consumer_superseded_by_a_takeover_of_unknown_end_connects_again(
         assert losses == ["lapsed"]
 
 
-async def test_many_consumers_go_on(autojump_clock: MockClock, store: JumpStore) -> None:
+async def test_many_consumers_continue(autojump_clock: MockClock, store: JumpStore) -> None:
     async with nodes(store) as (a, _):
         store.read_takes_s = 0.01
         holds = [await a.hold("c1", channel=f"private-contact-u{n}") for n in range(50)]

@@ -96,7 +96,7 @@ async def stream_key(service: Service) -> str:
     return str((await service.http.get("/s2s/project")).json()["streamKey"])
 
 
-async def test_a_stream_answers_a_ping_behind_any_frames_or_ends_with_a_code(
+async def test_stream_answers_a_ping_after_any_frames_or_closes_with_a_code(
     service: Service,
 ) -> None:
     key = await stream_key(service)

@@ -72,7 +72,7 @@ async def refused(strangers: Strangers, address: str) -> bool:
     return True
 
 
-async def test_one_address_full_of_strangers_keeps_no_other_address_out(
+async def test_address_full_of_strangers_does_not_block_other_addresses(
     strangers: Strangers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bounds, "WAIT_S", 0.05)
@@ -84,7 +84,9 @@ async def test_one_address_full_of_strangers_keeps_no_other_address_out(
     assert 'dropped_connections_total{reason="crowded"} 1.0' in text
 
 
-async def test_an_ipv6_network_is_one_address(strangers: Strangers, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_ipv6_network_counts_as_one_address(
+    strangers: Strangers, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(bounds, "WAIT_S", 0.05)
     for host in range(EACH):
         assert not await refused(strangers, f"2001:db8::{host}")
@@ -92,7 +94,7 @@ async def test_an_ipv6_network_is_one_address(strangers: Strangers, monkeypatch:
     assert not await refused(strangers, "2001:db8:0:1::1")
 
 
-async def test_connections_with_a_wrong_app_key_take_places_as_well(
+async def test_connections_with_a_wrong_app_key_count_as_well(
     strangers: Strangers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Else they could come and go at any rate."""
@@ -102,7 +104,7 @@ async def test_connections_with_a_wrong_app_key_take_places_as_well(
     assert await refused(strangers, A)
 
 
-async def test_who_subscribes_makes_room_for_who_waits(strangers: Strangers) -> None:
+async def test_subscribing_frees_a_place_for_a_waiting_connection(strangers: Strangers) -> None:
     service = strangers.service
     channel = f"private-project-{service.demo['projectId']}"
     told = await strangers.come(A)
@@ -125,7 +127,7 @@ async def test_who_subscribes_makes_room_for_who_waits(strangers: Strangers) -> 
     assert answers == ["pusher:connection_established"]
 
 
-async def test_a_stranger_of_long_ago_makes_room_for_who_waits(
+async def test_old_stranger_is_evicted_for_a_waiting_connection(
     strangers: Strangers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bounds, "KEPT_S", 0.05)
@@ -134,7 +136,7 @@ async def test_a_stranger_of_long_ago_makes_room_for_who_waits(
     assert await first.close_code() == 4100
 
 
-async def test_who_waits_for_a_place_is_told_of_a_stop_and_not_that_there_are_too_many(
+async def test_waiting_connection_gets_the_shutdown_code(
     strangers: Strangers,
 ) -> None:
     await strangers.fill(A)

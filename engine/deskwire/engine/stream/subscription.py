@@ -142,7 +142,11 @@ class Subscription:
         return self._take(chunk.events, chunk.upto)
 
     def _take(self, events: Sequence[StoredEvent], newest: int) -> SubscriptionBatch:
-        """Return one batch from these events, which are the channel's next ones up to `newest` or the first of those."""
+        """Advance the cursor by one batch of these events, and return that batch.
+
+        Args:
+            events: the next events, complete up to `newest` or cut off at the batch size.
+        """
         count = count_fitting(events)
         if count == len(events) < BATCH_SIZE:
             self._cursor = max(newest, self._cursor)

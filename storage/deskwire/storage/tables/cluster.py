@@ -27,7 +27,7 @@ BARS: Final = "(node = ? OR files <> ? OR files = 'disk')"
 
 
 class ClusterReads(Queries):
-    """Queries on leases; the methods are those of `ports.Reader`."""
+    """Queries on leases; the methods implement `ports.Reader`."""
 
     def epoch(self) -> int:
         row = self.conn.execute("SELECT epoch FROM installation").fetchone()
@@ -76,7 +76,7 @@ class ClusterReads(Queries):
 
 
 class ClusterWrites(ClusterReads, Changes):
-    """Changes of leases; the methods are those of `ports.Transaction`."""
+    """Changes of leases; the methods implement `ports.Transaction`."""
 
     def join(self, candidate: JoiningNode, lease_ms: int) -> int:
         name, run, version, files = candidate.name, candidate.run, candidate.version, candidate.files

@@ -48,7 +48,7 @@ def _consumer_of(row: Sequence[Any]) -> StreamConsumer:
 
 
 class ConsumerReads(ClusterReads):
-    """Queries on stream consumers; the methods are those of `ports.Reader`."""
+    """Queries on stream consumers; the methods implement `ports.Reader`."""
 
     def stream_consumer(self, project: int, channel: str) -> StreamConsumer | None:
         row = self.conn.execute(
@@ -72,7 +72,7 @@ class ConsumerReads(ClusterReads):
 
 
 class ConsumerWrites(ConsumerReads, Changes):
-    """Takeovers and positions; the methods are those of `ports.Transaction`."""
+    """Takeovers and positions; the methods implement `ports.Transaction`."""
 
     def take_channel(
         self, project: int, channel: str, consumer_id: str, position: int, superseded: Sequence[str], at: int
