@@ -1,4 +1,4 @@
-"""What is broken behind the requests ends neither the service nor its neighbours."""
+"""Bugs in background tasks stop neither the service nor other tasks."""
 
 from __future__ import annotations
 

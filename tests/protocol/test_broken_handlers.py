@@ -1,4 +1,4 @@
-"""What a handler breaks, in whatever form it is raised, ends its request and nothing else."""
+"""A handler's exception of any form ends its request only."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ WAYS: Final[Mapping[str, Mapping[str, Any]]] = {
     "lane": {},
     "quart": {"headers": [BY_QUART]},
 }
-"""How a request may come in; each has its own path through the front."""
+"""The ways in which a request may arrive; each takes another path through the server."""
 
 
 def plant(monkeypatch: pytest.MonkeyPatch, broken: Callable[[], Awaitable[Answer | None]]) -> None:
@@ -48,7 +48,7 @@ def client(service: Service, headers: Iterable[tuple[str, str]] = (), **how: Any
 
 @pytest.fixture
 def failures() -> Iterator[Failures]:
-    """What the log has of failures since the last call."""
+    """Return the logged failures since the last call."""
     with failures_logged() as since:
         yield since
 
@@ -105,7 +105,7 @@ async def test_response_that_fails_midway_closes_only_its_connection(
 
 
 class Breaking:
-    """A handler that waits, and breaks when it is cancelled; `begun` and `ended` say how far it has come."""
+    """A handler that waits, and raises when it is cancelled; `begun` and `ended` show its progress."""
 
     def __init__(self) -> None:
         self.begun = trio.Event()

@@ -1,4 +1,4 @@
-"""Pages of other origins: none may call, but those that the operator names (ADR 25)."""
+"""Pages of other origins: only those that the operator lists may call (ADR 25)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FOREIGN = (
 
 
 def asking(origin: str, method: str, headers: str = "authorization,project") -> dict[str, str]:
-    """What a browser asks with."""
+    """The headers of a browser's preflight request."""
     return {
         "Origin": origin,
         "Access-Control-Request-Method": method,
@@ -73,7 +73,9 @@ async def test_a_page_of_another_origin_may_not(tmp_path: Path, origin: str) -> 
         assert (asked.status_code, permissions(asked)) == (405, [])
         called = await service.dashboard.get("/conversations", headers={"Origin": origin})
         assert (called.status_code, permissions(called)) == (200, [])
-        assert called.headers["Vary"] == "Origin"  # else a cache gives this answer to a page that may
+        assert (
+            called.headers["Vary"] == "Origin"
+        )  # otherwise a cache would return this response to an allowed page
 
 
 async def test_calls_with_a_server_key_are_not_for_pages_but_the_streams_authorization(

@@ -1,6 +1,6 @@
-"""What becomes of a connection whose request was refused before its body was read (RFC 9112 9.6).
+"""Connections after a request that was refused before its body was read (RFC 9112 9.6).
 
-It has another request, or the answer says that it ends: nothing that comes behind is lost without a word.
+The connection either serves the next request, or the response announces its end, so no later request is lost silently.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SLACK_S: Final = 5.0
 
 @dataclass(frozen=True)
 class Refusal:
-    """A request that is refused by its head alone."""
+    """A request that is refused because of its head."""
 
     status: int
     method: str
@@ -65,7 +65,7 @@ class Wire:
         self.ended = False
 
     async def until(self, count: int, *methods: str) -> list[Answer]:
-        """The answers, once there are so many or the connection has ended."""
+        """Return the responses, once there are this many or the connection has ended."""
         with trio.fail_after(UNREAD_S + SLACK_S):
             while not self.ended and len(answers(self.data, methods, ended=False)) < count:
                 with suppress(trio.BrokenResourceError):
@@ -105,7 +105,7 @@ def framed(body: bytes, framing: str) -> tuple[str, bytes]:
 
 
 async def viewer_of(service: Service) -> str:
-    """The token of somebody who may read only."""
+    """Return the token of a user who may only read."""
     async with person(service, "viewer") as viewer:
         return str(viewer.token)
 

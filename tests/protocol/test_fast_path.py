@@ -1,4 +1,4 @@
-"""The lane on the wire: it answers as the app does, and leaves to others what is theirs (ADR 7)."""
+"""The fast path over sockets: it answers as the app does, and passes other requests on to the app (ADR 7)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.support.api.service import Service, running
 from tests.support.sockets.server_process import free_port
 
 BY_QUART: Final = ("TE", "trailers")
-"""A header that changes no answer, and makes a request none for the lane."""
+"""A header that changes no response, but excludes a request from the fast path."""
 _VARIES: Final = frozenset(
     {b"date", b"x-request-id", b"ratelimit-remaining", b"ratelimit-reset", b"connection"}
 )
@@ -35,7 +35,7 @@ class Peer:
         self._http = h11.Connection(h11.CLIENT)
 
     async def answer(self) -> tuple[h11.Response, bytes]:
-        """The next answer whole. Raises EndOfChannel if the server closes instead."""
+        """Return the next complete response. Raises EndOfChannel if the server closes instead."""
         if self._http.our_state is h11.IDLE:
             self._http.send(h11.Request(method="POST", target="/", headers=[("Host", "x")]))
             self._http.send(h11.EndOfMessage())
@@ -57,7 +57,7 @@ class Peer:
                 raise trio.EndOfChannel
 
     async def closed(self) -> bool:
-        """Whether the server closes without another byte."""
+        """Return whether the server closes without another byte."""
         return not await self.stream.receive_some()
 
 
@@ -70,7 +70,7 @@ async def peer(service: Service, within_s: float = 20) -> AsyncIterator[Peer]:
 
 
 def request(service: Service, target: str, body: bytes = b"", *lines: str, method: str = "POST") -> bytes:
-    """A request with a server key; the lane's unless a line says otherwise."""
+    """A request with a server key, for the fast path unless a header line excludes it."""
     head = [
         f"{method} {target} HTTP/1.1",
         "Host: x",
@@ -83,7 +83,7 @@ def request(service: Service, target: str, body: bytes = b"", *lines: str, metho
 
 
 def by_lane(head: h11.Response) -> bool:
-    """Whether the lane has written it: Hypercorn gives no reason phrase."""
+    """Return whether the fast path wrote the response, because Hypercorn sends no reason phrase."""
     return bool(head.reason)
 
 
@@ -94,12 +94,10 @@ async def walk(tmp_path: Path) -> AsyncIterator[Walk]:
 
 
 def shown(body: bytes) -> Any:
-    """A body without what differs from one request to the next."""
+    """A body without the fields that differ between requests."""
     document = json.loads(body) if body else None
     if isinstance(document, dict):
-        now = (
-            ("computedAt", "to") if "computedAt" in document else ()
-        )  # a report ends now unless one asks for less
+        now = ("computedAt", "to") if "computedAt" in document else ()  # a report ends now by default
         document = {
             name: value for name, value in document.items() if name not in ("requestId", "serverTime", *now)
         }
@@ -108,7 +106,7 @@ def shown(body: bytes) -> Any:
 
 @pytest.mark.long
 async def test_each_route_has_the_same_response_on_both_paths(walk: Walk) -> None:
-    """Refusals of all kinds; what changes something is compared by all other tests, which run in the lane."""
+    """Refusals of all kinds. Requests that change data are covered by all other tests, which run on the fast path."""
     compared = 0
     for route in ROUTES:
         if not route.direct or route.path.startswith("/v3/auth") or isinstance(route.answer, Media):
@@ -207,7 +205,7 @@ async def test_late_head_goes_to_the_app_and_later_requests_to_the_fast_path(ser
     data = request(service, "/v3/s2s/project", method="GET")
     async with peer(service) as connection:
         await connection.stream.send_all(data[:20])
-        await trio.sleep(0.8)  # more than the lane waits
+        await trio.sleep(0.8)  # longer than the fast path waits
         await connection.stream.send_all(data[20:])
         head, _ = await connection.answer()
         assert (head.status_code, by_lane(head)) == (200, False)
@@ -328,7 +326,7 @@ async def test_shutdown_closes_idle_connections_and_finishes_a_request(tmp_path:
 
 
 async def lanes(service: Service, *requests: bytes) -> list[bool]:
-    """Which of the requests, each on a connection of its own, the lane answers."""
+    """Return which of the requests, each on its own connection, the fast path answers."""
     found = []
     for each in requests:
         async with peer(service) as connection:
@@ -391,7 +389,7 @@ async def test_pages_are_the_same_on_both_paths_and_keep_the_fast_path(
         assert by_lane(head) is not bool(extra)
         return head, body
 
-    # The page is made when it is first asked for, which may take longer than a connection that says nothing is kept.
+    # The page is rendered on the first request, which may take longer than an idle connection is kept.
     async with peer(service, within_s=120) as connection:
         first, shown = await asked(connection)
         async with peer(service) as other:
@@ -410,5 +408,5 @@ async def test_pages_are_the_same_on_both_paths_and_keep_the_fast_path(
 
 
 def told(head: h11.Response) -> list[tuple[bytes, bytes]]:
-    """The headers without those that differ from one answer to the next."""
+    """The headers without those that differ between responses."""
     return [(name, value) for name, value in head.headers if name not in _VARIES]

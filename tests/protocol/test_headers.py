@@ -1,4 +1,4 @@
-"""What every answer says to browsers and caches (ADR 25)."""
+"""The headers of every response for browsers and caches (ADR 25)."""
 
 from __future__ import annotations
 

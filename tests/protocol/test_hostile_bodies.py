@@ -1,4 +1,4 @@
-"""Whatever is sent, what it costs and what is answered grows no faster than it, and has a bound (ADR 41)."""
+"""The cost and size of a response grow no faster than the request, and are bounded (ADR 41)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.support.api.import_lines import bring, conversation, message
 from tests.support.api.service import Service
 
 ANSWER_MAX: Final = 64 * 1024
-"""Bytes: fifty problems, each with a pointer and a message that are cut."""
+"""Maximum bytes of fifty problems, each with a truncated pointer and message."""
 
 WITH_MODEL: Final = [route for route in ROUTES if route.body is not None and route.json_only]
 OPEN_WITH_BODY: Final = [route for route in WITH_MODEL if route.access.kind == "none"]
@@ -37,7 +37,7 @@ def unknown(count: int, name: str = "k{}") -> dict[str, int]:
 
 
 def refused(answer: httpx.Response, status: int, total: int) -> list[dict[str, str]]:
-    """The problems of a refusal, of which there are so many."""
+    """Return the problems of a refusal, which must have this number of them."""
     document = answer.json()
     assert (answer.status_code, document["errorsTotal"]) == (status, total), answer.text[:500]
     assert len(document["errors"]) == min(total, PROBLEMS_MAX)
@@ -85,7 +85,7 @@ async def test_many_wrong_items_are_counted_and_the_first_named(service: Service
 
     problems = refused(await change(1_000), 422, 1_000)
     assert [each["pointer"] for each in problems] == [f"/selection/ids/{index}" for index in range(50)]
-    refused(await change(100_000), 422, 1)  # too many: nobody looks at them
+    refused(await change(100_000), 422, 1)  # too many, so they are not validated
 
 
 async def test_many_keys_of_attributes_are_one_problem(service: Service) -> None:
@@ -161,7 +161,7 @@ def test_problems_are_the_same_for_large_and_small_bodies(route: Route, data: st
 
 
 def odd(sample: Any) -> st.SearchStrategy[Any]:
-    """The sample with more names at some levels, and other values in some places."""
+    """Draw the sample with additional names at some levels and other values in some places."""
     more = st.dictionaries(st.sampled_from(["x", "a/b", "", "~"]), st.just(1), max_size=2)
     if isinstance(sample, dict):
         fields = st.fixed_dictionaries({name: odd(each) for name, each in sample.items()})
@@ -192,20 +192,20 @@ def test_problems_of_a_query_are_independent_of_its_size() -> None:
     assert len(found) + refusal.value.unnamed == 10_002
 
 
-# What bodies can take. An astral character takes 12 bytes as it may be escaped; a password is typed, and takes three.
+# Maximum bytes of bodies. An astral character takes 12 bytes when it is escaped; a character of a typed password takes three.
 
 ESCAPED: Final = 12
 TYPED: Final = 3
 
 
 def longest(annotation: Any, metadata: tuple[Any, ...], escaped: int) -> int | None:
-    """Bytes that a field can take; None if it has no bound."""
+    """Return the maximum bytes of a field; None if it has no limit."""
     annotation, metadata = plain(annotation, metadata)
     most = next((each.max_length for each in metadata if isinstance(each, MaxLen)), None)
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return whole(annotation)
     if annotation is str:
-        return 40 * escaped if most is None else most * escaped + 2  # a list's items without one are ids
+        return 40 * escaped if most is None else most * escaped + 2  # list items without a limit are ids
     if get_origin(annotation) is list:
         each = longest(get_args(annotation)[0], (), escaped)
         return None if most is None or each is None else most * (each + 1)
@@ -215,7 +215,7 @@ def longest(annotation: Any, metadata: tuple[Any, ...], escaped: int) -> int | N
 
 
 def plain(annotation: Any, metadata: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
-    """The annotation without null, with what stands in and beside it."""
+    """Return the annotation without null, with its inner annotations and metadata."""
     found = [*metadata]
     for part in (annotation, *get_args(annotation)):
         for each in getattr(part, "__metadata__", ()):
@@ -224,7 +224,7 @@ def plain(annotation: Any, metadata: tuple[Any, ...]) -> tuple[Any, tuple[Any, .
 
 
 def whole(model: type[BaseModel]) -> int | None:
-    """Bytes that a body can take, with its names."""
+    """Return the maximum bytes of a body, including its names."""
     total = 2
     for name, field in model.model_fields.items():
         typed = "password" in name or (public_name(model) == "LoginBody")
@@ -268,7 +268,7 @@ def lists(model: type[BaseModel]) -> Iterator[tuple[str, Any, tuple[Any, ...]]]:
 
 
 def test_every_list_in_a_body_has_a_maximum_length() -> None:
-    """Validation looks at that first; else it would make an error of each item."""
+    """Validation checks the length first; otherwise it would create an error for each item."""
     models = {route.body for route in WITH_MODEL if route.body} | {
         each for route in ROUTES for each in route.lines
     }

@@ -1,6 +1,6 @@
-"""Bytes on the port, against h11: no disagreement about where a request ends, and none carried out that is none.
+"""Bytes on the port compared with h11: both agree on the end of each request, and no invalid request is executed.
 
-Holds for whatever reads HTTP/1.1 behind the port. A service may be stricter than h11, never more lenient.
+The tests hold for any HTTP/1.1 parser in the service. The service may be stricter than h11, but never more lenient.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ ANSWER_S: Final = 20.0
 
 
 class Port:
-    """The port of a service, and what comes out of it."""
+    """The port of a service, and the responses from it."""
 
     def __init__(self, service: Service) -> None:
         self.service = service
@@ -46,13 +46,13 @@ class Port:
         self._newest: str | None = None
 
     async def exchange(self, pieces: list[bytes], methods: list[str], enough: int | None) -> list[Answer]:
-        """Send these pieces on one connection; the answers up to its end, or until there are enough."""
+        """Send these pieces on one connection; return the responses up to its end, or this number of them."""
         host, _, port = self.service.url.removeprefix("http://").rpartition(":")
         with trio.fail_after(ANSWER_S):
             async with await trio.open_tcp_stream(host, int(port)) as stream, trio.open_nursery() as nursery:
                 nursery.start_soon(self._send, stream, pieces)
                 data = b""
-                with suppress(trio.BrokenResourceError):  # cut off while there was more to read
+                with suppress(trio.BrokenResourceError):  # closed while there was more to read
                     async for part in stream:
                         data += part
                         if enough is not None and len(answers(data, methods, ended=False)) >= enough:
@@ -69,7 +69,7 @@ class Port:
                     await trio.lowlevel.checkpoint()
 
     async def started(self) -> list[str]:
-        """Whose conversations have been started since the last call, in order."""
+        """Return the contacts whose conversations were started since the last call, in order."""
         params = {"types": "conversation.created"} | ({"after": self._newest} if self._newest else {})
         events = await self.service.events(**params)
         if events:
@@ -77,7 +77,7 @@ class Port:
         return [event["data"]["conversation"]["contact"]["userId"] for event in events]
 
     async def hold(self, data: bytes, marks: list[int]) -> list[Answer]:
-        """Send the bytes, and see that what comes of them is what h11 says, or less."""
+        """Send the bytes, and check that the executed requests are those that h11 finds, or fewer."""
         data = data.replace(KEY, self._key)
         judged = judge(data)
         methods = [request.method for request in judged.requests]

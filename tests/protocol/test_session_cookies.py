@@ -1,4 +1,4 @@
-"""Sessions of browsers over TLS, and the ways by which a cookie does not count (ADR 15)."""
+"""Sessions of browsers over TLS, and the cases in which a cookie is ignored (ADR 15)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The service with a certificate: https and wss on its one port, and everything that says an address (ADR 25)."""
+"""The service with a certificate: https and wss on its port, and all URLs that it returns (ADR 25)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ async def service(tmp_path: Path, files: Files) -> AsyncIterator[Service]:
 
 
 async def deskwire(*arguments: str, **variables: str) -> tuple[int, str]:
-    """Run a command in a thread: its exit status, and what it says."""
+    """Run a command in a thread; return its exit status and output."""
     with trio.fail_after(30):
         done = await trio.to_thread.run_sync(lambda: CliRunner().invoke(cli, arguments, env=variables))
     return done.exit_code, done.output

@@ -1,4 +1,4 @@
-"""A service behind proxies: whose failures at signing in are counted, and who may read the metrics (ADR 25)."""
+"""A service behind proxies: the address for which failed sign-ins count, and access to the metrics (ADR 25)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ HERE = (ip_network("127.0.0.1/32"), ip_network("10.0.0.0/8"))
 
 
 async def signed_in(service: Service, password: str, forwarded_for: str) -> int:
-    """The status of an attempt at the demo's account that this header comes with."""
+    """Return the status of a sign-in to the demo's account with this header."""
     answer = await service.http.post(
         "/auth/token",
         json={"email": service.demo["user"]["email"], "password": password},
@@ -26,7 +26,7 @@ async def signed_in(service: Service, password: str, forwarded_for: str) -> int:
 
 
 async def exhausted(service: Service, *forwarded_for: str) -> list[int]:
-    """The statuses of so many wrong passwords that the next one is not even tried."""
+    """Return the statuses of enough wrong passwords that the next one is refused without a check."""
     turns = [forwarded_for[number % len(forwarded_for)] for number in range(PER_PAIR + 1)]
     return [await signed_in(service, "not the password", turn) for turn in turns]
 

@@ -49,7 +49,7 @@ class Consumer:
     async def subscribe(
         self, consumer_id: str = "c1", channel: str | None = None, **more: Any
     ) -> dict[str, Any]:
-        """Authorize in JSON and subscribe; the server's answer."""
+        """Authorize in JSON and subscribe; return the server's response."""
         name = channel or f"private-project-{self.service.demo['projectId']}"
         answer = await self.authorize(consumer_id, name, **more)
         assert answer.status_code == 200, answer.text
@@ -57,12 +57,12 @@ class Consumer:
         return await self.present(name, answer.json()["auth"])
 
     async def authorize(self, consumer_id: str, channel: str, **more: Any) -> httpx.Response:
-        """Ask for an authorization; the answer."""
+        """Request an authorization; return the response."""
         body = {"socket_id": self.socket_id, "channel_name": channel, "consumerId": consumer_id, **more}
         return await self.service.http.post("/s2s/stream/auth", json=body)
 
     async def present(self, channel: str, auth: str) -> dict[str, Any]:
-        """Subscribe with an authorization; the server's answer."""
+        """Subscribe with an authorization; return the server's response."""
         data = {"channel": channel, "auth": auth}
         await self.socket.send_message(json.dumps({"event": "pusher:subscribe", "data": data}))
         return await self.receive()
@@ -79,7 +79,7 @@ async def consuming(service: Service) -> AsyncIterator[Consumer]:
         consumer.socket_id = json.loads(hello["data"])["socket_id"]
         try:
             yield consumer
-        finally:  # without the closing handshake: a ping that comes into it fails the client, and takes the test's own failure along
+        finally:  # without the closing handshake, because a ping during it fails the client and hides the test's own failure
             await trio.aclose_forcefully(socket._stream)
 
 

@@ -47,7 +47,7 @@ async def test_the_feed_waits_for_the_next_event(service: Service) -> None:
             nursery.start_soon(poll)
             await trio.testing.wait_all_tasks_blocked(0.05)
             assert not found
-            await service.do(conversation, "read")  # changes nothing, wakes nobody
+            await service.do(conversation, "read")  # changes nothing and wakes no reader
             await service.say(conversation, "now")
     assert [event["type"] for event in found[0].json()["items"]] == ["message.created"]
 

@@ -53,7 +53,7 @@ async def envelope(peer: RawPeer) -> str:
 
 
 async def append(service: Service, store: AnyStore, conversation: dict[str, Any], *sizes: int) -> list[str]:
-    """Commit events of the conversation with so much text, all at once; their envelopes."""
+    """Commit events of the conversation with this much text at once; return their envelopes."""
 
     def job(tx: Transaction) -> list[str]:
         project = tx.project(service.demo["projectId"])
@@ -75,7 +75,7 @@ async def append(service: Service, store: AnyStore, conversation: dict[str, Any]
 async def test_slow_reader_of_a_megabyte_blocks_no_other_and_gets_it_later(
     tapped: tuple[Service, AnyStore],
 ) -> None:
-    """Decisions 5: a slow reader slows nobody."""
+    """Decisions 5: a slow reader slows no other reader."""
     service, store = tapped
     conversation = await service.create()
     mute = await consumer(service, f"private-project-{service.demo['projectId']}", narrow=True)

@@ -1,4 +1,4 @@
-"""Two nodes on one database, through the wire: what is done at one is told by the other, on every channel."""
+"""Two nodes on one database over HTTP: changes on one appear on the other, on every channel."""
 
 from __future__ import annotations
 
@@ -60,9 +60,11 @@ async def test_long_poll_returns_a_commit_of_another_node(nodes: tuple[Service, 
     async with trio.open_nursery() as nursery:
         began = trio.current_time()
         nursery.start_soon(poll)
-        await trio.sleep(0.3)  # real time, for the poll to be waiting there: nothing announces it
+        await trio.sleep(0.3)  # real time, until the long poll waits there
         await here.say(conversation, "Hi")
-    assert trio.current_time() - began < 4, "a hint has woken it: a look comes after five seconds"
+    assert trio.current_time() - began < 4, (
+        "a hint has woken it, because a poll comes only after five seconds"
+    )
     assert [event["type"] for event in found] == ["message.created"]
 
 

@@ -1,4 +1,4 @@
-"""The stream of agents: what comes on it, where it begins, who may open it, and when it ends (ADR 51)."""
+"""The stream of agents: its events, its start, the right to it, and its end (ADR 51)."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ async def test_presence_has_each_agents_view_and_ends_with_the_connection(servic
 
 
 async def of(desk: Page, user: str, **fields: object) -> dict[str, object]:
-    """What is told of an agent, once it has these fields."""
+    """Return an agent's presence, once it has these fields."""
     while True:
         told = await desk.passing("presence")
         for each in told["agents"]:
@@ -175,7 +175,7 @@ async def test_streams_of_a_user_are_limited(service: Service) -> None:
         assert refused.headers["retry-after"] == "30"
         assert "20" in refused.json()["detail"]
     async with page(service.dashboard) as desk:
-        assert desk.hello["streamId"], "there is room again"
+        assert desk.hello["streamId"], "a place is free again"
 
 
 async def test_streams_of_all_agents_are_limited(tmp_path: Path) -> None:
@@ -209,7 +209,7 @@ async def test_a_stream_ends_with_its_members_rights(service: Service) -> None:
             told = await desk.event()
             assert (told["type"], told["data"]) == ("settings.changed", {"what": "members", "id": ken.id})
             await service.create()
-            assert (await desk.event())["type"] == "conversation.created", "a viewer may look on"
+            assert (await desk.event())["type"] == "conversation.created", "a viewer may open a stream"
             await service.dashboard.delete(f"{members}/{ken.id}")
             assert await desk.bye() == "permission_lost"
 

@@ -29,7 +29,7 @@ def stores(monkeypatch: pytest.MonkeyPatch) -> list[AnyStore]:
 
 
 async def flood(service: Service, store: AnyStore, count: int, size: int = LARGE) -> str:
-    """Commit that many events of this size; the id of the last one."""
+    """Commit this number of events of this size; return the id of the last one."""
 
     def job(tx: Transaction) -> str:
         project = tx.project(service.demo["projectId"])
@@ -75,12 +75,12 @@ async def test_acknowledged_events_come_once_after_any_kill(tmp_path: Path) -> N
 
 
 def messages(seen: list[Any]) -> list[str]:
-    """The ids of the messages that came."""
+    """Return the ids of the received messages."""
     return [each["data"]["message"]["id"] for each in seen if "message" in each["data"]]
 
 
 async def talk(server: Server) -> list[str]:
-    """Post five messages; their ids."""
+    """Post five messages; return their ids."""
     key = {"Authorization": f"Bearer {server.demo()['serverKey']}"}
     async with caller(f"{server.url}/v3", key) as http:
         made = await http.post("/s2s/conversations", json={"contact": {"userId": "u1"}})
@@ -142,7 +142,7 @@ async def test_reader_that_never_reads_is_dropped_and_delays_no_other(
 
 
 async def silent_reader(service: Service) -> socket.socket:
-    """A client that asks for the stream, and reads nothing."""
+    """A client that requests the stream and reads nothing."""
     host, _, port = service.url.removeprefix("http://").rpartition(":")
     client = socket.socket()
     client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -154,10 +154,10 @@ async def silent_reader(service: Service) -> socket.socket:
 
 
 async def until(service: Service, count: int) -> None:
-    """Wait until so many streams are open."""
+    """Wait until this number of streams is open."""
     with trio.fail_after(WITHIN_S):
-        while await open_streams(service) != count:  # noqa: ASYNC110  # looks again: nothing announces it
-            await trio.sleep(0.05)  # looks again: nothing announces it
+        while await open_streams(service) != count:  # noqa: ASYNC110  # polls, because there is no notification
+            await trio.sleep(0.05)  # polls, because there is no notification
 
 
 async def open_streams(service: Service) -> int:
@@ -170,7 +170,7 @@ async def open_streams(service: Service) -> int:
 async def test_list_fetched_after_the_hello_plus_events_is_complete(
     service: Service,
 ) -> None:
-    """Bootstrap: whoever writes meanwhile is in the list, or comes as an event, or both."""
+    """Bootstrap: messages written in between are in the list, in the events, or in both."""
     begun, made = trio.Event(), list[str]()
 
     async def write() -> None:

@@ -1,4 +1,4 @@
-"""The places of the agents' stream, which one organisation can't have all of (ADR 41)."""
+"""The limit on agents' streams, of which one organisation can't use all (ADR 41)."""
 
 from __future__ import annotations
 
@@ -56,7 +56,9 @@ async def test_accounts_of_one_organisation_leave_streams_for_others(tmp_path: P
             assert refused.headers["retry-after"] == "30"
         for _ in range(3):
             await held.enter_async_context(page(service.dashboard))
-        assert code(await service.dashboard.get("/stream"))[0] == 429, "three are kept for whoever comes next"
+        assert code(await service.dashboard.get("/stream"))[0] == 429, (
+            "three are left for other organisations"
+        )
 
 
 async def test_projects_of_one_organisation_share_its_streams(tmp_path: Path) -> None:

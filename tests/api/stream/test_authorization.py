@@ -15,7 +15,7 @@ from tests.support.api.service import Service, running
 
 
 async def authorize(service: Service, channel: str, key: str | None = None) -> httpx.Response:
-    """Ask for a channel, with another project's key if one is given."""
+    """Request a channel, with another project's key if one is given."""
     asked = {"socket_id": "1.2", "channel_name": channel, "consumerId": "c1"}
     headers = None if key is None else {"Authorization": f"Bearer {key}"}
     return await service.http.post("/s2s/stream/auth", json=asked, headers=headers)
@@ -36,7 +36,7 @@ def words(answer: httpx.Response) -> dict[str, Any]:
 
 
 async def test_channel_of_a_missing_object_is_404(service: Service) -> None:
-    """Decisions 1: another project's looks like none at all."""
+    """Decisions 1: a conversation of another project looks like a missing one."""
     conversation = await service.create("theirs")
     key = await foreign_key(service)
     for channel, unknown, code in (
@@ -73,7 +73,7 @@ async def test_contact_with_an_unusable_user_id_has_a_channel_by_contact_id(
 
 
 async def test_channel_of_a_deleted_object_is_404(service: Service) -> None:
-    """Contract 6.4.8: whoever meets a 404 removes it from its mirror."""
+    """Contract 6.4.8: a client that gets a 404 removes the object from its mirror."""
     conversation = await service.create("u1")
     assert (await service.http.delete("/s2s/contacts/u1")).status_code == 200
     for channel in (f"private-conversation-{conversation['id']}", "private-contact-u1"):
@@ -91,7 +91,7 @@ async def test_the_refusal_of_an_unknown_channel_names_no_project(service: Servi
 
 
 async def test_authorizations_and_other_calls_have_separate_quotas(tmp_path: Path) -> None:
-    """Keep the limits apart, as a 429 here is final for pusher-js: the channel stays dead."""
+    """Keep the limits separate, because a 429 here is final for pusher-js: the channel stays dead."""
     limits = {
         "rate_limit_per_minute": 1,
         "rate_limit_burst": 3,

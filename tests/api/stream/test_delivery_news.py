@@ -39,7 +39,7 @@ async def look(service: Service, opened: Page, *conversations: dict[str, Any]) -
 
 
 async def ended(opened: Page, sequence: int) -> dict[str, Any]:
-    """Return the news of an event once nothing of it is pending."""
+    """Return the `delivery.changed` events of an event once none of its deliveries is pending."""
     while True:
         told: dict[str, Any] = await opened.passing("delivery.changed")
         if told["sequence"] == sequence and told["status"] != "pending":

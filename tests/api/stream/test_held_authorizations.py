@@ -1,4 +1,4 @@
-"""Authorizations of the stream, and agents' streams, that are asked for while the database is away (ADR 60)."""
+"""Requests for authorizations and agents' streams while the database can't be reached (ADR 60)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ async def stack() -> Any:
 
 
 def take_away(monkeypatch: pytest.MonkeyPatch, place: str) -> None:
-    """Have calls of the service fail there, as without the database."""
+    """Let calls of the service fail at this point, as without the database."""
     owner, name, code = PLACES[place]
 
     def refuse(*_: object, **__: object) -> None:
@@ -60,7 +60,7 @@ async def test_authorization_waits_for_the_database(
                 answers.append(await authorize(service, "1.2"))
 
             nursery.start_soon(ask)
-            await trio.sleep(_AWAY_S)  # this is how long it is away
+            await trio.sleep(_AWAY_S)  # the duration of the outage
             assert answers == []
             patch.undo()
     (answer,) = answers
@@ -122,7 +122,7 @@ async def test_agents_stream_waits_for_the_database(
                     opened.append(stream)
 
             nursery.start_soon(follow)
-            await trio.sleep(_AWAY_S)  # this is how long it is away
+            await trio.sleep(_AWAY_S)  # the duration of the outage
             assert opened == []
             patch.undo()
     assert opened[0].hello["gap"] is False

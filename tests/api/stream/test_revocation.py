@@ -24,7 +24,7 @@ from tests.support.sockets.server_process import environment
 from tests.support.stores import settings_of
 
 WITHIN_S: Final = 1.0
-"""What a revocation may take, from its answer to the client's `pusher:error`."""
+"""Maximum time of a revocation, from its response to the client's `pusher:error`."""
 
 
 class Stream:
@@ -42,7 +42,7 @@ class Stream:
         return str(answer.json()["auth"])
 
     async def present(self, channel: str, auth: str) -> dict[str, Any]:
-        """Subscribe; the answer."""
+        """Subscribe; return the response."""
         message = {"event": "pusher:subscribe", "data": {"channel": channel, "auth": auth}}
         await self.peer.send(TextMessage(orjson.dumps(message).decode()))
         return await self.peer.message()
@@ -52,7 +52,7 @@ class Stream:
         assert told["event"] == "pusher_internal:subscription_succeeded", told
 
     async def ended(self) -> tuple[int, str, int | None]:
-        """Code and words of the `pusher:error` that comes next, in its time, and the code of the close."""
+        """Return code and message of the next `pusher:error`, which must come in time, and the close code."""
         with trio.fail_after(WITHIN_S):
             told = await self.peer.message()
         assert told["event"] == "pusher:error", told
@@ -60,7 +60,7 @@ class Stream:
 
 
 class Streams:
-    """Opens connections, and closes them in the end."""
+    """Opens connections, and closes them at the end."""
 
     def __init__(self, service: Service, stack: AsyncExitStack) -> None:
         self._service, self._stack = service, stack
@@ -163,7 +163,7 @@ async def test_standby_ends_with_its_key_like_a_consumer(service: Service, strea
 async def test_connection_with_other_valid_keys_is_asked_to_reconnect(
     service: Service, streams: Streams
 ) -> None:
-    """Let it authorize all its channels anew; it gets those that it still may have."""
+    """The client authorizes all its channels again, and gets those that it may still have."""
     key = await new_key(service)
     await service.create("u1")
     stream = await streams.open(service.demo["serverKey"])
@@ -204,7 +204,7 @@ async def test_token_of_a_key_revoked_during_a_restart_is_refused(
     async with running(tmp_path) as service:
         channel = project_channel(service)
         stream = await Streams(service, stack).open("")
-        # A token is bound to its socket, and no socket outlives a restart: it is signed as that one was.
+        # A token is bound to its socket, and no socket survives a restart, so the test signs it again for the new socket.
         grant = Grant(service.demo["projectId"], keys[0]["id"], stream.socket_id, channel, "c1")
         heads = [grant, replace(grant, key_id=keys[1]["id"]), replace(grant, key_id="key_unknown")]
         told = [

@@ -1,4 +1,4 @@
-"""What agents alone are told reaches nobody else, whatever is done: no webhook, no consumer, no feed, no export (ADR 51)."""
+"""Internal events reach agents' streams only, after any action: no webhook, consumer, feed or export (ADR 51)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ WORKFLOW: Final = workflow(main=[send(1, "Hello!"), {"id": 3, "type": "hand_off"
 
 @dataclass
 class World:
-    """A project with somebody listening on every channel, and what is done in it."""
+    """A project with a listener on every channel, and actions in it."""
 
     service: Service
     members: str
@@ -41,7 +41,7 @@ class World:
     number: int = 0
 
     async def call(self, client: httpx.AsyncClient, method: str, path: str, body: Any = None) -> Any:
-        """Call the API; refusals are as good as anything else."""
+        """Call the API; refusals are allowed."""
         answer = await client.request(method, path, json={} if body is None and method != "GET" else body)
         self.asked.append((f"{method} {path}", answer.status_code))
         assert answer.status_code < 500, answer.text
@@ -137,7 +137,7 @@ async def answer(world: World, **fields: Any) -> None:
 
 
 def on(kind: str, method: str, path: str, body: Any = None, *, by: str = "agent") -> Deed:
-    """A deed on the newest object of a kind."""
+    """An action on the newest object of a kind."""
 
     async def do(world: World) -> None:
         await getattr(world, by)(method, path.format(world.one(kind)), body)
@@ -202,14 +202,14 @@ DEEDS: Final[dict[str, Deed]] = {
 }
 ALL: Final = sorted(DEEDS)
 UNMADE: Final = {"message.redacted", "message.deleted", "contact.changed", "contact.merged"}
-"""Types that no deed here makes."""
+"""Types that no action here causes."""
 LASTING: Final = {"ticket.deleted", "survey.deleted", "webhook.disabled"}
-"""Extensions whose deliveries no later deed takes back."""
+"""Extensions whose deliveries no later action removes."""
 
 
 @dataclass
 class Ears:
-    """Everybody who listens, and what they have heard; `asks` is sent all that an endpoint can ask for."""
+    """All listeners and their received events; the endpoint `asks` requests all types."""
 
     receivers: list[Receiver]
     asks: Receiver
@@ -217,7 +217,7 @@ class Ears:
     heard: list[Any] = field(default_factory=list)
 
     async def consume(self, consumer: Consumer) -> None:
-        """Take what comes on one consumer's connection."""
+        """Receive the events of one consumer's connection."""
         while True:
             message = orjson.loads(await consumer.socket.get_message())
             if not message["event"].startswith("pusher"):
@@ -228,7 +228,7 @@ class Ears:
 
 @asynccontextmanager
 async def listened(service: Service) -> AsyncIterator[tuple[World, Ears]]:
-    """A world in which somebody listens on each channel there is."""
+    """A project with a listener on each channel."""
     async with AsyncExitStack() as stack:
         first = await service.create("ada")
         receivers = []
@@ -251,7 +251,7 @@ async def listened(service: Service) -> AsyncIterator[tuple[World, Ears]]:
 
 
 async def play(deeds: list[str]) -> tuple[set[str], set[str]]:
-    """Do all that, and look into every channel; the types of internal events that agents got, and what who asks was sent."""
+    """Run all actions and check every channel; return the types of internal events on agents' streams and at `asks`."""
     with TemporaryDirectory() as directory:
         async with (
             running(Path(directory), stream_ping_s=0.1) as service,
@@ -270,7 +270,7 @@ async def play(deeds: list[str]) -> tuple[set[str], set[str]]:
 
 
 async def settle(service: Service, ears: Ears, last: str) -> None:
-    """Wait until each channel has had what it gets, and the consumers have confirmed it all."""
+    """Wait until each channel has all its events, and the consumers have confirmed them."""
 
     async def delivered() -> bool:
         return all(
@@ -286,24 +286,24 @@ async def settle(service: Service, ears: Ears, last: str) -> None:
 
     with trio.fail_after(SETTLED_S):
         for reached in (delivered, heard, confirmed):
-            while not await reached():  # noqa: ASYNC110  # looks again: nothing announces it
-                await trio.sleep(LOOK_S)  # looks again: nothing announces it
+            while not await reached():  # noqa: ASYNC110  # polls, because there is no notification
+                await trio.sleep(LOOK_S)  # polls, because there is no notification
 
 
 async def consumers(service: Service) -> list[Any]:
-    """The consumers of the stream, as they are listed."""
+    """Return the listed consumers of the stream."""
     found: list[Any] = (await service.http.get("/s2s/stream/consumers")).json()["items"]
     return found
 
 
 async def look(world: World, ears: Ears, told: list[Any]) -> None:
-    """Look into every channel and export."""
+    """Check every channel and export."""
     service = world.service
     feed = await service.events()
     assert all(event["type"] in CATALOG for event in feed)
     shown = [event for event in told if event["type"] in CATALOG]
     stored = [event for event in shown if event["id"] in {each["id"] for each in feed}]
-    assert stored == feed[len(feed) - len(stored) :], "agents get what the feed has, in its order"
+    assert stored == feed[len(feed) - len(stored) :], "agents get the feed's events in its order"
     internal = {event["id"] for event in told if event["type"] in AGENTS}
     for receiver in ears.receivers:
         for request in receiver.requests:

@@ -1,4 +1,4 @@
-"""Agents on two nodes: each is shown who is there on the other, and has what passes there."""
+"""Agents on two nodes: each node shows presence and ephemeral events of the other."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Node:
         self.streams.view(stream.id, stream.viewer.user, P, View(conversations, composing))
 
     def present(self) -> dict[str, tuple[list[str], str | None]]:
-        """The agents that are there, as others are told, with what they look at and where they write."""
+        """Return the presence of all agents: the conversations that they view and write in."""
         shown = self.streams.present(P)
         assert all(each["online"] for each in shown)
         return {each["name"]: (each["conversationIds"], each["composing"]) for each in shown}

@@ -1,4 +1,4 @@
-"""Streams of agents without a wire: what their readers are handed, when, and what is left of them (ADR 51)."""
+"""Streams of agents without HTTP: batches for readers, their timing, and cleanup (ADR 51)."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Office:
         )
 
     def commit(self, *drafts: EventDraft) -> None:
-        """Store events, and show them."""
+        """Store and publish events."""
         made = [self.store.at_once(partial(_append, draft)) for draft in drafts]
         self.log.publish(made)
 
@@ -260,7 +260,7 @@ async def test_quiet_stream_sends_comments_and_ends_with_its_credential(
 
 
 async def next_events(stream: AgentStream) -> Sequence[StoredEvent]:
-    """The next stored events; passing ones before them are skipped."""
+    """Return the next stored events; earlier ephemeral events are skipped."""
     while not (batch := await stream.next()).events:
         pass
     return batch.events
@@ -288,7 +288,7 @@ class LosingCluster(SingleNode):
 async def test_streams_end_after_their_node_was_long_without_its_lease(
     lost_at: float, inline_store: InlineStore, autojump_clock: MockClock
 ) -> None:
-    """Another node may have the database, and heartbeats do not show a page that this one lacks it."""
+    """Another node may be connected to the database, and heartbeats of a stream do not show that this node is not."""
     cluster = LosingCluster()
     async with opened(inline_store, cluster=cluster) as office:
         stream = await office.open()
@@ -317,7 +317,7 @@ async def test_streams_end_sooner_if_another_node_is_ready(
         office.streams.send_away_nowait()
         cluster.set(-inf)
         await trio.sleep(1.2)  # virtual time: the mock clock jumps
-        office.streams.send_away_nowait()  # a balancer knows only so late that no node is ready
+        office.streams.send_away_nowait()  # a load balancer notices only this late that no node is ready
         await trio.sleep(REDIRECT_DELAY_S)  # virtual time: the mock clock jumps
         assert not stream.lapsed
         office.streams.send_away_nowait()

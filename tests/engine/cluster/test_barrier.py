@@ -17,7 +17,7 @@ pytestmark = pytest.mark.sqlite
 
 
 async def change(node: ANode) -> float:
-    """Change something that all nodes remember, and return how long it took until none does."""
+    """Change data that all nodes cache, and return the time until no node has it cached."""
     await node.way.write(advance_epoch)
     began = trio.current_time()
     await node.membership.wait_for_all_nodes()
@@ -61,7 +61,7 @@ async def test_suspended_node_delays_the_wait_until_its_lease_ends(
     b.stop()
     assert LEASE_DURATION_S - 1.1 <= await change(a) <= LEASE_DURATION_S + 0.3
     b.go_on()
-    assert not b.membership.valid, "what it remembers is outdated"
+    assert not b.membership.valid, "its cache is outdated"
     woken_at = trio.current_time()
     await b.membership.until_valid()
     assert b.forgotten[-1] >= woken_at

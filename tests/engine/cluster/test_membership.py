@@ -41,7 +41,7 @@ async def test_lease_ends_for_its_node_before_it_ends_for_others(
 async def test_lease_counts_from_before_its_renewal(autojump_clock: MockClock, start: Starting) -> None:
     a = await start("a")
     a.way.delay_s = 2.0
-    await trio.sleep(1.5)  # in the middle of a beat that is sent late
+    await trio.sleep(1.5)  # during a heartbeat that is sent late
     sent_by = trio.current_time()
     await trio.sleep(2.0)
     assert a.membership.valid_until <= sent_by + LEASE_DURATION_S - LEASE_MARGIN_S
@@ -59,7 +59,7 @@ async def test_suspended_node_expires_and_begins_another_incarnation(
     assert not a.membership.valid
     assert a.losses == 0, "it does not know yet"
     a.go_on()
-    assert not a.membership.valid, "before its first beat"
+    assert not a.membership.valid, "before its first heartbeat"
     await trio.sleep(2.2)
     assert a.losses == 1
     assert a.membership.valid
@@ -88,7 +88,7 @@ async def test_late_heartbeat_is_followed_by_the_next_at_once(
     a = await start("a")
     a.way.delay_s = 0.2
     await trio.sleep(3)
-    while True:  # until a beat has just been sent
+    while True:  # until a heartbeat has just been sent
         before = a.way.sent
         await trio.sleep(0.01)
         if a.way.sent > before:
@@ -98,7 +98,7 @@ async def test_late_heartbeat_is_followed_by_the_next_at_once(
     assert not a.membership.valid
     a.go_on()
     await trio.sleep(0.01)
-    assert not a.membership.valid, "the answer is to what was sent before"
+    assert not a.membership.valid, "the result belongs to the heartbeat before"
     await trio.sleep(0.3)
     assert a.membership.valid
     assert a.losses == 0

@@ -1,4 +1,4 @@
-"""The events' table that several nodes share, as a list, and nodes that follow it: each with a log, and a bus that loses things."""
+"""The shared events' table as a list, and nodes that follow it, each with a log and a bus that loses messages."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SHIFT = 40
 
 @dataclass
 class SharedTable:
-    """What is committed: the events of all projects, and their heads."""
+    """The committed events of all projects, and the projects' heads."""
 
     rows: list[StoredEvent] = field(default_factory=list)
     ends: dict[int, int] = field(default_factory=dict)
@@ -33,7 +33,7 @@ class SharedTable:
     def commit(
         self, project: int, conversations: Sequence[tuple[int, bool]], erased: frozenset[int] = frozenset()
     ) -> Commit:
-        """Commit an event of each of the conversations, an internal one if so said, and the erasure of others."""
+        """Commit an event of each of these conversations, optionally an internal event, and erasures of others."""
         before = self.head(project)
         self.rows = [row for row in self.rows if row.project != project or row.conversation not in erased]
         made: list[StoredEvent] = []
@@ -102,7 +102,7 @@ class SharedTable:
         return [row for row in self.rows if row.position > after and topic in row.topics][:limit]
 
     def of(self, source: int | Topic | AgentsSource, after: int) -> Sequence[StoredEvent]:
-        """What a reader of a source has to be shown behind a position."""
+        """Return the events that a reader of a source must get after a position."""
         if isinstance(source, Topic):
             return self.topic_events(source, after, 10_000)
         if isinstance(source, AgentsSource):
@@ -112,7 +112,7 @@ class SharedTable:
 
 @dataclass
 class SlowStore:
-    """A node's way to the table: what it reads is of the moment it asked at, and comes later, or not at all."""
+    """A node's access to the table: a read returns the state of the moment of the call, later or never."""
 
     table: SharedTable
     delays: list[float] = field(default_factory=list)
@@ -138,7 +138,7 @@ class SlowStore:
 
 @dataclass
 class PostBus:
-    """A bus whose messages lie in `sent` until somebody takes them where they belong, if at all."""
+    """A bus whose messages stay in `sent` until the test delivers them."""
 
     listening: bool = True
     sent: list[tuple[str, bytes]] = field(default_factory=list)
@@ -162,7 +162,7 @@ class PostBus:
 
 
 class Node:
-    """A node: its store, its log, its follower, and its commits that it has not heard the end of yet."""
+    """A node: its store, log and follower, and its commits whose outcome it does not know yet."""
 
     def __init__(
         self, table: SharedTable, *, ring_events: int = 100, listening: bool = True, batch_size: int = 256
@@ -181,7 +181,7 @@ class Node:
 
 @dataclass(eq=False)
 class FollowingReader:
-    """A reader as the stream's are: memory as far as it reaches, else the table."""
+    """A reader that reads memory as far as it reaches, otherwise the table, as the stream does."""
 
     node: Node
     source: int | Topic | AgentsSource
@@ -192,7 +192,7 @@ class FollowingReader:
         self.cursor = self.start
 
     async def turn(self, limit: int) -> bool:
-        """Take what there is; False if there was nothing."""
+        """Read the available events; return False if there were none."""
         log = self.node.log
         chunk = log.recent(self.source, self.cursor, limit)
         if chunk is None:

@@ -1,4 +1,4 @@
-"""A node's log against the table that it shares: nothing skipped, doubled or out of order, whoever says so first, or nobody."""
+"""A node's log against the shared table: no event is skipped, duplicated or out of order, with and without hints."""
 
 from __future__ import annotations
 
@@ -70,13 +70,13 @@ class Life:
         rng.choice(self.nodes).unheard.append(table.commit(project, live, erased))
 
     def hear(self) -> None:
-        """A node hears of one of its commits, mostly of the oldest."""
+        """A node learns the outcome of one of its commits, usually the oldest."""
         node = self.rng.choice(self.nodes)
         if node.unheard:
             node.follower.commit_nowait(node.unheard.pop(self.rng.choice([0, 0, 0, -1])))
 
     def carry(self) -> None:
-        """What a node has sent comes to the other, or some of it, or again."""
+        """Deliver a node's messages to the other one: all, some, or some twice."""
         to, sender = self.rng.sample(self.nodes, 2)
         sent, sender.bus.sent = sender.bus.sent, []
         to.bus.deliver(self.rng.choice([sent, sent, [], [*sent, *reversed(sent)], sent[-1:]]))
@@ -117,7 +117,7 @@ class Life:
         while True:
             settled = log.settled(reader.source, reader.cursor)
             missed = [row for row in self.table.of(reader.source, reader.cursor) if row.position <= settled]
-            assert not missed, "settled says that there is nothing"
+            assert not missed, "settled reports no event"
             try:
                 if not await reader.turn(self.rng.randint(1, 5)):
                     await log.wait(reader.source, reader.cursor)
@@ -126,7 +126,7 @@ class Life:
             await trio.sleep(self.rng.choice([0, 0, 0.01, 0.5]))
 
     async def end(self) -> None:
-        """Let everything come to rest, without a single hint, and compare."""
+        """Wait for both nodes to become current without any hint, and compare."""
         for node in self.nodes:
             node.store.failures, node.store.delays = 0, []
             while node.unheard:

@@ -1,4 +1,4 @@
-"""What a follower does when: at once for an own commit or a hint, within its time for what nobody has told of."""
+"""The timing of a follower: at once after a local commit or a hint, otherwise at the next poll."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FIRST = 1 << 40
 
 @dataclass
 class Deliveries:
-    """A deliverer that notes what it is told."""
+    """A deliverer that records its calls."""
 
     positions: Mapping[int, int] = field(default_factory=dict)
     hints: list[ProjectHead] = field(default_factory=list)
@@ -55,7 +55,7 @@ async def following(*nodes: Node) -> AsyncIterator[None]:
 
 
 async def shown_after(node: Node, source: int | Topic | AgentsSource, after: int) -> tuple[float, list[int]]:
-    """The time it takes until a reader is woken, and what it finds."""
+    """Return the time until a reader is woken, and the events that it reads."""
     began = trio.current_time()
     await node.log.wait(source, after)
     chunk = node.log.recent(source, after, 100)
@@ -151,7 +151,9 @@ async def test_catch_up_waits_until_memory_is_current(autojump_clock: MockClock)
         table.commit(1, [], frozenset({1}))
         table.commit(1, [(2, False)])
         await node.follower.catch_up()
-        assert [event.position - FIRST for event in node.held()] == [11, 12], "a deletion, and what came then"
+        assert [event.position - FIRST for event in node.held()] == [11, 12], (
+            "a deletion, and the later events"
+        )
         node.store.failures = 1
         with pytest.raises(Unavailable):
             await node.follower.catch_up()
@@ -173,7 +175,7 @@ async def test_deliverer_is_notified_of_erasures_in_projects_without_readers(
         reads = node.store.reads
         await trio.sleep(4.9)
         await node.follower.catch_up()
-        assert node.store.reads == reads + 1, "the heads, and no erasures once more"
+        assert node.store.reads == reads + 1, "the heads, and no erasures again"
 
 
 async def test_concurrent_polls_apply_erasures_if_the_later_serves_more_projects(
@@ -206,7 +208,7 @@ async def test_catch_up_returns_when_a_local_commit_fills_the_gap(
         with trio.fail_after(60):
             nursery.start_soon(node.follower.catch_up)
             await trio.sleep(0.05)
-            node.store.failures = 1  # so that the own commit is heard of before its events are read
+            node.store.failures = 1  # so that the local commit is applied before its events are read
             await trio.sleep(0.1)
             node.follower.commit_nowait(made)
             while nursery.child_tasks:  # noqa: ASYNC110  # virtual time
@@ -243,9 +245,9 @@ async def test_unused_project_is_evicted(autojump_clock: MockClock) -> None:
         node.log.close(CNV_1)
         async with node.log.waiting(1):
             await trio.sleep(30)
-            assert set(node.log.open_projects) == {1, 2}, "somebody waits"
+            assert set(node.log.open_projects) == {1, 2}, "a reader waits"
         await trio.sleep(4)
-        assert set(node.log.open_projects) == {1, 2}, "for whoever comes back soon"
+        assert set(node.log.open_projects) == {1, 2}, "for readers that return soon"
         await trio.sleep(10)
         assert (set(node.log.open_projects), node.log.memory_size[0]) == ({2}, 1)
 

@@ -1,4 +1,4 @@
-"""The event log: the window in memory and the table behind it must tell the same story."""
+"""The event log: reads from memory and from the table must give the same events."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ async def test_reader_of_a_quiet_project_is_not_woken_by_other_projects() -> Non
         for position in range(1, 50):
             publish(table, log, event(position, project=2))
             await wait_all_tasks_blocked()
-        assert rounds <= 1  # at most once, to move its position over what was dropped unseen
+        assert rounds <= 1  # at most once, to move its position past evicted events
         nursery.cancel_scope.cancel()
 
 

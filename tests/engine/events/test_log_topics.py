@@ -1,4 +1,4 @@
-"""Readers of one conversation's or contact's events: the same events, found by a look at theirs alone."""
+"""Readers of one conversation's or contact's events."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ STEPS = st.lists(
 def test_topic_reader_gets_events_in_order_for_any_ring_content(
     steps: list[tuple[Any, ...]], ring_events: int, ring_bytes: int
 ) -> None:
-    """Readers come at any time, from the start or from now, and go; conversations are erased in between."""
+    """Readers start at any time, from the first event or from now, and stop; conversations are erased in between."""
     table = Table()
     log = opened(table, ring_events, ring_bytes)
     readers: list[tuple[Topic | AgentsSource, list[int]]] = []
@@ -167,7 +167,7 @@ async def test_internal_event_wakes_only_agents_and_is_evicted_with_them() -> No
     table = Table()
     log = opened(table)
     publish(table, log, internal(1, 1))
-    assert log.memory_size == (0, 0), "nobody has it open"
+    assert log.memory_size == (0, 0), "no reader has it open"
     woken: list[object] = []
     for source in (
         1,

@@ -1,4 +1,4 @@
-"""Typing between nodes: told where somebody listens, and nowhere else."""
+"""Typing events between nodes: relayed only to nodes with listeners."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ async def test_new_listener_is_announced_soon_and_a_silent_node_expires(
         there.listening.clear()
         await trio.sleep(11)
         here.relay.offer(typing())
-        assert len(there.came) == 1, "nobody listens any more"
+        assert len(there.came) == 1, "no listener is left"
         there.listening.add(1)
         await trio.sleep(1)
         there.bus.cut = True

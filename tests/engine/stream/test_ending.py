@@ -1,4 +1,4 @@
-"""Ending a consumer by a call: its channels are free for others at once, and it is kept out for a while (ADR 41)."""
+"""Ending a consumer by a call: its channels are free at once, and it is fenced for a while (ADR 41)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ async def test_ended_consumer_is_notified_and_holds_no_channel(
 async def test_channel_of_an_ended_consumer_is_free_and_resumes_at_its_position(
     autojump_clock: MockClock, stage: Stage
 ) -> None:
-    """Include the consumers that it had superseded: they are the ones that stand by."""
+    """Include the consumers that it had superseded, because they are the standbys."""
     await stage.hold("c0")
     held = await stage.hold("c1")
     missed = await stage.emit(2)
@@ -117,7 +117,7 @@ async def test_superseded_consumer_can_not_be_ended(autojump_clock: MockClock, s
 async def test_consumer_can_be_ended_after_a_crash(
     autojump_clock: MockClock, store: JumpStore, stage: Stage
 ) -> None:
-    """End the consumer of a channel that nobody has used since the start."""
+    """End the consumer of a channel that no consumer has used since the start."""
     await stage.hold("c0")
     await stage.hold("c1")
     again = await jump_stage(store)

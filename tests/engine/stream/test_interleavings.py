@@ -1,4 +1,4 @@
-"""Nodes in any order of events, and a judge: at most one node writes, and no event is left out (ADR 60)."""
+"""Nodes with events in random order: at most one node writes, and no event is left out (ADR 60)."""
 
 from __future__ import annotations
 
@@ -40,10 +40,11 @@ deed = st.one_of(
 
 
 class Judge:
-    """The one who looks at all nodes between any two of their steps.
+    """Checks the rules on all nodes after each step.
 
-    Args:
-        written: the highest number that any consumer of the channel was written; `emitted` is the next that is made.
+    Attributes:
+        written: the highest number written to any consumer of the channel.
+        emitted: the number of the next event.
     """
 
     def __init__(self, stages: list[NodeStage]) -> None:
@@ -61,7 +62,7 @@ class Judge:
         assert len(current) <= 1, [(each.consumer_id, each.channel.name) for each in current]
 
     def write(self) -> None:
-        """Have who may write what it finds in memory, and confirm half of it."""
+        """Let each current consumer write the events in memory and confirm half of them."""
         self.at_most_one()
         for stage, each in self.held:
             batch = each.recent() if each.current else None
@@ -75,7 +76,7 @@ class Judge:
                 stage.hub.confirm(each, batch.events[len(batch.events) // 2].position)
 
     async def emit(self, store: JumpStore, count: int) -> None:
-        """Commit events that carry growing numbers, as somebody does who is on no node."""
+        """Commit events with growing numbers, independently of any node."""
 
         def job(tx: Transaction) -> None:
             for n in range(self.emitted, self.emitted + count):
@@ -111,7 +112,7 @@ async def _live(directory: Path, deeds: list[tuple[str, int, object]], seed: int
             for stage in stages:
                 stage.cluster.go_on()
             await trio.sleep(80)  # virtual time: the mock clock jumps
-            # However it came, a consumer with a new id gets the channel, and what nobody has had.
+            # In any case a consumer with a new id gets the channel and all unconfirmed events.
             last = await stages[dice.randrange(3)].hold("last")
             judge.subscribed(stages[0], last)
             await judge.emit(store, 1)
@@ -124,7 +125,7 @@ async def _live(directory: Path, deeds: list[tuple[str, int, object]], seed: int
 
 
 async def judge_first(judge: Judge) -> None:
-    """Let the channel's first consumer come before there is anything to be missed."""
+    """Subscribe the channel's first consumer before the first event."""
     first = judge.stages[0]
     judge.subscribed(first, await first.hold("c0"))
 
@@ -155,7 +156,7 @@ async def _do(
             case _:
                 pass
     except DomainError:
-        judge.at_most_one()  # a refusal is an answer as any
+        judge.at_most_one()  # a refusal is a valid outcome
 
 
 @budget(50)
@@ -172,7 +173,7 @@ def test_at_most_one_consumer_writes_and_no_event_is_left_out(
 def test_judge_detects_two_writing_consumers(
     plant: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """A test of the judge: with either rule broken, there are two for a while."""
+    """Test the judge: if either rule is broken, two consumers write for a while."""
     if plant == "lease not looked at":
         monkeypatch.setattr(LeasedSubscription, "_leased", lambda _: True)
     else:

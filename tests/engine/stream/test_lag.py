@@ -1,4 +1,4 @@
-"""The operator's numbers on the stream's consumers: how they came, and how far they are behind."""
+"""Metrics of the stream's consumers: how they subscribed, and their lags."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from deskwire.engine.stream.lag import Lag
 from tests.support.streaming import JumpStore, Stage
 
 RING = 100
-"""Events that the stage's log has in memory."""
+"""The number of events that the stage's log has in memory."""
 
 
 async def test_lag_is_zero_without_consumers(autojump_clock: MockClock, stage: Stage) -> None:
@@ -105,5 +105,5 @@ async def test_subscriptions_are_counted_by_their_start(
     assert counters.fenced == 1
     stage.hub.leave(third, for_good=True)
     await stage.hold("c3", resume="evt_7ZZZZZZZZZZZZZZZZZZZZZZZZZ")
-    assert (counters.gaps, counters.takeovers) == (1, 1), "nobody held the channel any more"
+    assert (counters.gaps, counters.takeovers) == (1, 1), "no consumer held the channel"
     assert not second.current

@@ -1,4 +1,4 @@
-"""Channels that several nodes share: one consumer writes at a time, whatever happens to nodes and their bus (ADR 60)."""
+"""Channels that several nodes share: one consumer writes at a time, despite failures of nodes and bus (ADR 60)."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ async def test_standby_is_notified_of_a_release_during_its_poll(
         held = await b.hold("c2")
         start = trio.current_time()
         async with trio.open_nursery() as waiting:
-            store.read_takes_s = 0.2  # what is read is of the moment in which that began
+            store.read_takes_s = 0.2  # the read returns the state of the moment at which it began
             waiting.start_soon(a.hub.until_unfenced, a.channel, "c1")
             await trio.sleep(0.1)  # virtual time: the mock clock jumps
             b.hub.leave(held, for_good=True)
@@ -143,7 +143,7 @@ async def test_a_dead_nodes_channel_is_free_once_its_lease_is_over(
 async def test_fence_of_a_dead_nodes_holder_runs_from_the_detection(
     autojump_clock: MockClock, store: JumpStore
 ) -> None:
-    """As after a restart: its last holder is protected as if it had just dropped off."""
+    """The last holder is protected as if it had just dropped off, as after a restart."""
     async with nodes(store) as (a, b):
         await b.hold("c1")
         await a.hold("c2")
@@ -179,7 +179,7 @@ async def test_fence_of_a_holder_ends_in_time_if_its_nodes_lease_was_late(
 async def test_failed_takeover_raises_and_changes_nothing(
     autojump_clock: MockClock, store: JumpStore
 ) -> None:
-    """A node that lives and yet does not let go: its part that serves others is at fault."""
+    """A live node that does not release a channel, because its releaser fails."""
     told = list[str]()
     async with trio.open_nursery() as nursery:
         a, b = await node_stages(store, nursery, "ab", lost=1.0)
@@ -301,7 +301,7 @@ async def test_consumer_is_ended_on_any_node(autojump_clock: MockClock, store: J
 async def test_all_channels_of_a_connection_end_before_it_is_notified(
     autojump_clock: MockClock, store: JumpStore
 ) -> None:
-    """So that it can tell whether something of it is left: with nothing left its client is to stay away."""
+    """The callback checks which channels are left; without any, the client must not reconnect."""
     left = list[list[bool]]()
     async with nodes(store) as (a, b):
         holds = list[object]()
@@ -339,7 +339,7 @@ async def test_a_node_without_a_lease_takes_nothing(autojump_clock: MockClock, s
 async def test_consumer_ahead_of_the_log_gets_a_gap_until_one_confirms(
     autojump_clock: MockClock, store: JumpStore, more: int
 ) -> None:
-    """A database that was replaced by its copy lacks the newest events, and gives their positions again."""
+    """A replica that became the primary lacks the newest events, and assigns their positions again."""
     async with nodes(store) as (a, _):
         held = await a.hold("c1")
         events = await a.emit(5)
@@ -399,7 +399,7 @@ async def test_channel_of_an_erased_contact_is_deleted_despite_its_consumers_act
         contact = "private-contact-u1"
         known = put_contact(store.tx, a.project, ContactRef("u1", {}), NOON).rowid
         held = await a.hold("c1", channel=contact)
-        if then == "is ended":  # by another node, as its own is dead
+        if then == "is ended":  # by another node, because its own is dead
             a.cluster.stop()
             await trio.sleep(5.5)  # virtual time: the mock clock jumps
         store.tx.mark_erasing(known)

@@ -27,7 +27,7 @@ async def numbers(held: Subscription, count: int) -> list[int]:
 
 
 async def saved(stage: Stage) -> None:
-    """Store what was confirmed, as at a stop."""
+    """Save confirmed positions, as at a shutdown."""
     async with trio.open_nursery() as nursery:
         await nursery.start(stage.hub.run)
         nursery.cancel_scope.cancel()
@@ -55,7 +55,7 @@ async def test_a_successor_begins_at_what_its_predecessor_confirmed(
 async def test_idle_consumer_resumes_after_events_of_other_channels(
     autojump_clock: MockClock, stage: Stage
 ) -> None:
-    """The gap is the age of what was missed, not the time since something last happened."""
+    """The gap is the age of the oldest missed event, not the time since the last event."""
     first = await stage.hold("c1")
     await trio.sleep(80_000)  # virtual time: the mock clock jumps
     stage.hub.leave(first, for_good=False)
@@ -81,7 +81,7 @@ async def test_gap_longer_than_the_window_is_reported_and_not_filled(
 async def test_gap_is_reported_again_until_a_later_position_is_confirmed(
     autojump_clock: MockClock, stage: Stage, store: JumpStore
 ) -> None:
-    """Repeat the gap, as a connection may end before its response has arrived, and nobody would know of it."""
+    """Repeat the gap, because a connection may end before the consumer has received its notification."""
     stage.hub.leave(await stage.hold("c1"), for_good=False)
     await stage.emit(1)
     await trio.sleep(7_201)  # virtual time: the mock clock jumps
@@ -189,7 +189,7 @@ async def test_confirmed_position_before_a_pruned_event_is_a_gap(
 async def test_erasure_after_the_confirmed_position_is_no_gap(
     autojump_clock: MockClock, stage: Stage, store: JumpStore
 ) -> None:
-    """Also where nothing is left up to there, as retention has taken what was in front of it."""
+    """The same holds if retention has deleted all earlier events."""
     first = await stage.hold("c1")
     events = await stage.emit(5)
     stage.hub.confirm(first, events[2].position)
@@ -254,7 +254,7 @@ async def test_saving_continues_after_the_disk_refused_once(
 async def test_positions_are_stored_within_a_second_and_only_if_they_have_moved(
     autojump_clock: MockClock, stage: Stage, store: JumpStore
 ) -> None:
-    """Store nothing for a quiet consumer, which confirms the same position with each heartbeat."""
+    """Save nothing for a quiet consumer, which confirms the same position with each heartbeat."""
     held = await stage.hold("c1")
     events = await stage.emit(2)
     commits: list[float] = []
@@ -262,7 +262,7 @@ async def test_positions_are_stored_within_a_second_and_only_if_they_have_moved(
     async with trio.open_nursery() as nursery:
         await nursery.start(stage.hub.run)
         await trio.testing.wait_all_tasks_blocked()
-        assert commits == [0], "long unused channels were forgotten"
+        assert commits == [0], "long unused channels were deleted"
         stage.hub.confirm(held, events[0].position)
         await trio.sleep(1.5)  # virtual time: the mock clock jumps
         stage.hub.confirm(held, events[0].position)
@@ -276,12 +276,12 @@ async def test_positions_are_stored_within_a_second_and_only_if_they_have_moved(
 async def test_idle_consumer_has_reached_events_of_other_channels(
     autojump_clock: MockClock, stage: Stage
 ) -> None:
-    """Confirm by heartbeats what does not concern it, so that it has no lag and retention never overtakes it."""
+    """Heartbeats confirm events of other channels, so the consumer has no lag and retention never overtakes it."""
     idle = await stage.hold("c1", channel="private-contact-u1")
     with trio.move_on_after(1):
         await next_batch(idle)
     (passed_over,) = await stage.emit(1)
-    assert idle.reached < idle.start.position, "its consumer was not told yet where it begins"
+    assert idle.reached < idle.start.position, "its consumer was not notified of its start yet"
     idle.written = idle.start.position
     assert idle.reached == passed_over.position
     own = await stage.announce("contact.updated", {"contact": {"userId": "u1"}})
@@ -358,7 +358,7 @@ async def test_queued_typing_yields_to_other_tasks(autojump_clock: MockClock, st
 async def test_typing_reaches_consumers_that_asked_and_is_dropped_for_slow_readers(
     autojump_clock: MockClock, stage: Stage
 ) -> None:
-    """Decisions 5: past the log, through a small lossy buffer; the newest are those that count."""
+    """Decisions 5: typing bypasses the log in a small lossy buffer that keeps the newest events."""
     held, deaf = await stage.hold("c1", typing=True), await stage.hold("c2", channel="private-contact-u1")
     for n in range(100):
         stage.hub.offer_ephemeral(typing(number=n))
@@ -402,7 +402,7 @@ async def test_superseded_consumer_gets_no_typing(autojump_clock: MockClock, sta
 
 
 class Log:
-    """`StreamReader`, as far as a log that may be another one is known by it."""
+    """The methods of `StreamReader` by which a replaced log is detected."""
 
     def __init__(self, newest: str | None, there: str | None) -> None:
         self._newest, self._there = newest, there
@@ -419,10 +419,10 @@ class Log:
     [
         ("evt_2", "evt_9", "evt_2", False),
         ("evt_2", "evt_2", "evt_2", False),
-        ("evt_2", "evt_9", "evt_1", False),  # it was erased since
+        ("evt_2", "evt_9", "evt_1", False),  # the event was erased
         ("evt_2", "evt_9", None, False),
-        ("evt_2", "evt_9", "evt_3", True),  # the position was given once more
-        ("evt_2", "evt_1", "evt_1", True),  # the newest are missing
+        ("evt_2", "evt_9", "evt_3", True),  # the position was assigned again
+        ("evt_2", "evt_1", "evt_1", True),  # the newest events are missing
         ("evt_2", None, None, True),
         ("", "evt_9", "evt_2", True),
         ("", None, None, True),

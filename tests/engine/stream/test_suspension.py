@@ -1,4 +1,4 @@
-"""Consumers whose node loses its lease for a while: they get nothing in that time, and may keep the channel (ADR 60)."""
+"""Consumers whose node loses its lease for a while: they are paused, and may keep the channel (ADR 60)."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from tests.support.stream_nodes import LEASE_S, MARGIN_S, NodeStage, hold_unhear
 from tests.support.streaming import NOON, JumpStore, next_batch, number
 
 _LATE_S = LEASE_S - MARGIN_S + 0.2
-"""A stop after which the node doubts its lease, although the lease has not been ended."""
+"""An outage after which the node doubts its lease, although the lease still exists."""
 _OVER_S = LEASE_S + 2
-"""A stop after which others find the lease over."""
+"""An outage after which other nodes find the lease expired."""
 
 
 async def stopped(node: NodeStage, seconds: float) -> None:
-    """Keep a node from the store for so long, and wait until it has looked at its channels afterwards."""
+    """Disconnect a node from the store for this time, and wait until it has refreshed its channels."""
     node.cluster.stop()
     await trio.sleep(seconds)  # virtual time: the mock clock jumps
     node.cluster.go_on()
@@ -66,7 +66,7 @@ async def test_consumer_continues_under_the_next_lease_if_no_other_had_the_chann
         a.cluster.stop()
         await trio.sleep(_OVER_S)  # virtual time: the mock clock jumps
         a.hub.confirm(held, events[2].position)
-        a.cluster._leases.is_live(life)  # the others find it over
+        a.cluster._leases.is_live(life)  # the other nodes find it expired
         a.cluster.go_on()
         await trio.sleep(1.5)  # virtual time: the mock clock jumps
         row = row_of(store, a)
@@ -226,7 +226,7 @@ async def test_consumer_is_sent_to_another_node_that_is_ready(
         a.hub.send_away_nowait()
         a.cluster.stop()
         await trio.sleep_until(a.cluster.valid_until + 1)  # virtual time: the mock clock jumps
-        a.hub.send_away_nowait()  # a balancer knows only so late that no node is ready
+        a.hub.send_away_nowait()  # a load balancer notices only this late that no node is ready
         await trio.sleep(REDIRECT_DELAY_S)  # virtual time: the mock clock jumps
         assert losses == []
         a.hub.send_away_nowait()

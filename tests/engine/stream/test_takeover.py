@@ -69,7 +69,7 @@ async def test_a_holder_that_unsubscribes_lifts_the_fence_at_once(
 
 
 async def test_dropped_consumer_is_superseded_as_well(autojump_clock: MockClock, stage: Stage) -> None:
-    """Fence a client that lost its network: it is not told of the takeover, and comes back with its old id."""
+    """Fence a client that lost its network: it does not notice the takeover, and returns with its old id."""
     stage.hub.leave(await stage.hold("c1"), for_good=False)
     await stage.hold("c2")
     with pytest.raises(ConsumerSuperseded):
@@ -100,7 +100,7 @@ async def test_a_standby_learns_when_the_channel_is_free(autojump_clock: MockClo
 async def test_the_fence_survives_a_restart_for_the_lease(
     autojump_clock: MockClock, stage: Stage, store: JumpStore
 ) -> None:
-    """Else a zombie that reconnects first, or last, would take over from the rightful holder."""
+    """Otherwise a zombie that reconnects first or last would take over from the rightful holder."""
     await stage.hold("c1")
     await stage.hold("c2")
     restarted = await jump_stage(store)
@@ -173,7 +173,7 @@ async def test_a_takeover_that_is_not_stored_after_ten_seconds_changes_nothing(
 async def test_cancelled_call_during_the_commit_still_has_the_channel(
     autojump_clock: MockClock, stage: Stage, store: JumpStore
 ) -> None:
-    """Give the lease to a holder whose takeover is stored, as else its confirmations would be lost."""
+    """Assign the lease to a holder whose takeover is stored, because otherwise its confirmations would be lost."""
     old = await stage.hold("c1")
     store.write_takes_s = 5
     with trio.move_on_after(1):
@@ -235,7 +235,7 @@ async def test_confirmation_of_the_old_holder_is_ignored_after_a_takeover(
 
 
 async def test_the_listing_shows_holder_position_and_lag(autojump_clock: MockClock, stage: Stage) -> None:
-    """Decisions 5: who holds each channel, since when, confirmed position and lag."""
+    """Decisions 5: each channel's holder, its start, confirmed position and lag."""
     holder = await stage.hold("c1")
     events = await stage.emit(3)
     stage.hub.confirm(holder, events[0].position)
@@ -258,7 +258,7 @@ async def test_no_consumer_is_listed_as_connected_after_a_restart(
 async def test_idle_leases_are_evicted_beyond_the_maximum(
     autojump_clock: MockClock, stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Not those with something that is not stored yet."""
+    """Leases with unsaved positions are not evicted."""
     monkeypatch.setattr(hub, "_LEASES", 3)
     await stage.hold("c1", channel="private-contact-held")
     stage.hub.leave(await stage.hold("c1", channel="private-contact-idle"), for_good=False)
@@ -280,7 +280,7 @@ async def test_idle_leases_are_evicted_beyond_the_maximum(
 async def test_lease_with_a_waiting_consumer_is_not_evicted(
     autojump_clock: MockClock, stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Keep the lease, as the waiting consumer would not be told that it is free."""
+    """Keep the lease, because otherwise the waiting consumer would not be notified of its release."""
     monkeypatch.setattr(hub, "_LEASES", 1)
     await stage.hold("c1")
     stage.hub.leave(await stage.hold("c2"), for_good=False)

@@ -1,4 +1,4 @@
-"""Tokens: what they bind, and what refuses them."""
+"""Tokens: the values that they bind, and the reasons to refuse them."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_typing_and_resume_are_only_granted_on_request() -> None:
 
 @pytest.mark.parametrize("now", [1_000_000_000, NOON * 2])
 def test_token_is_verified_by_the_given_clock_only(now: int) -> None:
-    """Else the library's own look at the clock would refuse what a node whose clock is ahead has issued."""
+    """Otherwise the library's own clock check would refuse tokens of a node whose clock is ahead."""
     assert check(issue(KEY, GRANT, now_ms=now), at=now) == GRANT
 
 
@@ -117,7 +117,7 @@ def test_any_text_at_all_is_refused_as_a_token(text: str) -> None:
 
 @pytest.mark.parametrize("field", ["channel", "consumer_id", "resume", "key_id"])
 def test_a_token_with_half_a_surrogate_pair_is_refused_with_the_reason(field: str) -> None:
-    """Refuse what only the owner of the key can sign, but no database can store as text."""
+    """Refuse text that no database can store, although only the owner of the key can sign it."""
     unsound: Any = {field: "x\ud800"}
     with pytest.raises(TokenRefused, match="surrogate"):
         check(issue(KEY, replace(GRANT, **unsound), now_ms=NOON))

@@ -1,4 +1,4 @@
-"""Stream connections that have not subscribed: each network has places for a few, whoever else comes (ADR 41)."""
+"""Stream connections that have not subscribed: each network may have a few, independently of others (ADR 41)."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ async def strangers(tmp_path: Path) -> AsyncIterator[Strangers]:
 
 
 async def refused(strangers: Strangers, address: str) -> bool:
-    """Return whether a new connection is told that there are too many, and to come back."""
+    """Return whether a new connection is refused because of too many, with a code to reconnect."""
     told = await strangers.come(address)
     if told["event"] == "pusher:connection_established":
         return False
@@ -97,7 +97,7 @@ async def test_ipv6_network_counts_as_one_address(
 async def test_connections_with_a_wrong_app_key_count_as_well(
     strangers: Strangers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Else they could come and go at any rate."""
+    """Otherwise they could reconnect at any rate."""
     monkeypatch.setattr(bounds, "WAIT_S", 0.05)
     for _ in range(EACH):
         assert (await strangers.come(A, "unknown"))["data"]["code"] == 4001

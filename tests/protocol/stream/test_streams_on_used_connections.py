@@ -28,7 +28,7 @@ def opening(service: Service) -> bytes:
 
 
 async def used(connection: Peer, service: Service, *headers: str, times: int = 1) -> list[bool]:
-    """Have plain requests answered on a connection; which of them by the lane."""
+    """Send plain requests on a connection; return which of them the fast path answered."""
     lanes = []
     for _ in range(times):
         await connection.stream.send_all(request(service, "/v3/s2s/project", b"", *headers, method="GET"))
@@ -39,7 +39,7 @@ async def used(connection: Peer, service: Service, *headers: str, times: int = 1
 
 
 async def subscribed(service: Service, ws: RawPeer) -> None:
-    """Subscribe to the project's channel over a connection that was just upgraded, and hear an event."""
+    """Subscribe to the project's channel over an upgraded connection, and receive an event."""
     socket_id = orjson.loads((await ws.message())["data"])["socket_id"]
     channel = f"private-project-{service.demo['projectId']}"
     asked = {"socket_id": socket_id, "channel_name": channel, "consumerId": "c1"}
@@ -163,14 +163,16 @@ async def test_shutdown_closes_a_stream_on_a_used_connection_with_its_code(
 async def test_stream_on_a_used_connection_outlives_request_timeouts(
     tmp_path: Path, headers: tuple[str, ...]
 ) -> None:
-    """Lift the limits on a request's head and on idle connections, which held for the connection before."""
+    """Lift the timeouts for a request's head and for idle connections, which applied before the upgrade."""
     bounds = {"idle_connection_s": 0.2, "head_timeout_s": 0.2}
     async with running(tmp_path, **bounds) as service, peer(service) as connection:
         await used(connection, service, *headers)
         ws = RawPeer(connection.stream)
         await ws.open(opening(service))
         await ws.message()
-        with trio.move_on_after(0.6) as watched:  # no event is what is waited for: three times the bounds
+        with trio.move_on_after(
+            0.6
+        ) as watched:  # waits for three times the timeouts, because no event is expected
             await ws.event()
         assert watched.cancelled_caught
         await ws.send(PING)
