@@ -156,6 +156,7 @@ TABLE: Final = (
             "tests/engine/stream/test_lease.py",
             "tests/engine/stream/test_takeover.py",
         ),
+        ("LeaseRules", "ChannelLease"),
         left=(
             Left("return False", "return False", "return None", "both are no"),
             Left(

@@ -120,14 +120,14 @@ async def test_each_route_has_the_same_response_on_both_paths(walk: Walk) -> Non
                         answer = await walk.http.request(
                             route.method, walk.path(route) + query, headers=given | extra, content=content
                         )
-                        told = {
+                        stable_headers = {
                             name: value for name, value in answer.headers.raw if name.lower() not in _VARIES
                         }
                         answers.append(
                             (
                                 answer.status_code,
                                 shown(answer.content),
-                                {k.lower(): v for k, v in told.items()},
+                                {k.lower(): v for k, v in stable_headers.items()},
                             )
                         )
                     if answers[0][0] >= 400 or route.method == "GET":
@@ -394,19 +394,23 @@ async def test_pages_are_the_same_on_both_paths_and_keep_the_fast_path(
         first, shown = await asked(connection)
         async with peer(service) as other:
             head, body = await asked(other, ": ".join(BY_QUART))
-        assert (first.status_code, sorted(told(first)), shown) == (head.status_code, sorted(told(head)), body)
-        tag = dict(told(head))[b"etag"].decode()
+        assert (first.status_code, sorted(stable_headers(first)), shown) == (
+            head.status_code,
+            sorted(stable_headers(head)),
+            body,
+        )
+        tag = dict(stable_headers(head))[b"etag"].decode()
         assert body
         lines = (f"If-None-Match: {tag}",)
         await connection.stream.send_all(request(service, path, b"", *lines, method="GET"))
         head, body = await connection.answer()
         assert (head.status_code, by_lane(head), body) == (304, True, b"")
-        assert b"content-length" not in dict(told(head))
+        assert b"content-length" not in dict(stable_headers(head))
         await connection.stream.send_all(request(service, "/v3/s2s/project", method="GET"))
         head, _ = await connection.answer()
         assert (head.status_code, by_lane(head)) == (200, True)
 
 
-def told(head: h11.Response) -> list[tuple[bytes, bytes]]:
+def stable_headers(head: h11.Response) -> list[tuple[bytes, bytes]]:
     """The headers without those that differ between responses."""
     return [(name, value) for name, value in head.headers if name not in _VARIES]

@@ -157,7 +157,7 @@ def test_problems_are_the_same_for_large_and_small_bodies(route: Route, data: st
     sample: Any = BODIES.get(public_name(model), {})
     sent = data.draw(odd(sample))
     raw = orjson.dumps(sent)
-    assert sorted(told(model, raw)) == sorted(told(model, raw + b" " * 5_000))
+    assert sorted(problems_of(model, raw)) == sorted(problems_of(model, raw + b" " * 5_000))
 
 
 def odd(sample: Any) -> st.SearchStrategy[Any]:
@@ -171,7 +171,7 @@ def odd(sample: Any) -> st.SearchStrategy[Any]:
     return st.just(sample) | st.sampled_from([None, 5, "", [], {"x": 1}])
 
 
-def told(model: Any, raw: bytes) -> list[tuple[str, str, str]]:
+def problems_of(model: Any, raw: bytes) -> list[tuple[str, str, str]]:
     try:
         parse_body(model, raw)
     except Invalid as refusal:

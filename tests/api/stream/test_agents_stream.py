@@ -116,7 +116,7 @@ async def test_stream_has_no_events_of_another_project(service: Service) -> None
             "stream_not_found",
         )
         service.stop()
-        assert [told.name for told in await other.rest() if told.name != "passing"] == ["bye"]
+        assert [received.name for received in await other.rest() if received.name != "passing"] == ["bye"]
 
 
 async def test_a_view_is_checked_and_belongs_to_its_user(service: Service) -> None:
@@ -159,8 +159,8 @@ async def test_presence_has_each_agents_view_and_ends_with_the_connection(servic
 async def of(desk: Page, user: str, **fields: object) -> dict[str, object]:
     """Return an agent's presence, once it has these fields."""
     while True:
-        told = await desk.passing("presence")
-        for each in told["agents"]:
+        received = await desk.passing("presence")
+        for each in received["agents"]:
             if each["id"] == user and all(each[name] == value for name, value in fields.items()):
                 found: dict[str, object] = each
                 return found
@@ -206,8 +206,11 @@ async def test_a_stream_ends_with_its_members_rights(service: Service) -> None:
         ken.http.headers["project"] = service.demo["projectId"]
         async with page(ken.http) as desk:
             await service.dashboard.patch(f"{members}/{ken.id}", json={"role": "viewer"})
-            told = await desk.event()
-            assert (told["type"], told["data"]) == ("settings.changed", {"what": "members", "id": ken.id})
+            received = await desk.event()
+            assert (received["type"], received["data"]) == (
+                "settings.changed",
+                {"what": "members", "id": ken.id},
+            )
             await service.create()
             assert (await desk.event())["type"] == "conversation.created", "a viewer may open a stream"
             await service.dashboard.delete(f"{members}/{ken.id}")

@@ -66,8 +66,8 @@ async def test_channel_is_free_before_the_ended_client_is_notified(
     await deaf.subscribe(channel, "deaf")
     assert (await standby.ended())[0] == 4009
     waiting = await opened(streams, service)
-    told = await waiting.present(channel, await waiting.authorize(channel, "standby"))
-    assert orjson.loads(told["data"])["status"] == 409
+    received = await waiting.present(channel, await waiting.authorize(channel, "standby"))
+    assert orjson.loads(received["data"])["status"] == 409
     assert await end(service, "deaf") == (200, [channel])
     code, text, _ = await waiting.ended()
     assert (code, "free again" in text) == (4100, True)
@@ -95,9 +95,9 @@ async def test_ended_consumer_is_refused_for_now_but_a_new_id_is_not(
     await (await opened(streams, service)).subscribe(channel, "c1")
     await end(service, "c1")
     back = await opened(streams, service)
-    told = await back.present(channel, await back.authorize(channel, "c1"))
-    refused = orjson.loads(told["data"])
-    assert (told["event"], refused["status"]) == ("pusher:subscription_error", 409)
+    received = await back.present(channel, await back.authorize(channel, "c1"))
+    refused = orjson.loads(received["data"])
+    assert (received["event"], refused["status"]) == ("pusher:subscription_error", 409)
     await back.subscribe(channel, "c1-again")
 
 

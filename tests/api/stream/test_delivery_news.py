@@ -41,9 +41,9 @@ async def look(service: Service, opened: Page, *conversations: dict[str, Any]) -
 async def ended(opened: Page, sequence: int) -> dict[str, Any]:
     """Return the `delivery.changed` events of an event once none of its deliveries is pending."""
     while True:
-        told: dict[str, Any] = await opened.passing("delivery.changed")
-        if told["sequence"] == sequence and told["status"] != "pending":
-            return told
+        received: dict[str, Any] = await opened.passing("delivery.changed")
+        if received["sequence"] == sequence and received["status"] != "pending":
+            return received
 
 
 @pytest.mark.parametrize("fails", [False, True])
@@ -57,12 +57,12 @@ async def test_viewer_of_a_conversation_gets_its_delivery_changes(
     async with page(service.dashboard) as opened:
         await look(service, opened, conversation)
         await service.say(conversation, "Hi")
-        told = await ended(opened, 2)
-    assert told.pop("conversationId") == conversation["id"]
-    assert told["status"] == ("dropped" if fails else "delivered")
+        received = await ended(opened, 2)
+    assert received.pop("conversationId") == conversation["id"]
+    assert received["status"] == ("dropped" if fails else "delivered")
     path = f"/conversations/{conversation['id']}/deliveries"
     listed = (await service.dashboard.get(path, params={"sequence": "2"})).json()["items"]
-    assert listed == [told]
+    assert listed == [received]
 
 
 async def test_agent_gets_no_delivery_changes_of_other_conversations(
@@ -90,9 +90,9 @@ async def test_burst_of_delivery_changes_is_sent_completely(service: Service, re
                 nursery.start_soon(service.say, conversation, str(number))
         missing = set(range(2, 32))
         while missing:
-            told = await opened.passing("delivery.changed")
-            if told["status"] == "delivered":
-                missing.discard(told["sequence"])
+            received = await opened.passing("delivery.changed")
+            if received["status"] == "delivered":
+                missing.discard(received["sequence"])
 
 
 async def test_delivery_changes_of_an_erased_conversation_are_not_sent(

@@ -78,8 +78,8 @@ async def test_authorization_that_times_out_closes_its_connection_soon(
     assert (answer.status_code, answer.json()["code"]) == (503, PLACES[place][2])
     assert answer.headers["retry-after"] == "1"
     with trio.fail_after(10):
-        told = await stream.peer.message()
-    assert told["data"]["code"] == 4100
+        received = await stream.peer.message()
+    assert received["data"]["code"] == 4100
     assert await stream.peer.close_code() == 4100
 
 

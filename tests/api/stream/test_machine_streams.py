@@ -54,9 +54,9 @@ async def test_stream_ends_when_its_credential_expires_without_any_call(
     stream = await streams.open(made["secret"])
     await stream.subscribe(project_channel(service))
     with trio.fail_after(10):
-        told = await stream.peer.message()
-    assert (told["event"], told["data"]["code"]) == ("pusher:error", 4009)
-    assert "expired" in told["data"]["message"]
+        received = await stream.peer.message()
+    assert (received["event"], received["data"]["code"]) == ("pusher:error", 4009)
+    assert "expired" in received["data"]["message"]
     assert datetime.now(UTC) >= datetime.fromisoformat(made["expiresAt"])
 
 
@@ -104,7 +104,7 @@ async def test_an_unused_token_of_a_revoked_credential_subscribes_to_nothing(
     stream = await streams.open(made["secret"])
     auth = await stream.authorize(project_channel(service), "c1")
     await service.dashboard.delete(f"{credentials_of(service)}/{made['id']}")
-    told = await stream.present(project_channel(service), auth)
-    refused = orjson.loads(told["data"])
-    assert (told["event"], refused["status"]) == ("pusher:subscription_error", 401)
+    received = await stream.present(project_channel(service), auth)
+    refused = orjson.loads(received["data"])
+    assert (received["event"], refused["status"]) == ("pusher:subscription_error", 401)
     assert "machine credential" in refused["error"]

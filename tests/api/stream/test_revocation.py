@@ -48,15 +48,15 @@ class Stream:
         return await self.peer.message()
 
     async def subscribe(self, channel: str, consumer_id: str = "c1", key: str | None = None) -> None:
-        told = await self.present(channel, await self.authorize(channel, consumer_id, key))
-        assert told["event"] == "pusher_internal:subscription_succeeded", told
+        received = await self.present(channel, await self.authorize(channel, consumer_id, key))
+        assert received["event"] == "pusher_internal:subscription_succeeded", received
 
     async def ended(self) -> tuple[int, str, int | None]:
         """Return code and message of the next `pusher:error`, which must come in time, and the close code."""
         with trio.fail_after(WITHIN_S):
-            told = await self.peer.message()
-        assert told["event"] == "pusher:error", told
-        return told["data"]["code"], told["data"]["message"], await self.peer.close_code()
+            received = await self.peer.message()
+        assert received["event"] == "pusher:error", received
+        return received["data"]["code"], received["data"]["message"], await self.peer.close_code()
 
 
 class Streams:
@@ -154,8 +154,8 @@ async def test_standby_ends_with_its_key_like_a_consumer(service: Service, strea
     assert (await first.ended())[0] == 4009
     standby = await streams.open(key["key"])
     channel = project_channel(service)
-    told = await standby.present(channel, await standby.authorize(channel, "c1"))
-    assert orjson.loads(told["data"])["status"] == 409
+    received = await standby.present(channel, await standby.authorize(channel, "c1"))
+    assert orjson.loads(received["data"])["status"] == 409
     await revoke(service, key)
     assert (await standby.ended())[0] == 4009
 
@@ -182,9 +182,9 @@ async def test_an_unused_token_of_a_revoked_key_subscribes_to_nothing(
     stream = await streams.open(key["key"])
     auth = await stream.authorize(project_channel(service), "c1")
     await revoke(service, key)
-    told = await stream.present(project_channel(service), auth)
-    refused = orjson.loads(told["data"])
-    assert (told["event"], refused["type"], refused["status"]) == (
+    received = await stream.present(project_channel(service), auth)
+    refused = orjson.loads(received["data"])
+    assert (received["event"], refused["type"], refused["status"]) == (
         "pusher:subscription_error",
         "AuthError",
         401,
@@ -207,13 +207,13 @@ async def test_token_of_a_key_revoked_during_a_restart_is_refused(
         # A token is bound to its socket, and no socket survives a restart, so the test signs it again for the new socket.
         grant = Grant(service.demo["projectId"], keys[0]["id"], stream.socket_id, channel, "c1")
         heads = [grant, replace(grant, key_id=keys[1]["id"]), replace(grant, key_id="key_unknown")]
-        told = [
+        received = [
             await stream.present(
                 channel, f"{service.demo['streamKey']}:{issue(secret, each, now_ms=wall_clock())}"
             )
             for each in heads
         ]
-        assert [each["event"].partition(":")[2] for each in told] == [
+        assert [each["event"].partition(":")[2] for each in received] == [
             "subscription_error",
             "subscription_succeeded",
             "subscription_error",

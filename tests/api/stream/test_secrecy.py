@@ -243,8 +243,8 @@ async def listened(service: Service) -> AsyncIterator[tuple[World, Ears]]:
         nursery = await stack.enter_async_context(trio.open_nursery())
         for channel in (None, f"private-conversation-{first['id']}", "private-contact-ada"):
             consumer = await stack.enter_async_context(consuming(service))
-            told = await consumer.subscribe("c", channel, typingEvents=True)
-            assert told["event"] == "pusher_internal:subscription_succeeded", told
+            notified = await consumer.subscribe("c", channel, typingEvents=True)
+            assert notified["event"] == "pusher_internal:subscription_succeeded", notified
             nursery.start_soon(ears.consume, consumer)
         yield world, ears
         nursery.cancel_scope.cancel()
@@ -260,13 +260,13 @@ async def play(deeds: list[str]) -> tuple[set[str], set[str]]:
             for deed in deeds:
                 await DEEDS[deed](world)
             last = await service.say(await service.create("eve"), "the end")
-            told = [await ears.desk.event()]
-            while told[-1]["data"].get("message", {}).get("id") != last["id"]:
-                told.append(await ears.desk.event())
+            notified = [await ears.desk.event()]
+            while notified[-1]["data"].get("message", {}).get("id") != last["id"]:
+                notified.append(await ears.desk.event())
             await settle(service, ears, last["id"])
-            await look(world, ears, told)
+            await look(world, ears, notified)
             sent = {request.headers["Service-Event"] for request in ears.asks.requests}
-            return {event["type"] for event in told if event["type"] in AGENTS}, sent
+            return {event["type"] for event in notified if event["type"] in AGENTS}, sent
 
 
 async def settle(service: Service, ears: Ears, last: str) -> None:
@@ -296,15 +296,15 @@ async def consumers(service: Service) -> list[Any]:
     return found
 
 
-async def look(world: World, ears: Ears, told: list[Any]) -> None:
+async def look(world: World, ears: Ears, notified: list[Any]) -> None:
     """Check every channel and export."""
     service = world.service
     feed = await service.events()
     assert all(event["type"] in CATALOG for event in feed)
-    shown = [event for event in told if event["type"] in CATALOG]
+    shown = [event for event in notified if event["type"] in CATALOG]
     stored = [event for event in shown if event["id"] in {each["id"] for each in feed}]
     assert stored == feed[len(feed) - len(stored) :], "agents get the feed's events in its order"
-    internal = {event["id"] for event in told if event["type"] in AGENTS}
+    internal = {event["id"] for event in notified if event["type"] in AGENTS}
     for receiver in ears.receivers:
         for request in receiver.requests:
             assert request.headers["Service-Event"] in CATALOG
@@ -347,8 +347,8 @@ def test_internal_events_reach_agents_only(deeds: list[str]) -> None:
 
 def test_all_actions_cause_every_internal_event_for_agents() -> None:
     order = list(DEEDS)
-    told, sent = trio.run(play, order)
-    assert told == set(AGENTS) - UNMADE
+    notified, sent = trio.run(play, order)
+    assert notified == set(AGENTS) - UNMADE
     assert sent >= LASTING
 
 

@@ -85,8 +85,8 @@ async def test_presence_includes_agents_of_other_nodes_and_their_views(
         await trio.sleep(0.5)  # virtual time: the mock clock jumps
         assert here.present() == there.present()
         assert here.present() == {"ada": ([], None), "ken": (["cnv_1", "cnv_2"], "cnv_2")}
-        told = [agent.name for agent in (await mine.next()).present]
-        assert set(told) == {"ada", "ken"}
+        received = [agent.name for agent in (await mine.next()).present]
+        assert set(received) == {"ada", "ken"}
         assert (here.streams.viewed(P, "cnv_1"), here.streams.has_viewers) == (True, True)
         there.streams.close(ken)
         await trio.sleep(0.5)  # virtual time: the mock clock jumps

@@ -129,8 +129,8 @@ async def test_slow_reader_gets_newest_ephemeral_events_and_current_presence(
             await trio.sleep(0.3)  # virtual time: the mock clock jumps
         batch = await slow.next()
         assert [orjson.loads(each.body)["data"]["n"] for each in batch.ephemeral] == list(range(68, 100))
-        told = {each["id"]: each for each in office.streams.present(PROJECT.rowid, batch.present)}
-        assert told["usr_ken"]["conversationIds"] == ["cnv_99"]
+        received = {each["id"]: each for each in office.streams.present(PROJECT.rowid, batch.present)}
+        assert received["usr_ken"]["conversationIds"] == ["cnv_99"]
 
 
 async def test_ephemeral_events_reach_their_recipients_only(
@@ -149,12 +149,12 @@ async def test_ephemeral_events_reach_their_recipients_only(
         pass_on(OTHER_PROJECT.rowid, ephemeral_event("others", {}))
         pass_on(OTHER_PROJECT.rowid, ephemeral_event("others", {}), to_user=ken.viewer.user)
 
-        async def told(stream: AgentStream) -> list[str]:
+        async def received(stream: AgentStream) -> list[str]:
             return [orjson.loads(each.body)["type"] for each in (await stream.next()).ephemeral]
 
-        assert await told(ada) == ["all"]
-        assert await told(again) == ["all", "viewing", "adas"]
-        assert await told(ken) == ["all", "ken", "viewing"]
+        assert await received(ada) == ["all"]
+        assert await received(again) == ["all", "viewing", "adas"]
+        assert await received(ken) == ["all", "ken", "viewing"]
         assert office.streams.viewed(project, "cnv_1")
         office.streams.close(ken)
         office.streams.close(again)

@@ -143,7 +143,7 @@ class PostBus:
     listening: bool = True
     sent: list[tuple[str, bytes]] = field(default_factory=list)
     receivers: dict[str, Callable[[bytes], None]] = field(default_factory=dict)
-    told: list[Callable[[], None]] = field(default_factory=list)
+    received: list[Callable[[], None]] = field(default_factory=list)
 
     def send(self, kind: str, payload: bytes) -> None:
         assert len(payload) <= 4_000
@@ -153,7 +153,7 @@ class PostBus:
         self.receivers[kind] = receiver
 
     def connected(self, receiver: Callable[[], None]) -> None:
-        self.told.append(receiver)
+        self.received.append(receiver)
 
     def deliver(self, messages: Iterable[tuple[str, bytes]]) -> None:
         for kind, payload in messages:

@@ -137,8 +137,8 @@ async def test_reconnected_bus_triggers_a_poll(autojump_clock: MockClock) -> Non
         await node.log.open(1)
         table.commit(1, [(1, False)])
         await trio.sleep(1)
-        for told in node.bus.told:
-            told()
+        for received in node.bus.received:
+            received()
         assert await shown_after(node, 1, FIRST) == (0, [1])
 
 

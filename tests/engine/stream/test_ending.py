@@ -16,10 +16,10 @@ CONTACT = "private-contact-u1"
 async def test_ended_consumer_is_notified_and_holds_no_channel(
     autojump_clock: MockClock, stage: Stage
 ) -> None:
-    told = list[str]()
-    held = await stage.hold("c1", lost=told.append)
+    received = list[str]()
+    held = await stage.hold("c1", lost=received.append)
     assert await stage.hub.end(stage.project, "c1") == [CHANNEL]
-    assert (told, held.current) == (["ended"], False)
+    assert (received, held.current) == (["ended"], False)
     (status,) = await stage.hub.consumers(stage.project)
     assert (status.consumer_id, status.connected) == ("c1", False)
 
@@ -74,14 +74,14 @@ async def test_ended_consumer_is_refused_while_another_holds_the_channel(
 async def test_ending_twice_ends_no_other_and_does_not_extend_the_minute(
     autojump_clock: MockClock, stage: Stage
 ) -> None:
-    told = list[str]()
-    await stage.hold("c1", lost=told.append)
+    received = list[str]()
+    await stage.hold("c1", lost=received.append)
     await stage.hub.end(stage.project, "c1")
     await trio.sleep(59)  # virtual time: the mock clock jumps
     assert await stage.hub.end(stage.project, "c1") == []
     await trio.sleep(1)  # virtual time: the mock clock jumps
     assert (await stage.hold("c1")).current
-    assert told == ["ended"]
+    assert received == ["ended"]
 
 
 async def test_ending_a_dropped_consumer_removes_its_protection(

@@ -17,11 +17,11 @@ from tests.support.streaming import CHANNEL, NOON, JumpStore, next_batch, number
 async def test_consumer_of_another_node_takes_over_and_the_old_one_is_notified(
     autojump_clock: MockClock, store: JumpStore
 ) -> None:
-    told = list[str]()
+    received = list[str]()
     async with nodes(store) as (a, b):
-        old = await a.hold("c1", lost=told.append)
+        old = await a.hold("c1", lost=received.append)
         new = await b.hold("c2")
-        assert (told, old.current, new.current) == (["superseded"], False, True)
+        assert (received, old.current, new.current) == (["superseded"], False, True)
         row = row_of(store, a)
         assert (row.node, row.consumer_id, row.generation, row.connected) == ("b", "c2", 2, True)
         assert trio.current_time() < 0.1
@@ -180,10 +180,10 @@ async def test_failed_takeover_raises_and_changes_nothing(
     autojump_clock: MockClock, store: JumpStore
 ) -> None:
     """A live node that does not release a channel, because its releaser fails."""
-    told = list[str]()
+    received = list[str]()
     async with trio.open_nursery() as nursery:
         a, b = await node_stages(store, nursery, "ab", lost=1.0)
-        held = await a.hold("c1", lost=told.append)
+        held = await a.hold("c1", lost=received.append)
         shared = a.hub._shared
         assert shared is not None
         with pytest.MonkeyPatch.context() as patch:
@@ -199,7 +199,13 @@ async def test_failed_takeover_raises_and_changes_nothing(
             await trio.sleep(0.1)  # virtual time: the mock clock jumps
         await trio.sleep(5)  # virtual time: the mock clock jumps
         row = row_of(store, a)
-        assert (held.current, told, row.request, row.consumer_id, row.generation) == (True, [], None, "c1", 1)
+        assert (held.current, received, row.request, row.consumer_id, row.generation) == (
+            True,
+            [],
+            None,
+            "c1",
+            1,
+        )
         nursery.cancel_scope.cancel()
 
 
@@ -281,15 +287,15 @@ async def test_the_list_shows_what_other_nodes_hold(autojump_clock: MockClock, s
 
 
 async def test_consumer_is_ended_on_any_node(autojump_clock: MockClock, store: JumpStore) -> None:
-    told = list[str]()
+    received = list[str]()
     async with nodes(store, "abc") as (a, b, c):
         contact = "private-contact-u1"
         holds = [
-            await a.hold("c1", lost=told.append),
-            await b.hold("c1", lost=told.append, channel=contact),
+            await a.hold("c1", lost=received.append),
+            await b.hold("c1", lost=received.append, channel=contact),
         ]
         assert await c.hub.end(c.project, "c1") == [contact, CHANNEL]
-        assert ([held.current for held in holds], told) == ([False, False], ["ended", "ended"])
+        assert ([held.current for held in holds], received) == ([False, False], ["ended", "ended"])
         for node in (a, b, c):
             with pytest.raises(ConsumerSuperseded):
                 await node.hold("c1")
@@ -306,10 +312,13 @@ async def test_all_channels_of_a_connection_end_before_it_is_notified(
     async with nodes(store) as (a, b):
         holds = list[object]()
 
-        def told(_: str) -> None:
+        def received(_: str) -> None:
             left.append([held.current for held in holds])  # type: ignore[attr-defined]
 
-        holds += [await a.hold("c1", lost=told), await a.hold("c1", lost=told, channel="private-contact-u1")]
+        holds += [
+            await a.hold("c1", lost=received),
+            await a.hold("c1", lost=received, channel="private-contact-u1"),
+        ]
         await b.hub.end(b.project, "c1")
     assert left == [[False, False], [False, False]]
 
@@ -376,15 +385,15 @@ async def test_erased_events_are_no_gap(autojump_clock: MockClock, store: JumpSt
 async def test_channel_of_an_erased_contact_is_released_before_its_row_is_deleted(
     autojump_clock: MockClock, store: JumpStore
 ) -> None:
-    told = list[str]()
+    received = list[str]()
     async with nodes(store) as (a, b):
         contact = "private-contact-u1"
         known = put_contact(store.tx, a.project, ContactRef("u1", {}), NOON).rowid
-        held = await a.hold("c1", lost=told.append, channel=contact)
+        held = await a.hold("c1", lost=received.append, channel=contact)
         store.tx.mark_erasing(known)
         store.tx.forget_contact_channel(known)
         successor = await b.hold("c2", channel=contact)
-        assert (held.current, successor.current, told) == (False, True, ["lapsed"])
+        assert (held.current, successor.current, received) == (False, True, ["lapsed"])
         b.hub.leave(successor, for_good=True)
         await trio.sleep(1)  # virtual time: the mock clock jumps
         store.tx.forget_contact_channel(known)

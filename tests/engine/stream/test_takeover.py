@@ -15,10 +15,10 @@ from tests.support.streaming import JumpStore, Stage, jump_stage, next_batch, nu
 async def test_newest_consumer_is_the_only_holder_and_the_old_one_is_notified(
     autojump_clock: MockClock, stage: Stage
 ) -> None:
-    told = list[str]()
-    old = await stage.hold("c1", lost=told.append)
+    received = list[str]()
+    old = await stage.hold("c1", lost=received.append)
     new = await stage.hold("c2")
-    assert told == ["superseded"]
+    assert received == ["superseded"]
     assert (old.current, new.current) == (False, True)
 
 
@@ -79,10 +79,10 @@ async def test_dropped_consumer_is_superseded_as_well(autojump_clock: MockClock,
 async def test_the_same_consumer_on_a_second_socket_wins_and_is_not_fenced(
     autojump_clock: MockClock, stage: Stage
 ) -> None:
-    told = list[str]()
-    first = await stage.hold("c1", lost=told.append)
+    received = list[str]()
+    first = await stage.hold("c1", lost=received.append)
     second = await stage.hold("c1")
-    assert told == ["superseded"]
+    assert received == ["superseded"]
     assert not first.current
     stage.hub.leave(second, for_good=False)
     assert (await stage.hold("c1")).current

@@ -75,9 +75,9 @@ _FRAMES: Final = st.one_of(
 @budget(100)
 @given(st.text() | _TEXTS)
 def test_every_text_is_a_value_to_the_codec(text: str) -> None:
-    told = pusher.decode(text.encode("utf-8", "replace").decode())
-    if isinstance(told, pusher.Subscribe | pusher.Unsubscribe):
-        assert 0 < len(told.channel) <= 200
+    received = pusher.decode(text.encode("utf-8", "replace").decode())
+    if isinstance(received, pusher.Subscribe | pusher.Unsubscribe):
+        assert 0 < len(received.channel) <= 200
 
 
 @pytest.fixture

@@ -44,9 +44,9 @@ class Strangers:
 
     async def fill(self, address: str) -> list[RawPeer]:
         """Take all places that this address has."""
-        told = [await self.come(address) for _ in range(EACH)]
-        assert [each["event"] for each in told] == ["pusher:connection_established"] * EACH
-        return [each["peer"] for each in told]
+        received = [await self.come(address) for _ in range(EACH)]
+        assert [each["event"] for each in received] == ["pusher:connection_established"] * EACH
+        return [each["peer"] for each in received]
 
 
 @pytest.fixture
@@ -63,12 +63,12 @@ async def strangers(tmp_path: Path) -> AsyncIterator[Strangers]:
 
 async def refused(strangers: Strangers, address: str) -> bool:
     """Return whether a new connection is refused because of too many, with a code to reconnect."""
-    told = await strangers.come(address)
-    if told["event"] == "pusher:connection_established":
+    received = await strangers.come(address)
+    if received["event"] == "pusher:connection_established":
         return False
-    assert (told["event"], told["data"]["code"]) == ("pusher:error", 4100)
-    assert "from this address" in told["data"]["message"]
-    assert await told["peer"].close_code() == 4100
+    assert (received["event"], received["data"]["code"]) == ("pusher:error", 4100)
+    assert "from this address" in received["data"]["message"]
+    assert await received["peer"].close_code() == 4100
     return True
 
 
@@ -107,8 +107,8 @@ async def test_connections_with_a_wrong_app_key_count_as_well(
 async def test_subscribing_frees_a_place_for_a_waiting_connection(strangers: Strangers) -> None:
     service = strangers.service
     channel = f"private-project-{service.demo['projectId']}"
-    told = await strangers.come(A)
-    socket_id = orjson.loads(told["data"])["socket_id"]
+    received = await strangers.come(A)
+    socket_id = orjson.loads(received["data"])["socket_id"]
     for _ in range(EACH - 1):
         await strangers.come(A)
     answers: list[str] = []
@@ -122,8 +122,8 @@ async def test_subscribing_frees_a_place_for_a_waiting_connection(strangers: Str
         auth = (await service.http.post("/s2s/stream/auth", json=asked)).json()["auth"]
         assert answers == []
         message = {"event": "pusher:subscribe", "data": {"channel": channel, "auth": auth}}
-        await told["peer"].send(TextMessage(orjson.dumps(message).decode()))
-        assert (await told["peer"].message())["event"] == "pusher_internal:subscription_succeeded"
+        await received["peer"].send(TextMessage(orjson.dumps(message).decode()))
+        assert (await received["peer"].message())["event"] == "pusher_internal:subscription_succeeded"
     assert answers == ["pusher:connection_established"]
 
 
@@ -142,7 +142,7 @@ async def test_waiting_connection_gets_the_shutdown_code(
     await strangers.fill(A)
     waiting = await strangers.dial(A)
     strangers.service.stop()
-    told = (await waiting.message())["data"]
-    assert told["code"] in (4100, 4200)
-    assert "The server is" in told["message"]
-    assert await waiting.close_code() == told["code"]
+    received = (await waiting.message())["data"]
+    assert received["code"] in (4100, 4200)
+    assert "The server is" in received["message"]
+    assert await waiting.close_code() == received["code"]
