@@ -23,7 +23,7 @@ from deskwire.config.locations import place_of
 from deskwire.config.settings import Config
 from deskwire.engine import ports
 from deskwire.engine.cluster.cluster import Bus, Cluster, NoBus, SingleNode
-from deskwire.engine.cluster.membership import Membership
+from deskwire.engine.cluster.membership import ClusterMembership
 from deskwire.engine.core import store as core
 from deskwire.engine.core.clock import wall_clock
 from deskwire.engine.core.counters import Commits, Room, SharedCommits
@@ -86,7 +86,7 @@ class Opened(Struct, frozen=True, kw_only=True):
 
     store: RunningStore
     cluster: Cluster
-    membership: Membership | None
+    membership: ClusterMembership | None
     leases: core.Store[ports.Reader, ports.Transaction] | None
     bus: Bus
     heads: core.Store[SharedLogReader, ports.Transaction] | None
@@ -193,7 +193,7 @@ async def _postgres(
         bus = PostgresBus(store.database)
         nursery.start_soon(kept_running, "nodes.bus", bus.run)
         beats = BeatStore(store.database, nursery)
-        membership = Membership(beats, bus, name, version("deskwire"), wall_clock, place)
+        membership = ClusterMembership(beats, bus, name, version("deskwire"), wall_clock, place)
         vacuums = Vacuums(url, config.scrub_s, servers)
         for duty, run in (
             ("vacuums", vacuums.run),
@@ -258,7 +258,7 @@ async def _given_up(servers: Servers) -> AsyncIterator[Callable[[float], None]]:
 
 
 @asynccontextmanager
-async def leased(membership: Membership | None) -> AsyncIterator[None]:
+async def leased(membership: ClusterMembership | None) -> AsyncIterator[None]:
     """Hold this node's lease while the context is open, and give it back behind all that rests on it."""
     if membership is None:
         yield

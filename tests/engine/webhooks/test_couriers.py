@@ -10,7 +10,7 @@ from structlog.testing import capture_logs
 from trio.testing import MockClock
 
 from deskwire.engine.cluster.cluster import Node
-from deskwire.engine.cluster.membership import LEASE_DURATION_S, Membership
+from deskwire.engine.cluster.membership import LEASE_DURATION_S, ClusterMembership
 from deskwire.engine.core.sealing import Sealing
 from deskwire.engine.core.secret import Secrets
 from deskwire.engine.core.values import replace
@@ -33,7 +33,7 @@ WORKING = answering("204 No Content")
 class Watched:
     """The lease as a node's dispatcher sees it; says whenever an attempt begins that another node's courier should make."""
 
-    def __init__(self, membership: Membership, store: InlineStore) -> None:
+    def __init__(self, membership: ClusterMembership, store: InlineStore) -> None:
         self._membership = membership
         self._store = store
         self.begun = 0

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import trio
 
 from deskwire.config.settings import Config
-from deskwire.engine.cluster.membership import Membership
+from deskwire.engine.cluster.membership import ClusterMembership
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.core.secret import Secrets
 from deskwire.engine.core.values import replace
@@ -76,7 +76,7 @@ class Node(Server):
         self.bus = world.wires.bus(self._gate)
         self.cursor = 0
         self.beat = Way(self.database, f"{self.name} beat", lambda _: None)
-        self.membership = Membership(cast(Any, self.beat), self.bus, self.name, "1", trio_ms)
+        self.membership = ClusterMembership(cast(Any, self.beat), self.bus, self.name, "1", trio_ms)
         super().__init__(world, world.database.path)
 
     def _open(self, path: Any) -> Any:

@@ -9,7 +9,7 @@ import pytest
 import trio
 
 from deskwire.engine.cluster.cluster import NoBus
-from deskwire.engine.cluster.membership import LEASE_DURATION_S, Membership
+from deskwire.engine.cluster.membership import LEASE_DURATION_S, ClusterMembership
 from deskwire.engine.cluster.ports import NotAdmitted
 from deskwire.engine.core.clock import wall_clock
 from deskwire.engine.core.errors import Unavailable
@@ -22,17 +22,17 @@ from tests.support.postgres_nodes import node, rows
 
 
 @asynccontextmanager
-async def candidate(url: str, name: str, files: str) -> AsyncIterator[Membership]:
+async def candidate(url: str, name: str, files: str) -> AsyncIterator[ClusterMembership]:
     async with trio.open_nursery() as nursery:
         beats = BeatStore(Database(url, name), nursery)
         try:
-            yield Membership(beats, NoBus(), name, "test", wall_clock, files)
+            yield ClusterMembership(beats, NoBus(), name, "test", wall_clock, files)
         finally:
             nursery.cancel_scope.cancel()
             beats.close()
 
 
-async def lives(membership: Membership, scope: trio.CancelScope, outcomes: list[str]) -> None:
+async def lives(membership: ClusterMembership, scope: trio.CancelScope, outcomes: list[str]) -> None:
     """Note "lives" once there is a lease, or what it was refused with; cancel the scope behind the second one."""
 
     async def note() -> None:

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import pytest
 import trio
 
-from deskwire.engine.cluster.membership import LEASE_DURATION_S, Membership
+from deskwire.engine.cluster.membership import LEASE_DURATION_S, ClusterMembership
 from deskwire.engine.core.clock import wall_clock
 from deskwire.engine.core.commits import Subscribers
 from deskwire.engine.core.errors import Unavailable
@@ -39,7 +39,7 @@ async def node(url: str, name: str) -> AsyncIterator[tuple[Stage, trio.CancelSco
         bus = PostgresBus(store.database)
         nursery.start_soon(bus.run)
         beats = BeatStore(store.database, nursery)
-        cluster = Membership(beats, bus, name, "test", wall_clock)
+        cluster = ClusterMembership(beats, bus, name, "test", wall_clock)
         project = await store.write(found_project)
         log = SharedLog(store, ring_events=1_000, ring_bytes=10**6)
         follower = Follower(store, log, bus)
@@ -53,7 +53,7 @@ async def node(url: str, name: str) -> AsyncIterator[tuple[Stage, trio.CancelSco
         nursery.cancel_scope.cancel()
 
 
-async def _leased(cluster: Membership, task_status: trio.TaskStatus[trio.CancelScope]) -> None:
+async def _leased(cluster: ClusterMembership, task_status: trio.TaskStatus[trio.CancelScope]) -> None:
     with trio.CancelScope() as scope:
         async with trio.open_nursery() as nursery:
             await nursery.start(cluster.run)
@@ -122,7 +122,7 @@ async def test_the_channel_of_a_node_that_is_gone_is_free_when_its_lease_is_over
         assert shared is not None
         shared.releaser._requests = _no_wishes  # type: ignore[method-assign]
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(Membership, "_leave", _nothing)
+            patch.setattr(ClusterMembership, "_leave", _nothing)
             lease.cancel()
             start = trio.current_time()
             new = await b.hold("c2")
@@ -211,5 +211,5 @@ async def _no_wishes() -> tuple[()]:
     return ()
 
 
-async def _nothing(_: Membership) -> None:
+async def _nothing(_: ClusterMembership) -> None:
     return None

@@ -48,7 +48,7 @@ _RETRY_DELAY_S: Final = 0.25
 _LEAVE_TIMEOUT_S: Final = 2.0
 
 
-class Membership:
+class ClusterMembership:
     """This node among those that share the database; a `Cluster`.
 
     Args:
