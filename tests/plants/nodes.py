@@ -54,7 +54,7 @@ def go_by_hints_alone(patch: Patch) -> None:
     async def never(self: Follower) -> None:
         await trio.sleep_forever()
 
-    patch.setattr(Follower, "_keep_looking", never)
+    patch.setattr(Follower, "_keep_polling", never)
 
 
 @plant("nodes")
