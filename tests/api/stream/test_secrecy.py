@@ -66,7 +66,7 @@ class World:
         return f"name-{self.number}"
 
 
-Deed = Callable[[World], Awaitable[Any]]
+Action = Callable[[World], Awaitable[Any]]
 
 
 async def begin(world: World) -> None:
@@ -136,7 +136,7 @@ async def answer(world: World, **fields: Any) -> None:
     await world.agent("POST", path, {"text": "On its way.", **fields})
 
 
-def on(kind: str, method: str, path: str, body: Any = None, *, by: str = "agent") -> Deed:
+def on(kind: str, method: str, path: str, body: Any = None, *, by: str = "agent") -> Action:
     """An action on the newest object of a kind."""
 
     async def do(world: World) -> None:
@@ -145,7 +145,7 @@ def on(kind: str, method: str, path: str, body: Any = None, *, by: str = "agent"
     return do
 
 
-DEEDS: Final[dict[str, Deed]] = {
+ACTIONS: Final[dict[str, Action]] = {
     "begin": begin,
     "begin hidden": begin_hidden,
     "begin as agent": begin_as_agent,
@@ -200,7 +200,7 @@ DEEDS: Final[dict[str, Deed]] = {
     "disable webhook": on("whk", "PATCH", "/webhooks/{}", {"status": "disabled"}, by="backend"),
     "delete webhook": on("whk", "DELETE", "/webhooks/{}", by="backend"),
 }
-ALL: Final = sorted(DEEDS)
+ALL: Final = sorted(ACTIONS)
 UNMADE: Final = {"message.redacted", "message.deleted", "contact.changed", "contact.merged"}
 """Types that no action here causes."""
 LASTING: Final = {"ticket.deleted", "survey.deleted", "webhook.disabled"}
@@ -208,7 +208,7 @@ LASTING: Final = {"ticket.deleted", "survey.deleted", "webhook.disabled"}
 
 
 @dataclass
-class Ears:
+class Listeners:
     """All listeners and their received events; the endpoint `asks` requests all types."""
 
     receivers: list[Receiver]
@@ -227,7 +227,7 @@ class Ears:
 
 
 @asynccontextmanager
-async def listened(service: Service) -> AsyncIterator[tuple[World, Ears]]:
+async def listened(service: Service) -> AsyncIterator[tuple[World, Listeners]]:
     """A project with a listener on each channel."""
     async with AsyncExitStack() as stack:
         first = await service.create("ada")
@@ -237,7 +237,7 @@ async def listened(service: Service) -> AsyncIterator[tuple[World, Ears]]:
             receivers.append(await stack.enter_async_context(receiving()))
             await register(service, receivers[-1].url, events=events, internal=internal)
         *receivers, asks = receivers
-        ears = Ears(receivers, asks, await stack.enter_async_context(page(service.dashboard)))
+        listeners = Listeners(receivers, asks, await stack.enter_async_context(page(service.dashboard)))
         members = f"/organisations/{await organisation_of(service)}/members"
         world = World(service, members, {"cnv": [first["id"]], "con": [first["contact"]["id"]]})
         nursery = await stack.enter_async_context(trio.open_nursery())
@@ -245,41 +245,41 @@ async def listened(service: Service) -> AsyncIterator[tuple[World, Ears]]:
             consumer = await stack.enter_async_context(consuming(service))
             notified = await consumer.subscribe("c", channel, typingEvents=True)
             assert notified["event"] == "pusher_internal:subscription_succeeded", notified
-            nursery.start_soon(ears.consume, consumer)
-        yield world, ears
+            nursery.start_soon(listeners.consume, consumer)
+        yield world, listeners
         nursery.cancel_scope.cancel()
 
 
-async def play(deeds: list[str]) -> tuple[set[str], set[str]]:
+async def play(actions: list[str]) -> tuple[set[str], set[str]]:
     """Run all actions and check every channel; return the types of internal events on agents' streams and at `asks`."""
     with TemporaryDirectory() as directory:
         async with (
             running(Path(directory), stream_ping_s=0.1) as service,
-            listened(service) as (world, ears),
+            listened(service) as (world, listeners),
         ):
-            for deed in deeds:
-                await DEEDS[deed](world)
+            for action in actions:
+                await ACTIONS[action](world)
             last = await service.say(await service.create("eve"), "the end")
-            notified = [await ears.desk.event()]
+            notified = [await listeners.desk.event()]
             while notified[-1]["data"].get("message", {}).get("id") != last["id"]:
-                notified.append(await ears.desk.event())
-            await settle(service, ears, last["id"])
-            await look(world, ears, notified)
-            sent = {request.headers["Service-Event"] for request in ears.asks.requests}
+                notified.append(await listeners.desk.event())
+            await settle(service, listeners, last["id"])
+            await look(world, listeners, notified)
+            sent = {request.headers["Service-Event"] for request in listeners.asks.requests}
             return {event["type"] for event in notified if event["type"] in AGENTS}, sent
 
 
-async def settle(service: Service, ears: Ears, last: str) -> None:
+async def settle(service: Service, listeners: Listeners, last: str) -> None:
     """Wait until each channel has all its events, and the consumers have confirmed them."""
 
     async def delivered() -> bool:
         return all(
             any(last.encode() in request.body for request in receiver.requests)
-            for receiver in (*ears.receivers, ears.asks)
+            for receiver in (*listeners.receivers, listeners.asks)
         )
 
     async def heard() -> bool:
-        return any(last == each["data"].get("message", {}).get("id") for each in ears.heard)
+        return any(last == each["data"].get("message", {}).get("id") for each in listeners.heard)
 
     async def confirmed() -> bool:
         return not any(each["lag"] for each in await consumers(service))
@@ -296,7 +296,7 @@ async def consumers(service: Service) -> list[Any]:
     return found
 
 
-async def look(world: World, ears: Ears, notified: list[Any]) -> None:
+async def look(world: World, listeners: Listeners, notified: list[Any]) -> None:
     """Check every channel and export."""
     service = world.service
     feed = await service.events()
@@ -305,11 +305,11 @@ async def look(world: World, ears: Ears, notified: list[Any]) -> None:
     stored = [event for event in shown if event["id"] in {each["id"] for each in feed}]
     assert stored == feed[len(feed) - len(stored) :], "agents get the feed's events in its order"
     internal = {event["id"] for event in notified if event["type"] in AGENTS}
-    for receiver in ears.receivers:
+    for receiver in listeners.receivers:
         for request in receiver.requests:
             assert request.headers["Service-Event"] in CATALOG
             assert orjson.loads(request.body)["id"] not in internal
-    for request in ears.asks.requests:
+    for request in listeners.asks.requests:
         kind, event = request.headers["Service-Event"], orjson.loads(request.body)
         assert (event["type"], kind in {*CATALOG, *EXTENSIONS}) == (kind, True)
         assert event["projectId"] == service.demo["projectId"]
@@ -319,7 +319,7 @@ async def look(world: World, ears: Ears, notified: list[Any]) -> None:
             numbers.setdefault(event["data"]["conversation"]["id"], []).append(event["sequence"])
     for found in numbers.values():
         assert found == list(range(found[0], found[0] + len(found))), "no holes"
-    assert {each["type"] for each in ears.heard} <= CATALOG.keys()
+    assert {each["type"] for each in listeners.heard} <= CATALOG.keys()
     confirmed = [(each["lag"], each["confirmedEventId"] in internal) for each in await consumers(service)]
     assert confirmed == [(0, False)] * 3
     for conversation in world.made["cnv"]:
@@ -341,12 +341,12 @@ async def look(world: World, ears: Ears, notified: list[Any]) -> None:
 @pytest.mark.thorough
 @given(st.lists(st.sampled_from(ALL), min_size=5, max_size=30))
 @settings(max_examples=8, deadline=None, derandomize=True)
-def test_internal_events_reach_agents_only(deeds: list[str]) -> None:
-    trio.run(play, deeds)
+def test_internal_events_reach_agents_only(actions: list[str]) -> None:
+    trio.run(play, actions)
 
 
 def test_all_actions_cause_every_internal_event_for_agents() -> None:
-    order = list(DEEDS)
+    order = list(ACTIONS)
     notified, sent = trio.run(play, order)
     assert notified == set(AGENTS) - UNMADE
     assert sent >= LASTING

@@ -27,7 +27,7 @@ _TICK_S = 0.1
 
 node = st.integers(0, len(NODES) - 1)
 consumer = st.sampled_from(CONSUMERS)
-deed = st.one_of(
+action = st.one_of(
     st.tuples(st.just("subscribe"), node, consumer),
     st.tuples(st.just("subscribe"), node, consumer),
     st.tuples(st.just("leave"), node, st.booleans()),
@@ -92,7 +92,7 @@ class Judge:
             await trio.sleep(_TICK_S)  # virtual time: the mock clock jumps
 
 
-async def _live(directory: Path, deeds: list[tuple[str, int, object]], seed: int, lost: float) -> None:
+async def _live(directory: Path, actions: list[tuple[str, int, object]], seed: int, lost: float) -> None:
     store = JumpStore(directory)
     store.write_takes_s, store.read_takes_s = 0.004, 0.001
     dice = Random(seed)
@@ -104,7 +104,7 @@ async def _live(directory: Path, deeds: list[tuple[str, int, object]], seed: int
             judge = Judge(stages)
             await judge_first(judge)
             nursery.start_soon(judge.run)
-            for what, place, value in deeds:
+            for what, place, value in actions:
                 nursery.start_soon(_do, nursery, judge, store, what, stages[place], value)
                 await trio.sleep(dice.choice((0, 0.002, 0.005, 0.3, 2)))  # virtual time: the mock clock jumps
                 if what == "pass":
@@ -160,13 +160,13 @@ async def _do(
 
 
 @budget(50)
-@given(st.lists(deed, max_size=14), st.integers(0, 999), st.sampled_from((0.0, 0.5, 1.0)))
+@given(st.lists(action, max_size=14), st.integers(0, 999), st.sampled_from((0.0, 0.5, 1.0)))
 def test_at_most_one_consumer_writes_and_no_event_is_left_out(
-    deeds: list[tuple[str, int, object]], seed: int, lost: float
+    actions: list[tuple[str, int, object]], seed: int, lost: float
 ) -> None:
     with TemporaryDirectory() as directory:
         clock = MockClock(autojump_threshold=0)
-        trio.run(_live, Path(directory), deeds, seed, lost, clock=clock)
+        trio.run(_live, Path(directory), actions, seed, lost, clock=clock)
 
 
 @pytest.mark.parametrize("plant", ["lease not looked at", "let go before it is stopped"])
@@ -178,8 +178,10 @@ def test_judge_detects_two_writing_consumers(
         monkeypatch.setattr(LeasedSubscription, "_leased", lambda _: True)
     else:
         monkeypatch.setattr(ChannelLease, "stop", lambda lease: lease.holder)
-    deeds = [("stop", 0, 20.0), ("subscribe", 1, "c1"), ("pass", 0, 6.0)]
+    actions = [("stop", 0, 20.0), ("subscribe", 1, "c1"), ("pass", 0, 6.0)]
     found = pytest.RaisesGroup(AssertionError, flatten_subgroups=True, allow_unwrapped=True)
     with found:
         clock = MockClock(autojump_threshold=0)
-        trio.run(_live, tmp_path, deeds if plant == "lease not looked at" else deeds[1:], 3, 0.0, clock=clock)
+        trio.run(
+            _live, tmp_path, actions if plant == "lease not looked at" else actions[1:], 3, 0.0, clock=clock
+        )

@@ -118,7 +118,7 @@ async def _ended(other: NodeStage) -> None:
 
 
 @pytest.mark.parametrize(
-    ("deed", "loss"),
+    ("action", "loss"),
     [
         (_taken, "superseded"),
         (_taken_and_left, "superseded"),
@@ -127,14 +127,14 @@ async def _ended(other: NodeStage) -> None:
     ],
 )
 async def test_consumer_is_notified_as_in_any_takeover(
-    deed: Callable[[NodeStage], object], loss: str, autojump_clock: MockClock, store: JumpStore
+    action: Callable[[NodeStage], object], loss: str, autojump_clock: MockClock, store: JumpStore
 ) -> None:
     losses = list[str]()
     async with nodes(store) as (a, b):
         held = await a.hold("c1", lost=losses.append)
         a.cluster.stop()
         await trio.sleep(_OVER_S)  # virtual time: the mock clock jumps
-        await deed(b)  # type: ignore[misc]
+        await action(b)  # type: ignore[misc]
         assert not held.current, "nothing is written before the node has read the row"
         assert losses == []
         row = row_of(store, b)
