@@ -188,6 +188,6 @@ TABLE: Final = (
             "tests/engine/stream/test_resume.py",
             "tests/engine/stream/test_lag.py",
         ),
-        left=_off_by_one("_LEASES: Final", 10_000, _BOUND),
+        left=_off_by_one("_LEASES_MAX: Final", 10_000, _BOUND),
     ),
 )

@@ -71,6 +71,15 @@ async def test_the_lease_goes_to_the_new_holder_and_the_old_one_cannot_leave_it(
     assert (taken.holder, taken.released, list(taken.superseded)) == (second, False, ["c1"])
 
 
+def test_lease_released_for_another_consumer_supersedes_its_holder() -> None:
+    held = lease()
+    held.consumer_id, held.held = "c1", True
+    held.yield_to("c2", 5.0)
+    assert (held.held, held.released, held.dropped_at) == (False, False, 5.0)
+    assert (list(held.superseded), held.takeovers) == (["c1"], (5.0,))
+    assert held.fenced("c1", 5.0)
+
+
 async def test_a_lease_is_paused_while_its_holder_may_not_write(stage: Stage) -> None:
     taken, holder = lease(), await stage.hold("c1")
     taken.take(holder, 1, 1_000, 5.0)

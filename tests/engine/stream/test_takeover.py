@@ -259,7 +259,7 @@ async def test_idle_leases_are_evicted_beyond_the_maximum(
     autojump_clock: MockClock, stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Leases with unsaved positions are not evicted."""
-    monkeypatch.setattr(hub, "_LEASES", 3)
+    monkeypatch.setattr(hub, "_LEASES_MAX", 3)
     await stage.hold("c1", channel="private-contact-held")
     stage.hub.leave(await stage.hold("c1", channel="private-contact-idle"), for_good=False)
     async with trio.open_nursery() as nursery:
@@ -281,7 +281,7 @@ async def test_lease_with_a_waiting_consumer_is_not_evicted(
     autojump_clock: MockClock, stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Keep the lease, because otherwise the waiting consumer would not be notified of its release."""
-    monkeypatch.setattr(hub, "_LEASES", 1)
+    monkeypatch.setattr(hub, "_LEASES_MAX", 1)
     await stage.hold("c1")
     stage.hub.leave(await stage.hold("c2"), for_good=False)
     async with trio.open_nursery() as nursery:

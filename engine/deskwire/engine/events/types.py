@@ -333,6 +333,10 @@ def topics_of(project: int, data: Mapping[str, Any]) -> tuple[Topic, ...]:
     return (Topic(project, "conversation", conversation["id"]), of_contact)
 
 
+# A lane is the key of a group of events that are delivered in order and erased together. Conversations use their own
+# storage key, and the other lanes are in ranges that no storage key reaches.
+
+
 def contact_lane(contact: int) -> int:
     """Return the lane of a contact's own events: negative, so that it differs from every conversation's key."""
     return -contact

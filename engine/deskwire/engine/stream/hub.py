@@ -39,7 +39,7 @@ log: Final = structlog.get_logger(__name__)
 _COMMIT_TIMEOUT_S: Final = 10.0  # time that a takeover may wait for its commit, shielded from cancellation
 # Interval between polls of a channel that a consumer waits for, in case a notification was lost.
 _POLL_INTERVAL_S: Final = 5.0
-_LEASES: Final = 10_000  # maximum leases in memory; beyond that, idle ones are evicted
+_LEASES_MAX: Final = 10_000  # maximum leases in memory; beyond that, idle ones are evicted
 
 
 class ConsumerSuperseded(Conflict):
@@ -389,7 +389,7 @@ class Hub:
         return lease
 
     def _evict_idle(self) -> None:
-        if len(self._leases) < _LEASES:
+        if len(self._leases) < _LEASES_MAX:
             return
         for channel, lease in list(self._leases.items()):
             if not lease.busy and not self._checkpoints.unsaved(lease):
