@@ -80,6 +80,16 @@ def test_lease_released_for_another_consumer_supersedes_its_holder() -> None:
     assert held.fenced("c1", 5.0)
 
 
+def test_fencing_a_consumer_twice_changes_nothing() -> None:
+    held, dropped = lease(), lease()
+    held.consumer_id, held.held, held.released = "c1", True, True
+    dropped.consumer_id = "c1"
+    assert held.fence_holder(5.0) and dropped.fence_holder(5.0)
+    assert (held.held, held.released, held.dropped_at, list(held.superseded)) == (False, False, 5.0, ["c1"])
+    assert not held.fence_holder(6.0)
+    assert held.dropped_at == 5.0
+
+
 async def test_a_lease_is_paused_while_its_holder_may_not_write(stage: Stage) -> None:
     taken, holder = lease(), await stage.hold("c1")
     taken.take(holder, 1, 1_000, 5.0)
