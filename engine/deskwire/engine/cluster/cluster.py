@@ -32,7 +32,7 @@ class Cluster(Protocol):
 
     @property
     def node(self) -> Node:
-        """This node, with its present incarnation."""
+        """The name and the present incarnation of this node."""
 
     @property
     def size(self) -> int:

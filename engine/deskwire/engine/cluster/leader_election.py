@@ -16,7 +16,7 @@ log: Final = structlog.get_logger(__name__)
 
 
 class Leadership:
-    """Whether this node is the leader, and the work that it runs while it is."""
+    """The leadership of this node, and the work that it runs while it is the leader."""
 
     def __init__(self) -> None:
         self._elected = trio.Event()

@@ -76,7 +76,7 @@ class EventLog:
 
     @property
     def progress(self) -> int:
-        """A count that grows by about one with each published event."""
+        """The count that grows by about one with each published event."""
         return self._head.position
 
     async def newest(self, project: int) -> int:

@@ -308,7 +308,7 @@ def _count_query(dialect: Dialect) -> str:
     parts = _COUNTED if dialect is SQLITE else (_OF_LEVEL,)
     each = " UNION ALL ".join(f"SELECT 1 FROM {part}" for part in parts)
     each = each.format(bound="> :position", level=0, of_project=dialect.text("{of_project}"))
-    return f"SELECT count(*) FROM ({each} LIMIT :limit) AS later"
+    return f"SELECT count(*) FROM ({each} LIMIT :limit) AS newer"
 
 
 def _levels(types: frozenset[str]) -> tuple[int, ...]:
