@@ -127,7 +127,7 @@ def _newest(project: int, reader: SharedReader) -> tuple[int, str]:
 
 def _reads(project: int, event_id: str, position: int) -> dict[str, Read]:
     return {
-        "new events": lambda reader: reader.stretches([(project, position - 4)], 100),
+        "new events": lambda reader: reader.segments([(project, position - 4)], 100),
         "an event by id": lambda reader: reader.event(project, event_id),
         "a conversation": lambda reader: reader.conversation_events(1, 0, 50),
     }

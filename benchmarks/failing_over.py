@@ -30,7 +30,7 @@ from deskwire.commands.demo.clients.api import Api
 from deskwire.commands.demo.clients.consumer import Consumer
 from deskwire.commands.demo.clients.receiver import Receiver
 from deskwire.commands.demo.errors import DemoError
-from deskwire.engine.cluster.membership import LEASE_S
+from deskwire.engine.cluster.membership import LEASE_DURATION_S
 
 _NODES: Final = 3
 _ENDPOINTS: Final = 5
@@ -38,7 +38,7 @@ _ENDPOINTS: Final = 5
 _WRITERS: Final = 6
 _PAUSE_S: Final = 0.05
 """Of a writer between two messages: what is measured is who stops, not what the machine can do."""
-_SETTLE_S: Final = LEASE_S + 2
+_SETTLE_S: Final = LEASE_DURATION_S + 2
 """Passes before each fault: a node judges others when it, and the database, have been there for as long as a lease."""
 _AGAIN_S: Final = 0.02
 _LOOK_S: Final = 0.05

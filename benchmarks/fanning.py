@@ -20,7 +20,7 @@ from deskwire.engine.accounts.people import Project
 from deskwire.engine.core.clock import wall_clock
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.events.log import EventLog
-from deskwire.engine.events.types import Draft, StoredEvent, encode_envelope, topics_of
+from deskwire.engine.events.types import EventDraft, StoredEvent, encode_envelope, topics_of
 from deskwire.engine.ports import Transaction
 from deskwire.engine.stream.hub import Hub
 from deskwire.http.server.hypercorn_server import HypercornServer
@@ -57,7 +57,7 @@ def envelope(project_id: str, conversation: str) -> bytes:
         "status": "OPEN",
         "closed": False,
     }
-    draft = Draft("message.created", 1, {"message": message, "conversation": about})
+    draft = EventDraft("message.created", 1, {"message": message, "conversation": about})
     return encode_envelope(draft, new_id("evt", wall_clock()), project_id, wall_clock())
 
 

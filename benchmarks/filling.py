@@ -25,7 +25,7 @@ from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.sealing import Sealing
 from deskwire.engine.core.store import Store
 from deskwire.engine.core.values import replace
-from deskwire.engine.events.types import Draft
+from deskwire.engine.events.types import EventDraft
 from deskwire.engine.ports import Reader, Transaction
 from deskwire.engine.uploads.links import nowhere
 from deskwire.engine.webhooks.endpoint import Endpoint
@@ -153,7 +153,7 @@ def _grow(tx: Transaction, project: Project, before: Conversation) -> Conversati
         sequence = before.sequence + number + 1
         shown = message_view(message, before.id, partial(nowhere().shown, now=at))
         data = {"message": shown, "conversation": {**about, "sequence": sequence}}
-        tx.append_event(project, Draft("message.created", sequence, data), before.rowid, at)
+        tx.append_event(project, EventDraft("message.created", sequence, data), before.rowid, at)
         tx.insert_message(before.rowid, message, sequence)
     after = replace(
         before,

@@ -18,8 +18,8 @@ from deskwire.engine.accounts.people import Project
 from deskwire.engine.core.commits import Subscribers
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.events.follower import Follower
-from deskwire.engine.events.shared import SharedLog
-from deskwire.engine.events.types import Draft
+from deskwire.engine.events.shared_log import SharedLog
+from deskwire.engine.events.types import EventDraft
 from deskwire.engine.ports import Commit, Transaction
 from deskwire.storage.postgres.bus import PostgresBus
 from deskwire.storage.postgres.store import PostgresStore, open_postgres
@@ -104,7 +104,7 @@ def _found(tx: Transaction) -> list[Project]:
 def _append(projects: list[Project], count: int, tx: Transaction) -> None:
     for number in range(count):
         tx.append_event(
-            projects[number % len(projects)], Draft("contact.updated", None, {"x": _BODY}), None, _NOW
+            projects[number % len(projects)], EventDraft("contact.updated", None, {"x": _BODY}), None, _NOW
         )
 
 

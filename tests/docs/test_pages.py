@@ -16,7 +16,7 @@ from deskwire.commands.reference.errors import CODES
 from deskwire.commands.reference.events import example_envelopes
 from deskwire.config.environment import CLIENT_VARIABLES
 from deskwire.config.settings import SETTINGS, VARIABLES
-from deskwire.engine.agents.passing import PASSING
+from deskwire.engine.agents.presence import EPHEMERAL_TYPES
 from deskwire.engine.audit.actions import ACTIONS
 from deskwire.engine.events.types import AGENTS, CATALOG, REGISTRY
 from deskwire.http.api.app import ROUTES
@@ -75,13 +75,15 @@ def test_every_call_that_is_named_is_a_route(page: Path) -> None:
 
 @pytest.mark.parametrize("page", [*guides(), *promises()], ids=name)
 def test_every_event_type_that_is_named_is_one(page: Path) -> None:
-    assert set(EVENT.findall(page.read_text())) <= {*REGISTRY, *PASSING, *ACTIONS}
+    assert set(EVENT.findall(page.read_text())) <= {*REGISTRY, *EPHEMERAL_TYPES, *ACTIONS}
 
 
 def test_the_guides_name_no_event_that_is_not_sent_but_those_that_one_must_ask_for() -> None:
     for page in guides():
         unsent = (
-            set(EVENT.findall(page.read_text())) - set(example_envelopes()) - {*ACTIONS, *AGENTS, *PASSING}
+            set(EVENT.findall(page.read_text()))
+            - set(example_envelopes())
+            - {*ACTIONS, *AGENTS, *EPHEMERAL_TYPES}
         )
         assert all(CATALOG[kind].opt_in for kind in unsent), name(page)
 

@@ -126,7 +126,7 @@ def test_every_event_type_that_the_sources_draft_has_an_example_and_no_other() -
     drafted = {
         kind
         for node in nodes()
-        if isinstance(node, ast.Call) and name_of(node) == "Draft" and (kind := text(node.args[0]))
+        if isinstance(node, ast.Call) and name_of(node) == "EventDraft" and (kind := text(node.args[0]))
     }
     assert drafted - set(AGENTS) - set(EXTENSIONS) == set(example_envelopes())
     assert set(extension_envelopes()) == set(EXTENSIONS)

@@ -9,7 +9,7 @@ from typing import Final
 import pytest
 
 from deskwire.engine.core.clock import wall_clock
-from deskwire.engine.events.types import Draft
+from deskwire.engine.events.types import EventDraft
 from deskwire.engine.ports import Transaction
 from tests.interop.client import Client, Launch
 from tests.interop.stage import Stage, staged
@@ -54,7 +54,7 @@ async def append(stage: Stage, store: AnyStore, *sizes: int) -> list[str]:
         project = tx.project(project_id)
         assert project is not None
         for size in sizes:
-            tx.append_event(project, Draft("message.created", None, {"text": "x" * size}), None, at)
+            tx.append_event(project, EventDraft("message.created", None, {"text": "x" * size}), None, at)
 
     await store.write(job)
     return (await stage.feed())[before:]

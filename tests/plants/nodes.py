@@ -54,7 +54,7 @@ def go_by_hints_alone(patch: Patch) -> None:
     async def never(self: Follower) -> None:
         await trio.sleep_forever()
 
-    patch.setattr(Follower, "_keep_looking", never)
+    patch.setattr(Follower, "_keep_polling", never)
 
 
 @plant("nodes")
@@ -65,7 +65,7 @@ def show_own_commits_out_of_line(patch: Patch) -> None:
         self._log.erase(commit.erased)
         for _, after in commit.advances:
             if self._log.is_open(after.project):
-                self._log.take_in(after.project, after.events, commit.events)
+                self._log.apply(after.project, after.events, commit.events)
 
     patch.setattr(Follower, "commit_nowait", commit_nowait)
 

@@ -12,7 +12,7 @@ import httpx
 import pytest
 import trio
 
-from deskwire.engine.cluster.membership import LEASE_S
+from deskwire.engine.cluster.membership import LEASE_DURATION_S
 from tests.support.frames import Listening, listen
 from tests.support.node_processes import SETTLE_S, Nodes, running_nodes
 from tests.support.postgres_nodes import rows
@@ -272,7 +272,7 @@ async def erased_while_it_stands_still(
             nursery.start_soon(delete_again)
             for each in known:
                 nursery.start_soon(stage.look, *each)
-            with trio.move_on_after(LEASE_S + 3 if long else _BRIEF_S):
+            with trio.move_on_after(LEASE_DURATION_S + 3 if long else _BRIEF_S):
                 await over.wait()
             assert over.is_set() == long, "a node that may go on with what it remembers is waited for"
             assert long or answered == []

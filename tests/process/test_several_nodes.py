@@ -14,7 +14,7 @@ import psycopg
 import pytest
 import trio
 
-from deskwire.engine.cluster.membership import LEASE_S
+from deskwire.engine.cluster.membership import LEASE_DURATION_S
 from tests.support.node_processes import SETTLE_S, Nodes, running_nodes
 from tests.support.sockets.receivers import read_request
 
@@ -58,7 +58,7 @@ async def test_a_revoked_key_is_good_for_nothing_at_any_node_once_that_is_answer
             with nodes.stopped(2):
                 took = await revoke(nodes, owner, key)
                 print(f"barrier with a stopped node: {took:.2f} s")
-                assert took < LEASE_S + 2, "the rest of its lease, and no more"
+                assert took < LEASE_DURATION_S + 2, "the rest of its lease, and no more"
                 assert await used(one) == 401
             assert await used(stopped) in (401, 503), "503 as long as it does not know what it has missed"
             with trio.fail_after(20):
@@ -216,7 +216,7 @@ async def test_deliveries_go_on_when_nodes_stop_and_die_and_nothing_is_sent_by_a
                 await trio.sleep(12)  # more than two leases
             await trio.sleep(SETTLE_S)  # it takes its share again
         await nodes.servers[2].kill()
-        await trio.sleep(LEASE_S + 3)  # it is given up
+        await trio.sleep(LEASE_DURATION_S + 3)  # it is given up
         over.set()
         with trio.fail_after(60):
             while len({each.delivery for each in endpoints.arrived}) < sent * _ENDPOINTS:  # noqa: ASYNC110
@@ -230,4 +230,4 @@ async def test_deliveries_go_on_when_nodes_stop_and_die_and_nothing_is_sent_by_a
     assert endpoints.superseded == 0
     assert endpoints.went_back() == 0
     assert endpoints.twice() <= 5 * _ENDPOINTS, "what was under way when a node stopped"
-    assert endpoints.longest_pause() < LEASE_S + 4
+    assert endpoints.longest_pause() < LEASE_DURATION_S + 4

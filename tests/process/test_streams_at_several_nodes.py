@@ -11,7 +11,7 @@ import httpx
 import pytest
 import trio
 
-from deskwire.engine.cluster.membership import LEASE_S
+from deskwire.engine.cluster.membership import LEASE_DURATION_S
 from tests.support.frames import Listening, listen
 from tests.support.node_processes import SETTLE_S, Nodes, running_nodes
 from tests.support.postgres_nodes import rows
@@ -106,7 +106,7 @@ async def test_who_takes_the_channel_of_a_node_that_stands_still_is_its_only_con
             with nodes.stopped(stopped):
                 talk.turn.release()
                 stopped_at, consumer = trio.current_time(), consumers.join(f"at {taker}", taker)
-                with trio.move_on_after(min(for_s, LEASE_S + 5)):
+                with trio.move_on_after(min(for_s, LEASE_DURATION_S + 5)):
                     await consumer.until_it_holds()
                 assert (consumer.from_s < inf) == (for_s == inf), "a node that may go on is waited for"
             await consumer.until_it_holds()

@@ -1,4 +1,4 @@
-"""The real service, for what is sent to it as bytes."""
+"""The real service, for tests that send bytes."""
 
 from tests.api.conftest import service
 

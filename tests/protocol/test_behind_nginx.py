@@ -1,4 +1,4 @@
-"""The service behind nginx, with the file that we give people for it (ADR 25)."""
+"""The service behind nginx with the documented configuration (ADR 25)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ pytestmark = pytest.mark.skipif(shutil.which("nginx") is None, reason="nginx is 
 
 
 def configuration(files: Files, upstream: str, port: int) -> str:
-    """Our file with this place's ports, addresses and certificate."""
+    """The documented configuration with the test's ports, addresses and certificate."""
     text = CONF.read_text().replace("127.0.0.1:8080", upstream).replace("listen 443", f"listen {port}")
     text = re.sub(r"ssl_certificate /\S+;", f"ssl_certificate {files.chain};", text)
     text = re.sub(r"ssl_certificate_key /\S+;", f"ssl_certificate_key {files.key};", text)
@@ -42,7 +42,7 @@ def configuration(files: Files, upstream: str, port: int) -> str:
 
 
 async def listening(port: int) -> None:
-    """Return when somebody listens there; nothing announces it."""
+    """Wait until a server listens on the port, by polling."""
     while True:
         try:
             stream = await trio.open_tcp_stream("127.0.0.1", port)
@@ -54,7 +54,7 @@ async def listening(port: int) -> None:
 
 @asynccontextmanager
 async def nginx(files: Files, service: Service) -> AsyncIterator[str]:
-    """nginx before the service; the address to use."""
+    """Run nginx before the service; yield its URL."""
     port = free_port()
     path = files.folder / "nginx.conf"
     path.write_text(configuration(files, service.url.removeprefix("http://"), port))
@@ -71,7 +71,7 @@ async def nginx(files: Files, service: Service) -> AsyncIterator[str]:
             await process.wait()
 
 
-async def test_calls_uploads_and_the_stream_go_through_and_the_client_is_known(tmp_path: Path) -> None:
+async def test_calls_uploads_and_the_stream_pass_nginx_with_the_client_address(tmp_path: Path) -> None:
     files = Files(tmp_path)
     trusted = networks("127.0.0.1/32")
     async with running(tmp_path / "data", trusted_proxies=trusted) as service, nginx(files, service) as url:
@@ -95,7 +95,7 @@ async def test_calls_uploads_and_the_stream_go_through_and_the_client_is_known(t
                 assert "pusher:connection_established" in await websocket.get_message()
 
 
-async def test_ids_in_paths_go_through_as_they_are(tmp_path: Path) -> None:
+async def test_ids_in_paths_pass_nginx_unchanged(tmp_path: Path) -> None:
     files = Files(tmp_path)
     async with running(tmp_path / "data") as service, nginx(files, service) as url:
         key = {"Authorization": f"Bearer {service.demo['serverKey']}"}

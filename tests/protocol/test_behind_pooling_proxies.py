@@ -1,4 +1,4 @@
-"""The stream behind proxies that keep their connections: a websocket comes where calls went before (ADR 7)."""
+"""The stream behind proxies that pool connections: a websocket on a connection that carried calls before (ADR 7)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.support.sockets.server_process import free_port
 
 STREAMS: Final = 60
 CALLS: Final = ("/v3/s2s/project", "/v3/s2s/events?wait=0")
-"""One that the lane answers, and one that Quart does."""
+"""A path that the fast path answers, and one that Quart answers."""
 
 _NGINX: Final = """
 upstream deskwire {{ server 127.0.0.1:{upstream}; keepalive 32; }}
@@ -82,11 +82,12 @@ backend deskwire
 
 @dataclass(frozen=True)
 class Kind:
-    """A proxy: its program, and how it is told what to do.
+    """A kind of proxy.
 
     Args:
-        configuration: of its folder, its port, and the port that it passes on to.
-        command: of the folder; the configuration is its `proxy.conf`.
+        program: the name of its executable.
+        configuration: template with its folder, its port, and the port of the service.
+        command: returns the arguments for a folder, whose `proxy.conf` is the configuration.
     """
 
     program: str
@@ -109,7 +110,7 @@ KINDS: Final = {
 
 @asynccontextmanager
 async def before(kind: Kind, folder: Path, upstream: int) -> AsyncIterator[int]:
-    """A proxy of a kind before a port; its own port."""
+    """Run a proxy of this kind before a port; yield its own port."""
     port = free_port()
     (folder / "proxy.conf").write_text(kind.configuration.format(folder=folder, port=port, upstream=upstream))
     process = await trio.lowlevel.open_process(
@@ -155,4 +156,6 @@ async def test_each_of_sixty_websockets_among_calls_is_served(tmp_path: Path, na
                         served += (await peer.message())["event"] == "pusher:connection_established"
                 on_used += counted.connections == known
     assert served == STREAMS
-    assert on_used > STREAMS // 2  # nearly all; a connection may be given back a moment after its answer
+    assert (
+        on_used > STREAMS // 2
+    )  # nearly all, because a connection may be returned a moment after its response

@@ -1,4 +1,4 @@
-"""What is broken behind the requests ends neither the service nor its neighbours."""
+"""Bugs in background tasks stop neither the service nor other tasks."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Told:
         self._token.run_sync_soon(self.event.set)
 
 
-async def test_an_erasure_that_meets_a_bug_keeps_no_other_contact_from_being_erased(
+async def test_failing_erasure_does_not_block_other_contacts(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     erase, broken, tried = SqliteTransaction.erase_contact, Told(), list[int]()
@@ -50,7 +50,7 @@ async def test_an_erasure_that_meets_a_bug_keeps_no_other_contact_from_being_era
 
 
 @pytest.mark.parametrize("part", ["prune_events", "prune_deliveries", "next_wake_up", "expire_uploads"])
-async def test_a_round_of_the_background_that_meets_a_bug_is_logged_and_ends_nothing(
+async def test_failing_background_round_is_logged_and_stops_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: str
 ) -> None:
     broken = Told()

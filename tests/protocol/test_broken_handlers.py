@@ -1,4 +1,4 @@
-"""What a handler breaks, in whatever form it is raised, ends its request and nothing else."""
+"""A handler's exception of any form ends its request only."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ WAYS: Final[Mapping[str, Mapping[str, Any]]] = {
     "lane": {},
     "quart": {"headers": [BY_QUART]},
 }
-"""How a request may come in; each has its own path through the front."""
+"""The ways in which a request may arrive; each takes another path through the server."""
 
 
 def plant(monkeypatch: pytest.MonkeyPatch, broken: Callable[[], Awaitable[Answer | None]]) -> None:
@@ -48,14 +48,14 @@ def client(service: Service, headers: Iterable[tuple[str, str]] = (), **how: Any
 
 @pytest.fixture
 def failures() -> Iterator[Failures]:
-    """What the log has of failures since the last call."""
+    """Return the logged failures since the last call."""
     with failures_logged() as since:
         yield since
 
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("broken", BREAKS)
-async def test_whatever_a_handler_raises_is_one_answer_of_500_and_one_entry_of_the_log(
+async def test_any_handler_exception_is_one_500_and_one_log_entry(
     service: Service,
     monkeypatch: pytest.MonkeyPatch,
     failures: Failures,
@@ -80,7 +80,7 @@ async def test_whatever_a_handler_raises_is_one_answer_of_500_and_one_entry_of_t
 
 
 @pytest.mark.parametrize("broken", BREAKS)
-async def test_an_answer_that_breaks_while_it_is_sent_ends_its_connection_and_no_other(
+async def test_response_that_fails_midway_closes_only_its_connection(
     service: Service,
     monkeypatch: pytest.MonkeyPatch,
     failures: Failures,
@@ -105,7 +105,7 @@ async def test_an_answer_that_breaks_while_it_is_sent_ends_its_connection_and_no
 
 
 class Breaking:
-    """A handler that waits, and breaks when it is cancelled; `begun` and `ended` say how far it has come."""
+    """A handler that waits, and raises when it is cancelled; `begun` and `ended` show its progress."""
 
     def __init__(self) -> None:
         self.begun = trio.Event()
@@ -122,7 +122,7 @@ class Breaking:
                 raise BaseExceptionGroup("planted", [trio.ClosedResourceError(), error]) from None
 
 
-async def test_a_handler_that_breaks_when_its_client_leaves_ends_nothing(
+async def test_handler_that_fails_after_a_disconnect_stops_nothing(
     service: Service, monkeypatch: pytest.MonkeyPatch, failures: Failures
 ) -> None:
     handler = Breaking()
@@ -140,7 +140,7 @@ async def test_a_handler_that_breaks_when_its_client_leaves_ends_nothing(
 
 
 @pytest.mark.parametrize("way", WAYS)
-async def test_a_handler_that_breaks_in_the_stop_does_not_keep_it_from_its_order(
+async def test_handler_that_fails_in_the_shutdown_does_not_disturb_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failures: Failures, way: str
 ) -> None:
     handler = Breaking()

@@ -1,4 +1,4 @@
-"""Pages of other origins: none may call, but those that the operator names (ADR 25)."""
+"""Pages of other origins: only those that the operator lists may call (ADR 25)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FOREIGN = (
 
 
 def asking(origin: str, method: str, headers: str = "authorization,project") -> dict[str, str]:
-    """What a browser asks with."""
+    """The headers of a browser's preflight request."""
     return {
         "Origin": origin,
         "Access-Control-Request-Method": method,
@@ -36,7 +36,7 @@ def permissions(answer: httpx.Response) -> list[str]:
     return [name for name in answer.headers if name.startswith("access-control-")]
 
 
-async def test_without_the_setting_no_page_may_call_anything(service: Service) -> None:
+async def test_without_the_setting_no_origin_is_allowed(service: Service) -> None:
     asked = await service.dashboard.options("/conversations", headers=asking(DESK, "GET"))
     assert (asked.status_code, permissions(asked)) == (405, [])
     called = await service.dashboard.get("/conversations", headers={"Origin": DESK})
@@ -44,7 +44,7 @@ async def test_without_the_setting_no_page_may_call_anything(service: Service) -
     assert "Vary" not in called.headers
 
 
-async def test_a_page_of_an_allowed_origin_asks_calls_and_reads(tmp_path: Path) -> None:
+async def test_page_of_an_allowed_origin_may_call(tmp_path: Path) -> None:
     async with running(tmp_path, cors_origins=(DESK, "http://localhost:3000")) as service:
         for origin in (DESK, "http://localhost:3000"):
             asked = await service.http.options("/conversations", headers=asking(origin, "GET"))
@@ -73,7 +73,9 @@ async def test_a_page_of_another_origin_may_not(tmp_path: Path, origin: str) -> 
         assert (asked.status_code, permissions(asked)) == (405, [])
         called = await service.dashboard.get("/conversations", headers={"Origin": origin})
         assert (called.status_code, permissions(called)) == (200, [])
-        assert called.headers["Vary"] == "Origin"  # else a cache gives this answer to a page that may
+        assert (
+            called.headers["Vary"] == "Origin"
+        )  # otherwise a cache would return this response to an allowed page
 
 
 async def test_calls_with_a_server_key_are_not_for_pages_but_the_streams_authorization(
@@ -96,7 +98,7 @@ async def test_calls_with_a_server_key_are_not_for_pages_but_the_streams_authori
         assert (wrong.status_code, permissions(wrong)) == (405, [])
 
 
-def test_of_the_routes_for_server_keys_alone_one_is_open_to_pages() -> None:
+def test_one_server_key_route_is_open_to_pages() -> None:
     opened = [each.public_path for each in ROUTES if each.access.kind == "server_key" and open_to_pages(each)]
     assert opened == ["/v3/s2s/stream/auth"]
     assert not any(open_to_pages(each) for each in ROUTES if each.path in ("/metrics", "/healthz", "/"))

@@ -1,6 +1,6 @@
-"""What becomes of a connection whose request was refused before its body was read (RFC 9112 9.6).
+"""Connections after a request that was refused before its body was read (RFC 9112 9.6).
 
-It has another request, or the answer says that it ends: nothing that comes behind is lost without a word.
+The connection either serves the next request, or the response announces its end, so no later request is lost silently.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SLACK_S: Final = 5.0
 
 @dataclass(frozen=True)
 class Refusal:
-    """A request that is refused by its head alone."""
+    """A request that is refused because of its head."""
 
     status: int
     method: str
@@ -65,7 +65,7 @@ class Wire:
         self.ended = False
 
     async def until(self, count: int, *methods: str) -> list[Answer]:
-        """The answers, once there are so many or the connection has ended."""
+        """Return the responses, once there are this many or the connection has ended."""
         with trio.fail_after(UNREAD_S + SLACK_S):
             while not self.ended and len(answers(self.data, methods, ended=False)) < count:
                 with suppress(trio.BrokenResourceError):
@@ -105,14 +105,14 @@ def framed(body: bytes, framing: str) -> tuple[str, bytes]:
 
 
 async def viewer_of(service: Service) -> str:
-    """The token of somebody who may read only."""
+    """Return the token of a user who may only read."""
     async with person(service, "viewer") as viewer:
         return str(viewer.token)
 
 
 @pytest.mark.parametrize("framing", ["length", "chunked"])
 @pytest.mark.parametrize("lane", LANES)
-async def test_a_small_body_is_read_away_and_the_next_request_is_answered(
+async def test_small_body_is_discarded_and_the_next_request_is_answered(
     service: Service, lane: str, framing: str
 ) -> None:
     viewer = await viewer_of(service)
@@ -140,7 +140,7 @@ async def test_a_small_body_is_read_away_and_the_next_request_is_answered(
 
 @pytest.mark.parametrize("framing", ["length", "chunked"])
 @pytest.mark.parametrize("lane", LANES)
-async def test_behind_a_large_body_the_connection_ends_and_the_answer_says_so(
+async def test_large_body_closes_the_connection_with_a_header(
     service: Service, lane: str, framing: str
 ) -> None:
     viewer = await viewer_of(service)
@@ -165,9 +165,7 @@ async def sent_while_possible(wire: Wire, data: bytes) -> None:
 
 @pytest.mark.parametrize("framing", ["Content-Length: 50", "Transfer-Encoding: chunked"])
 @pytest.mark.parametrize("lane", LANES)
-async def test_a_body_that_does_not_come_is_not_waited_for_long_and_the_answer_says_that_it_ends(
-    service: Service, lane: str, framing: str
-) -> None:
+async def test_missing_body_closes_the_connection_soon(service: Service, lane: str, framing: str) -> None:
     for sent in (b"", b"5\r\n{    "):
         wire = await connected(service)
         async with wire.stream:
@@ -180,7 +178,7 @@ async def test_a_body_that_does_not_come_is_not_waited_for_long_and_the_answer_s
 
 @pytest.mark.parametrize("length", [50, 10_000_000])
 @pytest.mark.parametrize("lane", LANES)
-async def test_who_asks_before_sending_is_answered_in_order_or_told_that_it_ends(
+async def test_expect_continue_client_is_answered_in_order_or_closed(
     service: Service, lane: str, length: int
 ) -> None:
     """`Expect: 100-continue` (RFC 9110 10.1.1)."""
@@ -201,7 +199,7 @@ async def test_who_asks_before_sending_is_answered_in_order_or_told_that_it_ends
 
 
 @pytest.mark.parametrize("lane", LANES)
-async def test_a_body_over_its_bound_ends_the_connection_with_a_word(service: Service, lane: str) -> None:
+async def test_body_over_its_limit_closes_the_connection_with_a_problem(service: Service, lane: str) -> None:
     for framing in ("length", "chunked"):
         header, content = framed(b" " * (1 << 21), framing)
         refusal = Refusal(413, "POST", "/s2s/conversations")
@@ -214,7 +212,7 @@ async def test_a_body_over_its_bound_ends_the_connection_with_a_word(service: Se
 
 
 @pytest.mark.parametrize("lane", LANES)
-async def test_a_call_too_many_leaves_the_connection_as_it_is(tmp_path: Path, lane: str) -> None:
+async def test_rate_limited_call_keeps_the_connection_open(tmp_path: Path, lane: str) -> None:
     async with running(tmp_path, rate_limit_per_minute=1, rate_limit_burst=1) as service:
         wire = await connected(service)
         header, content = framed(b'{"contact": {"userId": "u1"}}', "length")
@@ -235,9 +233,7 @@ TOO_LONG: Final = {
 
 
 @pytest.mark.parametrize("name", TOO_LONG)
-async def test_a_client_that_waits_to_be_asked_is_not_asked_for_a_body_that_is_refused(
-    service: Service, name: str
-) -> None:
+async def test_refused_body_gets_no_100_continue(service: Service, name: str) -> None:
     """RFC 9110 10.1.1: the point of `Expect: 100-continue` is to learn of a refusal before the body is sent."""
     refusal, viewer = TOO_LONG[name], await viewer_of(service)
     wire = await connected(service)
@@ -250,9 +246,7 @@ async def test_a_client_that_waits_to_be_asked_is_not_asked_for_a_body_that_is_r
 
 
 @pytest.mark.parametrize("framing", ["length", "chunked"])
-async def test_a_client_that_waits_to_be_asked_is_asked_once_for_a_body_that_is_read(
-    service: Service, framing: str
-) -> None:
+async def test_accepted_body_gets_one_100_continue(service: Service, framing: str) -> None:
     header, content = framed(b'{"contact": {"userId": "u1"}}', framing)
     request = Refusal(200, "POST", "/s2s/conversations")
     wire = await connected(service)
@@ -270,7 +264,7 @@ async def test_a_client_that_waits_to_be_asked_is_asked_once_for_a_body_that_is_
             assert (answer.status, answer.closes) == (200, False)
 
 
-async def test_a_client_that_does_not_wait_is_answered_as_any_other(service: Service) -> None:
+async def test_client_that_does_not_wait_is_answered_normally(service: Service) -> None:
     header, content = framed(b'{"contact": {"userId": "u1"}}', "length")
     request = Refusal(200, "POST", "/s2s/conversations")
     wire = await connected(service)

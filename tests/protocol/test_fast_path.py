@@ -1,4 +1,4 @@
-"""The lane on the wire: it answers as the app does, and leaves to others what is theirs (ADR 7)."""
+"""The fast path over sockets: it answers as the app does, and passes other requests on to the app (ADR 7)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.support.api.service import Service, running
 from tests.support.sockets.server_process import free_port
 
 BY_QUART: Final = ("TE", "trailers")
-"""A header that changes no answer, and makes a request none for the lane."""
+"""A header that changes no response, but excludes a request from the fast path."""
 _VARIES: Final = frozenset(
     {b"date", b"x-request-id", b"ratelimit-remaining", b"ratelimit-reset", b"connection"}
 )
@@ -35,7 +35,7 @@ class Peer:
         self._http = h11.Connection(h11.CLIENT)
 
     async def answer(self) -> tuple[h11.Response, bytes]:
-        """The next answer whole. Raises EndOfChannel if the server closes instead."""
+        """Return the next complete response. Raises EndOfChannel if the server closes instead."""
         if self._http.our_state is h11.IDLE:
             self._http.send(h11.Request(method="POST", target="/", headers=[("Host", "x")]))
             self._http.send(h11.EndOfMessage())
@@ -57,7 +57,7 @@ class Peer:
                 raise trio.EndOfChannel
 
     async def closed(self) -> bool:
-        """Whether the server closes without another byte."""
+        """Return whether the server closes without another byte."""
         return not await self.stream.receive_some()
 
 
@@ -70,7 +70,7 @@ async def peer(service: Service, within_s: float = 20) -> AsyncIterator[Peer]:
 
 
 def request(service: Service, target: str, body: bytes = b"", *lines: str, method: str = "POST") -> bytes:
-    """A request with a server key; the lane's unless a line says otherwise."""
+    """A request with a server key, for the fast path unless a header line excludes it."""
     head = [
         f"{method} {target} HTTP/1.1",
         "Host: x",
@@ -83,7 +83,7 @@ def request(service: Service, target: str, body: bytes = b"", *lines: str, metho
 
 
 def by_lane(head: h11.Response) -> bool:
-    """Whether the lane has written it: Hypercorn gives no reason phrase."""
+    """Return whether the fast path wrote the response, because Hypercorn sends no reason phrase."""
     return bool(head.reason)
 
 
@@ -94,12 +94,10 @@ async def walk(tmp_path: Path) -> AsyncIterator[Walk]:
 
 
 def shown(body: bytes) -> Any:
-    """A body without what differs from one request to the next."""
+    """A body without the fields that differ between requests."""
     document = json.loads(body) if body else None
     if isinstance(document, dict):
-        now = (
-            ("computedAt", "to") if "computedAt" in document else ()
-        )  # a report ends now unless one asks for less
+        now = ("computedAt", "to") if "computedAt" in document else ()  # a report ends now by default
         document = {
             name: value for name, value in document.items() if name not in ("requestId", "serverTime", *now)
         }
@@ -107,8 +105,8 @@ def shown(body: bytes) -> Any:
 
 
 @pytest.mark.long
-async def test_each_route_is_answered_in_the_same_words_both_ways(walk: Walk) -> None:
-    """Refusals of all kinds; what changes something is compared by all other tests, which run in the lane."""
+async def test_each_route_has_the_same_response_on_both_paths(walk: Walk) -> None:
+    """Refusals of all kinds. Requests that change data are covered by all other tests, which run on the fast path."""
     compared = 0
     for route in ROUTES:
         if not route.direct or route.path.startswith("/v3/auth") or isinstance(route.answer, Media):
@@ -122,14 +120,14 @@ async def test_each_route_is_answered_in_the_same_words_both_ways(walk: Walk) ->
                         answer = await walk.http.request(
                             route.method, walk.path(route) + query, headers=given | extra, content=content
                         )
-                        told = {
+                        stable_headers = {
                             name: value for name, value in answer.headers.raw if name.lower() not in _VARIES
                         }
                         answers.append(
                             (
                                 answer.status_code,
                                 shown(answer.content),
-                                {k.lower(): v for k, v in told.items()},
+                                {k.lower(): v for k, v in stable_headers.items()},
                             )
                         )
                     if answers[0][0] >= 400 or route.method == "GET":
@@ -138,7 +136,7 @@ async def test_each_route_is_answered_in_the_same_words_both_ways(walk: Walk) ->
     assert compared > 1_000
 
 
-async def test_a_connection_goes_from_the_lane_to_the_app_with_everything_that_follows(
+async def test_connection_moves_to_the_app_with_all_following_bytes(
     service: Service,
 ) -> None:
     messages = f"/v3/s2s/conversations/{(await service.create())['id']}/messages"
@@ -156,7 +154,7 @@ async def test_a_connection_goes_from_the_lane_to_the_app_with_everything_that_f
         assert [by_lane(head) for head, _ in answers] == [True, True, False, True]
 
 
-async def test_a_connection_comes_back_to_the_lane_with_each_plain_request(service: Service) -> None:
+async def test_plain_request_moves_the_connection_back_to_the_fast_path(service: Service) -> None:
     messages = f"/v3/s2s/conversations/{(await service.create())['id']}/messages"
     quart = ": ".join(BY_QUART)
     async with peer(service) as connection:
@@ -171,7 +169,7 @@ async def test_a_connection_comes_back_to_the_lane_with_each_plain_request(servi
     assert len(stored) == 60
 
 
-async def test_a_body_in_pieces_behind_the_app_is_the_lanes_and_a_hostile_head_is_not(
+async def test_fast_path_takes_a_split_body_after_the_app_but_no_hostile_head(
     service: Service,
 ) -> None:
     messages = f"/v3/s2s/conversations/{(await service.create())['id']}/messages"
@@ -192,7 +190,7 @@ async def test_a_body_in_pieces_behind_the_app_is_the_lanes_and_a_hostile_head_i
         assert (head.status_code, dict(head.headers)[b"connection"]) == (400, b"close")
 
 
-async def test_a_head_in_several_segments_is_the_lanes_if_they_come_soon(service: Service) -> None:
+async def test_fast_path_takes_a_head_in_several_quick_segments(service: Service) -> None:
     data = request(service, "/v3/s2s/project", method="GET")
     async with peer(service) as connection:
         for cuts in ((20,), (10, 30, 50), (len(data) - 1,), (len(data) - 3, len(data) - 2)):
@@ -203,11 +201,11 @@ async def test_a_head_in_several_segments_is_the_lanes_if_they_come_soon(service
             assert (head.status_code, by_lane(head)) == (200, True)
 
 
-async def test_a_head_whose_rest_is_late_is_the_apps_and_what_follows_the_lanes(service: Service) -> None:
+async def test_late_head_goes_to_the_app_and_later_requests_to_the_fast_path(service: Service) -> None:
     data = request(service, "/v3/s2s/project", method="GET")
     async with peer(service) as connection:
         await connection.stream.send_all(data[:20])
-        await trio.sleep(0.8)  # more than the lane waits
+        await trio.sleep(0.8)  # longer than the fast path waits
         await connection.stream.send_all(data[20:])
         head, _ = await connection.answer()
         assert (head.status_code, by_lane(head)) == (200, False)
@@ -216,7 +214,7 @@ async def test_a_head_whose_rest_is_late_is_the_apps_and_what_follows_the_lanes(
         assert (head.status_code, by_lane(head)) == (200, True)
 
 
-async def test_a_client_that_ends_in_its_head_is_told_so_at_once(service: Service) -> None:
+async def test_client_that_ends_within_its_head_is_answered_at_once(service: Service) -> None:
     async with peer(service) as connection:
         await connection.stream.send_all(request(service, "/v3/s2s/project", method="GET")[:20])
         await connection.stream.send_eof()
@@ -226,7 +224,7 @@ async def test_a_client_that_ends_in_its_head_is_told_so_at_once(service: Servic
             assert await connection.closed()
 
 
-async def test_the_stop_ends_a_connection_that_has_come_back_to_the_lane(tmp_path: Path) -> None:
+async def test_shutdown_closes_a_connection_that_returned_to_the_fast_path(tmp_path: Path) -> None:
     async with running(tmp_path) as service, peer(service) as connection:
         for lines in ((": ".join(BY_QUART),), ()):
             await connection.stream.send_all(request(service, "/v3/s2s/project", b"", *lines, method="GET"))
@@ -236,7 +234,7 @@ async def test_the_stop_ends_a_connection_that_has_come_back_to_the_lane(tmp_pat
             assert await connection.closed()
 
 
-async def test_a_body_in_pieces_is_read_whole_and_what_follows_is_the_next_request(service: Service) -> None:
+async def test_split_body_is_read_completely_before_the_next_request(service: Service) -> None:
     messages = f"/v3/s2s/conversations/{(await service.create())['id']}/messages"
     text = "x" * 8_000
     data = request(service, messages, json.dumps({"text": text}).encode()) + request(
@@ -272,7 +270,7 @@ async def test_a_client_that_wants_to_close_is_closed(service: Service) -> None:
         assert await connection.closed()
 
 
-async def test_a_client_that_hangs_up_in_its_body_is_let_go(service: Service) -> None:
+async def test_client_that_disconnects_within_its_body_is_dropped(service: Service) -> None:
     async with peer(service) as connection:
         half = request(
             service, "/v3/s2s/conversations", b"", "Content-Length: 50", "Content-Type: application/json"
@@ -283,7 +281,7 @@ async def test_a_client_that_hangs_up_in_its_body_is_let_go(service: Service) ->
         assert await service.events() == []
 
 
-async def test_a_bug_is_answered_and_the_connection_goes_on(
+async def test_bug_is_answered_and_the_connection_continues(
     service: Service, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def fails(*_: object) -> None:
@@ -300,7 +298,7 @@ async def test_a_bug_is_answered_and_the_connection_goes_on(
         assert (await connection.answer())[0].status_code == 422
 
 
-async def test_an_idle_connection_is_closed_after_its_time(tmp_path: Path) -> None:
+async def test_idle_connection_is_closed_after_its_timeout(tmp_path: Path) -> None:
     async with running(tmp_path, idle_connection_s=0.2) as service, peer(service) as connection:
         for _ in range(2):
             await connection.stream.send_all(request(service, "/healthz", method="GET"))
@@ -309,7 +307,7 @@ async def test_an_idle_connection_is_closed_after_its_time(tmp_path: Path) -> No
             assert await connection.closed()
 
 
-async def test_the_stop_ends_idle_connections_at_once_and_lets_a_request_end(tmp_path: Path) -> None:
+async def test_shutdown_closes_idle_connections_and_finishes_a_request(tmp_path: Path) -> None:
     async with running(tmp_path) as service, peer(service) as idle, peer(service) as busy:
         await idle.stream.send_all(request(service, "/healthz", method="GET"))
         await idle.answer()
@@ -328,7 +326,7 @@ async def test_the_stop_ends_idle_connections_at_once_and_lets_a_request_end(tmp
 
 
 async def lanes(service: Service, *requests: bytes) -> list[bool]:
-    """Which of the requests, each on a connection of its own, the lane answers."""
+    """Return which of the requests, each on its own connection, the fast path answers."""
     found = []
     for each in requests:
         async with peer(service) as connection:
@@ -339,7 +337,7 @@ async def lanes(service: Service, *requests: bytes) -> list[bool]:
     return found
 
 
-async def test_a_page_of_our_own_origin_is_answered_by_the_lane_and_others_by_the_app(tmp_path: Path) -> None:
+async def test_own_origin_is_answered_by_the_fast_path_and_others_by_the_app(tmp_path: Path) -> None:
     ours, listed = "https://Desk.example:8443/", "http://tool.example"
     async with running(
         tmp_path, public_url=ours, port=(port := free_port()), cors_origins=(listed,)
@@ -356,7 +354,7 @@ async def test_a_page_of_our_own_origin_is_answered_by_the_lane_and_others_by_th
         assert not any(await lanes(service, *map(call, foreign), call("http://x", "http://x")))
 
 
-async def test_an_origin_that_the_operator_lists_is_told_so_although_it_is_ours(tmp_path: Path) -> None:
+async def test_listed_own_origin_gets_cors_headers(tmp_path: Path) -> None:
     async with running(tmp_path, cors_origins=("http://x",)) as service, peer(service) as connection:
         lines = ("Origin: http://x",)
         user = {"serverKey": service.demo["token"]}
@@ -367,7 +365,7 @@ async def test_an_origin_that_the_operator_lists_is_told_so_although_it_is_ours(
         assert (b"access-control-allow-origin", b"http://x") in head.headers
 
 
-async def test_a_query_may_be_encoded_but_who_waits_by_it_is_not_the_lanes(service: Service) -> None:
+async def test_encoded_query_is_on_the_fast_path_but_a_long_poll_is_not(service: Service) -> None:
     demo = service.demo
     user = replace(service, demo={**demo, "serverKey": demo["token"]})
     project = f"project: {demo['projectId']}"
@@ -381,7 +379,7 @@ async def test_a_query_may_be_encoded_but_who_waits_by_it_is_not_the_lanes(servi
 
 @pytest.mark.parametrize("path", ["/docs", "/v3/openapi.json"])
 @pytest.mark.parametrize("accepted", ["gzip, br", "identity"])
-async def test_pages_are_the_same_both_ways_and_leave_the_connection_with_the_lane(
+async def test_pages_are_the_same_on_both_paths_and_keep_the_fast_path(
     service: Service, path: str, accepted: str
 ) -> None:
     async def asked(by: Peer, *extra: str) -> tuple[h11.Response, bytes]:
@@ -391,24 +389,28 @@ async def test_pages_are_the_same_both_ways_and_leave_the_connection_with_the_la
         assert by_lane(head) is not bool(extra)
         return head, body
 
-    # The page is made when it is first asked for, which may take longer than a connection that says nothing is kept.
+    # The page is rendered on the first request, which may take longer than an idle connection is kept.
     async with peer(service, within_s=120) as connection:
         first, shown = await asked(connection)
         async with peer(service) as other:
             head, body = await asked(other, ": ".join(BY_QUART))
-        assert (first.status_code, sorted(told(first)), shown) == (head.status_code, sorted(told(head)), body)
-        tag = dict(told(head))[b"etag"].decode()
+        assert (first.status_code, sorted(stable_headers(first)), shown) == (
+            head.status_code,
+            sorted(stable_headers(head)),
+            body,
+        )
+        tag = dict(stable_headers(head))[b"etag"].decode()
         assert body
         lines = (f"If-None-Match: {tag}",)
         await connection.stream.send_all(request(service, path, b"", *lines, method="GET"))
         head, body = await connection.answer()
         assert (head.status_code, by_lane(head), body) == (304, True, b"")
-        assert b"content-length" not in dict(told(head))
+        assert b"content-length" not in dict(stable_headers(head))
         await connection.stream.send_all(request(service, "/v3/s2s/project", method="GET"))
         head, _ = await connection.answer()
         assert (head.status_code, by_lane(head)) == (200, True)
 
 
-def told(head: h11.Response) -> list[tuple[bytes, bytes]]:
-    """The headers without those that differ from one answer to the next."""
+def stable_headers(head: h11.Response) -> list[tuple[bytes, bytes]]:
+    """The headers without those that differ between responses."""
     return [(name, value) for name, value in head.headers if name not in _VARIES]

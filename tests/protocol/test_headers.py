@@ -1,4 +1,4 @@
-"""What every answer says to browsers and caches (ADR 25)."""
+"""The headers of every response for browsers and caches (ADR 25)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.support.api.surveys import survey
 NAMES = [name for name, _ in BASELINE]
 
 
-async def test_every_answer_has_all_of_them_and_names_no_server(service: Service) -> None:
+async def test_every_response_has_all_security_headers_and_no_server(service: Service) -> None:
     sent = (await service.http.post("/uploads", files={"file": ("a.txt", b"a")})).json()
     exported = f"/engagement/surveys/{(await survey(service))['id']}/responses.csv"
     async with httpx.AsyncClient() as fresh:  # a connection of its own, which goes to the stream
@@ -43,13 +43,13 @@ async def test_every_answer_has_all_of_them_and_names_no_server(service: Service
 
 
 @pytest.mark.parametrize("secure", [True, False])
-def test_only_what_comes_by_https_says_that_it_always_will(secure: bool) -> None:
+def test_only_https_responses_have_hsts(secure: bool) -> None:
     headers = Headers()
     complete(headers, secure=secure)
     assert (STRICT_TRANSPORT[0] in headers) == secure
 
 
-def test_an_answer_that_has_its_own_keeps_it() -> None:
+def test_header_set_by_a_response_is_kept() -> None:
     headers = Headers({"Cache-Control": "private"})
     complete(headers, secure=False)
     assert headers["Cache-Control"] == "private"

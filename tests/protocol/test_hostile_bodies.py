@@ -1,4 +1,4 @@
-"""Whatever is sent, what it costs and what is answered grows no faster than it, and has a bound (ADR 41)."""
+"""The cost and size of a response grow no faster than the request, and are bounded (ADR 41)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.support.api.import_lines import bring, conversation, message
 from tests.support.api.service import Service
 
 ANSWER_MAX: Final = 64 * 1024
-"""Bytes: fifty problems, each with a pointer and a message that are cut."""
+"""Maximum bytes of fifty problems, each with a truncated pointer and message."""
 
 WITH_MODEL: Final = [route for route in ROUTES if route.body is not None and route.json_only]
 OPEN_WITH_BODY: Final = [route for route in WITH_MODEL if route.access.kind == "none"]
@@ -37,7 +37,7 @@ def unknown(count: int, name: str = "k{}") -> dict[str, int]:
 
 
 def refused(answer: httpx.Response, status: int, total: int) -> list[dict[str, str]]:
-    """The problems of a refusal, of which there are so many."""
+    """Return the problems of a refusal, which must have this number of them."""
     document = answer.json()
     assert (answer.status_code, document["errorsTotal"]) == (status, total), answer.text[:500]
     assert len(document["errors"]) == min(total, PROBLEMS_MAX)
@@ -46,14 +46,14 @@ def refused(answer: httpx.Response, status: int, total: int) -> list[dict[str, s
     return problems
 
 
-async def test_a_megabyte_for_signing_in_is_refused_by_what_it_says_of_its_length(service: Service) -> None:
+async def test_large_sign_in_body_is_refused_by_its_content_length(service: Service) -> None:
     status, body = await service.declare("POST", "/auth/token", 1_000_000)  # and sends none of it
     document = orjson.loads(body)
     assert (status, document["code"]) == (413, "body_too_large")
     assert "8,192 bytes" in document["detail"]
 
 
-async def test_what_everybody_may_send_is_answered_by_fifty_problems_at_most(service: Service) -> None:
+async def test_anonymous_body_is_answered_with_at_most_fifty_problems(service: Service) -> None:
     assert [route.public_path for route in OPEN_WITH_BODY] == ["/v3/auth/token", "/v3/auth/session"]
     async with httpx.AsyncClient() as anybody:
         for route in OPEN_WITH_BODY:
@@ -85,7 +85,7 @@ async def test_many_wrong_items_are_counted_and_the_first_named(service: Service
 
     problems = refused(await change(1_000), 422, 1_000)
     assert [each["pointer"] for each in problems] == [f"/selection/ids/{index}" for index in range(50)]
-    refused(await change(100_000), 422, 1)  # too many: nobody looks at them
+    refused(await change(100_000), 422, 1)  # too many, so they are not validated
 
 
 async def test_many_keys_of_attributes_are_one_problem(service: Service) -> None:
@@ -95,7 +95,7 @@ async def test_many_keys_of_attributes_are_one_problem(service: Service) -> None
     assert "at most 100 fields" in problem["message"]
 
 
-async def test_long_names_and_values_are_cut_where_they_are_said_again(service: Service) -> None:
+async def test_long_names_and_values_are_truncated_in_problems(service: Service) -> None:
     names = {f"{index}{'n' * 5_000}": 1 for index in range(60)}
     problems = refused(await service.http.post("/s2s/conversations", json=names), 422, 61)
     assert all(len(each["pointer"]) <= 200 for each in problems)
@@ -108,9 +108,7 @@ async def test_long_names_and_values_are_cut_where_they_are_said_again(service: 
 
 
 @pytest.mark.parametrize("count", [40_000, 51, 50, 1])
-async def test_integers_of_more_than_64_bits_are_counted_whatever_leads_to_them(
-    service: Service, count: int
-) -> None:
+async def test_integers_beyond_64_bits_are_counted_at_any_path(service: Service, count: int) -> None:
     wrong = b",".join([b"99999999999999999999999"] * count)
     deep = b"[" * 900 + wrong + b"]" * 900
     body = b'{"name":"x","definition":{"%s":%s}}' % (b"n" * 10_000, deep)
@@ -139,7 +137,7 @@ async def test_thousands_of_parameters_are_counted_and_the_first_named(service: 
     refused(answer, 422, 43)
 
 
-async def test_what_is_said_of_refused_lines_has_a_bound_and_the_rest_is_counted(service: Service) -> None:
+async def test_problems_of_refused_lines_are_bounded_and_the_rest_counted(service: Service) -> None:
     lines = [message("old-0", index, **unknown(2_000), externalId="x" * 2_000) for index in range(300)]
     report = await bring(service.http, conversation("old-0"), *lines)
     assert report["refused"] == 300
@@ -152,20 +150,18 @@ async def test_what_is_said_of_refused_lines_has_a_bound_and_the_rest_is_counted
 
 
 @given(st.sampled_from(WITH_MODEL), st.data())
-def test_whether_a_body_is_large_changes_nothing_about_what_is_said_of_it(
-    route: Route, data: st.DataObject
-) -> None:
+def test_problems_are_the_same_for_large_and_small_bodies(route: Route, data: st.DataObject) -> None:
     """Small bodies are validated with their unknown names, large ones without."""
     model = route.body
     assert model is not None
     sample: Any = BODIES.get(public_name(model), {})
     sent = data.draw(odd(sample))
     raw = orjson.dumps(sent)
-    assert sorted(told(model, raw)) == sorted(told(model, raw + b" " * 5_000))
+    assert sorted(problems_of(model, raw)) == sorted(problems_of(model, raw + b" " * 5_000))
 
 
 def odd(sample: Any) -> st.SearchStrategy[Any]:
-    """The sample with more names at some levels, and other values in some places."""
+    """Draw the sample with additional names at some levels and other values in some places."""
     more = st.dictionaries(st.sampled_from(["x", "a/b", "", "~"]), st.just(1), max_size=2)
     if isinstance(sample, dict):
         fields = st.fixed_dictionaries({name: odd(each) for name, each in sample.items()})
@@ -175,7 +171,7 @@ def odd(sample: Any) -> st.SearchStrategy[Any]:
     return st.just(sample) | st.sampled_from([None, 5, "", [], {"x": 1}])
 
 
-def told(model: Any, raw: bytes) -> list[tuple[str, str, str]]:
+def problems_of(model: Any, raw: bytes) -> list[tuple[str, str, str]]:
     try:
         parse_body(model, raw)
     except Invalid as refusal:
@@ -186,7 +182,7 @@ def told(model: Any, raw: bytes) -> list[tuple[str, str, str]]:
     return []
 
 
-def test_a_query_is_told_the_same_however_many_parameters_it_has() -> None:
+def test_problems_of_a_query_are_independent_of_its_size() -> None:
     feed = next(route.query for route in ROUTES if route.public_path == "/v3/s2s/events")
     pairs = {"limit": ["x"], "wait": ["1", "2"], **{f"p{index}": ["1", "2"] for index in range(10_000)}}
     with pytest.raises(BadRequest) as refusal:
@@ -196,20 +192,20 @@ def test_a_query_is_told_the_same_however_many_parameters_it_has() -> None:
     assert len(found) + refusal.value.unnamed == 10_002
 
 
-# What bodies can take. An astral character takes 12 bytes as it may be escaped; a password is typed, and takes three.
+# Maximum bytes of bodies. An astral character takes 12 bytes when it is escaped; a character of a typed password takes three.
 
 ESCAPED: Final = 12
 TYPED: Final = 3
 
 
 def longest(annotation: Any, metadata: tuple[Any, ...], escaped: int) -> int | None:
-    """Bytes that a field can take; None if it has no bound."""
+    """Return the maximum bytes of a field; None if it has no limit."""
     annotation, metadata = plain(annotation, metadata)
     most = next((each.max_length for each in metadata if isinstance(each, MaxLen)), None)
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return whole(annotation)
     if annotation is str:
-        return 40 * escaped if most is None else most * escaped + 2  # a list's items without one are ids
+        return 40 * escaped if most is None else most * escaped + 2  # list items without a limit are ids
     if get_origin(annotation) is list:
         each = longest(get_args(annotation)[0], (), escaped)
         return None if most is None or each is None else most * (each + 1)
@@ -219,7 +215,7 @@ def longest(annotation: Any, metadata: tuple[Any, ...], escaped: int) -> int | N
 
 
 def plain(annotation: Any, metadata: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
-    """The annotation without null, with what stands in and beside it."""
+    """Return the annotation without null, with its inner annotations and metadata."""
     found = [*metadata]
     for part in (annotation, *get_args(annotation)):
         for each in getattr(part, "__metadata__", ()):
@@ -228,7 +224,7 @@ def plain(annotation: Any, metadata: tuple[Any, ...]) -> tuple[Any, tuple[Any, .
 
 
 def whole(model: type[BaseModel]) -> int | None:
-    """Bytes that a body can take, with its names."""
+    """Return the maximum bytes of a body, including its names."""
     total = 2
     for name, field in model.model_fields.items():
         typed = "password" in name or (public_name(model) == "LoginBody")
@@ -271,8 +267,8 @@ def lists(model: type[BaseModel]) -> Iterator[tuple[str, Any, tuple[Any, ...]]]:
                 yield from lists(each)
 
 
-def test_every_list_in_a_body_says_how_long_it_may_be() -> None:
-    """Validation looks at that first; else it would make an error of each item."""
+def test_every_list_in_a_body_has_a_maximum_length() -> None:
+    """Validation checks the length first; otherwise it would create an error for each item."""
     models = {route.body for route in WITH_MODEL if route.body} | {
         each for route in ROUTES for each in route.lines
     }

@@ -1,6 +1,6 @@
 """One hostile machine without a credential stops neither the service nor its neighbours, over real sockets.
 
-The service stands behind a trusted proxy, so that a client is whatever address `X-Forwarded-For` says.
+The service is behind a trusted proxy, so a client's address is the one in `X-Forwarded-For`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MANY: Final = 40
 async def exposed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Service]:
     """A service whose clients have addresses of their own.
 
-    For its throttle no time passes: a failure is forgiven every nine seconds, and a hundred guesses may take longer.
+    Its throttle's clock stands still, because a failure expires every nine seconds, and a hundred guesses may take longer.
     """
     monkeypatch.setattr("deskwire.http.api.services.Throttle", lambda _: Throttle(lambda: 0.0))
     settings = {"trusted_proxies": (ip_network("127.0.0.1/32"),), "auth_failures_per_minute": 5}
@@ -37,14 +37,14 @@ async def exposed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncItera
 async def sign_in(
     service: Service, email: str, password: str, address: str, new: str | None = None
 ) -> httpx.Response:
-    """What signing in from this address is answered with."""
+    """Return the response to a sign-in from this address."""
     body = {"email": email, "password": password} | ({} if new is None else {"newPassword": new})
     headers = {"Authorization": "", "X-Forwarded-For": address}
     return await service.http.post("/auth/token", json=body, headers=headers)
 
 
 async def guesses(service: Service, addresses: list[str], email: str, count: int = PER_PAIR) -> list[int]:
-    """The statuses of so many wrong passwords from each of these addresses."""
+    """Return the statuses of this number of wrong passwords from each of these addresses."""
     found = []
     for address in addresses:
         found += [(await sign_in(service, email, "guess", address)).status_code for _ in range(count)]
@@ -52,13 +52,13 @@ async def guesses(service: Service, addresses: list[str], email: str, count: int
 
 
 async def settled(service: Service, email: str, address: str) -> None:
-    """Hire somebody, who signs in from this address for the first time."""
+    """Hire a member, who signs in from this address for the first time."""
     hired = await hire(service, "agent", email)
     answer = await sign_in(service, email, hired["password"], address, PASSWORD)
     assert answer.status_code == 200
 
 
-async def test_guesses_from_elsewhere_do_not_lock_the_owner_out_where_he_has_signed_in_before(
+async def test_guesses_from_another_address_do_not_lock_out_the_owner(
     exposed: Service,
 ) -> None:
     await settled(exposed, "ada@example.com", OFFICE)
@@ -69,7 +69,7 @@ async def test_guesses_from_elsewhere_do_not_lock_the_owner_out_where_he_has_sig
     assert (await sign_in(exposed, "ada@example.com", PASSWORD, OFFICE)).status_code == 200
 
 
-async def test_a_neighbour_behind_the_same_address_who_guesses_locks_nobody_out_who_was_there_before(
+async def test_guesses_from_a_shared_address_do_not_lock_out_known_users(
     exposed: Service,
 ) -> None:
     await settled(exposed, "ada@example.com", OFFICE)
@@ -87,8 +87,8 @@ async def test_addresses_of_one_ipv6_customer_count_as_one(exposed: Service) -> 
     assert await guesses(exposed, ["2001:db8:0:8::1"], "ada@example.com", 1) == [401]
 
 
-async def test_a_flood_of_sign_ins_from_one_machine_keeps_nobody_else_waiting(exposed: Service) -> None:
-    """The line for hashing has fifty places; here a machine asks for all of them at once."""
+async def test_flood_of_sign_ins_does_not_delay_other_addresses(exposed: Service) -> None:
+    """The queue for hashing has fifty places; here one machine requests all of them at once."""
     user, statuses = exposed.demo["user"], list[int]()
     begun = trio.Event()
 
@@ -106,10 +106,10 @@ async def test_a_flood_of_sign_ins_from_one_machine_keeps_nobody_else_waiting(ex
     assert [answer.status_code for answer in answers] == [200] * 3
     assert set(statuses) <= {401, 429, 503}
     assert statuses.count(401) <= PER_NETWORK
-    assert statuses.count(503) > MANY  # were told to come back, at no cost
+    assert statuses.count(503) > MANY  # were asked to come back, without hashing
 
 
-async def test_a_valid_key_is_served_whatever_its_neighbours_show(exposed: Service) -> None:
+async def test_valid_key_is_served_despite_wrong_keys_of_neighbours(exposed: Service) -> None:
     from_there = {"X-Forwarded-For": OFFICE}
     wrong = from_there | {"Authorization": "Bearer sk_" + "x" * 43}
     forged = from_there | {"Authorization": "Bearer a.b.c"}
@@ -123,7 +123,7 @@ async def test_a_valid_key_is_served_whatever_its_neighbours_show(exposed: Servi
     assert (await sign_in(exposed, user["email"], user["password"], OFFICE)).status_code == 200
 
 
-async def test_a_password_that_is_wrong_is_called_so_whatever_keys_the_neighbours_show(
+async def test_wrong_password_gets_its_own_error_despite_wrong_keys_of_neighbours(
     exposed: Service,
 ) -> None:
     wrong = {"X-Forwarded-For": OFFICE, "Authorization": "Bearer sk_" + "x" * 43}
@@ -133,8 +133,8 @@ async def test_a_password_that_is_wrong_is_called_so_whatever_keys_the_neighbour
     assert code(refused) == (401, "invalid_login")
 
 
-async def test_a_scrapers_token_is_guessed_at_only_so_often(tmp_path: Path) -> None:
-    """It is chosen by a person, so it may be a word; a right one is refused, too, or guessing would go on."""
+async def test_guesses_at_a_scrapers_token_are_limited(tmp_path: Path) -> None:
+    """A person chooses the token, so it may be a word. A correct one is refused as well, or guessing could continue."""
     trusted = (ip_network("127.0.0.1/32"),)
     async with running(
         tmp_path, trusted_proxies=trusted, auth_failures_per_minute=3, metrics_token="a-token-of-a-person"

@@ -1,6 +1,6 @@
-"""Bytes on the port, against h11: no disagreement about where a request ends, and none carried out that is none.
+"""Bytes on the port compared with h11: both agree on the end of each request, and no invalid request is executed.
 
-Holds for whatever reads HTTP/1.1 behind the port. A service may be stricter than h11, never more lenient.
+The tests hold for any HTTP/1.1 parser in the service. The service may be stricter than h11, but never more lenient.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ ANSWER_S: Final = 20.0
 
 
 class Port:
-    """The port of a service, and what comes out of it."""
+    """The port of a service, and the responses from it."""
 
     def __init__(self, service: Service) -> None:
         self.service = service
@@ -46,13 +46,13 @@ class Port:
         self._newest: str | None = None
 
     async def exchange(self, pieces: list[bytes], methods: list[str], enough: int | None) -> list[Answer]:
-        """Send these pieces on one connection; the answers up to its end, or until there are enough."""
+        """Send these pieces on one connection; return the responses up to its end, or this number of them."""
         host, _, port = self.service.url.removeprefix("http://").rpartition(":")
         with trio.fail_after(ANSWER_S):
             async with await trio.open_tcp_stream(host, int(port)) as stream, trio.open_nursery() as nursery:
                 nursery.start_soon(self._send, stream, pieces)
                 data = b""
-                with suppress(trio.BrokenResourceError):  # cut off while there was more to read
+                with suppress(trio.BrokenResourceError):  # closed while there was more to read
                     async for part in stream:
                         data += part
                         if enough is not None and len(answers(data, methods, ended=False)) >= enough:
@@ -69,7 +69,7 @@ class Port:
                     await trio.lowlevel.checkpoint()
 
     async def started(self) -> list[str]:
-        """Whose conversations have been started since the last call, in order."""
+        """Return the contacts whose conversations were started since the last call, in order."""
         params = {"types": "conversation.created"} | ({"after": self._newest} if self._newest else {})
         events = await self.service.events(**params)
         if events:
@@ -77,7 +77,7 @@ class Port:
         return [event["data"]["conversation"]["contact"]["userId"] for event in events]
 
     async def hold(self, data: bytes, marks: list[int]) -> list[Answer]:
-        """Send the bytes, and see that what comes of them is what h11 says, or less."""
+        """Send the bytes, and check that the executed requests are those that h11 finds, or fewer."""
         data = data.replace(KEY, self._key)
         judged = judge(data)
         methods = [request.method for request in judged.requests]
@@ -98,15 +98,13 @@ async def port(tmp_path: Path) -> AsyncIterator[Port]:
 
 @pytest.mark.parametrize("behind", [b"\r\n", b"\x00", bytes(started("b"))], ids=["line", "zero", "request"])
 @pytest.mark.parametrize("marks", [[], [900]], ids=["whole", "cut"])
-async def test_what_follows_the_last_request_changes_nothing_about_its_answer(
-    port: Port, behind: bytes, marks: list[int]
-) -> None:
+async def test_trailing_bytes_do_not_change_the_response(port: Port, behind: bytes, marks: list[int]) -> None:
     last = replace(started("a"), headers=(*started("a").headers, b"Connection: close"))
     (answer,) = await port.hold(bytes(last) + behind, marks)
     assert answer.status == 200
 
 
-async def test_a_method_in_small_letters_is_another_one(port: Port) -> None:
+async def test_lower_case_method_is_unknown(port: Port) -> None:
     small = replace(started("a"), line=b"post /v3/s2s/conversations HTTP/1.1")
     (answer,) = await port.hold(several([bytes(small)]), [])
     assert answer.status == 400
@@ -115,7 +113,7 @@ async def test_a_method_in_small_letters_is_another_one(port: Port) -> None:
 @pytest.mark.parametrize(
     "line", [b"POST  /v3/s2s/conversations HTTP/1.1", b"POST /v3/s2s/conversations  HTTP/1.1"]
 )
-async def test_two_blanks_are_not_one(port: Port, line: bytes) -> None:
+async def test_extra_spaces_in_a_request_line_are_refused(port: Port, line: bytes) -> None:
     (answer,) = await port.hold(several([bytes(replace(started("a"), line=line))]), [])
     assert answer.status == 400
 
@@ -128,7 +126,7 @@ async def test_an_upgrade_of_any_form_is_refused_with_a_problem_document(port: P
     assert (answer.status, answer.closes) == (404, True)
 
 
-async def test_an_answer_under_way_is_finished_whatever_comes_behind_the_head(port: Port) -> None:
+async def test_started_response_is_finished_despite_trailing_bytes(port: Port) -> None:
     for at in range(60, 1000, 90):
         broken = replace(fetched(), framing=(CHUNKED,), body=b"5\r\nabcXX0\r\n\r\n")
         found = await port.hold(several([bytes(started("a")), bytes(broken)]), [at])
@@ -139,7 +137,7 @@ def several(each: list[bytes]) -> bytes:
     return b"".join(each) + bytes(LAST)
 
 
-async def test_every_good_request_is_answered_in_order_however_it_is_written_and_cut(port: Port) -> None:
+async def test_valid_requests_are_answered_in_order_for_any_segmentation(port: Port) -> None:
     @budget(20)
     @given(st.tuples(good("a"), good("b"), good("c")), CUTS)
     def run(requests: tuple[Draft, ...], marks: list[int]) -> None:
@@ -151,7 +149,7 @@ async def test_every_good_request_is_answered_in_order_however_it_is_written_and
     await hold(run)
 
 
-async def test_no_bad_request_is_carried_out_and_nobody_disagrees_where_it_ends(port: Port) -> None:
+async def test_bad_requests_are_not_executed_and_their_end_is_unambiguous(port: Port) -> None:
     @budget(80)
     @given(st.booleans(), bad("a"), bad("b"), CUTS)
     def run(warm: bool, first: bytes, second: bytes, marks: list[int]) -> None:
@@ -174,7 +172,7 @@ async def test_no_single_byte_makes_the_service_and_h11_disagree(port: Port) -> 
     await hold(run)
 
 
-async def test_no_bytes_at_all_stop_the_service(port: Port) -> None:
+async def test_arbitrary_bytes_do_not_stop_the_service(port: Port) -> None:
     @budget(40)
     @given(st.binary(min_size=1, max_size=200), CUTS)
     def run(noise: bytes, marks: list[int]) -> None:

@@ -1,4 +1,4 @@
-"""Sessions of browsers over TLS, and the ways by which a cookie does not count (ADR 15)."""
+"""Sessions of browsers over TLS, and the cases in which a cookie is ignored (ADR 15)."""
 
 from __future__ import annotations
 
@@ -59,14 +59,14 @@ async def test_by_tls_the_cookie_is_secure_and_bound_to_its_host(
         assert out.headers["Set-Cookie"] == expected
 
 
-async def test_without_tls_a_secure_cookie_is_not_looked_at(service: Service) -> None:
+async def test_secure_cookie_is_ignored_without_tls(service: Service) -> None:
     async with browser(service) as page:
         secret = (await enter(page, (await staff(service, "agent"))["email"])).cookies[NAME]
     async with browser(service, {"Cookie": f"{SECURE}={secret}"}) as page:
         assert code(await page.get("/users/me")) == (401, "missing_credential")
 
 
-async def test_a_cookie_opens_nothing_that_is_a_backends(service: Service) -> None:
+async def test_cookie_gives_no_access_to_backend_routes(service: Service) -> None:
     async with browser(service) as page:
         await enter(page, "owner@demo.example", service.demo["user"]["password"])
         for path in ("/s2s/project", "/s2s/conversations/x", "/s2s/webhooks"):
@@ -75,7 +75,7 @@ async def test_a_cookie_opens_nothing_that_is_a_backends(service: Service) -> No
         assert code(uploads) == (404, "upload_not_found"), "as it takes users, too"
 
 
-async def test_the_websocket_does_not_look_at_cookies(service: Service) -> None:
+async def test_websocket_ignores_cookies(service: Service) -> None:
     async with browser(service) as page:
         secret = (await enter(page, "owner@demo.example", service.demo["user"]["password"])).cookies[NAME]
     channel = f"private-project-{service.demo['projectId']}"

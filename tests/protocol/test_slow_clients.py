@@ -1,4 +1,4 @@
-"""Clients that are slow on purpose cost little, and nobody waits for them."""
+"""Clients that are slow on purpose cost little, and delay no other client."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from tests.support.sockets.server_process import LOOK_S
 KINDS: Final = 4
 DESCRIPTORS_LEFT: Final = 200
 BYTES_EACH: Final = 120_000
-"""What one of them may cost the service, with all that Python and Hypercorn keep for a connection."""
+"""Maximum memory for one of them, including the state of Python and Hypercorn for a connection."""
 
 
 def clients_max() -> int:
-    """A thousand, unless the system lets this process have fewer sockets: two for each."""
+    """A thousand, unless the system allows this process fewer sockets; each client takes two."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return min(1_000, (soft - DESCRIPTORS_LEFT) // 2)
 
 
 class Crowd:
-    """Slow clients of every kind: silent, with half a head, half a body, and such that never read."""
+    """Slow clients of every kind: silent, with half a head, with half a body, and without reading."""
 
     def __init__(self, port: int, key: str, stack: ExitStack) -> None:
         authority = f"Host: x\r\nAuthorization: Bearer {key}\r\n".encode()
@@ -45,7 +45,7 @@ class Crowd:
         self._dripping: list[socket.socket] = []
 
     def join(self, count: int) -> None:
-        """Connect so many of them."""
+        """Connect this number of clients."""
         for number in range(count):
             peer = self._stack.enter_context(socket.create_connection(self._address))
             kind = number % KINDS
@@ -55,7 +55,7 @@ class Crowd:
                 self._dripping.append(peer)
 
     def drip(self) -> int:
-        """A byte of each that has not said everything; how many the service still lets."""
+        """Send one byte from each unfinished client; return the number of open connections."""
         return sum(_sent(peer) for peer in self._dripping)
 
 
@@ -68,21 +68,23 @@ def _sent(peer: socket.socket) -> bool:
 
 @contextmanager
 def crowd(port: int, key: str) -> Iterator[Crowd]:
-    """Slow clients, all gone at the end."""
+    """Yield slow clients, which are closed at the end."""
     with ExitStack() as stack:
         yield Crowd(port, key, stack)
 
 
 @pytest.fixture
 async def patient(tmp_path: Path) -> AsyncIterator[Service]:
-    """A service that cuts none of them off while they are looked at."""
+    """A service that disconnects none of them during the test."""
     async with running(tmp_path, head_timeout_s=120, body_timeout_s=120) as service:
         yield service
 
 
-async def test_a_thousand_slow_clients_cost_little_and_stop_nobody(patient: Service) -> None:
+async def test_thousand_slow_clients_cost_little_and_block_no_other(patient: Service) -> None:
     service, count = patient, clients_max()
-    held = count + count * (KINDS - 1) // KINDS  # both ends are here; who says nothing at all is cut off soon
+    held = (
+        count + count * (KINDS - 1) // KINDS
+    )  # both ends are in this process; a silent client is disconnected soon
     await service.create("first")
     before = await figures(service)
     with crowd(port_of(service), service.demo["serverKey"]) as slow:
@@ -99,7 +101,7 @@ async def test_a_thousand_slow_clients_cost_little_and_stop_nobody(patient: Serv
 
 
 async def figures(service: Service) -> Figures:
-    """One scrape, on a connection that is there already: a new one comes behind all the slow ones."""
+    """Scrape on an existing connection, because a new one would be accepted after all the slow ones."""
     return Figures((await service.http.get(f"{service.url}/metrics")).text)
 
 
@@ -113,14 +115,14 @@ def port_of(service: Service) -> int:
     return int(service.url.rpartition(":")[2])
 
 
-async def test_a_head_that_never_ends_is_cut_off_however_steadily_it_drips(hasty: Service) -> None:
+async def test_endless_head_is_cut_off(hasty: Service) -> None:
     with crowd(port_of(hasty), hasty.demo["serverKey"]) as slow, trio.fail_after(20):
         slow.join(8)
         while slow.drip():  # noqa: ASYNC110  # sockets that are closed ring no bell
             await trio.sleep(LOOK_S)  # real time: the sockets are the kernel's
 
 
-async def test_a_connection_that_is_used_again_has_its_time_for_each_head(hasty: Service) -> None:
+async def test_reused_connection_has_a_timeout_for_each_head(hasty: Service) -> None:
     head = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
     async with await trio.open_tcp_stream("127.0.0.1", port_of(hasty)) as stream:
         for _ in range(4):
@@ -136,13 +138,13 @@ async def test_a_connection_that_is_used_again_has_its_time_for_each_head(hasty:
 
 
 async def _drip(stream: trio.SocketStream) -> None:
-    """The slowest of heads, until it is refused."""
+    """Send the slowest possible head, until it is refused."""
     while True:
         await stream.send_all(b"G")
-        await trio.sleep(LOOK_S)  # real time: that the other side has closed rings no bell
+        await trio.sleep(LOOK_S)  # real time: no notification comes when the other side closes
 
 
-async def test_a_client_that_leaves_in_the_middle_of_a_head_leaves_nothing(hasty: Service) -> None:
+async def test_client_that_leaves_within_a_head_leaves_no_state(hasty: Service) -> None:
     async with await trio.open_tcp_stream("127.0.0.1", port_of(hasty)) as stream:
         await stream.send_all(b"GET /healthz HTTP/1.1\r\nHo")
         await stream.send_eof()

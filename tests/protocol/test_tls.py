@@ -1,4 +1,4 @@
-"""The service with a certificate: https and wss on its one port, and everything that says an address (ADR 25)."""
+"""The service with a certificate: https and wss on its port, and all URLs that it returns (ADR 25)."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ async def service(tmp_path: Path, files: Files) -> AsyncIterator[Service]:
 
 
 async def deskwire(*arguments: str, **variables: str) -> tuple[int, str]:
-    """Run a command in a thread: its exit status, and what it says."""
+    """Run a command in a thread; return its exit status and output."""
     with trio.fail_after(30):
         done = await trio.to_thread.run_sync(lambda: CliRunner().invoke(cli, arguments, env=variables))
     return done.exit_code, done.output
 
 
-async def test_calls_are_served_and_every_address_that_is_told_is_https(service: Service) -> None:
+async def test_calls_are_served_and_all_urls_are_https(service: Service) -> None:
     conversation = await service.create(message={"text": "Hello"})
     assert await service.types() == ["conversation.created", "message.created"]
     assert (await service.fetch(conversation))["status"] == "OPEN"
@@ -50,9 +50,7 @@ async def test_calls_are_served_and_every_address_that_is_told_is_https(service:
     assert (await service.http.get(sent["url"])).content == b"a file"
 
 
-async def test_clients_that_want_http_2_get_1_1_so_that_browsers_open_a_websocket_of_its_own(
-    service: Service, files: Files
-) -> None:
+async def test_http_2_clients_get_http_1_1_for_websockets(service: Service, files: Files) -> None:
     context = files.trust
     context.set_alpn_protocols(["h2", "http/1.1"])
     port = int(service.url.rpartition(":")[2])
@@ -69,21 +67,19 @@ async def test_the_stream_is_wss(service: Service, files: Files) -> None:
             assert "pusher:connection_established" in await socket.get_message()
 
 
-async def test_the_metrics_tell_when_the_certificate_ends(service: Service, files: Files) -> None:
+async def test_metrics_have_the_expiry_of_the_certificate(service: Service, files: Files) -> None:
     said = (await service.http.get(f"{service.url}/metrics")).text
     (line,) = [each for each in said.splitlines() if each.startswith("deskwire_tls_certificate_end_")]
     assert float(line.split()[1]) == int((files.now + 90 * DAY).timestamp())
 
 
-async def test_plain_http_is_told_so(service: Service) -> None:
+async def test_plain_http_is_refused_with_an_explanation(service: Service) -> None:
     async with httpx.AsyncClient() as client:
         answer = await client.get(f"{service.url.replace('https', 'http')}/healthz")
     assert (answer.status_code, answer.json()["code"]) == (400, "tls_required")
 
 
-async def test_the_commands_verify_it_with_the_authority_that_they_are_given(
-    service: Service, files: Files
-) -> None:
+async def test_commands_verify_tls_with_the_given_authority(service: Service, files: Files) -> None:
     access = {"DESKWIRE_URL": service.url, "DESKWIRE_KEY": service.demo["serverKey"]}
     status, said = await deskwire("deliveries", **access)
     assert (status, "self-signed certificate" in said or "issuer certificate" in said) == (1, True), said
@@ -116,14 +112,14 @@ async def test_the_demo_runs_against_it(service: Service, files: Files) -> None:
         ({"DESKWIRE_TRUSTED_PROXIES": "10.0.0.1/8"}, "DESKWIRE_TRUSTED_PROXIES must be CIDR blocks"),
     ],
 )
-def test_settings_that_do_not_go_together_are_refused(settings: dict[str, str], complaint: str) -> None:
+def test_conflicting_settings_are_refused(settings: dict[str, str], complaint: str) -> None:
     with pytest.raises(ConfigError) as caught:
         Config.load(settings, {})
     (problem,) = caught.value.problems
     assert problem.startswith(complaint)
 
 
-async def test_files_that_cannot_be_used_end_the_start_with_the_reason(
+async def test_unusable_files_stop_the_start_with_the_reason(
     tmp_path: Path, files: Files, capsys: pytest.CaptureFixture[str]
 ) -> None:
     files.key.write_text("nonsense")

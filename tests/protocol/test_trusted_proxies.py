@@ -1,4 +1,4 @@
-"""A service behind proxies: whose failures at signing in are counted, and who may read the metrics (ADR 25)."""
+"""A service behind proxies: the address for which failed sign-ins count, and access to the metrics (ADR 25)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ HERE = (ip_network("127.0.0.1/32"), ip_network("10.0.0.0/8"))
 
 
 async def signed_in(service: Service, password: str, forwarded_for: str) -> int:
-    """The status of an attempt at the demo's account that this header comes with."""
+    """Return the status of a sign-in to the demo's account with this header."""
     answer = await service.http.post(
         "/auth/token",
         json={"email": service.demo["user"]["email"], "password": password},
@@ -26,12 +26,12 @@ async def signed_in(service: Service, password: str, forwarded_for: str) -> int:
 
 
 async def exhausted(service: Service, *forwarded_for: str) -> list[int]:
-    """The statuses of so many wrong passwords that the next one is not even tried."""
+    """Return the statuses of enough wrong passwords that the next one is refused without a check."""
     turns = [forwarded_for[number % len(forwarded_for)] for number in range(PER_PAIR + 1)]
     return [await signed_in(service, "not the password", turn) for turn in turns]
 
 
-async def test_failures_are_counted_for_the_address_that_the_trusted_proxy_tells(tmp_path: Path) -> None:
+async def test_failures_are_counted_for_the_address_from_the_trusted_proxy(tmp_path: Path) -> None:
     with capture_logs() as said:
         async with running(tmp_path, trusted_proxies=HERE) as service:
             spoofed = tuple(f"198.51.100.{number}, 203.0.113.9, 10.0.0.2" for number in range(9))
@@ -50,7 +50,7 @@ async def test_without_trusted_proxies_the_header_changes_nothing(tmp_path: Path
         assert await exhausted(service, *claimed) == [401] * PER_PAIR + [429]
 
 
-async def test_a_proxy_on_this_machine_that_says_nothing_does_not_open_the_metrics(tmp_path: Path) -> None:
+async def test_local_proxy_without_a_header_does_not_open_the_metrics(tmp_path: Path) -> None:
     cases: tuple[tuple[dict[str, Any], int], ...] = (({}, 200), ({"trusted_proxies": HERE}, 403))
     for settings, status in cases:
         async with running(tmp_path, **settings) as service, httpx.AsyncClient() as client:

@@ -24,8 +24,7 @@ from deskwire.engine.accounts.identity.verifier import Verifier
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.agents.streams import AgentStreams
 from deskwire.engine.audit.refusals import RefusedCalls
-from deskwire.engine.cluster.bus import NoBus
-from deskwire.engine.cluster.cluster import Alone
+from deskwire.engine.cluster.cluster import NoBus, SingleNode
 from deskwire.engine.conversations.automation.timers import WorkflowTimers
 from deskwire.engine.conversations.held.sender import HeldSender
 from deskwire.engine.conversations.registry import ActorRegistry
@@ -408,7 +407,7 @@ class Server:
             voice=self._voice(uploads),
             answers=self.answers,
             rate_limits=parts.rate_limits(config),
-            admission=parts.admission(config, self.disk, Alone()),
+            admission=parts.admission(config, self.disk, SingleNode()),
             stream_keys=lambda: (KEY,),
             secrets=Secrets("a secret of a simulation"),
             limits=parts.limits(config),
@@ -435,7 +434,7 @@ class Server:
     def _opened(self) -> Opened:
         return Opened(
             store=self.disk,
-            cluster=Alone(),
+            cluster=SingleNode(),
             membership=None,
             leases=None,
             bus=NoBus(),

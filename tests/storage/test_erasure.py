@@ -17,7 +17,7 @@ from deskwire.engine.conversations.commands import Assign, ContactRef, Delete, P
 from deskwire.engine.conversations.contacts import put_contact
 from deskwire.engine.conversations.conversation import Conversation
 from deskwire.engine.core.errors import StaleState
-from deskwire.engine.events.types import Draft
+from deskwire.engine.events.types import EventDraft
 from deskwire.engine.ports import Transaction
 from deskwire.engine.privacy.erasure import Erasures
 from deskwire.engine.webhooks.delivery import Attempt
@@ -167,7 +167,7 @@ async def test_a_deletion_that_would_take_events_of_its_own_commit_away_is_refus
         state = receipt.after
 
         def both(tx: Transaction) -> None:
-            tx.append_event(PROJECT, Draft("message.created", 2, {}), state.rowid, NOON)
+            tx.append_event(PROJECT, EventDraft("message.created", 2, {}), state.rowid, NOON)
             with pytest.raises(StaleState):
                 tx.erase_conversation(state)
 

@@ -567,7 +567,7 @@ def test_projects_find_the_events_of_before_an_upgrade(tmp_path: Path) -> None:
         for project in (0, 1, 2):
             found = [event.position for event in reader.events(project, 0, 300, frozenset())]
             behind = [position for position in found if position > 50]
-            assert reader.events_behind(project, 50, 300) == len(behind)
+            assert reader.count_events_after(project, 50, 300) == len(behind)
             expected = [position for position, of, internal in rows if of == project and not internal]
             assert found == (expected if project else [position for position in expected if position >= 192])
         assert connection.execute(

@@ -12,7 +12,7 @@ from typing import Any, Final
 import pytest
 
 from deskwire.engine.core.store import Brief
-from deskwire.engine.events.types import Draft
+from deskwire.engine.events.types import EventDraft
 from deskwire.engine.ports import Transaction
 from deskwire.storage.sqlite import pace
 from deskwire.storage.sqlite.directory import FILE_NAME
@@ -43,20 +43,20 @@ def folds_at(found: Pace) -> int:
 def test_a_disk_is_slow_until_it_has_shown_that_it_is_not() -> None:
     with closing(sqlite3.connect(":memory:")) as connection:
         found = Pace(connection)
-        assert not found.may_hold_up(alone=True)
+        assert not found.may_block(alone=True)
         for _ in range(50):
             found.took(QUICK_S / 2)
-        assert found.may_hold_up(alone=True)
+        assert found.may_block(alone=True)
 
 
 def test_who_is_not_alone_holds_nobody_up(quick_disk: Pace) -> None:
-    assert not quick_disk.may_hold_up(alone=False)
+    assert not quick_disk.may_block(alone=False)
 
 
 def test_one_commit_that_hangs_sends_those_behind_it_into_the_thread(quick_disk: Pace) -> None:
     quick_disk.took(0.1)
     later = 0
-    while not quick_disk.may_hold_up(alone=True):
+    while not quick_disk.may_block(alone=True):
         quick_disk.took(QUICK_S / 2)
         later += 1
     assert 20 < later < 60
@@ -67,9 +67,9 @@ def test_a_commit_on_trios_thread_folds_no_log_and_every_so_often_one_in_a_threa
 ) -> None:
     for _ in range(3):
         for _ in range(HERE_IN_A_ROW):
-            assert quick_disk.may_hold_up(alone=True)
+            assert quick_disk.may_block(alone=True)
             assert folds_at(quick_disk) == 0
-        assert not quick_disk.may_hold_up(alone=True)
+        assert not quick_disk.may_block(alone=True)
         assert folds_at(quick_disk) == 1_000
 
 
@@ -85,7 +85,9 @@ class Watched(Disk):
 
 
 def event(tx: Transaction) -> int:
-    return tx.append_event(PROJECT, Draft("contact.updated", None, {"t": "x" * 500}), None, NOON).position
+    return tx.append_event(
+        PROJECT, EventDraft("contact.updated", None, {"t": "x" * 500}), None, NOON
+    ).position
 
 
 @pytest.mark.parametrize(

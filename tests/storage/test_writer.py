@@ -16,7 +16,7 @@ from trio.testing import wait_all_tasks_blocked
 
 from deskwire.engine.core.errors import DomainError, NotFound, Unavailable
 from deskwire.engine.core.values import replace
-from deskwire.engine.events.types import Draft
+from deskwire.engine.events.types import EventDraft
 from deskwire.engine.ports import Commit, Transaction
 from deskwire.storage.sqlite.database import connect_reader, migrate
 from deskwire.storage.sqlite.directory import FILE_NAME
@@ -121,7 +121,7 @@ def refuses_late(tx: Transaction) -> None:
 def announces(text: str) -> Callable[[Transaction], int]:
     """Return a job that stores an event."""
     return lambda tx: (
-        tx.append_event(PROJECT, Draft("contact.updated", None, {"t": text}), None, NOON).position
+        tx.append_event(PROJECT, EventDraft("contact.updated", None, {"t": text}), None, NOON).position
     )
 
 
@@ -217,7 +217,7 @@ async def test_a_deleted_endpoint_gets_nothing_of_the_same_commit(tmp_path: Path
         gone = await desk.writer.write(lambda tx: tx.insert_endpoint(endpoint()))
 
         def sends(tx: Transaction) -> None:
-            event = tx.append_event(PROJECT, Draft("contact.updated", None, {}), None, NOON)
+            event = tx.append_event(PROJECT, EventDraft("contact.updated", None, {}), None, NOON)
             for target in (kept, gone):
                 tx.insert_delivery(target.rowid, event, None, None, NOON)
 
@@ -340,6 +340,6 @@ async def test_a_broken_writer_ends_the_program_and_not_only_itself(tmp_path: Pa
 async def test_another_projects_events_are_not_in_a_projects_feed(tmp_path: Path) -> None:
     async with bench(tmp_path) as desk:
         await desk.writer.write(announces("mine"))
-        theirs = Draft("contact.updated", None, {"t": "theirs"})
+        theirs = EventDraft("contact.updated", None, {"t": "theirs"})
         await desk.writer.write(lambda tx: tx.append_event(OTHER_PROJECT, theirs, None, NOON))
         assert [e.position for e in desk.reader.events(PROJECT.rowid, 0, 10, frozenset())] == [1]

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from deskwire.engine.core.ids import is_id
 from deskwire.engine.core.values import replace
-from deskwire.engine.events.as_of import NO_EVENT, as_of
-from deskwire.engine.events.internal import settings_changed
-from deskwire.engine.events.types import Draft
+from deskwire.engine.events.log import NO_EVENT_ID, read_position
+from deskwire.engine.events.project_events import settings_changed
+from deskwire.engine.events.types import EventDraft
 from tests.stores.test_events import passing, tables
 from tests.support.builders import NOON, OTHER_PROJECT, PROJECT
 
-DRAFT = Draft("message.created", 1, {})
+DRAFT = EventDraft("message.created", 1, {})
 STEPS = st.lists(
     st.one_of(
         st.tuples(st.sampled_from(["public", "internal", "another project's"]), st.integers(-500, 2_000)),
@@ -31,7 +31,7 @@ STEPS = st.lists(
 def accepted(tx: Any, event_id: str) -> bool | None:
     """What the feed makes of an id behind which to list: None for one that is not there yet, False behind its window."""
     pruned, newest = tx.event_window(PROJECT.rowid)
-    if event_id > (newest or NO_EVENT):
+    if event_id > (newest or NO_EVENT_ID):
         return None
     return pruned is None or event_id >= pruned
 
@@ -54,7 +54,7 @@ def test_behind_a_read_the_feed_has_what_came_since_or_says_that_it_has_not(
             elif step == "prune":
                 log.tx.prune_events(now, value, NOON)
             elif step == "read":
-                reads.append(as_of(log.tx, PROJECT.rowid))
+                reads.append(read_position(log.tx, PROJECT.rowid))
                 since.append([])
                 assert is_id(reads[-1], "evt")
                 assert accepted(log.tx, reads[-1])

@@ -9,7 +9,7 @@ import pytest
 
 from deskwire.engine.core.ids import id_before
 from deskwire.engine.core.values import replace
-from deskwire.engine.events.types import Draft
+from deskwire.engine.events.types import EventDraft
 from deskwire.engine.ports import Reader, Transaction
 from deskwire.engine.webhooks.delivery import (
     NOTHING_HELD,
@@ -47,7 +47,7 @@ class Shelf:
         return [self.store.at_once(lambda tx: self._put(tx, at, lane)) for _ in range(count)]
 
     def _put(self, tx: Transaction, at: int, lane: int | None) -> Delivery:
-        event = tx.append_event(PROJECT, Draft("contact.updated", None, {}), None, at)
+        event = tx.append_event(PROJECT, EventDraft("contact.updated", None, {}), None, at)
         return tx.insert_delivery(self.whom.rowid, event, lane, None, at)
 
     def plan(self, delivery: Delivery, due_at: int, attempts: int = 1) -> Delivery:
@@ -417,7 +417,7 @@ def test_old_deliveries_of_one_project_go_whatever_another_has_made_since(shelf:
     other = shelf.store.at_once(lambda tx: tx.insert_endpoint(endpoint(OTHER_PROJECT)))
 
     def put(tx: Transaction) -> Delivery:
-        event = tx.append_event(OTHER_PROJECT, Draft("contact.updated", None, {}), None, NOON)
+        event = tx.append_event(OTHER_PROJECT, EventDraft("contact.updated", None, {}), None, NOON)
         return tx.insert_delivery(other.rowid, event, 7, None, NOON)
 
     old = [shelf.store.at_once(put) for _ in range(3)]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from deskwire.engine.core.store import Inline
-from deskwire.engine.events.types import Draft
+from deskwire.engine.events.types import EventDraft
 from deskwire.engine.ports import Transaction
 from deskwire.engine.webhooks.delivery import Attempt, Delivery
 from deskwire.engine.webhooks.figures import (
@@ -38,7 +38,7 @@ class Shelf:
         project, whom = (OTHER_PROJECT, self.theirs) if theirs else (PROJECT, self.ours)
 
         def job(tx: Transaction) -> Delivery:
-            event = tx.append_event(project, Draft("contact.updated", None, {}), None, at)
+            event = tx.append_event(project, EventDraft("contact.updated", None, {}), None, at)
             return tx.insert_delivery(whom, event, None, None, at)
 
         return [self.store.at_once(job) for _ in range(count)]
@@ -113,7 +113,7 @@ def test_parts_that_are_counted_by_themselves_are_the_whole(shelf: Shelf) -> Non
 
 def test_what_was_rolled_back_leaves_no_trace_in_the_figures(shelf: Shelf) -> None:
     def fail(tx: Transaction) -> None:
-        event = tx.append_event(PROJECT, Draft("contact.updated", None, {}), None, START)
+        event = tx.append_event(PROJECT, EventDraft("contact.updated", None, {}), None, START)
         tx.insert_delivery(shelf.ours, event, None, None, START)
         raise ZeroDivisionError
 

@@ -13,7 +13,7 @@ import pytest
 from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.conversations.conversation import Conversation
 from deskwire.engine.core.ids import new_id
-from deskwire.engine.events.types import Draft, StoredEvent
+from deskwire.engine.events.types import EventDraft, StoredEvent
 from deskwire.engine.ports import Transaction
 from deskwire.engine.webhooks.delivery import DeliveryFilter, DeliveryStatus, FoundDeliveries
 from deskwire.storage.tables.webhooks import delivery_log
@@ -73,7 +73,7 @@ class Shelf:
     def _put(self, tx: Any, at: int, kind: str, status: str, about: bool) -> None:
         lane = self.conversation.rowid if about else None
         for project, whom in ((OTHER_PROJECT, self.theirs), (PROJECT, self.ours)):
-            event: StoredEvent = tx.append_event(project, Draft("contact.updated", None, {}), None, at)
+            event: StoredEvent = tx.append_event(project, EventDraft("contact.updated", None, {}), None, at)
             made = tx.insert_delivery(whom, event, lane if project is PROJECT else None, None, at)
             tx.conn.execute(
                 "UPDATE deliveries SET status = ?, type = ? WHERE position = ?", (status, kind, made.position)

@@ -13,7 +13,7 @@ from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.conversations.conversation import Author, Conversation, Message
 from deskwire.engine.conversations.listing import ConversationFilter, Sort
 from deskwire.engine.core.ids import new_id
-from deskwire.engine.events.types import Draft, Topic
+from deskwire.engine.events.types import EventDraft, Topic
 from deskwire.engine.idempotency.ports import KeptAnswer
 from deskwire.engine.importing.ports import ConversationMark, MessageMark
 from deskwire.engine.surveys.survey import Survey
@@ -190,15 +190,15 @@ def test_requests_of_a_network_log_are_counted(tx: Any, snapshot: Any, count: in
 
 def test_deletions_are_found_by_what_they_are_about_and_erasures_by_whom(tx: Any) -> None:
     whole = {"conversation": {"id": "cnv_1", "contact": {"userId": "ada\ue000"}}, "reason": "manual"}
-    deleted = tx.append_event(PROJECT, Draft("conversation.deleted", 3, whole), None, NOON)
+    deleted = tx.append_event(PROJECT, EventDraft("conversation.deleted", 3, whole), None, NOON)
     gone = {"contact": {"id": "con_1", "userId": "ada\ue000"}}
-    erased = tx.append_event(PROJECT, Draft("contact.updated", None, gone), None, NOON)
-    tx.append_event(OTHER_PROJECT, Draft("contact.updated", None, gone), None, NOON)
+    erased = tx.append_event(PROJECT, EventDraft("contact.updated", None, gone), None, NOON)
+    tx.append_event(OTHER_PROJECT, EventDraft("contact.updated", None, gone), None, NOON)
     lane = Topic(PROJECT.rowid, "contact", "ada\ue000")
-    assert [each.id for each in tx.lane_events(lane, 0, 10, frozenset())] == [deleted.id, erased.id]
-    assert [each.id for each in tx.lane_events(lane, deleted.position, 10, frozenset())] == [erased.id]
+    assert [each.id for each in tx.topic_events(lane, 0, 10, frozenset())] == [deleted.id, erased.id]
+    assert [each.id for each in tx.topic_events(lane, deleted.position, 10, frozenset())] == [erased.id]
     lane = Topic(PROJECT.rowid, "conversation", "cnv_1")
-    assert [each.id for each in tx.lane_events(lane, 0, 10, frozenset())] == [deleted.id]
+    assert [each.id for each in tx.topic_events(lane, 0, 10, frozenset())] == [deleted.id]
 
 
 def test_a_message_has_its_conversations_project_where_there_is_such_a_column(tx: Any) -> None:

@@ -24,7 +24,7 @@ from deskwire.engine.events.types import (
     EXTENSIONS,
     REGISTRY,
     STORED,
-    Draft,
+    EventDraft,
     StoredEvent,
     Topic,
 )
@@ -33,7 +33,7 @@ from deskwire.storage.sqlite.migrations.list import SCRIPTS
 from tests.support.builders import NOON, OTHER_PROJECT, PROJECT, found_projects
 from tests.support.stores import Transactions, chosen, forget_directories
 
-DRAFT = Draft("message.created", 1, {})
+DRAFT = EventDraft("message.created", 1, {})
 TYPES = sorted({*STORED, *AGENTS, *EXTENSIONS})
 
 
@@ -238,16 +238,16 @@ def test_deletions_are_found_by_what_they_were_about_also_those_of_before_the_in
         if chosen() == "sqlite":
             tx.conn.execute("DROP INDEX deletions_by_conversation")
             tx.conn.execute("DROP INDEX deletions_by_contact")
-        gone = tx.append_event(PROJECT, Draft("conversation.deleted", 3, about), None, NOON)
+        gone = tx.append_event(PROJECT, EventDraft("conversation.deleted", 3, about), None, NOON)
         if chosen() == "sqlite":
             execute_script(Database(tx.conn), SCRIPTS["m0003_what_outlives_its_subject"])
         other = {"conversation": {"id": "cnv_2", "contact": {"userId": "bob"}}}
-        tx.append_event(PROJECT, Draft("conversation.deleted", 1, other), None, NOON)
+        tx.append_event(PROJECT, EventDraft("conversation.deleted", 1, other), None, NOON)
         for lane in (Topic(PROJECT.rowid, "conversation", "cnv_1"), Topic(PROJECT.rowid, "contact", "ada")):
-            assert list(tx.lane_events(lane, 0, 10, frozenset())) == [gone]
-            assert not tx.lane_events(lane, gone.position, 10, frozenset())
-            assert not tx.lane_events(lane._replace(project=OTHER_PROJECT.rowid), 0, 10, frozenset())
-            assert not tx.lane_events(lane, 0, 10, frozenset({"message.created"}))
+            assert list(tx.topic_events(lane, 0, 10, frozenset())) == [gone]
+            assert not tx.topic_events(lane, gone.position, 10, frozenset())
+            assert not tx.topic_events(lane._replace(project=OTHER_PROJECT.rowid), 0, 10, frozenset())
+            assert not tx.topic_events(lane, 0, 10, frozenset({"message.created"}))
 
 
 def test_pruning_a_deletion_wants_its_bytes_overwritten_as_it_names_a_contact(tmp_path: Path) -> None:
@@ -271,18 +271,20 @@ def test_what_agents_alone_are_told_is_in_no_other_query(made: list[tuple[str, i
         for number, (kind, project) in enumerate(made, 1):
             sequence = number if REGISTRY[kind].numbered else None
             of = PROJECT if project == 1 else OTHER_PROJECT
-            events.append(tx.append_event(of, Draft(kind, sequence, about), (None, -8)[number % 2], NOON))
+            events.append(
+                tx.append_event(of, EventDraft(kind, sequence, about), (None, -8)[number % 2], NOON)
+            )
         mine = [event for event in events if event.project == PROJECT.rowid]
         shown = [event for event in mine if event.type in CATALOG]
         behind = [event for event in shown if event.position > after]
         before = [event.id for event in shown if event.position <= after]
         assert list(tx.events(PROJECT.rowid, after, 100, frozenset())) == behind
-        assert tx.events_behind(PROJECT.rowid, after, 100) == len(behind)
+        assert tx.count_events_after(PROJECT.rowid, after, 100) == len(behind)
         assert tx.event_id_at(PROJECT.rowid, after) == (before[-1] if before else None)
         lanes = (Topic(PROJECT.rowid, "conversation", "cnv_1"), Topic(PROJECT.rowid, "contact", "ada"))
         for lane in lanes:
             assert not [
-                each for each in tx.lane_events(lane, 0, 100, frozenset()) if each.type not in CATALOG
+                each for each in tx.topic_events(lane, 0, 100, frozenset()) if each.type not in CATALOG
             ]
         agents = [each for each in mine if each.position > after and not each.on_no_stream]
         assert list(tx.agents_events(PROJECT.rowid, after, 100)) == agents
@@ -298,20 +300,20 @@ def test_what_agents_alone_are_told_is_in_no_other_query(made: list[tuple[str, i
 
 def test_nothing_that_agents_alone_are_told_can_be_delivered_directed_or_numbered(tmp_path: Path) -> None:
     with table(tmp_path) as tx:
-        told = tx.append_event(PROJECT, Draft("memory.changed", None, {}), None, NOON)
+        told = tx.append_event(PROJECT, EventDraft("memory.changed", None, {}), None, NOON)
         with pytest.raises(AssertionError):
             tx.insert_delivery(1, told, None, None, NOON)
         with pytest.raises(AssertionError):
-            tx.append_event(PROJECT, Draft("memory.changed", 1, {}), None, NOON)
+            tx.append_event(PROJECT, EventDraft("memory.changed", 1, {}), None, NOON)
         with pytest.raises(AssertionError):
-            tx.append_event(PROJECT, Draft("memory.changed", None, {}), None, NOON, directed=True)
+            tx.append_event(PROJECT, EventDraft("memory.changed", None, {}), None, NOON, directed=True)
 
 
 def test_a_tickets_events_are_erased_with_it_and_their_positions_are_not_given_again(tmp_path: Path) -> None:
     with tables(tmp_path) as log:
         tx = log.tx
-        kept = tx.append_event(PROJECT, Draft("ticket.created", None, {}), None, NOON, ticket=1)
-        gone = tx.append_event(PROJECT, Draft("ticket.created", None, {}), None, NOON, ticket=2)
+        kept = tx.append_event(PROJECT, EventDraft("ticket.created", None, {}), None, NOON, ticket=1)
+        gone = tx.append_event(PROJECT, EventDraft("ticket.created", None, {}), None, NOON, ticket=2)
         tx.erase_ticket_events(2)
         assert list(tx.agents_events(PROJECT.rowid, 0, 10)) == [kept]
         log.restart()

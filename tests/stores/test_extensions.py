@@ -10,7 +10,7 @@ import pytest
 from deskwire.engine.core.values import replace
 from deskwire.engine.events.types import (
     RESPONSES,
-    Draft,
+    EventDraft,
     StoredEvent,
     contact_lane,
     endpoint_lane,
@@ -49,7 +49,7 @@ def waiting(store: InlineStore, whom: Endpoint) -> list[tuple[str, int | None]]:
 
 
 def ticket_event(tx: Transaction, ticket: int, subject: int | None) -> StoredEvent:
-    draft = Draft("ticket.created", None, {})
+    draft = EventDraft("ticket.created", None, {})
     return extend(tx, PROJECT, draft, subject, NOON, lane=ticket_lane(ticket), ticket=ticket)
 
 

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deskwire.engine.accounts.people import Project
-from deskwire.engine.events.types import NAMEABLE, STORED, Draft, StoredEvent
-from deskwire.storage.tables.events.feeds import TAIL
+from deskwire.engine.events.types import NAMEABLE, STORED, EventDraft, StoredEvent
+from deskwire.storage.tables.events.events import TAIL
 from tests.stores.test_events import Table, passing, table, tables
 from tests.support.builders import NOON, OTHER_PROJECT, PROJECT
 
@@ -43,7 +43,7 @@ STEPS = st.lists(
 
 def append(tx: Any, project: Project, kind: str, count: int, *, directed: bool = False) -> list[StoredEvent]:
     """Append so many events, to three lanes in turn."""
-    draft = Draft(KINDS[kind], None, {})
+    draft = EventDraft(KINDS[kind], None, {})
     lanes = (1, 2, 3)
     return [
         tx.append_event(project, draft, lanes[number % 3], NOON, directed=directed) for number in range(count)
@@ -102,11 +102,11 @@ def check(tx: Any, project: int, mine: list[StoredEvent], bound: int, limit: int
     assert list(tx.events(project, bound, limit, frozenset())) == behind[:limit]
     assert list(tx.events(project, bound, limit, frozenset({"message.created"}))) == behind[:limit]
     assert list(tx.events(project, bound, limit, frozenset({"conversation.closed"}))) == []
-    assert tx.events_behind(project, bound, limit) == len(behind[:limit])
+    assert tx.count_events_after(project, bound, limit) == len(behind[:limit])
     assert tx.event_id_at(project, bound) == (upto[-1].id if upto else None)
     assert list(tx.agents_events(project, bound, limit)) == [e for e in told if e.position > bound][:limit]
     assert tx.newest_event(project) == ((told[-1].position, told[-1].id) if told else None)
-    assert tx.newest_logged_id(project) == (mine[-1].id if mine else None)
+    assert tx.newest_id_of_any_event(project) == (mine[-1].id if mine else None)
     named = frozenset(KINDS.values())
     assert (
         list(tx.named_events(project, bound, limit, named)) == [e for e in mine if e.position > bound][:limit]
@@ -158,7 +158,7 @@ def test_a_project_alone_reads_no_event_of_others_but_the_newest(tmp_path: Path)
         asked = (
             partial(tx.events, mine, 0, 50, frozenset()),
             partial(tx.newest_events, mine, None, 50, frozenset({"message.created"}), None),
-            partial(tx.events_behind, mine, 0, 50),
+            partial(tx.count_events_after, mine, 0, 50),
             partial(tx.newest_event, mine),
         )
         for _ in range(2):
@@ -178,9 +178,9 @@ def test_each_query_of_a_project_goes_along_an_index_and_sorts_nothing(tmp_path:
         tx.named_events(1, 5, 10, frozenset(NAMEABLE | STORED))
         tx.newest_events(1, 5, 10, frozenset(NAMEABLE | STORED), None)
         tx.event_id_at(1, 5)
-        tx.events_behind(1, 5, 10)
+        tx.count_events_after(1, 5, 10)
         tx.newest_event_id(1)
-        tx.newest_logged_id(1)
+        tx.newest_id_of_any_event(1)
         tx.conn.set_trace_callback(None)
         found = {"SEARCH l USING PRIMARY KEY", "SEARCH l USING COVERING INDEX"}
         for query in queries:

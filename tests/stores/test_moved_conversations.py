@@ -7,7 +7,7 @@ from typing import Any
 from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.conversations.conversation import Conversation
 from deskwire.engine.core.ids import new_id
-from deskwire.engine.events.types import Draft, Topic
+from deskwire.engine.events.types import EventDraft, Topic
 from tests.support.builders import NOON, PROJECT
 
 
@@ -24,7 +24,7 @@ def test_each_channel_has_the_events_of_the_time_in_which_the_conversation_was_i
             sequence += 1
             shown = {"conversation": {"id": state.id, "contact": {"userId": contact.user_id}}}
             event = tx.append_event(
-                PROJECT, Draft("conversation.updated", sequence, shown), state.rowid, NOON
+                PROJECT, EventDraft("conversation.updated", sequence, shown), state.rowid, NOON
             )
             wanted[contact.user_id].append(event.id)
             if place and len(wanted[contact.user_id]) == 1:  # the first one says that it has moved
@@ -33,5 +33,5 @@ def test_each_channel_has_the_events_of_the_time_in_which_the_conversation_was_i
                 tx.note_moved(state.rowid, former.rowid, event.id)
                 tx.begin_merge(former.rowid, contact.rowid)
     for user, ids in wanted.items():
-        found = tx.lane_events(Topic(PROJECT.rowid, "contact", user), 0, 100, frozenset())
+        found = tx.topic_events(Topic(PROJECT.rowid, "contact", user), 0, 100, frozenset())
         assert [event.id for event in found] == ids, user

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from deskwire.engine.events.types import Draft
+from deskwire.engine.events.types import EventDraft
 from deskwire.engine.ports import Transaction
 from deskwire.engine.webhooks.delivery import Attempt, Delivery
 from deskwire.engine.webhooks.replay import Replayable, Replayed, replayed_types
@@ -31,7 +31,7 @@ class Shelf:
         """Commit an event with its delivery to the first endpoint, which has it unless it is not to `end`."""
 
         def job(tx: Transaction) -> Delivery:
-            event = tx.append_event(PROJECT, Draft(kind, sequence, {}), conversation, NOON)
+            event = tx.append_event(PROJECT, EventDraft(kind, sequence, {}), conversation, NOON)
             return tx.insert_delivery(self.crm, event, conversation, sequence - 1, NOON)
 
         made = self.store.at_once(job)

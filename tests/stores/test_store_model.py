@@ -34,7 +34,7 @@ from deskwire.engine.conversations.contacts import put_contact
 from deskwire.engine.conversations.emit import announce_contact, conversation_view
 from deskwire.engine.core.errors import Conflict, DomainError, Invalid, NotFound
 from deskwire.engine.core.values import replace
-from deskwire.engine.events.types import Draft, StoredEvent, Topic, matches, topics_of
+from deskwire.engine.events.types import EventDraft, StoredEvent, Topic, matches, topics_of
 from deskwire.engine.ports import Reader
 from deskwire.engine.webhooks.endpoint import Endpoint
 from tests.support.builders import (
@@ -142,7 +142,7 @@ class Sent:
     """
 
     subject: int | None
-    draft: Draft
+    draft: EventDraft
     previous: dict[frozenset[str], int | None]
 
 
@@ -179,7 +179,7 @@ class Model:
         for draft in drafts:
             self.send(None if isinstance(command, Delete) else which, draft)
 
-    def send(self, subject: int | None, draft: Draft) -> None:
+    def send(self, subject: int | None, draft: EventDraft) -> None:
         previous: dict[frozenset[str], int | None] = {}
         for events in SUBSCRIPTIONS:
             if draft.sequence is None:
@@ -265,7 +265,7 @@ async def check_lanes(engine: Running, events: Sequence[StoredEvent]) -> None:
 
 
 def _lane_events(reader: Reader, lane: Topic, after: int) -> Sequence[StoredEvent]:
-    return reader.lane_events(lane, after, 3, frozenset())
+    return reader.topic_events(lane, after, 3, frozenset())
 
 
 def check_conversation(engine: Running, model: Model, which: int) -> None:

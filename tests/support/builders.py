@@ -26,7 +26,7 @@ from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.store import Inline
 from deskwire.engine.core.values import replace
 from deskwire.engine.events.log import EventLog
-from deskwire.engine.events.types import Draft
+from deskwire.engine.events.types import EventDraft
 from deskwire.engine.ports import Commit, Reader, Transaction
 from deskwire.engine.uploads.links import Links
 from deskwire.engine.webhooks.endpoint import Endpoint
@@ -99,14 +99,14 @@ class Play:
     messages: list[Message] = field(default_factory=list)
     workflow: Published | None = None
 
-    def __call__(self, command: Command | WorkflowCommand) -> list[Draft]:
+    def __call__(self, command: Command | WorkflowCommand) -> list[EventDraft]:
         """Carry the command out; returns its events."""
         self.now += 1_000
         wanted = None if workflow_needed(self.state, command) is None else self.workflow
         ids = (new_id("msg", self.now) for _ in count())
         facts = decide_with_workflow(self.state, command, self.now, wanted, ids)
         self.facts = [self._signed(fact) for fact in facts]
-        drafts: list[Draft] = []
+        drafts: list[EventDraft] = []
         for _, fact, after in fold(self.state, tuple(self.facts), self.now):
             earlier = [message for message in self.messages if not message.internal]
             drafts += announce(

@@ -7,7 +7,7 @@ from typing import Any, Final, TypeVar
 
 import trio
 
-from deskwire.engine.cluster.membership import Membership
+from deskwire.engine.cluster.membership import ClusterMembership
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.ports import Transaction
 from tests.support.builders import InlineStore
@@ -128,11 +128,11 @@ class ANode:
         self.bus = wires.bus()
         self.forgotten: list[float] = []
         self.losses = 0
-        self.membership = Membership(
+        self.membership = ClusterMembership(
             self.way, self.bus, name, "1.0", lambda: database_clock() + self.ahead_ms
         )
-        self.membership.forget_with(self._forget)
-        self.membership.when_lost(self._note_loss)
+        self.membership.on_invalidate(self._forget)
+        self.membership.on_lease_lost(self._note_loss)
         self.before_forgetting: Callable[[], Any] = trio.lowlevel.checkpoint
 
     def stop(self) -> None:

@@ -90,10 +90,10 @@ class NodeCluster:
         while trio.current_time() >= self.valid_until:  # noqa: ASYNC110  # virtual time: the mock clock jumps
             await trio.sleep(BEAT_S)  # virtual time: the mock clock jumps
 
-    async def on_duty(self, work: Callable[[], Awaitable[object]]) -> None:
+    async def while_leader(self, work: Callable[[], Awaitable[object]]) -> None:
         await work()
 
-    async def everywhere(self) -> None:
+    async def wait_for_all_nodes(self) -> None:
         return None
 
 

@@ -20,11 +20,11 @@ from deskwire.engine.accounts.server_keys import hash_server_key
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.events.log import EventLog
-from deskwire.engine.events.types import Draft, EphemeralEvent, StoredEvent
+from deskwire.engine.events.types import EphemeralEvent, EventDraft, StoredEvent
 from deskwire.engine.ports import Commit, Reader, Store, Transaction
 from deskwire.engine.stream.channel import Channel, open_channel
 from deskwire.engine.stream.hub import Hub
-from deskwire.engine.stream.subscription import Batch, Loss, Subscription
+from deskwire.engine.stream.subscription import Loss, Subscription, SubscriptionBatch
 from deskwire.engine.stream.token import Grant, issue
 from deskwire.http.server.connections import Connections
 from deskwire.http.server.hypercorn_server import HypercornServer
@@ -153,7 +153,7 @@ class Stage:
         def job(tx: Transaction) -> list[StoredEvent]:
             return [
                 tx.append_event(
-                    project, Draft("contact.updated", None, {"n": n, "x": "x" * padding}), None, at
+                    project, EventDraft("contact.updated", None, {"n": n, "x": "x" * padding}), None, at
                 )
                 for n in range(first, first + count)
             ]
@@ -177,7 +177,9 @@ class Stage:
     async def announce(self, kind: str, data: Mapping[str, Any]) -> StoredEvent:
         """Commit one event with this data."""
         project, at = self.project, self.clock()
-        return await self.store.write(lambda tx: tx.append_event(project, Draft(kind, None, data), None, at))
+        return await self.store.write(
+            lambda tx: tx.append_event(project, EventDraft(kind, None, data), None, at)
+        )
 
 
 def typing(conversation_id: str = "cnv_x", user_id: str = "u1", number: int = 0) -> EphemeralEvent:
@@ -397,7 +399,7 @@ async def small_app(scope: Any, receive: Callable[[], Awaitable[Any]], send: Sen
     await send({"type": "http.response.body", "body": scope["path"].encode()})
 
 
-async def next_batch(held: Subscription) -> Batch:
+async def next_batch(held: Subscription) -> SubscriptionBatch:
     """What a subscription has next, once there is something, its position has moved, or it is over."""
     while True:
         before = held._cursor

@@ -23,11 +23,11 @@ def forget_with_others(parts: Parts) -> None:
         parts.stream.rights_changed_nowait()
         parts.uploads.wake_nowait()
 
-    membership.forget_with(forget_callers)
+    membership.on_invalidate(forget_callers)
     if parts.couriers is not None:
-        membership.forget_with(parts.couriers.look)
+        membership.on_invalidate(parts.couriers.look)
     if parts.follower is not None:
-        membership.forget_with(parts.follower.catch_up)
+        membership.on_invalidate(parts.follower.catch_up)
 
 
 def share_out(here: Opened, services: Services) -> None:
@@ -41,4 +41,4 @@ def share_out(here: Opened, services: Services) -> None:
         services.throttle.share(membership.size)
 
     share()
-    membership.when_moved(share)
+    membership.on_nodes_changed(share)

@@ -22,16 +22,15 @@ from msgspec.structs import asdict
 from deskwire.config.locations import place_of
 from deskwire.config.settings import Config
 from deskwire.engine import ports
-from deskwire.engine.cluster.bus import Bus, NoBus
-from deskwire.engine.cluster.cluster import Alone, Cluster
-from deskwire.engine.cluster.membership import Membership
+from deskwire.engine.cluster.cluster import Bus, Cluster, NoBus, SingleNode
+from deskwire.engine.cluster.membership import ClusterMembership
 from deskwire.engine.core import store as core
 from deskwire.engine.core.clock import wall_clock
 from deskwire.engine.core.counters import Commits, Room, SharedCommits
 from deskwire.engine.core.database_identity import DatabaseIdentity
 from deskwire.engine.core.secret import Secrets
 from deskwire.engine.core.tasks.failure import kept_running
-from deskwire.engine.events.shared import SharedLogReader
+from deskwire.engine.events.shared_log import SharedLogReader
 from deskwire.engine.search.ports import SearchIndex
 from deskwire.engine.uploads.ports import Files
 from deskwire.program.errors import driver_needed
@@ -87,7 +86,7 @@ class Opened(Struct, frozen=True, kw_only=True):
 
     store: RunningStore
     cluster: Cluster
-    membership: Membership | None
+    membership: ClusterMembership | None
     leases: core.Store[ports.Reader, ports.Transaction] | None
     bus: Bus
     heads: core.Store[SharedLogReader, ports.Transaction] | None
@@ -128,7 +127,7 @@ async def opened(
     ) as store:
         yield Opened(
             store=store,
-            cluster=Alone(),
+            cluster=SingleNode(),
             membership=None,
             leases=None,
             bus=NoBus(),
@@ -194,7 +193,7 @@ async def _postgres(
         bus = PostgresBus(store.database)
         nursery.start_soon(kept_running, "nodes.bus", bus.run)
         beats = BeatStore(store.database, nursery)
-        membership = Membership(beats, bus, name, version("deskwire"), wall_clock, place)
+        membership = ClusterMembership(beats, bus, name, version("deskwire"), wall_clock, place)
         vacuums = Vacuums(url, config.scrub_s, servers)
         for duty, run in (
             ("vacuums", vacuums.run),
@@ -202,7 +201,7 @@ async def _postgres(
             ("lanes", partial(clear_lanes, store.database)),
             ("days", partial(add_days_ahead, url, servers)),
         ):
-            nursery.start_soon(kept_running, f"storage.{duty}", partial(membership.on_duty, run))
+            nursery.start_soon(kept_running, f"storage.{duty}", partial(membership.while_leader, run))
         nursery.start_soon(
             kept_running, "storage.waits", partial(watch_waits, store.database, store.waited_s)
         )
@@ -259,7 +258,7 @@ async def _given_up(servers: Servers) -> AsyncIterator[Callable[[float], None]]:
 
 
 @asynccontextmanager
-async def leased(membership: Membership | None) -> AsyncIterator[None]:
+async def leased(membership: ClusterMembership | None) -> AsyncIterator[None]:
     """Hold this node's lease while the context is open, and give it back behind all that rests on it."""
     if membership is None:
         yield

@@ -21,7 +21,7 @@ from deskwire.engine.core.sealing import Sealing
 from deskwire.engine.core.secret import Secrets
 from deskwire.engine.events.follower import Follower
 from deskwire.engine.events.log import EventLog
-from deskwire.engine.events.relay import Relay
+from deskwire.engine.events.relay import TypingRelay
 from deskwire.engine.idempotency.once import Answers
 from deskwire.engine.merging.merges import Merges
 from deskwire.engine.ports import Commit
@@ -85,7 +85,7 @@ class Parts(Struct, frozen=True, kw_only=True):
     ended_tokens: EndedTokens
     events: EventLog
     follower: Follower | None
-    relay: Relay | None
+    relay: TypingRelay | None
     hub: Hub
     agents: AgentStreams
     stream: RealtimeStream
@@ -138,7 +138,7 @@ async def assemble(
     lapses = wiring.lapses(store, dispatcher, commits)
     follower = wiring.follower(here, events, dispatcher, commits)
     if follower is not None:
-        follower.when_replaced(hub.log_replaced)
+        follower.on_log_replaced(hub.log_replaced)
     snooze_timer.follow(commits, "due")
     port = port or _taken(config)
     url = config.public_url or _url(config, port, certificate)

@@ -199,7 +199,7 @@ async def serve(
             secrets = configured()
         parts = await assemble(config, here, secrets, commits, certificate, port)
         interval_s = config.retention_interval_s
-        on_duty = here.cluster.on_duty
+        while_leader = here.cluster.while_leader
         nodes.forget_with_others(parts)
         async with leased(here.membership), trio.open_nursery() as outgoing:
             await parts.lapses.begin()
@@ -207,7 +207,9 @@ async def serve(
             outgoing.start_soon(kept_running, "webhooks.lapses", parts.lapses.run)
             if parts.couriers is not None:
                 outgoing.start_soon(kept_running, "webhooks.couriers", parts.couriers.run)
-                outgoing.start_soon(kept_running, "webhooks.clearing", partial(on_duty, parts.couriers.clear))
+                outgoing.start_soon(
+                    kept_running, "webhooks.clearing", partial(while_leader, parts.couriers.clear)
+                )
             if parts.follower is not None:
                 outgoing.start_soon(kept_running, "events.follower", parts.follower.run)
             if parts.relay is not None:
@@ -218,15 +220,15 @@ async def serve(
             outgoing.start_soon(kept_running, "deliveries.news", parts.news.run)
             outgoing.start_soon(kept_running, "agents.writing", parts.writing.run)
             outgoing.start_soon(kept_running, "stalls", parts.measured.stalls.run)
-            outgoing.start_soon(kept_running, "tickets.upkeep", partial(on_duty, parts.snooze_timer.run))
+            outgoing.start_soon(kept_running, "tickets.upkeep", partial(while_leader, parts.snooze_timer.run))
             outgoing.start_soon(kept_running, "identity.keys", parts.signing.run)
             outgoing.start_soon(
                 kept_running, "uploads.shelf", partial(parts.uploads.run, interval_s, here.cluster)
             )
             pusher = wiring.pusher(config, store, parts.sealing)
-            outgoing.start_soon(kept_running, "audit.pushes", partial(on_duty, pusher.run))
+            outgoing.start_soon(kept_running, "audit.pushes", partial(while_leader, pusher.run))
             outgoing.start_soon(kept_running, "secret.rotation", partial(parts.rotation.run, interval_s))
-            outgoing.start_soon(kept_running, "search.index", partial(on_duty, parts.indexer.run))
+            outgoing.start_soon(kept_running, "search.index", partial(while_leader, parts.indexer.run))
             if config.database_url is None:
                 outgoing.start_soon(kept_running, "upgrades.copies", partial(wiring.keep_copies, config))
             if certificate is not None:
@@ -253,12 +255,14 @@ async def serve(
                 actors.start_soon(kept_running, "audit.refusals", services.refused_calls.run)
                 retention = wiring.retention(config, store, registry, parts.measured.pruned)
                 retain = partial(retention.run, interval_s)
-                actors.start_soon(kept_running, "retention", partial(on_duty, retain))
+                actors.start_soon(kept_running, "retention", partial(while_leader, retain))
                 clear = services.surveys.removals.clear
-                actors.start_soon(kept_running, "surveys.removal", partial(on_duty, clear))
-                actors.start_soon(kept_running, "workflows.waits", partial(on_duty, timers.run))
-                actors.start_soon(kept_running, "conversations.wakings", partial(on_duty, wakings.run))
-                actors.start_soon(kept_running, "conversations.held_messages", partial(on_duty, held.run))
+                actors.start_soon(kept_running, "surveys.removal", partial(while_leader, clear))
+                actors.start_soon(kept_running, "workflows.waits", partial(while_leader, timers.run))
+                actors.start_soon(kept_running, "conversations.wakings", partial(while_leader, wakings.run))
+                actors.start_soon(
+                    kept_running, "conversations.held_messages", partial(while_leader, held.run)
+                )
                 nodes.share_out(here, services)
                 if here.membership is None:
                     await services.merges.resume()
@@ -266,11 +270,11 @@ async def serve(
                     await services.surveys.refreshes.recover()
                 else:
                     recover = services.surveys.refreshes.keep_recovering
-                    actors.start_soon(kept_running, "surveys.refreshes", partial(on_duty, recover))
+                    actors.start_soon(kept_running, "surveys.refreshes", partial(while_leader, recover))
                     merge = services.merges.keep_resuming
-                    actors.start_soon(kept_running, "contacts.merges", partial(on_duty, merge))
+                    actors.start_soon(kept_running, "contacts.merges", partial(while_leader, merge))
                     resume = services.erasures.keep_resuming
-                    actors.start_soon(kept_running, "privacy.erasures", partial(on_duty, resume))
+                    actors.start_soon(kept_running, "privacy.erasures", partial(while_leader, resume))
                 if here.heads is not None:
                     wiring.share_times(here.bus, commits, (parts.snooze_timer, timers, wakings, held))
                 if config.database_url is None:
@@ -325,7 +329,7 @@ async def _front(
         parts.here.give_up(config.shutdown_s * _DATABASE_SHARE)
         services.readiness.up = False
         services.agents.close_all()
-        await services.agents.last_words()
+        await services.agents.drain_streams()
 
 
 async def _provision(

@@ -15,13 +15,12 @@ from deskwire.config.settings import Config
 from deskwire.engine.accounts.credentials import Passwords
 from deskwire.engine.accounts.identity.standins import StandIns
 from deskwire.engine.accounts.sessions import Life
-from deskwire.engine.agents.passing import passing
+from deskwire.engine.agents.presence import ephemeral_event
 from deskwire.engine.agents.streams import AgentStreams
 from deskwire.engine.audit.naming import InNameOf
 from deskwire.engine.audit.push import Pusher
 from deskwire.engine.audit.trail import ChangeOrigin
-from deskwire.engine.cluster.bus import Bus
-from deskwire.engine.cluster.cluster import Cluster
+from deskwire.engine.cluster.cluster import Bus, Cluster
 from deskwire.engine.conversations.registry import ActorRegistry
 from deskwire.engine.conversations.typing.indicator import EphemeralPublisher
 from deskwire.engine.conversations.writing_events import WritingEvents
@@ -36,8 +35,8 @@ from deskwire.engine.core.secret import Keyring, Secrets, derived_key
 from deskwire.engine.core.tasks.scheduled import ScheduledTask
 from deskwire.engine.events.follower import Follower
 from deskwire.engine.events.log import EventLog
-from deskwire.engine.events.relay import Relay
-from deskwire.engine.events.shared import SharedLog
+from deskwire.engine.events.relay import TypingRelay
+from deskwire.engine.events.shared_log import SharedLog
 from deskwire.engine.events.types import EphemeralEvent
 from deskwire.engine.llm.chat import OpenAiChat
 from deskwire.engine.llm.port import ChatModel
@@ -119,7 +118,7 @@ def follower(
     return found
 
 
-def relay(here: Opened, hub: Hub, dispatcher: Dispatcher, agents: AgentStreams) -> Relay | None:
+def relay(here: Opened, hub: Hub, dispatcher: Dispatcher, agents: AgentStreams) -> TypingRelay | None:
     """Return the relay of typing to and from other nodes, if there may be any."""
     if here.heads is None:
         return None
@@ -133,7 +132,7 @@ def relay(here: Opened, hub: Hub, dispatcher: Dispatcher, agents: AgentStreams) 
             hub.offer_ephemeral(event)
             dispatcher.offer_ephemeral(event)
 
-    return Relay(here.bus, here.cluster.node.name, listening, deliver)
+    return TypingRelay(here.bus, here.cluster.node.name, listening, deliver)
 
 
 def agents(config: Config, here: Opened, events: EventLog) -> AgentStreams:
@@ -142,7 +141,7 @@ def agents(config: Config, here: Opened, events: EventLog) -> AgentStreams:
         here.store,
         events,
         wall_clock,
-        most=config.agent_streams,
+        streams_max=config.agent_streams,
         bus=None if here.heads is None else here.bus,
         node=here.cluster.node.name,
         cluster=here.cluster,
@@ -157,7 +156,7 @@ def registry(
     hub: Hub,
     dispatcher: Dispatcher,
     agents: AgentStreams,
-    relay: Relay | None,
+    relay: TypingRelay | None,
     bus: Bus | None,
 ) -> ActorRegistry:
     """Return the conversations' actors.
@@ -241,8 +240,8 @@ def couriers(here: Opened, dispatcher: Dispatcher) -> Couriers | None:
     if here.membership is None or here.leases is None:
         return None
     made = Couriers(here.store, here.leases, dispatcher, here.membership, here.bus, wall_clock)
-    here.membership.when_moved(made.wake)
-    here.membership.when_lost(made.drop_all)
+    here.membership.on_nodes_changed(made.wake)
+    here.membership.on_lease_lost(made.drop_all)
     return made
 
 
@@ -250,8 +249,8 @@ def news(store: Store, agents: AgentStreams) -> DeliveryNews:
     """Return the news of deliveries, for agents who look at the conversation."""
 
     def tell(project: int, conversation: str, item: Mapping[str, Any]) -> None:
-        event = passing("delivery.changed", {"conversationId": conversation, **item})
-        agents.pass_on(project, event, viewing=conversation)
+        event = ephemeral_event("delivery.changed", {"conversationId": conversation, **item})
+        agents.broadcast(project, event, viewing=conversation)
 
     return DeliveryNews(store, wall_clock, agents, tell)
 
@@ -424,8 +423,8 @@ def _node_measured(here: Opened, follower: Follower | None) -> NodeMeasurements 
         lease_s=lambda: max(0.0, node.valid_until - trio.current_time()),
         clock_offset_s=lambda: node.offset_s,
         live=lambda: node.size,
-        on_duty=lambda: node.on_duty_now,
-        behind=lambda: follower.behind,
+        is_leader=lambda: node.is_leader,
+        behind=lambda: follower.missing_events,
         hints=lambda: {"new": hints.new, "known": hints.hints - hints.new},
         messages=here.messages,
         barrier_s=node.barriers.waited_s,

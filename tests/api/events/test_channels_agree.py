@@ -49,7 +49,7 @@ class Consumer:
     async def subscribe(
         self, consumer_id: str = "c1", channel: str | None = None, **more: Any
     ) -> dict[str, Any]:
-        """Authorize in JSON and subscribe; the server's answer."""
+        """Authorize in JSON and subscribe; return the server's response."""
         name = channel or f"private-project-{self.service.demo['projectId']}"
         answer = await self.authorize(consumer_id, name, **more)
         assert answer.status_code == 200, answer.text
@@ -57,12 +57,12 @@ class Consumer:
         return await self.present(name, answer.json()["auth"])
 
     async def authorize(self, consumer_id: str, channel: str, **more: Any) -> httpx.Response:
-        """Ask for an authorization; the answer."""
+        """Request an authorization; return the response."""
         body = {"socket_id": self.socket_id, "channel_name": channel, "consumerId": consumer_id, **more}
         return await self.service.http.post("/s2s/stream/auth", json=body)
 
     async def present(self, channel: str, auth: str) -> dict[str, Any]:
-        """Subscribe with an authorization; the server's answer."""
+        """Subscribe with an authorization; return the server's response."""
         data = {"channel": channel, "auth": auth}
         await self.socket.send_message(json.dumps({"event": "pusher:subscribe", "data": data}))
         return await self.receive()
@@ -79,7 +79,7 @@ async def consuming(service: Service) -> AsyncIterator[Consumer]:
         consumer.socket_id = json.loads(hello["data"])["socket_id"]
         try:
             yield consumer
-        finally:  # without the closing handshake: a ping that comes into it fails the client, and takes the test's own failure along
+        finally:  # without the closing handshake, because a ping during it fails the client and hides the test's own failure
             await trio.aclose_forcefully(socket._stream)
 
 
@@ -90,7 +90,7 @@ async def register(service: Service, url: str, **fields: Any) -> dict[str, Any]:
     return endpoint
 
 
-async def test_the_same_bytes_come_out_on_every_channel_in_order(service: Service) -> None:
+async def test_every_channel_has_the_same_bytes_in_order(service: Service) -> None:
     """Contract 6: identical types and envelopes; 6.3: any verifier of the scheme accepts the signature."""
     async with receiving() as receiver, consuming(service) as consumer:
         endpoint = await register(service, receiver.url, events=[])
@@ -124,7 +124,7 @@ async def test_the_same_bytes_come_out_on_every_channel_in_order(service: Servic
         assert request.headers["User-Agent"].startswith("Deskwire/")
 
 
-async def test_an_endpoint_gets_only_what_it_lists_and_can_tell_a_filtered_event(service: Service) -> None:
+async def test_endpoint_gets_only_listed_types_and_can_detect_filtered_events(service: Service) -> None:
     """Contract 6.2.3, decisions 6."""
     async with receiving() as receiver:
         await register(service, receiver.url, events=["message.created"])
@@ -139,7 +139,7 @@ async def test_an_endpoint_gets_only_what_it_lists_and_can_tell_a_filtered_event
     assert got == [(2, "0"), (5, "2")]
 
 
-async def test_the_secret_is_shown_once_and_masked_ever_after(service: Service) -> None:
+async def test_secret_is_shown_once_and_masked_afterwards(service: Service) -> None:
     """Contract 2.9 and 4.5."""
     endpoint = await register(
         service, "http://127.0.0.1:19999/", events=["conversation.created"], description="mine"
@@ -191,7 +191,7 @@ async def test_a_private_address_is_refused_unless_it_is_allowed(tmp_path: Any) 
             assert {each["pointer"] for each in answer.json()["errors"]} == {"/url"}
 
 
-async def test_a_new_consumer_takes_over_and_the_previous_one_is_told(service: Service) -> None:
+async def test_new_consumer_takes_over_and_the_previous_one_is_notified(service: Service) -> None:
     """Contract 4.4."""
     async with consuming(service) as first, consuming(service) as second:
         await first.subscribe("one")
@@ -208,7 +208,7 @@ async def test_a_new_consumer_takes_over_and_the_previous_one_is_told(service: S
         assert [(each["consumerId"], each["connected"]) for each in consumers] == [("two", True)]
 
 
-async def test_a_consumer_that_was_away_is_sent_what_it_missed(service: Service) -> None:
+async def test_returning_consumer_gets_missed_events(service: Service) -> None:
     """Decisions 5."""
     async with consuming(service) as consumer:
         await consumer.subscribe("one")
@@ -226,7 +226,7 @@ async def test_a_consumer_that_was_away_is_sent_what_it_missed(service: Service)
     assert received == sent
 
 
-async def test_a_channel_of_one_conversation_carries_only_that(service: Service) -> None:
+async def test_channel_of_one_conversation_carries_only_its_events(service: Service) -> None:
     wanted, other = await service.create(), await service.create(user="u2")
     async with consuming(service) as consumer:
         await consumer.subscribe("one", channel=f"private-conversation-{wanted['id']}")
@@ -246,7 +246,7 @@ async def test_a_channel_of_one_conversation_carries_only_that(service: Service)
     ],
     ids=["form", "form-and-query", "json"],
 )
-async def test_an_authorization_may_come_in_every_form_that_clients_send(
+async def test_authorization_accepts_every_form_that_clients_send(
     service: Service, form: dict[str, str]
 ) -> None:
     """Contract 4.4, decisions 5; Pusher protocol, authorization: exactly 200, only `auth`, and no CORS headers."""

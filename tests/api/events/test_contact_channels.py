@@ -38,7 +38,7 @@ async def test_a_channel_by_contact_id_resumes_after_a_break(service: Service) -
     assert [json.loads(each["data"])["data"]["message"]["text"] for each in frames] == ["one", "two"]
 
 
-async def test_a_channel_by_contact_id_is_taken_over_and_ended_as_any_other(service: Service) -> None:
+async def test_channel_by_contact_id_is_taken_over_and_ended(service: Service) -> None:
     conversation = await service.create(USER_ID)
     channel = f"private-contact-{conversation['contact']['id']}"
     async with consuming(service) as first, consuming(service) as second:

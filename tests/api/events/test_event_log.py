@@ -19,14 +19,14 @@ def brief(events: list[dict[str, Any]]) -> list[tuple[str, int | None]]:
     return [(each["type"], each["sequence"]) for each in events]
 
 
-async def test_events_are_listed_newest_first_as_consumers_are_sent_them(service: Service) -> None:
+async def test_events_are_listed_newest_first_with_their_sent_bytes(service: Service) -> None:
     conversation = await service.create(message={"text": "one"})
     await service.say(conversation, "two")
     feed = await service.events()
     assert await log(service) == feed[::-1]
 
 
-async def test_pages_go_on_where_the_last_one_ended(service: Service) -> None:
+async def test_pages_continue_after_the_previous_one(service: Service) -> None:
     conversation = await service.create()
     for number in range(4):
         await service.say(conversation, str(number))
@@ -40,7 +40,7 @@ async def test_pages_go_on_where_the_last_one_ended(service: Service) -> None:
     assert len(found) == 5
 
 
-async def test_types_and_a_conversation_choose_what_is_listed(service: Service) -> None:
+async def test_list_is_filtered_by_types_and_conversation(service: Service) -> None:
     one = await service.create(message={"text": "one"})
     two = await service.create("u2", message={"text": "two"})
     await service.do(two, "close")
@@ -54,7 +54,7 @@ async def test_types_and_a_conversation_choose_what_is_listed(service: Service) 
     assert await log(service, conversation="cnv_00000000000000000000000000") == []
 
 
-async def test_what_goes_beyond_the_contract_is_listed_for_those_who_may_read_it(service: Service) -> None:
+async def test_extension_events_are_listed_with_the_permission(service: Service) -> None:
     endpoint = (await service.http.post("/s2s/webhooks", json={"url": f"{service.url}/nowhere"})).json()
     await service.http.patch(f"/s2s/webhooks/{endpoint['id']}", json={"status": "disabled"})
     conversation = await service.create()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import httpx
 import trio
 
-from deskwire.engine.events.as_of import NO_EVENT
+from deskwire.engine.events.log import NO_EVENT_ID
 from tests.support.api.service import Service
 
 
@@ -47,7 +47,7 @@ async def test_the_feed_waits_for_the_next_event(service: Service) -> None:
             nursery.start_soon(poll)
             await trio.testing.wait_all_tasks_blocked(0.05)
             assert not found
-            await service.do(conversation, "read")  # changes nothing, wakes nobody
+            await service.do(conversation, "read")  # changes nothing and wakes no reader
             await service.say(conversation, "now")
     assert [event["type"] for event in found[0].json()["items"]] == ["message.created"]
 
@@ -59,7 +59,7 @@ async def test_a_poll_that_sees_nothing_ends_empty(service: Service) -> None:
     assert page.json() == {"items": [], "nextCursor": None}
 
 
-async def test_the_feed_goes_on_behind_an_event_that_was_erased(service: Service) -> None:
+async def test_feed_continues_after_an_erased_event(service: Service) -> None:
     gone = await service.create(message={"text": "x"})
     erased = (await service.events())[-1]["id"]
     kept = await service.create()
@@ -69,7 +69,7 @@ async def test_the_feed_goes_on_behind_an_event_that_was_erased(service: Service
     assert found[0]["data"]["conversation"]["id"] == kept["id"]
 
 
-async def test_the_feed_goes_on_behind_its_newest_event_when_that_was_erased(service: Service) -> None:
+async def test_feed_continues_after_its_erased_newest_event(service: Service) -> None:
     for name in (None, "Ada"):
         await service.http.put("/s2s/contacts/u1", json={"name": name})
     (newest,) = await service.events()
@@ -87,7 +87,7 @@ async def test_an_event_id_of_the_future_is_not_found(service: Service) -> None:
     assert (answer.status_code, answer.json()["code"]) == (404, "event_not_found")
 
 
-async def test_the_feed_goes_on_behind_a_read_that_found_no_event_at_all(service: Service) -> None:
-    assert await service.events(after=NO_EVENT) == []
+async def test_feed_continues_after_an_empty_read(service: Service) -> None:
+    assert await service.events(after=NO_EVENT_ID) == []
     await service.create()
-    assert [event["type"] for event in await service.events(after=NO_EVENT)] == ["conversation.created"]
+    assert [event["type"] for event in await service.events(after=NO_EVENT_ID)] == ["conversation.created"]

@@ -13,7 +13,7 @@ import trio
 from wsproto.events import TextMessage
 
 from deskwire.engine.core.clock import wall_clock
-from deskwire.engine.events.types import Draft
+from deskwire.engine.events.types import EventDraft
 from deskwire.engine.ports import Transaction
 from tests.support.api.service import Service, running, tapping
 from tests.support.sockets.raw_peer import RawPeer, upgrade
@@ -53,7 +53,7 @@ async def envelope(peer: RawPeer) -> str:
 
 
 async def append(service: Service, store: AnyStore, conversation: dict[str, Any], *sizes: int) -> list[str]:
-    """Commit events of the conversation with so much text, all at once; their envelopes."""
+    """Commit events of the conversation with this much text at once; return their envelopes."""
 
     def job(tx: Transaction) -> list[str]:
         project = tx.project(service.demo["projectId"])
@@ -62,7 +62,7 @@ async def append(service: Service, store: AnyStore, conversation: dict[str, Any]
         assert found is not None
         shown = {"id": conversation["id"], "contact": conversation["contact"]}
         drafts = [
-            Draft("message.created", None, {"conversation": shown, "text": "ü" * (size // 2)})
+            EventDraft("message.created", None, {"conversation": shown, "text": "ü" * (size // 2)})
             for size in sizes
         ]
         return [
@@ -72,10 +72,10 @@ async def append(service: Service, store: AnyStore, conversation: dict[str, Any]
     return await store.write(job)
 
 
-async def test_who_does_not_read_a_megabyte_holds_up_nobody_and_gets_it_whole_later(
+async def test_slow_reader_of_a_megabyte_blocks_no_other_and_gets_it_later(
     tapped: tuple[Service, AnyStore],
 ) -> None:
-    """Decisions 5: a slow reader slows nobody."""
+    """Decisions 5: a slow reader slows no other reader."""
     service, store = tapped
     conversation = await service.create()
     mute = await consumer(service, f"private-project-{service.demo['projectId']}", narrow=True)

@@ -1,4 +1,4 @@
-"""The mirror that the guide shows, built from nothing and after its events are gone, beside writers."""
+"""The guide's mirror, built from nothing and after its events were pruned, during writes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Mirrored:
         self._args = (service.url, service.demo["serverKey"], str(path))
 
     async def catch_up(self) -> None:
-        """Take in all that there is."""
+        """Apply all available events."""
         await trio.to_thread.run_sync(self._catch_up)
 
     def _catch_up(self) -> None:
@@ -54,7 +54,7 @@ class Mirrored:
 
 
 async def everything(service: Service, living: list[dict[str, Any]]) -> dict[str, Any]:
-    """What GET answers for all conversations and their messages."""
+    """Return the GET responses for all conversations and their messages."""
     found = {}
     for each in living:
         found[each["id"]] = await service.fetch(each)
@@ -67,14 +67,14 @@ REWRITING = ("redact", "unsay", "merge")
 
 
 class Writers:
-    """Those who change a project in every way that a mirror sees."""
+    """Writers that change a project in every way that a mirror sees."""
 
     def __init__(self, service: Service, seed: int) -> None:
         self.service, self.rng = service, random.Random(seed)
         self.living: list[dict[str, Any]] = []
 
     async def write(self, times: int) -> None:
-        """Change something so many times."""
+        """Make this number of changes."""
         for _ in range(times):
             await self._one()
 
@@ -121,7 +121,7 @@ class Writers:
 
 @asynccontextmanager
 async def written_meanwhile(times: int, *writers: Writers) -> AsyncIterator[None]:
-    """Write beside the block, and to its end."""
+    """Write during the block, until its end."""
     async with trio.open_nursery() as nursery:
         for each in writers:
             nursery.start_soon(each.write, times)
@@ -129,9 +129,7 @@ async def written_meanwhile(times: int, *writers: Writers) -> AsyncIterator[None
 
 
 @pytest.mark.parametrize("seed", range(3))
-async def test_a_mirror_built_beside_writers_has_everything_as_it_is(
-    service: Service, tmp_path: Path, seed: int
-) -> None:
+async def test_mirror_built_during_writes_is_complete(service: Service, tmp_path: Path, seed: int) -> None:
     writers, others = Writers(service, seed), Writers(service, 100 + seed)
     await service.http.put("/s2s/contacts/merged", json={"name": "Ada"})
     await writers.write(30)
@@ -143,7 +141,7 @@ async def test_a_mirror_built_beside_writers_has_everything_as_it_is(
     assert mirror.content() == await everything(service, [*writers.living, *others.living])
 
 
-async def test_a_mirror_whose_events_are_gone_is_built_anew_and_loses_what_is_gone(tmp_path: Path) -> None:
+async def test_mirror_with_pruned_events_is_rebuilt(tmp_path: Path) -> None:
     async with running(tmp_path / "data", event_window_s=0.0, retention_interval_s=0.05) as service:
         writers = Writers(service, 9)
         await writers.write(20)
@@ -159,18 +157,18 @@ async def test_a_mirror_whose_events_are_gone_is_built_anew_and_loses_what_is_go
 
 
 async def _pruned(service: Service) -> None:
-    """Return when the log has let go of the events up to now."""
+    """Wait until all present events are pruned."""
     known = {"after": (await service.events())[-1]["id"]}
     for _ in range(3):
         await service.http.put("/s2s/contacts/another", json={"name": str(random.random())})
     with trio.fail_after(20):
         answer = await service.http.get("/s2s/events", params=known)
         while answer.status_code != 410:
-            await trio.sleep(0.02)  # nothing announces what retention has done
+            await trio.sleep(0.02)  # polls, because retention sends no notification
             answer = await service.http.get("/s2s/events", params=known)
 
 
-async def test_a_mirror_that_stopped_goes_on_where_it_was(service: Service, tmp_path: Path) -> None:
+async def test_stopped_mirror_continues_at_its_position(service: Service, tmp_path: Path) -> None:
     conversation = await service.create(message={"text": "1"})
     mirror = Mirrored(service, tmp_path / "mirror.db")
     await mirror.catch_up()

@@ -1,4 +1,4 @@
-"""Two nodes on one database, through the wire: what is done at one is told by the other, on every channel."""
+"""Two nodes on one database over HTTP: changes on one appear on the other, on every channel."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ async def look(service: Service, opened: Page, *conversations: dict[str, Any]) -
     assert answer.status_code == 204, answer.text
 
 
-async def test_the_feed_has_at_once_what_another_node_has_acknowledged(
+async def test_feed_has_acknowledged_events_of_another_node_at_once(
     nodes: tuple[Service, Service],
 ) -> None:
     here, there = nodes
@@ -48,7 +48,7 @@ async def test_the_feed_has_at_once_what_another_node_has_acknowledged(
         assert newest["data"]["message"]["id"] == said["id"]
 
 
-async def test_a_long_poll_ends_with_what_another_node_commits(nodes: tuple[Service, Service]) -> None:
+async def test_long_poll_returns_a_commit_of_another_node(nodes: tuple[Service, Service]) -> None:
     here, there = nodes
     conversation = await here.create()
     after = (await there.events())[-1]["id"]
@@ -60,9 +60,11 @@ async def test_a_long_poll_ends_with_what_another_node_commits(nodes: tuple[Serv
     async with trio.open_nursery() as nursery:
         began = trio.current_time()
         nursery.start_soon(poll)
-        await trio.sleep(0.3)  # real time, for the poll to be waiting there: nothing announces it
+        await trio.sleep(0.3)  # real time, until the long poll waits there
         await here.say(conversation, "Hi")
-    assert trio.current_time() - began < 4, "a hint has woken it: a look comes after five seconds"
+    assert trio.current_time() - began < 4, (
+        "a hint has woken it, because a poll comes only after five seconds"
+    )
     assert [event["type"] for event in found] == ["message.created"]
 
 
@@ -79,7 +81,7 @@ async def test_a_consumer_has_the_events_of_another_node(
         assert types == ["conversation.created", *["message.created"] * 3]
 
 
-async def test_deliveries_of_both_nodes_come_once_and_in_order(nodes: tuple[Service, Service]) -> None:
+async def test_deliveries_of_both_nodes_are_sent_once_in_order(nodes: tuple[Service, Service]) -> None:
     here, there = nodes
     async with receiving() as receiver:
         await register(here, receiver.url)
@@ -91,7 +93,7 @@ async def test_deliveries_of_both_nodes_come_once_and_in_order(nodes: tuple[Serv
         assert sequences == list(range(1, 12))
 
 
-async def test_agents_see_each_other_and_what_passes_on_either_node(nodes: tuple[Service, Service]) -> None:
+async def test_agents_see_presence_and_ephemeral_events_of_both_nodes(nodes: tuple[Service, Service]) -> None:
     here, there = nodes
     conversation = await here.create()
     async with page(here.dashboard) as mine, page(there.dashboard) as other:
@@ -113,7 +115,7 @@ async def test_agents_see_each_other_and_what_passes_on_either_node(nodes: tuple
             assert told["conversationId"] == conversation["id"]
 
 
-async def test_what_is_erased_at_one_node_is_shown_by_none(nodes: tuple[Service, Service]) -> None:
+async def test_erasure_on_one_node_applies_to_all_nodes(nodes: tuple[Service, Service]) -> None:
     here, there = nodes
     gone = await here.create("u1", message={"text": "a secret"})
     async with page(there.dashboard) as desk:

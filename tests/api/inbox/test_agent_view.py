@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from deskwire.engine.events.as_of import NO_EVENT
+from deskwire.engine.events.log import NO_EVENT_ID
 from tests.support.api.service import Service
 from tests.support.api.staff import person
 
@@ -108,7 +108,7 @@ async def test_a_list_in_the_agents_view_is_paged_like_any(service: Service) -> 
 async def test_a_hidden_conversation_is_as_new_as_the_event_that_agents_alone_get(service: Service) -> None:
     made = await service.create(visible=False)
     view = await seen(service, made)
-    assert (view["asOf"] > NO_EVENT, view["visible"], await service.events()) == (True, False, [])
+    assert (view["asOf"] > NO_EVENT_ID, view["visible"], await service.events()) == (True, False, [])
 
 
 async def test_neither_servers_nor_the_plain_view_get_any_of_it(service: Service) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from deskwire.engine.events.as_of import NO_EVENT
+from deskwire.engine.events.log import NO_EVENT_ID
 from tests.support.api.agent_stream import page as opened
 from tests.support.api.service import Service
 from tests.support.api.staff import organisation_of, person
@@ -213,7 +213,7 @@ async def test_counters_of_a_project_in_which_nothing_has_happened_are_as_new_as
     service: Service,
 ) -> None:
     found = await counted(service.dashboard)
-    assert (found["asOf"], found["open"], found["teams"]) == (NO_EVENT, 0, {})
+    assert (found["asOf"], found["open"], found["teams"]) == (NO_EVENT_ID, 0, {})
 
 
 async def test_counters_take_no_parameters(service: Service) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from deskwire.config.parsers import networks
 from deskwire.engine.agents.streams import AgentStreams
-from deskwire.engine.cluster.cluster import Alone
+from deskwire.engine.cluster.cluster import SingleNode
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.stream.hub import Hub
 from deskwire.http.api.holding import Holding
@@ -50,7 +50,7 @@ async def test_only_a_trusted_balancer_ends_the_waits_of_a_node_that_is_not_read
     async with running(tmp_path, trusted_proxies=networks(trusted)) as service:
         with monkeypatch.context() as patch:
             patch.setattr(Readiness, "refusal", refusal)
-            patch.setattr(Alone, "valid_until", valid_until)
+            patch.setattr(SingleNode, "valid_until", valid_until)
             for each in (Hub, AgentStreams, Holding):
                 patch.setattr(each, "send_away_nowait", lambda self: seen.add(type(self).__name__))
             encoded = [(name.encode(), value.encode()) for name, value in headers.items()]

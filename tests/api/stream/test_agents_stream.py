@@ -1,4 +1,4 @@
-"""The stream of agents: what comes on it, where it begins, who may open it, and when it ends (ADR 51)."""
+"""The stream of agents: its events, its start, the right to it, and its end (ADR 51)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import trio
 
-from deskwire.engine.agents.streams import EACH
+from deskwire.engine.agents.streams import MAX_STREAMS_PER_USER
 from tests.support.api.agent_stream import Page, page
 from tests.support.api.service import Service, running
 from tests.support.api.staff import code, organisation_of, person
@@ -16,7 +16,7 @@ from tests.support.api.staff import code, organisation_of, person
 NEVER = f"evt_{'0' * 26}"
 
 
-async def test_stored_events_come_as_the_very_bytes_of_their_envelopes(service: Service) -> None:
+async def test_stored_events_are_sent_with_their_stored_bytes(service: Service) -> None:
     async with page(service.dashboard) as desk:
         assert desk.headers["content-type"] == "text/event-stream"
         assert desk.headers["cache-control"] == "no-store"
@@ -32,7 +32,7 @@ async def test_stored_events_come_as_the_very_bytes_of_their_envelopes(service: 
     assert (said.data["type"], said.id) == ("message.created", said.data["id"])
 
 
-async def test_a_stream_goes_on_behind_what_the_page_has_by_header_or_parameter(service: Service) -> None:
+async def test_stream_continues_after_the_event_in_header_or_parameter(service: Service) -> None:
     conversation = await service.create()
     async with page(service.dashboard) as desk:
         first = await service.say(conversation, "one")
@@ -51,7 +51,7 @@ async def test_a_stream_goes_on_behind_what_the_page_has_by_header_or_parameter(
         assert (await desk.event())["type"] == "conversation.created"
 
 
-async def test_what_the_service_does_not_know_is_a_gap_and_the_stream_begins_now(service: Service) -> None:
+async def test_unknown_event_is_a_gap_and_the_stream_begins_now(service: Service) -> None:
     conversation = await service.create()
     newest = (await service.events())[-1]["id"]
     for unknown in ("evt_7ZZZZZZZZZZZZZZZZZZZZZZZZZ", "evt_00000000000000000000000001"):
@@ -62,7 +62,7 @@ async def test_what_the_service_does_not_know_is_a_gap_and_the_stream_begins_now
             newest = (await service.events())[-1]["id"]
 
 
-async def test_what_is_wrong_with_a_request_is_said(service: Service) -> None:
+async def test_bad_request_gets_its_reason(service: Service) -> None:
     answer = await service.dashboard.get("/stream", params={"after": "yesterday"})
     assert (answer.status_code, answer.json()["errors"][0]["code"]) == (400, "bad_event_id")
     answer = await service.dashboard.get("/stream", headers={"Last-Event-ID": "x"})
@@ -91,7 +91,7 @@ async def test_the_project_may_be_a_parameter(service: Service) -> None:
 
 
 @pytest.mark.parametrize("role", ["viewer", "agent", "admin", "owner"])
-async def test_every_member_may_follow_and_show_what_they_look_at(service: Service, role: str) -> None:
+async def test_every_member_may_open_a_stream_and_report_a_view(service: Service, role: str) -> None:
     async with person(service, role) as member:
         member.http.headers["project"] = service.demo["projectId"]
         async with page(member.http) as desk:
@@ -102,7 +102,7 @@ async def test_every_member_may_follow_and_show_what_they_look_at(service: Servi
             assert answer.status_code == 204
 
 
-async def test_another_projects_stream_has_nothing_of_this_ones(service: Service) -> None:
+async def test_stream_has_no_events_of_another_project(service: Service) -> None:
     path = f"/organisations/{await organisation_of(service)}/projects"
     theirs = (await service.dashboard.post(path, json={"name": "Other"})).json()
     async with page(service.dashboard) as mine, page(service.dashboard, {"project": theirs["id"]}) as other:
@@ -116,7 +116,7 @@ async def test_another_projects_stream_has_nothing_of_this_ones(service: Service
             "stream_not_found",
         )
         service.stop()
-        assert [told.name for told in await other.rest() if told.name != "passing"] == ["bye"]
+        assert [received.name for received in await other.rest() if received.name != "passing"] == ["bye"]
 
 
 async def test_a_view_is_checked_and_belongs_to_its_user(service: Service) -> None:
@@ -132,7 +132,7 @@ async def test_a_view_is_checked_and_belongs_to_its_user(service: Service) -> No
         assert (await service.dashboard.put(path, json=good)).status_code == 204
 
 
-async def test_presence_tells_what_each_agent_looks_at_and_goes_with_the_connection(service: Service) -> None:
+async def test_presence_has_each_agents_view_and_ends_with_the_connection(service: Service) -> None:
     conversation = (await service.create())["id"]
     async with page(service.dashboard) as desk, person(service, "agent") as ken:
         ken.http.headers["project"] = service.demo["projectId"]
@@ -157,28 +157,28 @@ async def test_presence_tells_what_each_agent_looks_at_and_goes_with_the_connect
 
 
 async def of(desk: Page, user: str, **fields: object) -> dict[str, object]:
-    """What is told of an agent, once it has these fields."""
+    """Return an agent's presence, once it has these fields."""
     while True:
-        told = await desk.passing("presence")
-        for each in told["agents"]:
+        received = await desk.passing("presence")
+        for each in received["agents"]:
             if each["id"] == user and all(each[name] == value for name, value in fields.items()):
                 found: dict[str, object] = each
                 return found
 
 
-async def test_a_user_has_so_many_streams_and_no_more(service: Service) -> None:
+async def test_streams_of_a_user_are_limited(service: Service) -> None:
     async with AsyncExitStack() as stack:
-        for _ in range(EACH):
+        for _ in range(MAX_STREAMS_PER_USER):
             await stack.enter_async_context(page(service.dashboard))
         refused = await service.dashboard.get("/stream")
         assert code(refused) == (429, "too_many_streams")
         assert refused.headers["retry-after"] == "30"
         assert "20" in refused.json()["detail"]
     async with page(service.dashboard) as desk:
-        assert desk.hello["streamId"], "there is room again"
+        assert desk.hello["streamId"], "a place is free again"
 
 
-async def test_all_agents_together_have_so_many_streams(tmp_path: Path) -> None:
+async def test_streams_of_all_agents_are_limited(tmp_path: Path) -> None:
     async with (
         running(tmp_path, agent_streams=1) as service,
         page(service.dashboard),
@@ -188,9 +188,11 @@ async def test_all_agents_together_have_so_many_streams(tmp_path: Path) -> None:
         assert "DESKWIRE_AGENT_STREAMS" in refused.json()["detail"]
 
 
-async def test_twenty_streams_end_with_the_service_and_say_so(service: Service) -> None:
+async def test_twenty_streams_end_with_the_service_and_a_goodbye(service: Service) -> None:
     async with AsyncExitStack() as stack:
-        desks = [await stack.enter_async_context(page(service.dashboard)) for _ in range(EACH)]
+        desks = [
+            await stack.enter_async_context(page(service.dashboard)) for _ in range(MAX_STREAMS_PER_USER)
+        ]
         began = trio.current_time()
         service.stop()
         for desk in desks:
@@ -204,10 +206,13 @@ async def test_a_stream_ends_with_its_members_rights(service: Service) -> None:
         ken.http.headers["project"] = service.demo["projectId"]
         async with page(ken.http) as desk:
             await service.dashboard.patch(f"{members}/{ken.id}", json={"role": "viewer"})
-            told = await desk.event()
-            assert (told["type"], told["data"]) == ("settings.changed", {"what": "members", "id": ken.id})
+            received = await desk.event()
+            assert (received["type"], received["data"]) == (
+                "settings.changed",
+                {"what": "members", "id": ken.id},
+            )
             await service.create()
-            assert (await desk.event())["type"] == "conversation.created", "a viewer may look on"
+            assert (await desk.event())["type"] == "conversation.created", "a viewer may open a stream"
             await service.dashboard.delete(f"{members}/{ken.id}")
             assert await desk.bye() == "permission_lost"
 
@@ -225,7 +230,7 @@ async def test_a_stream_ends_with_its_users_password(service: Service) -> None:
             assert await desk.bye() == "session_ended"
 
 
-async def test_a_note_would_come_as_every_other_event_and_in_no_feed(service: Service) -> None:
+async def test_note_is_on_agents_streams_and_in_no_feed(service: Service) -> None:
     conversation = await service.create()
     async with page(service.dashboard) as desk:
         path = f"/conversations/{conversation['id']}/messages"
@@ -242,7 +247,7 @@ async def test_a_note_would_come_as_every_other_event_and_in_no_feed(service: Se
     assert "note.created" not in await service.types()
 
 
-async def test_who_types_is_told_to_agents_also_where_the_customer_must_not_know(service: Service) -> None:
+async def test_typing_reaches_agents_even_when_hidden_from_the_customer(service: Service) -> None:
     conversation = (await service.create())["id"]
     async with page(service.dashboard) as desk:
         path = f"/conversations/{conversation}/typing"
@@ -256,7 +261,7 @@ async def test_who_types_is_told_to_agents_also_where_the_customer_must_not_know
         assert "internal" not in await desk.passing("agent.typing.stopped")
 
 
-async def test_a_contact_who_types_is_shown_to_agents_and_nothing_is_stored(service: Service) -> None:
+async def test_typing_contact_is_shown_to_agents_and_not_stored(service: Service) -> None:
     conversation = await service.create()
     before = await service.events()
     path = f"/s2s/conversations/{conversation['id']}/typing"

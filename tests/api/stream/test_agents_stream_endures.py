@@ -10,7 +10,7 @@ import pytest
 import trio
 
 from deskwire.engine.accounts.people import Project
-from deskwire.engine.events.types import Draft
+from deskwire.engine.events.types import EventDraft
 from deskwire.engine.ports import Transaction
 from tests.support.api.agent_stream import WITHIN_S, page
 from tests.support.api.openapi_check import caller
@@ -29,19 +29,19 @@ def stores(monkeypatch: pytest.MonkeyPatch) -> list[AnyStore]:
 
 
 async def flood(service: Service, store: AnyStore, count: int, size: int = LARGE) -> str:
-    """Commit that many events of this size; the id of the last one."""
+    """Commit this number of events of this size; return the id of the last one."""
 
     def job(tx: Transaction) -> str:
         project = tx.project(service.demo["projectId"])
         assert isinstance(project, Project)
-        draft = Draft("contact.updated", None, {"x": "x" * size})
+        draft = EventDraft("contact.updated", None, {"x": "x" * size})
         made = [tx.append_event(project, draft, None, 1_800_000_000_000) for _ in range(count)]
         return made[-1].id
 
     return await store.write(job)
 
 
-async def test_a_page_goes_on_where_it_was_after_a_restart(tmp_path: Path) -> None:
+async def test_page_continues_after_a_restart(tmp_path: Path) -> None:
     async with running(tmp_path) as service, page(service.dashboard) as desk:
         conversation = await service.create()
         await service.say(conversation, "before")
@@ -55,7 +55,7 @@ async def test_a_page_goes_on_where_it_was_after_a_restart(tmp_path: Path) -> No
             assert (await desk.event())["data"]["message"]["id"] == after["id"]
 
 
-async def test_what_was_answered_comes_once_whatever_kills_the_service(tmp_path: Path) -> None:
+async def test_acknowledged_events_come_once_after_any_kill(tmp_path: Path) -> None:
     server = Server(tmp_path)
     seen: list[Any] = []
     posted: list[str] = []
@@ -75,12 +75,12 @@ async def test_what_was_answered_comes_once_whatever_kills_the_service(tmp_path:
 
 
 def messages(seen: list[Any]) -> list[str]:
-    """The ids of the messages that came."""
+    """Return the ids of the received messages."""
     return [each["data"]["message"]["id"] for each in seen if "message" in each["data"]]
 
 
 async def talk(server: Server) -> list[str]:
-    """Post five messages; their ids."""
+    """Post five messages; return their ids."""
     key = {"Authorization": f"Bearer {server.demo()['serverKey']}"}
     async with caller(f"{server.url}/v3", key) as http:
         made = await http.post("/s2s/conversations", json={"contact": {"userId": "u1"}})
@@ -88,7 +88,7 @@ async def talk(server: Server) -> list[str]:
         return [(await http.post(path, json={"text": text})).json()["id"] for text in "12345"]
 
 
-async def test_what_was_pruned_is_a_gap_and_the_newest_that_was_is_none(
+async def test_pruned_event_is_a_gap_but_the_newest_pruned_one_is_not(
     service_with_store: tuple[Service, AnyStore],
 ) -> None:
     service, store = service_with_store
@@ -114,7 +114,7 @@ async def service_with_store(tmp_path: Path, stores: list[AnyStore]) -> Any:
         yield service, stores[-1]
 
 
-async def test_an_offline_hour_is_caught_up_in_order(
+async def test_events_of_an_offline_hour_come_in_order(
     service_with_store: tuple[Service, AnyStore],
 ) -> None:
     service, store = service_with_store
@@ -127,7 +127,7 @@ async def test_an_offline_hour_is_caught_up_in_order(
     assert [each["id"] for each in found] == sorted({each["id"] for each in found})
 
 
-async def test_a_reader_that_never_reads_is_given_up_and_delays_nobody(
+async def test_reader_that_never_reads_is_dropped_and_delays_no_other(
     tmp_path: Path, stores: list[AnyStore]
 ) -> None:
     async with running(tmp_path, stream_write_timeout_s=0.5) as service, page(service.dashboard) as good:
@@ -142,7 +142,7 @@ async def test_a_reader_that_never_reads_is_given_up_and_delays_nobody(
 
 
 async def silent_reader(service: Service) -> socket.socket:
-    """A client that asks for the stream, and reads nothing."""
+    """A client that requests the stream and reads nothing."""
     host, _, port = service.url.removeprefix("http://").rpartition(":")
     client = socket.socket()
     client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -154,10 +154,10 @@ async def silent_reader(service: Service) -> socket.socket:
 
 
 async def until(service: Service, count: int) -> None:
-    """Wait until so many streams are open."""
+    """Wait until this number of streams is open."""
     with trio.fail_after(WITHIN_S):
-        while await open_streams(service) != count:  # noqa: ASYNC110  # looks again: nothing announces it
-            await trio.sleep(0.05)  # looks again: nothing announces it
+        while await open_streams(service) != count:  # noqa: ASYNC110  # polls, because there is no notification
+            await trio.sleep(0.05)  # polls, because there is no notification
 
 
 async def open_streams(service: Service) -> int:
@@ -167,10 +167,10 @@ async def open_streams(service: Service) -> int:
     return int(float(line.split()[1]))
 
 
-async def test_a_list_that_is_fetched_behind_the_hello_and_the_events_are_the_whole_truth(
+async def test_list_fetched_after_the_hello_plus_events_is_complete(
     service: Service,
 ) -> None:
-    """Bootstrap: whoever writes meanwhile is in the list, or comes as an event, or both."""
+    """Bootstrap: messages written in between are in the list, in the events, or in both."""
     begun, made = trio.Event(), list[str]()
 
     async def write() -> None:

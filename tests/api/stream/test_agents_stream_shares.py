@@ -1,4 +1,4 @@
-"""The places of the agents' stream, which one organisation can't have all of (ADR 41)."""
+"""The limit on agents' streams, of which one organisation can't use all (ADR 41)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ async def stranger(service: Service) -> AsyncIterator[httpx.AsyncClient]:
         yield http
 
 
-async def test_accounts_of_one_organisation_leave_streams_to_others(tmp_path: Path) -> None:
+async def test_accounts_of_one_organisation_leave_streams_for_others(tmp_path: Path) -> None:
     async with (
         running(tmp_path, agent_streams=12) as service,
         stranger(service) as eve,
@@ -56,7 +56,9 @@ async def test_accounts_of_one_organisation_leave_streams_to_others(tmp_path: Pa
             assert refused.headers["retry-after"] == "30"
         for _ in range(3):
             await held.enter_async_context(page(service.dashboard))
-        assert code(await service.dashboard.get("/stream"))[0] == 429, "three are kept for whoever comes next"
+        assert code(await service.dashboard.get("/stream"))[0] == 429, (
+            "three are left for other organisations"
+        )
 
 
 async def test_projects_of_one_organisation_share_its_streams(tmp_path: Path) -> None:
@@ -82,7 +84,7 @@ async def test_a_closed_stream_makes_room_for_its_organisation(tmp_path: Path) -
                 assert code(await service.dashboard.get("/stream"))[0] == 429
 
 
-async def test_members_of_an_hour_are_bounded(tmp_path: Path) -> None:
+async def test_new_members_per_hour_are_limited(tmp_path: Path) -> None:
     async with running(tmp_path, members_per_hour=2) as service, stranger(service) as eve:
         await hire(service, "agent")
         again = {"email": "agent@example.com", "role": "agent"}
@@ -100,13 +102,13 @@ async def test_members_of_an_hour_are_bounded(tmp_path: Path) -> None:
         assert answer.status_code == 200, "another organisation has its own bound"
 
 
-async def test_no_bound_on_members_is_a_setting(tmp_path: Path) -> None:
+async def test_limit_on_members_can_be_disabled(tmp_path: Path) -> None:
     async with running(tmp_path, members_per_hour=0) as service, person(service, "agent") as agent:
         assert agent.id
 
 
 @pytest.mark.parametrize("key", ["one", "two"])
-async def test_a_repeated_request_adds_no_member_to_the_bound(tmp_path: Path, key: str) -> None:
+async def test_repeated_request_does_not_count_for_the_members_limit(tmp_path: Path, key: str) -> None:
     async with running(tmp_path, members_per_hour=2) as service:
         (organisation,) = (await service.dashboard.get("/organisations")).json()["items"]
         members, headers = f"/organisations/{organisation['id']}/members", {"Idempotency-Key": key}

@@ -15,7 +15,7 @@ from tests.support.api.service import Service, running
 
 
 async def authorize(service: Service, channel: str, key: str | None = None) -> httpx.Response:
-    """Ask for a channel, with another project's key if one is given."""
+    """Request a channel, with another project's key if one is given."""
     asked = {"socket_id": "1.2", "channel_name": channel, "consumerId": "c1"}
     headers = None if key is None else {"Authorization": f"Bearer {key}"}
     return await service.http.post("/s2s/stream/auth", json=asked, headers=headers)
@@ -35,8 +35,8 @@ def words(answer: httpx.Response) -> dict[str, Any]:
     return {name: value for name, value in answer.json().items() if name != "requestId"}
 
 
-async def test_a_channel_of_what_does_not_exist_is_404_as_elsewhere(service: Service) -> None:
-    """Decisions 1: another project's looks like none at all."""
+async def test_channel_of_a_missing_object_is_404(service: Service) -> None:
+    """Decisions 1: a conversation of another project looks like a missing one."""
     conversation = await service.create("theirs")
     key = await foreign_key(service)
     for channel, unknown, code in (
@@ -53,14 +53,14 @@ async def test_a_channel_of_what_does_not_exist_is_404_as_elsewhere(service: Ser
         assert words(theirs) == words(nobodys) == words(await authorize(service, unknown))
 
 
-async def test_a_hidden_conversation_is_authorized_as_it_is_fetched(service: Service) -> None:
+async def test_hidden_conversation_is_authorized_like_a_fetch(service: Service) -> None:
     """Authorize a conversation that its backend knows already; its events begin when it becomes visible."""
     hidden = await service.create(visible=False)
     assert await service.fetch(hidden)
     assert (await authorize(service, f"private-conversation-{hidden['id']}")).status_code == 200
 
 
-async def test_a_contact_whose_user_id_no_channel_name_can_have_is_named_by_its_own_id(
+async def test_contact_with_an_unusable_user_id_has_a_channel_by_contact_id(
     service: Service,
 ) -> None:
     contact = (await service.http.put("/s2s/contacts/auth0%7Cada", json={"name": "Ada"})).json()
@@ -72,8 +72,8 @@ async def test_a_contact_whose_user_id_no_channel_name_can_have_is_named_by_its_
     assert (foreign.status_code, foreign.json()["code"]) == (404, "contact_not_found")
 
 
-async def test_a_channel_of_what_was_deleted_is_404(service: Service) -> None:
-    """Contract 6.4.8: whoever meets a 404 removes it from its mirror."""
+async def test_channel_of_a_deleted_object_is_404(service: Service) -> None:
+    """Contract 6.4.8: a client that gets a 404 removes the object from its mirror."""
     conversation = await service.create("u1")
     assert (await service.http.delete("/s2s/contacts/u1")).status_code == 200
     for channel in (f"private-conversation-{conversation['id']}", "private-contact-u1"):
@@ -90,8 +90,8 @@ async def test_the_refusal_of_an_unknown_channel_names_no_project(service: Servi
     assert "private-project-<project id>" in refused.json()["detail"]
 
 
-async def test_authorizations_and_other_calls_leave_each_others_quota_alone(tmp_path: Path) -> None:
-    """Keep the limits apart, as a 429 here is final for pusher-js: the channel stays dead."""
+async def test_authorizations_and_other_calls_have_separate_quotas(tmp_path: Path) -> None:
+    """Keep the limits separate, because a 429 here is final for pusher-js: the channel stays dead."""
     limits = {
         "rate_limit_per_minute": 1,
         "rate_limit_burst": 3,
@@ -123,7 +123,7 @@ async def test_a_project_that_calls_too_often_still_gets_its_channels(tmp_path: 
 
 
 @pytest.mark.long
-async def test_fifteen_hundred_authorizations_in_a_row_are_none_too_many(service: Service) -> None:
+async def test_fifteen_hundred_authorizations_in_a_row_are_allowed(service: Service) -> None:
     channel = f"private-project-{service.demo['projectId']}"
     answers = {(await authorize(service, channel)).status_code for _ in range(1_500)}
     assert answers == {200}

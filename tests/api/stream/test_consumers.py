@@ -40,7 +40,7 @@ async def opened(streams: Streams, service: Service) -> Stream:
 
 
 @pytest.mark.parametrize("consumer_id", ["mirror-1", "a/b?c#d %41", "ü" * 128, "x" * 128])
-async def test_a_consumer_is_ended_with_a_code_that_keeps_its_client_away_and_another_comes_in(
+async def test_ended_consumer_gets_a_final_code_and_another_can_subscribe(
     service: Service, streams: Streams, consumer_id: str
 ) -> None:
     channel = project_channel(service)
@@ -56,7 +56,9 @@ async def test_a_consumer_is_ended_with_a_code_that_keeps_its_client_away_and_an
     assert (await new.peer.message())["event"] == "conversation.created"
 
 
-async def test_it_is_free_before_the_ended_client_has_heard_of_it(service: Service, streams: Streams) -> None:
+async def test_channel_is_free_before_the_ended_client_is_notified(
+    service: Service, streams: Streams
+) -> None:
     """End a client that no longer reads anything."""
     channel = project_channel(service)
     deaf, standby = await opened(streams, service), await opened(streams, service)
@@ -64,15 +66,15 @@ async def test_it_is_free_before_the_ended_client_has_heard_of_it(service: Servi
     await deaf.subscribe(channel, "deaf")
     assert (await standby.ended())[0] == 4009
     waiting = await opened(streams, service)
-    told = await waiting.present(channel, await waiting.authorize(channel, "standby"))
-    assert orjson.loads(told["data"])["status"] == 409
+    received = await waiting.present(channel, await waiting.authorize(channel, "standby"))
+    assert orjson.loads(received["data"])["status"] == 409
     assert await end(service, "deaf") == (200, [channel])
     code, text, _ = await waiting.ended()
     assert (code, "free again" in text) == (4100, True)
     await (await opened(streams, service)).subscribe(channel, "standby")
 
 
-async def test_ending_again_changes_nothing_and_an_unknown_one_is_a_404(
+async def test_ending_again_changes_nothing_and_an_unknown_consumer_is_404(
     service: Service, streams: Streams
 ) -> None:
     channel = project_channel(service)
@@ -86,20 +88,20 @@ async def test_ending_again_changes_nothing_and_an_unknown_one_is_a_404(
     assert (await end(service, "c1", chanel=channel))[0] in (400, 422)
 
 
-async def test_a_fresh_token_of_the_ended_consumer_is_refused_for_now_and_a_new_id_is_not(
+async def test_ended_consumer_is_refused_for_now_but_a_new_id_is_not(
     service: Service, streams: Streams
 ) -> None:
     channel = project_channel(service)
     await (await opened(streams, service)).subscribe(channel, "c1")
     await end(service, "c1")
     back = await opened(streams, service)
-    told = await back.present(channel, await back.authorize(channel, "c1"))
-    refused = orjson.loads(told["data"])
-    assert (told["event"], refused["status"]) == ("pusher:subscription_error", 409)
+    received = await back.present(channel, await back.authorize(channel, "c1"))
+    refused = orjson.loads(received["data"])
+    assert (received["event"], refused["status"]) == ("pusher:subscription_error", 409)
     await back.subscribe(channel, "c1-again")
 
 
-async def test_a_connection_with_other_channels_is_told_to_come_back_for_them(
+async def test_connection_with_other_channels_is_asked_to_reconnect(
     service: Service, streams: Streams
 ) -> None:
     await service.create("u1")
@@ -121,7 +123,7 @@ async def test_all_channels_of_one_connection_are_ended_for_good(service: Servic
     assert (await stream.ended())[0] == 4009
 
 
-async def test_a_stranger_ends_nobody_of_ours(service: Service, streams: Streams) -> None:
+async def test_another_project_can_not_end_a_consumer(service: Service, streams: Streams) -> None:
     stream = await opened(streams, service)
     await stream.subscribe(project_channel(service), "c1")
     async with stranger(service) as other:

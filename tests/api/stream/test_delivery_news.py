@@ -39,15 +39,15 @@ async def look(service: Service, opened: Page, *conversations: dict[str, Any]) -
 
 
 async def ended(opened: Page, sequence: int) -> dict[str, Any]:
-    """Return the news of an event once nothing of it is pending."""
+    """Return the `delivery.changed` events of an event once none of its deliveries is pending."""
     while True:
-        told: dict[str, Any] = await opened.passing("delivery.changed")
-        if told["sequence"] == sequence and told["status"] != "pending":
-            return told
+        received: dict[str, Any] = await opened.passing("delivery.changed")
+        if received["sequence"] == sequence and received["status"] != "pending":
+            return received
 
 
 @pytest.mark.parametrize("fails", [False, True])
-async def test_who_looks_at_a_conversation_is_told_what_becomes_of_its_messages(
+async def test_viewer_of_a_conversation_gets_its_delivery_changes(
     service: Service, receiver: Receiver, fails: bool
 ) -> None:
     if fails:
@@ -57,15 +57,15 @@ async def test_who_looks_at_a_conversation_is_told_what_becomes_of_its_messages(
     async with page(service.dashboard) as opened:
         await look(service, opened, conversation)
         await service.say(conversation, "Hi")
-        told = await ended(opened, 2)
-    assert told.pop("conversationId") == conversation["id"]
-    assert told["status"] == ("dropped" if fails else "delivered")
+        received = await ended(opened, 2)
+    assert received.pop("conversationId") == conversation["id"]
+    assert received["status"] == ("dropped" if fails else "delivered")
     path = f"/conversations/{conversation['id']}/deliveries"
     listed = (await service.dashboard.get(path, params={"sequence": "2"})).json()["items"]
-    assert listed == [told]
+    assert listed == [received]
 
 
-async def test_nobody_is_told_of_a_conversation_that_they_do_not_look_at(
+async def test_agent_gets_no_delivery_changes_of_other_conversations(
     service: Service, receiver: Receiver
 ) -> None:
     await register(service, receiver.url)
@@ -80,7 +80,7 @@ async def test_nobody_is_told_of_a_conversation_that_they_do_not_look_at(
         assert (await ended(elsewhere, 6))["conversationId"] == other["id"]
 
 
-async def test_all_of_a_burst_is_told_of(service: Service, receiver: Receiver) -> None:
+async def test_burst_of_delivery_changes_is_sent_completely(service: Service, receiver: Receiver) -> None:
     await register(service, receiver.url)
     conversation = await service.create()
     async with page(service.dashboard) as opened:
@@ -90,12 +90,14 @@ async def test_all_of_a_burst_is_told_of(service: Service, receiver: Receiver) -
                 nursery.start_soon(service.say, conversation, str(number))
         missing = set(range(2, 32))
         while missing:
-            told = await opened.passing("delivery.changed")
-            if told["status"] == "delivered":
-                missing.discard(told["sequence"])
+            received = await opened.passing("delivery.changed")
+            if received["status"] == "delivered":
+                missing.discard(received["sequence"])
 
 
-async def test_what_was_erased_meanwhile_is_told_of_no_more(service: Service, receiver: Receiver) -> None:
+async def test_delivery_changes_of_an_erased_conversation_are_not_sent(
+    service: Service, receiver: Receiver
+) -> None:
     await register(service, receiver.url)
     conversation, other = await service.create(), await service.create("u2")
     async with page(service.dashboard) as opened:

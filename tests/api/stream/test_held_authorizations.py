@@ -1,4 +1,4 @@
-"""Authorizations of the stream, and agents' streams, that are asked for while the database is away (ADR 60)."""
+"""Requests for authorizations and agents' streams while the database can't be reached (ADR 60)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ async def stack() -> Any:
 
 
 def take_away(monkeypatch: pytest.MonkeyPatch, place: str) -> None:
-    """Have calls of the service fail there, as without the database."""
+    """Let calls of the service fail at this point, as without the database."""
     owner, name, code = PLACES[place]
 
     def refuse(*_: object, **__: object) -> None:
@@ -60,7 +60,7 @@ async def test_authorization_waits_for_the_database(
                 answers.append(await authorize(service, "1.2"))
 
             nursery.start_soon(ask)
-            await trio.sleep(_AWAY_S)  # this is how long it is away
+            await trio.sleep(_AWAY_S)  # the duration of the outage
             assert answers == []
             patch.undo()
     (answer,) = answers
@@ -68,7 +68,7 @@ async def test_authorization_waits_for_the_database(
 
 
 @pytest.mark.parametrize("place", PLACES)
-async def test_authorization_that_waited_in_vain_ends_its_connection_soon(
+async def test_authorization_that_times_out_closes_its_connection_soon(
     place: str, service: Service, stack: AsyncExitStack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pipeline, "HELD_S", 0.5)
@@ -78,8 +78,8 @@ async def test_authorization_that_waited_in_vain_ends_its_connection_soon(
     assert (answer.status_code, answer.json()["code"]) == (503, PLACES[place][2])
     assert answer.headers["retry-after"] == "1"
     with trio.fail_after(10):
-        told = await stream.peer.message()
-    assert told["data"]["code"] == 4100
+        received = await stream.peer.message()
+    assert received["data"]["code"] == 4100
     assert await stream.peer.close_code() == 4100
 
 
@@ -92,7 +92,7 @@ async def test_authorization_with_a_wrong_key_ends_nothing(service: Service, sta
 
 
 @pytest.mark.parametrize("query", ["&".join(["a=1"] * 101), "socket_id=%FF", ""])
-async def test_refused_authorization_that_cannot_be_read_keeps_its_refusal(
+async def test_unreadable_refused_authorization_stays_refused(
     query: str, service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pipeline, "HELD_S", 0.0)
@@ -122,7 +122,7 @@ async def test_agents_stream_waits_for_the_database(
                     opened.append(stream)
 
             nursery.start_soon(follow)
-            await trio.sleep(_AWAY_S)  # this is how long it is away
+            await trio.sleep(_AWAY_S)  # the duration of the outage
             assert opened == []
             patch.undo()
     assert opened[0].hello["gap"] is False

@@ -47,20 +47,20 @@ async def test_a_stream_ends_within_a_second_of_its_credentials_revocation(
     assert (await other.peer.message())["event"] == "conversation.created"
 
 
-async def test_a_stream_ends_when_its_credential_expires_though_nobody_calls(
+async def test_stream_ends_when_its_credential_expires_without_any_call(
     service: Service, streams: Streams
 ) -> None:
     made = await make(service, ("conversations.read",), expiresAt=in_seconds(2))
     stream = await streams.open(made["secret"])
     await stream.subscribe(project_channel(service))
     with trio.fail_after(10):
-        told = await stream.peer.message()
-    assert (told["event"], told["data"]["code"]) == ("pusher:error", 4009)
-    assert "expired" in told["data"]["message"]
+        received = await stream.peer.message()
+    assert (received["event"], received["data"]["code"]) == ("pusher:error", 4009)
+    assert "expired" in received["data"]["message"]
     assert datetime.now(UTC) >= datetime.fromisoformat(made["expiresAt"])
 
 
-async def test_an_end_that_is_moved_up_ends_the_stream_sooner(service: Service, streams: Streams) -> None:
+async def test_earlier_expiry_ends_the_stream_sooner(service: Service, streams: Streams) -> None:
     made = await make(service, ("conversations.read",), expiresAt=in_seconds(3600))
     stream = await streams.open(made["secret"])
     await stream.subscribe(project_channel(service))
@@ -70,9 +70,7 @@ async def test_an_end_that_is_moved_up_ends_the_stream_sooner(service: Service, 
         assert (await stream.peer.message())["data"]["code"] == 4009
 
 
-async def test_a_stream_of_the_former_secret_ends_with_the_overlap_and_one_of_the_new_goes_on(
-    service: Service, streams: Streams
-) -> None:
+async def test_stream_of_the_former_secret_ends_with_the_overlap(service: Service, streams: Streams) -> None:
     made = await make(service, ("conversations.read",))
     old = await streams.open(made["secret"])
     await old.subscribe(project_channel(service), "c1")
@@ -106,7 +104,7 @@ async def test_an_unused_token_of_a_revoked_credential_subscribes_to_nothing(
     stream = await streams.open(made["secret"])
     auth = await stream.authorize(project_channel(service), "c1")
     await service.dashboard.delete(f"{credentials_of(service)}/{made['id']}")
-    told = await stream.present(project_channel(service), auth)
-    refused = orjson.loads(told["data"])
-    assert (told["event"], refused["status"]) == ("pusher:subscription_error", 401)
+    received = await stream.present(project_channel(service), auth)
+    refused = orjson.loads(received["data"])
+    assert (received["event"], refused["status"]) == ("pusher:subscription_error", 401)
     assert "machine credential" in refused["error"]

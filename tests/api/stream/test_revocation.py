@@ -24,7 +24,7 @@ from tests.support.sockets.server_process import environment
 from tests.support.stores import settings_of
 
 WITHIN_S: Final = 1.0
-"""What a revocation may take, from its answer to the client's `pusher:error`."""
+"""Maximum time of a revocation, from its response to the client's `pusher:error`."""
 
 
 class Stream:
@@ -42,25 +42,25 @@ class Stream:
         return str(answer.json()["auth"])
 
     async def present(self, channel: str, auth: str) -> dict[str, Any]:
-        """Subscribe; the answer."""
+        """Subscribe; return the response."""
         message = {"event": "pusher:subscribe", "data": {"channel": channel, "auth": auth}}
         await self.peer.send(TextMessage(orjson.dumps(message).decode()))
         return await self.peer.message()
 
     async def subscribe(self, channel: str, consumer_id: str = "c1", key: str | None = None) -> None:
-        told = await self.present(channel, await self.authorize(channel, consumer_id, key))
-        assert told["event"] == "pusher_internal:subscription_succeeded", told
+        received = await self.present(channel, await self.authorize(channel, consumer_id, key))
+        assert received["event"] == "pusher_internal:subscription_succeeded", received
 
     async def ended(self) -> tuple[int, str, int | None]:
-        """Code and words of the `pusher:error` that comes next, in its time, and the code of the close."""
+        """Return code and message of the next `pusher:error`, which must come in time, and the close code."""
         with trio.fail_after(WITHIN_S):
-            told = await self.peer.message()
-        assert told["event"] == "pusher:error", told
-        return told["data"]["code"], told["data"]["message"], await self.peer.close_code()
+            received = await self.peer.message()
+        assert received["event"] == "pusher:error", received
+        return received["data"]["code"], received["data"]["message"], await self.peer.close_code()
 
 
 class Streams:
-    """Opens connections, and closes them in the end."""
+    """Opens connections, and closes them at the end."""
 
     def __init__(self, service: Service, stack: AsyncExitStack) -> None:
         self._service, self._stack = service, stack
@@ -115,9 +115,7 @@ async def revoke_by_command(directory: Path, key_id: str) -> None:
     await trio.run_process(command, env=env, stdout=subprocess.DEVNULL)
 
 
-async def test_a_stream_ends_within_a_second_of_its_keys_revocation_and_others_go_on(
-    service: Service, streams: Streams
-) -> None:
+async def test_stream_ends_within_a_second_of_its_keys_revocation(service: Service, streams: Streams) -> None:
     """Pusher protocol, close codes: 4009 is what stops every client that can be stopped, and means unauthorized."""
     key = await new_key(service)
     own, other = await streams.open(key["key"]), await streams.open(service.demo["serverKey"])
@@ -148,9 +146,7 @@ async def test_a_revocation_by_command_beside_the_server_ends_them_too(
     assert (await stream.ended())[0] == 4009
 
 
-async def test_a_standby_ends_with_its_key_as_its_channels_consumer_does(
-    service: Service, streams: Streams
-) -> None:
+async def test_standby_ends_with_its_key_like_a_consumer(service: Service, streams: Streams) -> None:
     key = await new_key(service)
     first, second = await streams.open(key["key"]), await streams.open(service.demo["serverKey"])
     await first.subscribe(project_channel(service), "c1")
@@ -158,16 +154,16 @@ async def test_a_standby_ends_with_its_key_as_its_channels_consumer_does(
     assert (await first.ended())[0] == 4009
     standby = await streams.open(key["key"])
     channel = project_channel(service)
-    told = await standby.present(channel, await standby.authorize(channel, "c1"))
-    assert orjson.loads(told["data"])["status"] == 409
+    received = await standby.present(channel, await standby.authorize(channel, "c1"))
+    assert orjson.loads(received["data"])["status"] == 409
     await revoke(service, key)
     assert (await standby.ended())[0] == 4009
 
 
-async def test_a_connection_with_other_keys_left_is_told_to_come_back(
+async def test_connection_with_other_valid_keys_is_asked_to_reconnect(
     service: Service, streams: Streams
 ) -> None:
-    """Let it authorize all its channels anew; it gets those that it still may have."""
+    """The client authorizes all its channels again, and gets those that it may still have."""
     key = await new_key(service)
     await service.create("u1")
     stream = await streams.open(service.demo["serverKey"])
@@ -186,9 +182,9 @@ async def test_an_unused_token_of_a_revoked_key_subscribes_to_nothing(
     stream = await streams.open(key["key"])
     auth = await stream.authorize(project_channel(service), "c1")
     await revoke(service, key)
-    told = await stream.present(project_channel(service), auth)
-    refused = orjson.loads(told["data"])
-    assert (told["event"], refused["type"], refused["status"]) == (
+    received = await stream.present(project_channel(service), auth)
+    refused = orjson.loads(received["data"])
+    assert (received["event"], refused["type"], refused["status"]) == (
         "pusher:subscription_error",
         "AuthError",
         401,
@@ -197,7 +193,7 @@ async def test_an_unused_token_of_a_revoked_key_subscribes_to_nothing(
     await stream.subscribe(project_channel(service), key=service.demo["serverKey"])
 
 
-async def test_a_token_from_before_a_restart_is_worth_nothing_when_its_key_was_revoked_meanwhile(
+async def test_token_of_a_key_revoked_during_a_restart_is_refused(
     tmp_path: Path, stack: AsyncExitStack
 ) -> None:
     """Revoke the key while no server runs to be notified."""
@@ -208,25 +204,23 @@ async def test_a_token_from_before_a_restart_is_worth_nothing_when_its_key_was_r
     async with running(tmp_path) as service:
         channel = project_channel(service)
         stream = await Streams(service, stack).open("")
-        # A token is bound to its socket, and no socket outlives a restart: it is signed as that one was.
+        # A token is bound to its socket, and no socket survives a restart, so the test signs it again for the new socket.
         grant = Grant(service.demo["projectId"], keys[0]["id"], stream.socket_id, channel, "c1")
         heads = [grant, replace(grant, key_id=keys[1]["id"]), replace(grant, key_id="key_unknown")]
-        told = [
+        received = [
             await stream.present(
                 channel, f"{service.demo['streamKey']}:{issue(secret, each, now_ms=wall_clock())}"
             )
             for each in heads
         ]
-        assert [each["event"].partition(":")[2] for each in told] == [
+        assert [each["event"].partition(":")[2] for each in received] == [
             "subscription_error",
             "subscription_succeeded",
             "subscription_error",
         ]
 
 
-async def test_a_removed_projects_connections_end_whether_they_have_subscribed_or_not(
-    service: Service, streams: Streams
-) -> None:
+async def test_connections_of_a_removed_project_end(service: Service, streams: Streams) -> None:
     """End them with the code that a new client gets: 4001."""
     organisation = (await service.dashboard.get("/organisations")).json()["items"][0]["id"]
     path = f"/organisations/{organisation}/projects"
@@ -244,7 +238,7 @@ async def test_a_removed_projects_connections_end_whether_they_have_subscribed_o
     assert (await ours.peer.message())["event"] == "conversation.created"
 
 
-async def test_what_changes_no_right_ends_nothing(service: Service, streams: Streams) -> None:
+async def test_change_without_effect_on_rights_ends_no_stream(service: Service, streams: Streams) -> None:
     stream = await streams.open(service.demo["serverKey"])
     await stream.subscribe(project_channel(service))
     key = await new_key(service)

@@ -1,4 +1,4 @@
-"""What agents alone are told reaches nobody else, whatever is done: no webhook, no consumer, no feed, no export (ADR 51)."""
+"""Internal events reach agents' streams only, after any action: no webhook, consumer, feed or export (ADR 51)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ WORKFLOW: Final = workflow(main=[send(1, "Hello!"), {"id": 3, "type": "hand_off"
 
 @dataclass
 class World:
-    """A project with somebody listening on every channel, and what is done in it."""
+    """A project with a listener on every channel, and actions in it."""
 
     service: Service
     members: str
@@ -41,7 +41,7 @@ class World:
     number: int = 0
 
     async def call(self, client: httpx.AsyncClient, method: str, path: str, body: Any = None) -> Any:
-        """Call the API; refusals are as good as anything else."""
+        """Call the API; refusals are allowed."""
         answer = await client.request(method, path, json={} if body is None and method != "GET" else body)
         self.asked.append((f"{method} {path}", answer.status_code))
         assert answer.status_code < 500, answer.text
@@ -66,7 +66,7 @@ class World:
         return f"name-{self.number}"
 
 
-Deed = Callable[[World], Awaitable[Any]]
+Action = Callable[[World], Awaitable[Any]]
 
 
 async def begin(world: World) -> None:
@@ -136,8 +136,8 @@ async def answer(world: World, **fields: Any) -> None:
     await world.agent("POST", path, {"text": "On its way.", **fields})
 
 
-def on(kind: str, method: str, path: str, body: Any = None, *, by: str = "agent") -> Deed:
-    """A deed on the newest object of a kind."""
+def on(kind: str, method: str, path: str, body: Any = None, *, by: str = "agent") -> Action:
+    """An action on the newest object of a kind."""
 
     async def do(world: World) -> None:
         await getattr(world, by)(method, path.format(world.one(kind)), body)
@@ -145,7 +145,7 @@ def on(kind: str, method: str, path: str, body: Any = None, *, by: str = "agent"
     return do
 
 
-DEEDS: Final[dict[str, Deed]] = {
+ACTIONS: Final[dict[str, Action]] = {
     "begin": begin,
     "begin hidden": begin_hidden,
     "begin as agent": begin_as_agent,
@@ -200,16 +200,16 @@ DEEDS: Final[dict[str, Deed]] = {
     "disable webhook": on("whk", "PATCH", "/webhooks/{}", {"status": "disabled"}, by="backend"),
     "delete webhook": on("whk", "DELETE", "/webhooks/{}", by="backend"),
 }
-ALL: Final = sorted(DEEDS)
+ALL: Final = sorted(ACTIONS)
 UNMADE: Final = {"message.redacted", "message.deleted", "contact.changed", "contact.merged"}
-"""Types that no deed here makes."""
+"""Types that no action here causes."""
 LASTING: Final = {"ticket.deleted", "survey.deleted", "webhook.disabled"}
-"""Extensions whose deliveries no later deed takes back."""
+"""Extensions whose deliveries no later action removes."""
 
 
 @dataclass
-class Ears:
-    """Everybody who listens, and what they have heard; `asks` is sent all that an endpoint can ask for."""
+class Listeners:
+    """All listeners and their received events; the endpoint `asks` requests all types."""
 
     receivers: list[Receiver]
     asks: Receiver
@@ -217,7 +217,7 @@ class Ears:
     heard: list[Any] = field(default_factory=list)
 
     async def consume(self, consumer: Consumer) -> None:
-        """Take what comes on one consumer's connection."""
+        """Receive the events of one consumer's connection."""
         while True:
             message = orjson.loads(await consumer.socket.get_message())
             if not message["event"].startswith("pusher"):
@@ -227,8 +227,8 @@ class Ears:
 
 
 @asynccontextmanager
-async def listened(service: Service) -> AsyncIterator[tuple[World, Ears]]:
-    """A world in which somebody listens on each channel there is."""
+async def listened(service: Service) -> AsyncIterator[tuple[World, Listeners]]:
+    """A project with a listener on each channel."""
     async with AsyncExitStack() as stack:
         first = await service.create("ada")
         receivers = []
@@ -237,79 +237,79 @@ async def listened(service: Service) -> AsyncIterator[tuple[World, Ears]]:
             receivers.append(await stack.enter_async_context(receiving()))
             await register(service, receivers[-1].url, events=events, internal=internal)
         *receivers, asks = receivers
-        ears = Ears(receivers, asks, await stack.enter_async_context(page(service.dashboard)))
+        listeners = Listeners(receivers, asks, await stack.enter_async_context(page(service.dashboard)))
         members = f"/organisations/{await organisation_of(service)}/members"
         world = World(service, members, {"cnv": [first["id"]], "con": [first["contact"]["id"]]})
         nursery = await stack.enter_async_context(trio.open_nursery())
         for channel in (None, f"private-conversation-{first['id']}", "private-contact-ada"):
             consumer = await stack.enter_async_context(consuming(service))
-            told = await consumer.subscribe("c", channel, typingEvents=True)
-            assert told["event"] == "pusher_internal:subscription_succeeded", told
-            nursery.start_soon(ears.consume, consumer)
-        yield world, ears
+            notified = await consumer.subscribe("c", channel, typingEvents=True)
+            assert notified["event"] == "pusher_internal:subscription_succeeded", notified
+            nursery.start_soon(listeners.consume, consumer)
+        yield world, listeners
         nursery.cancel_scope.cancel()
 
 
-async def play(deeds: list[str]) -> tuple[set[str], set[str]]:
-    """Do all that, and look into every channel; the types of internal events that agents got, and what who asks was sent."""
+async def play(actions: list[str]) -> tuple[set[str], set[str]]:
+    """Run all actions and check every channel; return the types of internal events on agents' streams and at `asks`."""
     with TemporaryDirectory() as directory:
         async with (
             running(Path(directory), stream_ping_s=0.1) as service,
-            listened(service) as (world, ears),
+            listened(service) as (world, listeners),
         ):
-            for deed in deeds:
-                await DEEDS[deed](world)
+            for action in actions:
+                await ACTIONS[action](world)
             last = await service.say(await service.create("eve"), "the end")
-            told = [await ears.desk.event()]
-            while told[-1]["data"].get("message", {}).get("id") != last["id"]:
-                told.append(await ears.desk.event())
-            await settle(service, ears, last["id"])
-            await look(world, ears, told)
-            sent = {request.headers["Service-Event"] for request in ears.asks.requests}
-            return {event["type"] for event in told if event["type"] in AGENTS}, sent
+            notified = [await listeners.desk.event()]
+            while notified[-1]["data"].get("message", {}).get("id") != last["id"]:
+                notified.append(await listeners.desk.event())
+            await settle(service, listeners, last["id"])
+            await look(world, listeners, notified)
+            sent = {request.headers["Service-Event"] for request in listeners.asks.requests}
+            return {event["type"] for event in notified if event["type"] in AGENTS}, sent
 
 
-async def settle(service: Service, ears: Ears, last: str) -> None:
-    """Wait until each channel has had what it gets, and the consumers have confirmed it all."""
+async def settle(service: Service, listeners: Listeners, last: str) -> None:
+    """Wait until each channel has all its events, and the consumers have confirmed them."""
 
     async def delivered() -> bool:
         return all(
             any(last.encode() in request.body for request in receiver.requests)
-            for receiver in (*ears.receivers, ears.asks)
+            for receiver in (*listeners.receivers, listeners.asks)
         )
 
     async def heard() -> bool:
-        return any(last == each["data"].get("message", {}).get("id") for each in ears.heard)
+        return any(last == each["data"].get("message", {}).get("id") for each in listeners.heard)
 
     async def confirmed() -> bool:
         return not any(each["lag"] for each in await consumers(service))
 
     with trio.fail_after(SETTLED_S):
         for reached in (delivered, heard, confirmed):
-            while not await reached():  # noqa: ASYNC110  # looks again: nothing announces it
-                await trio.sleep(LOOK_S)  # looks again: nothing announces it
+            while not await reached():  # noqa: ASYNC110  # polls, because there is no notification
+                await trio.sleep(LOOK_S)  # polls, because there is no notification
 
 
 async def consumers(service: Service) -> list[Any]:
-    """The consumers of the stream, as they are listed."""
+    """Return the listed consumers of the stream."""
     found: list[Any] = (await service.http.get("/s2s/stream/consumers")).json()["items"]
     return found
 
 
-async def look(world: World, ears: Ears, told: list[Any]) -> None:
-    """Look into every channel and export."""
+async def look(world: World, listeners: Listeners, notified: list[Any]) -> None:
+    """Check every channel and export."""
     service = world.service
     feed = await service.events()
     assert all(event["type"] in CATALOG for event in feed)
-    shown = [event for event in told if event["type"] in CATALOG]
+    shown = [event for event in notified if event["type"] in CATALOG]
     stored = [event for event in shown if event["id"] in {each["id"] for each in feed}]
-    assert stored == feed[len(feed) - len(stored) :], "agents get what the feed has, in its order"
-    internal = {event["id"] for event in told if event["type"] in AGENTS}
-    for receiver in ears.receivers:
+    assert stored == feed[len(feed) - len(stored) :], "agents get the feed's events in its order"
+    internal = {event["id"] for event in notified if event["type"] in AGENTS}
+    for receiver in listeners.receivers:
         for request in receiver.requests:
             assert request.headers["Service-Event"] in CATALOG
             assert orjson.loads(request.body)["id"] not in internal
-    for request in ears.asks.requests:
+    for request in listeners.asks.requests:
         kind, event = request.headers["Service-Event"], orjson.loads(request.body)
         assert (event["type"], kind in {*CATALOG, *EXTENSIONS}) == (kind, True)
         assert event["projectId"] == service.demo["projectId"]
@@ -319,7 +319,7 @@ async def look(world: World, ears: Ears, told: list[Any]) -> None:
             numbers.setdefault(event["data"]["conversation"]["id"], []).append(event["sequence"])
     for found in numbers.values():
         assert found == list(range(found[0], found[0] + len(found))), "no holes"
-    assert {each["type"] for each in ears.heard} <= CATALOG.keys()
+    assert {each["type"] for each in listeners.heard} <= CATALOG.keys()
     confirmed = [(each["lag"], each["confirmedEventId"] in internal) for each in await consumers(service)]
     assert confirmed == [(0, False)] * 3
     for conversation in world.made["cnv"]:
@@ -341,18 +341,18 @@ async def look(world: World, ears: Ears, told: list[Any]) -> None:
 @pytest.mark.thorough
 @given(st.lists(st.sampled_from(ALL), min_size=5, max_size=30))
 @settings(max_examples=8, deadline=None, derandomize=True)
-def test_no_internal_event_reaches_anybody_but_agents(deeds: list[str]) -> None:
-    trio.run(play, deeds)
+def test_internal_events_reach_agents_only(actions: list[str]) -> None:
+    trio.run(play, actions)
 
 
-def test_all_deeds_in_a_row_make_every_kind_of_internal_event_and_agents_get_them() -> None:
-    order = list(DEEDS)
-    told, sent = trio.run(play, order)
-    assert told == set(AGENTS) - UNMADE
+def test_all_actions_cause_every_internal_event_for_agents() -> None:
+    order = list(ACTIONS)
+    notified, sent = trio.run(play, order)
+    assert notified == set(AGENTS) - UNMADE
     assert sent >= LASTING
 
 
-async def test_no_endpoint_can_list_an_internal_event_and_no_feed_can_ask_for_one(service: Service) -> None:
+async def test_endpoints_and_feeds_can_not_select_internal_events(service: Service) -> None:
     for name in AGENTS.keys() - EXTENSIONS.keys():
         answered = await service.http.post(
             "/s2s/webhooks", json={"url": "http://localhost:9/", "events": [name]}

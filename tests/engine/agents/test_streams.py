@@ -1,4 +1,4 @@
-"""Streams of agents without a wire: what their readers are handed, when, and what is left of them (ADR 51)."""
+"""Streams of agents without HTTP: batches for readers, their timing, and cleanup (ADR 51)."""
 
 from __future__ import annotations
 
@@ -15,17 +15,14 @@ import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from deskwire.engine.accounts.people import User
-from deskwire.engine.agents.passing import passing
-from deskwire.engine.agents.presence import View
+from deskwire.engine.agents.presence import View, ephemeral_event
 from deskwire.engine.agents.rights import Viewer
 from deskwire.engine.agents.stream import AgentStream
-from deskwire.engine.agents.streams import EACH, AgentStreams
-from deskwire.engine.cluster.bus import NoBus
-from deskwire.engine.cluster.cluster import Alone, Cluster
-from deskwire.engine.cluster.grace_period import ELSEWHERE_S, KEPT_S
+from deskwire.engine.agents.streams import MAX_STREAMS_PER_USER, AgentStreams
+from deskwire.engine.cluster.cluster import GRACE_PERIOD_S, REDIRECT_DELAY_S, Cluster, NoBus, SingleNode
 from deskwire.engine.core.errors import NotFound, TooManyRequests, Unavailable
 from deskwire.engine.events.log import EventLog
-from deskwire.engine.events.types import Agents, Draft, StoredEvent
+from deskwire.engine.events.types import AgentsSource, EventDraft, StoredEvent
 from deskwire.engine.ports import Transaction
 from deskwire.http.stream.sse import HEARTBEAT_S, Pieces
 from tests.support.builders import NOON, OTHER_PROJECT, PROJECT, HandClock, InlineStore
@@ -53,13 +50,13 @@ class Office:
             self.viewer(number, session), after, lambda: self.dropped.append(user.name)
         )
 
-    def commit(self, *drafts: Draft) -> None:
-        """Store events, and show them."""
+    def commit(self, *drafts: EventDraft) -> None:
+        """Store and publish events."""
         made = [self.store.at_once(partial(_append, draft)) for draft in drafts]
         self.log.publish(made)
 
 
-def _append(draft: Draft, tx: Transaction) -> StoredEvent:
+def _append(draft: EventDraft, tx: Transaction) -> StoredEvent:
     return tx.append_event(PROJECT, draft, None, NOON)
 
 
@@ -76,14 +73,14 @@ async def opened(
     log = EventLog(store, 0, ring_events=1_000, ring_bytes=1 << 20)
     async with trio.open_nursery() as nursery:
         bus = None if cluster is None else NoBus()
-        streams = AgentStreams(store, log, HandClock(), most=most, bus=bus, cluster=cluster)
+        streams = AgentStreams(store, log, HandClock(), streams_max=most, bus=bus, cluster=cluster)
         nursery.start_soon(streams.run)
         yield Office(store, log, streams, people)
         nursery.cancel_scope.cancel()
 
 
-NOTE = Draft("note.created", None, {"n": 1})
-SAID = Draft("contact.updated", None, {"n": 2})
+NOTE = EventDraft("note.created", None, {"n": 1})
+SAID = EventDraft("contact.updated", None, {"n": 2})
 
 
 async def test_a_reader_gets_public_and_internal_events_in_their_order(
@@ -99,7 +96,7 @@ async def test_a_reader_gets_public_and_internal_events_in_their_order(
         assert (await again.next()).events == batch.events[1:]
 
 
-async def test_a_busy_project_wakes_a_reader_twenty_times_a_second_and_no_oftener(
+async def test_busy_project_wakes_a_reader_at_most_twenty_times_a_second(
     inline_store: InlineStore, autojump_clock: MockClock
 ) -> None:
     async with opened(inline_store) as office:
@@ -120,51 +117,51 @@ async def test_a_busy_project_wakes_a_reader_twenty_times_a_second_and_no_oftene
         assert batches <= 20 * (trio.current_time() - began) + 17, "64 at once, where there are more"
 
 
-async def test_a_slow_reader_keeps_the_newest_passing_events_and_the_truth_about_presence(
+async def test_slow_reader_gets_newest_ephemeral_events_and_current_presence(
     inline_store: InlineStore, autojump_clock: MockClock
 ) -> None:
     async with opened(inline_store) as office:
         slow, other = await office.open(0), await office.open(1)
         for number in range(100):
-            office.streams.pass_on(PROJECT.rowid, passing("x", {"n": number}))
+            office.streams.broadcast(PROJECT.rowid, ephemeral_event("x", {"n": number}))
             view = View((f"cnv_{number}",))
             office.streams.view(other.id, other.viewer.user, PROJECT.rowid, view)
             await trio.sleep(0.3)  # virtual time: the mock clock jumps
         batch = await slow.next()
-        assert [orjson.loads(each.body)["data"]["n"] for each in batch.passing] == list(range(68, 100))
-        told = {each["id"]: each for each in office.streams.present(PROJECT.rowid, batch.present)}
-        assert told["usr_ken"]["conversationIds"] == ["cnv_99"]
+        assert [orjson.loads(each.body)["data"]["n"] for each in batch.ephemeral] == list(range(68, 100))
+        received = {each["id"]: each for each in office.streams.present(PROJECT.rowid, batch.present)}
+        assert received["usr_ken"]["conversationIds"] == ["cnv_99"]
 
 
-async def test_events_are_passed_on_to_whom_they_are_for_and_nobody_else(
+async def test_ephemeral_events_reach_their_recipients_only(
     inline_store: InlineStore, autojump_clock: MockClock
 ) -> None:
     async with opened(inline_store) as office:
         ada, again, ken = await office.open(0), await office.open(0), await office.open(1)
         office.streams.view(ken.id, ken.viewer.user, PROJECT.rowid, View(("cnv_1",)))
         office.streams.view(again.id, ada.viewer.user, PROJECT.rowid, View(("cnv_1", "cnv_2")))
-        pass_on, project = office.streams.pass_on, PROJECT.rowid
-        pass_on(project, passing("all", {}))
-        pass_on(project, passing("ken", {}), to_user=ken.viewer.user)
-        pass_on(project, passing("viewing", {}), viewing="cnv_1")
-        pass_on(project, passing("adas", {}), viewing="cnv_1", to_user=ada.viewer.user)
-        pass_on(project, passing("nobody", {}), viewing="cnv_3")
-        pass_on(OTHER_PROJECT.rowid, passing("others", {}))
-        pass_on(OTHER_PROJECT.rowid, passing("others", {}), to_user=ken.viewer.user)
+        pass_on, project = office.streams.broadcast, PROJECT.rowid
+        pass_on(project, ephemeral_event("all", {}))
+        pass_on(project, ephemeral_event("ken", {}), to_user=ken.viewer.user)
+        pass_on(project, ephemeral_event("viewing", {}), viewing="cnv_1")
+        pass_on(project, ephemeral_event("adas", {}), viewing="cnv_1", to_user=ada.viewer.user)
+        pass_on(project, ephemeral_event("nobody", {}), viewing="cnv_3")
+        pass_on(OTHER_PROJECT.rowid, ephemeral_event("others", {}))
+        pass_on(OTHER_PROJECT.rowid, ephemeral_event("others", {}), to_user=ken.viewer.user)
 
-        async def told(stream: AgentStream) -> list[str]:
-            return [orjson.loads(each.body)["type"] for each in (await stream.next()).passing]
+        async def received(stream: AgentStream) -> list[str]:
+            return [orjson.loads(each.body)["type"] for each in (await stream.next()).ephemeral]
 
-        assert await told(ada) == ["all"]
-        assert await told(again) == ["all", "viewing", "adas"]
-        assert await told(ken) == ["all", "ken", "viewing"]
+        assert await received(ada) == ["all"]
+        assert await received(again) == ["all", "viewing", "adas"]
+        assert await received(ken) == ["all", "ken", "viewing"]
         assert office.streams.viewed(project, "cnv_1")
         office.streams.close(ken)
         office.streams.close(again)
         assert not office.streams.viewed(project, "cnv_1")
 
 
-async def test_nothing_is_left_of_streams_that_were_closed_or_never_opened(
+async def test_closed_or_failed_streams_leave_no_state(
     inline_store: InlineStore, autojump_clock: MockClock
 ) -> None:
     async with opened(inline_store) as office:
@@ -181,16 +178,16 @@ async def test_nothing_is_left_of_streams_that_were_closed_or_never_opened(
             office.streams.close(stream)
         assert len(office.streams) == 0
         assert (office.streams._by_project, office.streams._by_user, office.streams._viewers) == ({}, {}, {})
-        assert office.log.recent(Agents(PROJECT.rowid), 0, 1) is None
+        assert office.log.recent(AgentsSource(PROJECT.rowid), 0, 1) is None
         with pytest.raises(NotFound):
             office.streams.view(streams[0].id, streams[0].viewer.user, PROJECT.rowid, View())
 
 
-async def test_a_stream_that_comes_in_between_ends_with_too_many(
+async def test_stream_opened_beyond_the_limit_ends_with_too_many_streams(
     inline_store: InlineStore, autojump_clock: MockClock
 ) -> None:
-    async with opened(inline_store, most=EACH + 1) as office:
-        for _ in range(EACH):
+    async with opened(inline_store, most=MAX_STREAMS_PER_USER + 1) as office:
+        for _ in range(MAX_STREAMS_PER_USER):
             await office.open(0)
         with pytest.raises(TooManyRequests):
             office.streams.check_room(office.viewer(0))
@@ -199,7 +196,7 @@ async def test_a_stream_that_comes_in_between_ends_with_too_many(
             office.streams.check_room(office.viewer(1))
 
 
-async def test_a_stream_ends_when_its_session_does_and_others_go_on(
+async def test_stream_ends_with_its_session_and_others_continue(
     inline_store: InlineStore, autojump_clock: MockClock
 ) -> None:
     async with opened(inline_store) as office:
@@ -210,7 +207,7 @@ async def test_a_stream_ends_when_its_session_does_and_others_go_on(
         assert (await other.next()).events
 
 
-async def test_rights_that_could_not_be_read_are_read_again(
+async def test_failed_check_of_rights_is_retried(
     inline_store: InlineStore, autojump_clock: MockClock
 ) -> None:
     async with opened(inline_store) as office:
@@ -224,7 +221,7 @@ async def test_rights_that_could_not_be_read_are_read_again(
         assert bye == "permission_lost"
 
 
-async def test_at_the_stop_who_does_not_take_the_goodbye_is_dropped(
+async def test_shutdown_drops_readers_that_do_not_take_the_goodbye(
     inline_store: InlineStore, autojump_clock: MockClock
 ) -> None:
     async with opened(inline_store) as office:
@@ -234,12 +231,12 @@ async def test_at_the_stop_who_does_not_take_the_goodbye_is_dropped(
         assert (await polite.next()).bye == "shutdown"
         office.streams.close(polite)
         began = trio.current_time()
-        await office.streams.last_words()
+        await office.streams.drain_streams()
         assert (office.dropped, trio.current_time() - began < 2) == (["ken"], True)
         assert (await (await office.open(0)).next()).bye == "shutdown", "it came later"
 
 
-async def test_a_quiet_stream_has_a_comment_now_and_then_and_ends_with_its_credential(
+async def test_quiet_stream_sends_comments_and_ends_with_its_credential(
     inline_store: InlineStore, autojump_clock: MockClock
 ) -> None:
     async with opened(inline_store) as office:
@@ -263,13 +260,13 @@ async def test_a_quiet_stream_has_a_comment_now_and_then_and_ends_with_its_crede
 
 
 async def next_events(stream: AgentStream) -> Sequence[StoredEvent]:
-    """The next stored events; passing ones before them are skipped."""
+    """Return the next stored events; earlier ephemeral events are skipped."""
     while not (batch := await stream.next()).events:
         pass
     return batch.events
 
 
-class LosingCluster(Alone):
+class LosingCluster(SingleNode):
     """A node whose lease is valid until a time that the test sets."""
 
     def __init__(self) -> None:
@@ -288,21 +285,21 @@ class LosingCluster(Alone):
 
 
 @pytest.mark.parametrize("lost_at", [4.5, -inf])
-async def test_streams_end_once_their_node_has_been_without_its_lease_for_long(
+async def test_streams_end_after_their_node_was_long_without_its_lease(
     lost_at: float, inline_store: InlineStore, autojump_clock: MockClock
 ) -> None:
-    """Another node may have the database, and heartbeats do not show a page that this one lacks it."""
+    """Another node may be connected to the database, and heartbeats of a stream do not show that this node is not."""
     cluster = LosingCluster()
     async with opened(inline_store, cluster=cluster) as office:
         stream = await office.open()
         await trio.sleep(1)  # virtual time: the mock clock jumps
         cluster.set(lost_at)
         began = max(trio.current_time(), lost_at)
-        assert office.streams.silent == (lost_at == -inf)
+        assert office.streams.stalled == (lost_at == -inf)
         with pytest.raises(Unavailable) as refused:
             await next_events(stream)
         assert refused.value.reason == "out_of_touch"
-        assert KEPT_S <= trio.current_time() - began <= KEPT_S + 1
+        assert GRACE_PERIOD_S <= trio.current_time() - began <= GRACE_PERIOD_S + 1
         assert office.streams.counters.ended["out_of_touch"] == 1
         office.streams.close(stream)
         cluster.set(inf)
@@ -320,16 +317,16 @@ async def test_streams_end_sooner_if_another_node_is_ready(
         office.streams.send_away_nowait()
         cluster.set(-inf)
         await trio.sleep(1.2)  # virtual time: the mock clock jumps
-        office.streams.send_away_nowait()  # a balancer knows only so late that no node is ready
-        await trio.sleep(ELSEWHERE_S)  # virtual time: the mock clock jumps
+        office.streams.send_away_nowait()  # a load balancer notices only this late that no node is ready
+        await trio.sleep(REDIRECT_DELAY_S)  # virtual time: the mock clock jumps
         assert not stream.lapsed
         office.streams.send_away_nowait()
         with pytest.raises(Unavailable):
             await next_events(stream)
-        assert trio.current_time() < KEPT_S
+        assert trio.current_time() < GRACE_PERIOD_S
 
 
-async def test_streams_go_on_after_a_lease_that_was_lost_for_a_moment(
+async def test_streams_continue_after_a_lease_was_lost_for_a_moment(
     inline_store: InlineStore, autojump_clock: MockClock
 ) -> None:
     cluster = LosingCluster()
@@ -337,7 +334,7 @@ async def test_streams_go_on_after_a_lease_that_was_lost_for_a_moment(
         stream = await office.open()
         for _ in range(3):
             cluster.set(-inf)
-            await trio.sleep(KEPT_S - 1.5)  # virtual time: the mock clock jumps
+            await trio.sleep(GRACE_PERIOD_S - 1.5)  # virtual time: the mock clock jumps
             cluster.set(inf)
             await trio.sleep(1)  # virtual time: the mock clock jumps
         office.commit(SAID)

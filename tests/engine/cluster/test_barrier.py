@@ -7,7 +7,7 @@ import trio
 from structlog.testing import capture_logs
 from trio.testing import MockClock
 
-from deskwire.engine.cluster.membership import LEASE_S
+from deskwire.engine.cluster.membership import LEASE_DURATION_S
 from deskwire.engine.core.errors import Unavailable
 from tests.engine.cluster.conftest import Starting
 from tests.support.builders import InlineStore
@@ -17,16 +17,14 @@ pytestmark = pytest.mark.sqlite
 
 
 async def change(node: ANode) -> float:
-    """Change something that all nodes remember, and return how long it took until none does."""
+    """Change data that all nodes cache, and return the time until no node has it cached."""
     await node.way.write(advance_epoch)
     began = trio.current_time()
-    await node.membership.everywhere()
+    await node.membership.wait_for_all_nodes()
     return trio.current_time() - began
 
 
-async def test_who_waits_goes_on_when_all_nodes_have_forgotten(
-    autojump_clock: MockClock, start: Starting
-) -> None:
+async def test_wait_ends_when_all_nodes_have_invalidated(autojump_clock: MockClock, start: Starting) -> None:
     a, b = await start("a"), await start("b")
     await trio.sleep(3)
     committed_at = trio.current_time()
@@ -35,7 +33,7 @@ async def test_who_waits_goes_on_when_all_nodes_have_forgotten(
     assert b.forgotten[-1] >= committed_at
 
 
-async def test_a_node_that_takes_its_time_to_forget_is_waited_for(
+async def test_wait_includes_a_node_that_invalidates_slowly(
     autojump_clock: MockClock, start: Starting
 ) -> None:
     a, b = await start("a"), await start("b")
@@ -44,7 +42,9 @@ async def test_a_node_that_takes_its_time_to_forget_is_waited_for(
     assert 2 <= await change(a) < 2.3
 
 
-async def test_lost_hints_cost_a_beat(autojump_clock: MockClock, start: Starting, wires: Wires) -> None:
+async def test_lost_hints_delay_the_wait_by_a_heartbeat(
+    autojump_clock: MockClock, start: Starting, wires: Wires
+) -> None:
     a, b = await start("a"), await start("b")
     await trio.sleep(3)
     wires.lost = True
@@ -53,27 +53,29 @@ async def test_lost_hints_cost_a_beat(autojump_clock: MockClock, start: Starting
     assert b.forgotten[-1] >= committed_at
 
 
-async def test_a_stopped_node_costs_the_rest_of_its_lease_and_no_more(
+async def test_suspended_node_delays_the_wait_until_its_lease_ends(
     autojump_clock: MockClock, start: Starting
 ) -> None:
     a, b = await start("a"), await start("b")
     await trio.sleep(6)
     b.stop()
-    assert LEASE_S - 1.1 <= await change(a) <= LEASE_S + 0.3
+    assert LEASE_DURATION_S - 1.1 <= await change(a) <= LEASE_DURATION_S + 0.3
     b.go_on()
-    assert not b.membership.valid, "what it remembers is outdated"
+    assert not b.membership.valid, "its cache is outdated"
     woken_at = trio.current_time()
     await b.membership.until_valid()
     assert b.forgotten[-1] >= woken_at
 
 
-async def test_a_node_that_can_not_forget_is_given_up(autojump_clock: MockClock, start: Starting) -> None:
+async def test_node_that_can_not_invalidate_loses_its_lease(
+    autojump_clock: MockClock, start: Starting
+) -> None:
     a, b = await start("a"), await start("b")
     await trio.sleep(6)
     over = trio.Event()
     b.before_forgetting = over.wait
     took = await change(a)
-    assert LEASE_S < took < 2 * LEASE_S + 2
+    assert LEASE_DURATION_S < took < 2 * LEASE_DURATION_S + 2
     assert not b.membership.valid
     over.set()
     await trio.sleep(2)
@@ -82,7 +84,7 @@ async def test_a_node_that_can_not_forget_is_given_up(autojump_clock: MockClock,
 
 
 @pytest.mark.parametrize("for_s", [2, 30])
-async def test_a_bug_in_forgetting_ends_no_node_and_is_tried_again(
+async def test_bug_in_invalidation_ends_no_node_and_is_retried(
     for_s: int, autojump_clock: MockClock, start: Starting
 ) -> None:
     a, b = await start("a"), await start("b")
@@ -97,15 +99,15 @@ async def test_a_bug_in_forgetting_ends_no_node_and_is_tried_again(
     with capture_logs() as logs:
         took = await change(a)
         await trio.sleep_until(over_at + 3)
-    assert for_s <= took < for_s + 1.5 or LEASE_S < took < 2 * LEASE_S + 2
+    assert for_s <= took < for_s + 1.5 or LEASE_DURATION_S < took < 2 * LEASE_DURATION_S + 2
     assert b.membership.valid
-    assert b.losses == (for_s > LEASE_S)
+    assert b.losses == (for_s > LEASE_DURATION_S)
     failures = [each for each in logs if each["event"] == "node.forgetting_failed"]
     assert 0 < len(failures) <= for_s + 1
     assert all(each["exc_info"] for each in failures)
 
 
-async def test_a_node_is_waited_for_until_its_first_forgetting(
+async def test_wait_includes_a_node_until_its_first_invalidation(
     autojump_clock: MockClock, start: Starting, shared: InlineStore, wires: Wires, nursery: trio.Nursery
 ) -> None:
     a = await start("a")
@@ -117,7 +119,7 @@ async def test_a_node_is_waited_for_until_its_first_forgetting(
     assert late.forgotten
 
 
-async def test_many_who_wait_look_together(
+async def test_many_waiting_callers_share_polls(
     autojump_clock: MockClock, start: Starting, shared: InlineStore
 ) -> None:
     a, b = await start("a"), await start("b")
@@ -130,7 +132,7 @@ async def test_many_who_wait_look_together(
     assert shared.reads - reads < 150
 
 
-async def test_who_waits_is_told_when_it_can_not_be_known(autojump_clock: MockClock, start: Starting) -> None:
+async def test_wait_raises_when_the_outcome_is_unknown(autojump_clock: MockClock, start: Starting) -> None:
     a, b = await start("a"), await start("b")
     await trio.sleep(6)
     b.before_forgetting = partial(trio.sleep, 60)
@@ -143,5 +145,5 @@ async def test_who_waits_is_told_when_it_can_not_be_known(autojump_clock: MockCl
 
 async def refused(node: ANode) -> None:
     with pytest.raises(Unavailable) as refusal:
-        await node.membership.everywhere()
+        await node.membership.wait_for_all_nodes()
     assert refusal.value.reason == "not_confirmed"

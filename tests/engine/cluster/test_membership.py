@@ -4,7 +4,7 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from deskwire.engine.cluster.membership import LEASE_S, MARGIN_S
+from deskwire.engine.cluster.membership import LEASE_DURATION_S, LEASE_MARGIN_S
 from deskwire.engine.core.errors import Unavailable
 from tests.engine.cluster.conftest import Starting
 from tests.support.builders import InlineStore
@@ -17,7 +17,7 @@ def names(node: ANode) -> list[str]:
     return [each.name for each in node.membership.live]
 
 
-async def test_nodes_learn_of_each_other_within_a_beat(autojump_clock: MockClock, start: Starting) -> None:
+async def test_nodes_see_each_other_within_a_heartbeat(autojump_clock: MockClock, start: Starting) -> None:
     a, b = await start("a"), await start("b")
     await trio.sleep(1.1)
     assert names(a) == names(b) == ["a", "b"]
@@ -25,39 +25,41 @@ async def test_nodes_learn_of_each_other_within_a_beat(autojump_clock: MockClock
     assert a.membership.node.incarnation != b.membership.node.incarnation
 
 
-async def test_a_lease_is_valid_for_less_than_the_others_wait(
+async def test_lease_ends_for_its_node_before_it_ends_for_others(
     autojump_clock: MockClock, start: Starting
 ) -> None:
     a = await start("a")
     await trio.sleep(3.2)
     asked_at = trio.current_time()
-    assert asked_at + LEASE_S - MARGIN_S - 1.0 <= a.membership.valid_until <= asked_at + LEASE_S - MARGIN_S
+    assert (
+        asked_at + LEASE_DURATION_S - LEASE_MARGIN_S - 1.0
+        <= a.membership.valid_until
+        <= asked_at + LEASE_DURATION_S - LEASE_MARGIN_S
+    )
 
 
-async def test_a_lease_counts_from_before_its_renewal_was_sent(
-    autojump_clock: MockClock, start: Starting
-) -> None:
+async def test_lease_counts_from_before_its_renewal(autojump_clock: MockClock, start: Starting) -> None:
     a = await start("a")
     a.way.delay_s = 2.0
-    await trio.sleep(1.5)  # in the middle of a beat that is sent late
+    await trio.sleep(1.5)  # during a heartbeat that is sent late
     sent_by = trio.current_time()
     await trio.sleep(2.0)
-    assert a.membership.valid_until <= sent_by + LEASE_S - MARGIN_S
+    assert a.membership.valid_until <= sent_by + LEASE_DURATION_S - LEASE_MARGIN_S
 
 
-async def test_a_stopped_node_is_given_up_and_begins_another_life(
+async def test_suspended_node_expires_and_begins_another_incarnation(
     autojump_clock: MockClock, start: Starting
 ) -> None:
     a, b = await start("a"), await start("b")
     await trio.sleep(6)
     before = a.membership.node
     a.stop()
-    await trio.sleep(LEASE_S + 1.1)
+    await trio.sleep(LEASE_DURATION_S + 1.1)
     assert names(b) == ["b"]
     assert not a.membership.valid
     assert a.losses == 0, "it does not know yet"
     a.go_on()
-    assert not a.membership.valid, "before its first beat"
+    assert not a.membership.valid, "before its first heartbeat"
     await trio.sleep(2.2)
     assert a.losses == 1
     assert a.membership.valid
@@ -65,7 +67,7 @@ async def test_a_stopped_node_is_given_up_and_begins_another_life(
     assert sorted(names(b)) == ["a", "b"]
 
 
-async def test_a_node_stopped_for_less_than_its_lease_keeps_it(
+async def test_node_suspended_for_less_than_its_lease_keeps_it(
     autojump_clock: MockClock, start: Starting
 ) -> None:
     a, b = await start("a"), await start("b")
@@ -80,29 +82,29 @@ async def test_a_node_stopped_for_less_than_its_lease_keeps_it(
     assert names(b) == ["a", "b"]
 
 
-async def test_a_beat_whose_answer_was_read_late_is_followed_by_the_next_at_once(
+async def test_late_heartbeat_is_followed_by_the_next_at_once(
     autojump_clock: MockClock, start: Starting
 ) -> None:
     a = await start("a")
     a.way.delay_s = 0.2
     await trio.sleep(3)
-    while True:  # until a beat has just been sent
+    while True:  # until a heartbeat has just been sent
         before = a.way.sent
         await trio.sleep(0.01)
         if a.way.sent > before:
             break
     a.stop()
-    await trio.sleep(LEASE_S - MARGIN_S + 0.1)
+    await trio.sleep(LEASE_DURATION_S - LEASE_MARGIN_S + 0.1)
     assert not a.membership.valid
     a.go_on()
     await trio.sleep(0.01)
-    assert not a.membership.valid, "the answer is to what was sent before"
+    assert not a.membership.valid, "the result belongs to the heartbeat before"
     await trio.sleep(0.3)
     assert a.membership.valid
     assert a.losses == 0
 
 
-async def test_who_comes_back_first_when_the_database_was_away_does_not_give_up_the_others(
+async def test_first_node_after_a_database_outage_does_not_expire_others(
     autojump_clock: MockClock,
     start: Starting,
 ) -> None:
@@ -122,7 +124,7 @@ async def test_who_comes_back_first_when_the_database_was_away_does_not_give_up_
     assert b.membership.valid
 
 
-async def test_who_does_not_come_back_when_the_database_does_is_given_up_a_lease_later(
+async def test_node_missing_after_a_database_outage_expires_a_lease_later(
     autojump_clock: MockClock,
     start: Starting,
 ) -> None:
@@ -131,11 +133,11 @@ async def test_who_does_not_come_back_when_the_database_does_is_given_up_a_lease
     a.way.cut = b.way.cut = True
     await trio.sleep(30)
     a.way.cut = False
-    await trio.sleep(LEASE_S + 2)
+    await trio.sleep(LEASE_DURATION_S + 2)
     assert names(a) == ["a"]
 
 
-async def test_a_node_that_ends_in_order_gives_its_lease_back(
+async def test_stopping_node_releases_its_lease(
     autojump_clock: MockClock, start: Starting, shared: InlineStore, wires: Wires
 ) -> None:
     a = await start("a")
@@ -148,9 +150,7 @@ async def test_a_node_that_ends_in_order_gives_its_lease_back(
     assert names(a) == ["a"]
 
 
-async def test_clocks_that_are_apart_change_nothing_but_readiness(
-    autojump_clock: MockClock, start: Starting
-) -> None:
+async def test_clock_difference_affects_readiness_only(autojump_clock: MockClock, start: Starting) -> None:
     a, b = await start("a"), await start("b")
     a.ahead_ms, b.ahead_ms = 5_100, -1_500
     await trio.sleep(8)
@@ -163,7 +163,7 @@ async def test_clocks_that_are_apart_change_nothing_but_readiness(
     assert names(a) == ["a", "b"]
 
 
-async def test_a_machine_that_has_slept_does_nothing_exclusive_before_its_next_beat(
+async def test_node_after_machine_sleep_is_invalid_until_its_next_heartbeat(
     autojump_clock: MockClock,
     start: Starting,
 ) -> None:
@@ -176,7 +176,9 @@ async def test_a_machine_that_has_slept_does_nothing_exclusive_before_its_next_b
     assert a.membership.valid
 
 
-async def test_a_node_is_not_ready_when_its_beat_is_late(autojump_clock: MockClock, start: Starting) -> None:
+async def test_node_is_not_ready_when_its_heartbeat_is_late(
+    autojump_clock: MockClock, start: Starting
+) -> None:
     a = await start("a")
     await trio.sleep(1)
     assert a.membership.refusal() is None
@@ -187,9 +189,7 @@ async def test_a_node_is_not_ready_when_its_beat_is_late(autojump_clock: MockClo
     assert "no valid lease" in (a.membership.refusal() or "")
 
 
-async def test_one_node_holds_the_duties_and_another_takes_them_over(
-    autojump_clock: MockClock, start: Starting
-) -> None:
+async def test_one_node_is_leader_and_another_takes_over(autojump_clock: MockClock, start: Starting) -> None:
     done: list[tuple[str, str]] = []
 
     def working(name: str) -> None:
@@ -200,7 +200,7 @@ async def test_one_node_holds_the_duties_and_another_takes_them_over(
             finally:
                 done.append((name, "ended"))
 
-        nursery.start_soon(nodes[name].membership.on_duty, work)
+        nursery.start_soon(nodes[name].membership.while_leader, work)
 
     nodes = {name: await start(name) for name in "ab"}
     async with trio.open_nursery() as nursery:
@@ -209,7 +209,7 @@ async def test_one_node_holds_the_duties_and_another_takes_them_over(
         await trio.sleep(10)
         assert done == [("a", "begun")]
         nodes["a"].stop()
-        await trio.sleep(LEASE_S + 1.1)
+        await trio.sleep(LEASE_DURATION_S + 1.1)
         assert done == [("a", "begun"), ("b", "begun")]
         nodes["a"].go_on()
         await trio.sleep(2.2)
@@ -217,7 +217,7 @@ async def test_one_node_holds_the_duties_and_another_takes_them_over(
         nursery.cancel_scope.cancel()
 
 
-async def test_work_on_duty_that_returns_or_fails_is_not_begun_again(
+async def test_leader_work_that_returns_or_fails_is_not_restarted(
     autojump_clock: MockClock, start: Starting
 ) -> None:
     a = await start("a")
@@ -229,7 +229,7 @@ async def test_work_on_duty_that_returns_or_fails_is_not_begun_again(
     async def failing() -> None:
         raise Unavailable("no")
 
-    await a.membership.on_duty(work)
+    await a.membership.while_leader(work)
     assert ran == [1]
     with pytest.raises(Unavailable):
-        await a.membership.on_duty(failing)
+        await a.membership.while_leader(failing)

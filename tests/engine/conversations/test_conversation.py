@@ -25,18 +25,18 @@ from deskwire.engine.conversations.emit import conversation_view
 from deskwire.engine.core.errors import Conflict, Invalid
 from deskwire.engine.core.values import replace
 from deskwire.engine.definitions.attributes import ATTRIBUTES_MAX
-from deskwire.engine.events.types import CATALOG, Draft
+from deskwire.engine.events.types import CATALOG, EventDraft
 from tests.support.builders import CONTACT, PROJECT, Play, create, played, post
 
 BEA = Assignee("user", "usr_bea", "Bea")
 DESK = Assignee("team", "team_desk", "Desk")
 
 
-def types(drafts: list[Draft]) -> list[str]:
+def types(drafts: list[EventDraft]) -> list[str]:
     return [draft.type for draft in drafts]
 
 
-def changed(drafts: list[Draft]) -> list[str]:
+def changed(drafts: list[EventDraft]) -> list[str]:
     """The fields named by the one event that there is."""
     (draft,) = drafts
     assert draft.type == "conversation.updated"

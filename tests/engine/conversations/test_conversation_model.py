@@ -31,7 +31,7 @@ from deskwire.engine.conversations.decide import events_of, evolve
 from deskwire.engine.conversations.emit import conversation_view
 from deskwire.engine.conversations.facts import Created, Fact
 from deskwire.engine.core.errors import Conflict, Invalid
-from deskwire.engine.events.types import Draft
+from deskwire.engine.events.types import EventDraft
 from tests.support.builders import CONTACT, NOON, PROJECT, Play, create, post
 
 NOTE = "a note that nobody outside may see"
@@ -85,7 +85,7 @@ class Consumer:
         self.messages: list[str] = []
         self.deleted = False
 
-    def take(self, draft: Draft) -> None:
+    def take(self, draft: EventDraft) -> None:
         self.sequence += 1
         assert draft.sequence == self.sequence, "a hole or a repeat"
         assert (draft.type == "conversation.created") == (self.sequence == 1)

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 import pytest
 import trio
 
-from deskwire.engine.cluster.bus import NoBus
+from deskwire.engine.cluster.cluster import NoBus
 from deskwire.engine.conversations.commands import (
     Close,
     Command,

@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 @dataclass
 class Table:
-    """The events' table as a list, and a store and reader of nothing else."""
+    """The events' table as a list, with a store and reader of that table only."""
 
     rows: list[StoredEvent] = field(default_factory=list)
     reads: int = 0
@@ -47,10 +47,10 @@ class Table:
         found = [row for row in self.rows if row.project == project and row.position > after]
         return [row for row in found if row.type in types][:limit]
 
-    def lane_events(
-        self, lane: Topic, after: int, limit: int, types: frozenset[str] = frozenset()
+    def topic_events(
+        self, topic: Topic, after: int, limit: int, types: frozenset[str] = frozenset()
     ) -> Sequence[StoredEvent]:
-        found = [row for row in self.rows if row.position > after and lane in row.topics]
+        found = [row for row in self.rows if row.position > after and topic in row.topics]
         return [row for row in found if not types or row.type in types][:limit]
 
     def erase(self, conversations: frozenset[int]) -> None:
@@ -64,12 +64,12 @@ def event(
 
 
 def internal(position: int, conversation: int, project: int = 1) -> StoredEvent:
-    """An event that agents alone are told of; as it is stored it has no topics."""
+    """Return an internal event, which has no topics."""
     return event(position, project, conversation, "note.created")
 
 
 def laned(position: int, conversation: int, project: int = 1, *, deleted: bool = False) -> StoredEvent:
-    """An event with an envelope; a deletion belongs to nothing that is stored."""
+    """Return an event with an envelope; a deletion belongs to no stored conversation."""
     about = {"conversation": {"id": f"cnv_{conversation}", "contact": {"userId": f"u{conversation % 2}"}}}
     body = orjson.dumps({"data": about})
     kind = "conversation.deleted" if deleted else "message.created"
@@ -110,7 +110,7 @@ def publish(table: Table, log: EventLog, *events: StoredEvent, erased: frozenset
 async def read_all(
     log: EventLog, source: Source, after: int, limit: int, types: frozenset[str] = frozenset()
 ) -> list[int]:
-    """What a reader gets that goes on from each chunk's `upto` until it has caught up."""
+    """Return all events that a reader gets that continues from each chunk's `upto` to the end."""
     found: list[int] = []
     while after < log.position(source if isinstance(source, int) else source.project):
         chunk = await log.read(source, after, limit, types)

@@ -1,4 +1,4 @@
-"""The events' table that several nodes share, as a list, and nodes that follow it: each with a log, and a bus that loses things."""
+"""The shared events' table as a list, and nodes that follow it, each with a log and a bus that loses messages."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import trio
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.core.values import replace
 from deskwire.engine.events.follower import Follower
-from deskwire.engine.events.ports import Advance, ProjectHead, Stretch
-from deskwire.engine.events.shared import SharedLog
-from deskwire.engine.events.types import ERASURE, Agents, StoredEvent, Topic
+from deskwire.engine.events.ports import Advance, LogSegment, ProjectHead
+from deskwire.engine.events.shared_log import SharedLog
+from deskwire.engine.events.types import ERASURE, AgentsSource, StoredEvent, Topic
 from deskwire.engine.ports import Commit, Reader, Transaction
 from tests.engine.events.event_table import internal, laned
 
@@ -23,7 +23,7 @@ SHIFT = 40
 
 @dataclass
 class SharedTable:
-    """What is committed: the events of all projects, and their heads."""
+    """The committed events of all projects, and the projects' heads."""
 
     rows: list[StoredEvent] = field(default_factory=list)
     ends: dict[int, int] = field(default_factory=dict)
@@ -33,7 +33,7 @@ class SharedTable:
     def commit(
         self, project: int, conversations: Sequence[tuple[int, bool]], erased: frozenset[int] = frozenset()
     ) -> Commit:
-        """Commit an event of each of the conversations, an internal one if so said, and the erasure of others."""
+        """Commit an event of each of these conversations, optionally an internal event, and erasures of others."""
         before = self.head(project)
         self.rows = [row for row in self.rows if row.project != project or row.conversation not in erased]
         made: list[StoredEvent] = []
@@ -70,16 +70,16 @@ class SharedTable:
         there = [(row.position, row.id) for row in self.rows if row.project == project]
         return there[-1] if there else None
 
-    def is_other(self, project: int, position: int, event_id: str) -> bool:
+    def is_replaced(self, project: int, position: int, event_id: str) -> bool:
         return any(row.position == position and row.id != event_id for row in self.rows)
 
-    def stretches(self, after: Sequence[tuple[int, int]], limit: int) -> Sequence[Stretch]:
+    def segments(self, after: Sequence[tuple[int, int]], limit: int) -> Sequence[LogSegment]:
         return [self._stretch(project, position, limit, "all") for project, position in after]
 
-    def erasures(self, after: Sequence[tuple[int, int]], limit: int) -> Sequence[Stretch]:
+    def erasures(self, after: Sequence[tuple[int, int]], limit: int) -> Sequence[LogSegment]:
         return [self._stretch(project, position, limit, ERASURE) for project, position in after]
 
-    def _stretch(self, project: int, after: int, limit: int, kind: str) -> Stretch:
+    def _stretch(self, project: int, after: int, limit: int, kind: str) -> LogSegment:
         found = [
             row
             for row in self.rows
@@ -88,7 +88,7 @@ class SharedTable:
         upto = found[-1].position if len(found) == limit else self.head(project).events
         gone = frozenset(int(row.body) for row in found if row.type == ERASURE)
         shown = [replace(row, topics=()) for row in found if row.type != ERASURE]
-        return Stretch(project, upto, shown, gone)
+        return LogSegment(project, upto, shown, gone)
 
     def events(self, project: int, after: int, limit: int, types: frozenset[str]) -> Sequence[StoredEvent]:
         return [row for row in self.agents_events(project, after, 10_000) if not row.internal][:limit]
@@ -96,23 +96,23 @@ class SharedTable:
     def agents_events(self, project: int, after: int, limit: int) -> Sequence[StoredEvent]:
         return [row for row in self.rows if row.project == project and row.position > after][:limit]
 
-    def lane_events(
-        self, lane: Topic, after: int, limit: int, types: frozenset[str] = frozenset()
+    def topic_events(
+        self, topic: Topic, after: int, limit: int, types: frozenset[str] = frozenset()
     ) -> Sequence[StoredEvent]:
-        return [row for row in self.rows if row.position > after and lane in row.topics][:limit]
+        return [row for row in self.rows if row.position > after and topic in row.topics][:limit]
 
-    def of(self, source: int | Topic | Agents, after: int) -> Sequence[StoredEvent]:
-        """What a reader of a source has to be shown behind a position."""
+    def of(self, source: int | Topic | AgentsSource, after: int) -> Sequence[StoredEvent]:
+        """Return the events that a reader of a source must get after a position."""
         if isinstance(source, Topic):
-            return self.lane_events(source, after, 10_000)
-        if isinstance(source, Agents):
+            return self.topic_events(source, after, 10_000)
+        if isinstance(source, AgentsSource):
             return self.agents_events(source.project, after, 10_000)
         return self.events(source, after, 10_000, frozenset())
 
 
 @dataclass
 class SlowStore:
-    """A node's way to the table: what it reads is of the moment it asked at, and comes later, or not at all."""
+    """A node's access to the table: a read returns the state of the moment of the call, later or never."""
 
     table: SharedTable
     delays: list[float] = field(default_factory=list)
@@ -138,12 +138,12 @@ class SlowStore:
 
 @dataclass
 class PostBus:
-    """A bus whose messages lie in `sent` until somebody takes them where they belong, if at all."""
+    """A bus whose messages stay in `sent` until the test delivers them."""
 
     listening: bool = True
     sent: list[tuple[str, bytes]] = field(default_factory=list)
     receivers: dict[str, Callable[[bytes], None]] = field(default_factory=dict)
-    told: list[Callable[[], None]] = field(default_factory=list)
+    received: list[Callable[[], None]] = field(default_factory=list)
 
     def send(self, kind: str, payload: bytes) -> None:
         assert len(payload) <= 4_000
@@ -153,7 +153,7 @@ class PostBus:
         self.receivers[kind] = receiver
 
     def connected(self, receiver: Callable[[], None]) -> None:
-        self.told.append(receiver)
+        self.received.append(receiver)
 
     def deliver(self, messages: Iterable[tuple[str, bytes]]) -> None:
         for kind, payload in messages:
@@ -162,16 +162,16 @@ class PostBus:
 
 
 class Node:
-    """A node: its store, its log, its follower, and its commits that it has not heard the end of yet."""
+    """A node: its store, log and follower, and its commits whose outcome it does not know yet."""
 
     def __init__(
-        self, table: SharedTable, *, ring_events: int = 100, listening: bool = True, at_once: int = 256
+        self, table: SharedTable, *, ring_events: int = 100, listening: bool = True, batch_size: int = 256
     ) -> None:
         self.store = SlowStore(table)
         self.bus = PostBus(listening)
         store: Any = self.store
         self.log = SharedLog(store, ring_events=ring_events, ring_bytes=1 << 20)
-        self.follower = Follower(store, self.log, self.bus, at_once=at_once)
+        self.follower = Follower(store, self.log, self.bus, batch_size=batch_size)
         self.unheard: list[Commit] = []
 
     def held(self) -> list[StoredEvent]:
@@ -181,10 +181,10 @@ class Node:
 
 @dataclass(eq=False)
 class FollowingReader:
-    """A reader as the stream's are: memory as far as it reaches, else the table."""
+    """A reader that reads memory as far as it reaches, otherwise the table, as the stream does."""
 
     node: Node
-    source: int | Topic | Agents
+    source: int | Topic | AgentsSource
     start: int
     found: list[int] = field(default_factory=list)
 
@@ -192,7 +192,7 @@ class FollowingReader:
         self.cursor = self.start
 
     async def turn(self, limit: int) -> bool:
-        """Take what there is; False if there was nothing."""
+        """Read the available events; return False if there were none."""
         log = self.node.log
         chunk = log.recent(self.source, self.cursor, limit)
         if chunk is None:

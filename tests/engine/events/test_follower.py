@@ -1,4 +1,4 @@
-"""A node's log against the table that it shares: nothing skipped, doubled or out of order, whoever says so first, or nobody."""
+"""A node's log against the shared table: no event is skipped, duplicated or out of order, with and without hints."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from structlog.testing import capture_logs
 from trio.testing import MockClock
 
 from deskwire.engine.core.errors import Unavailable
-from deskwire.engine.events.types import Agents, Topic
+from deskwire.engine.events.types import AgentsSource, Topic
 from tests.engine.events.shared_table import FollowingReader, Node, SharedTable
 
 CNV_11 = Topic(1, "conversation", "cnv_11")
-SOURCES: list[int | Topic | Agents] = [
+SOURCES: list[int | Topic | AgentsSource] = [
     1,
     2,
-    Agents(1),
-    Agents(2),
+    AgentsSource(1),
+    AgentsSource(2),
     CNV_11,
     Topic(2, "conversation", "cnv_22"),
     Topic(1, "contact", "u1"),
@@ -36,7 +36,7 @@ class Life:
         self.table = SharedTable()
         listening = rng.random() < 0.7
         self.nodes = [
-            Node(self.table, ring_events=rng.choice([2, 8, 100]), listening=listening, at_once=8)
+            Node(self.table, ring_events=rng.choice([2, 8, 100]), listening=listening, batch_size=8)
             for _ in "ab"
         ]
         self.readers: dict[FollowingReader, trio.CancelScope] = {}
@@ -70,13 +70,13 @@ class Life:
         rng.choice(self.nodes).unheard.append(table.commit(project, live, erased))
 
     def hear(self) -> None:
-        """A node hears of one of its commits, mostly of the oldest."""
+        """A node learns the outcome of one of its commits, usually the oldest."""
         node = self.rng.choice(self.nodes)
         if node.unheard:
             node.follower.commit_nowait(node.unheard.pop(self.rng.choice([0, 0, 0, -1])))
 
     def carry(self) -> None:
-        """What a node has sent comes to the other, or some of it, or again."""
+        """Deliver a node's messages to the other one: all, some, or some twice."""
         to, sender = self.rng.sample(self.nodes, 2)
         sent, sender.bus.sent = sender.bus.sent, []
         to.bus.deliver(self.rng.choice([sent, sent, [], [*sent, *reversed(sent)], sent[-1:]]))
@@ -95,7 +95,7 @@ class Life:
     def fail(self) -> None:
         self.rng.choice(self.nodes).store.failures = self.rng.randint(1, 4)
 
-    async def follow(self, node: Node, source: int | Topic | Agents) -> None:
+    async def follow(self, node: Node, source: int | Topic | AgentsSource) -> None:
         try:
             await node.log.open(source)
         except Unavailable:
@@ -117,7 +117,7 @@ class Life:
         while True:
             settled = log.settled(reader.source, reader.cursor)
             missed = [row for row in self.table.of(reader.source, reader.cursor) if row.position <= settled]
-            assert not missed, "settled says that there is nothing"
+            assert not missed, "settled reports no event"
             try:
                 if not await reader.turn(self.rng.randint(1, 5)):
                     await log.wait(reader.source, reader.cursor)
@@ -126,7 +126,7 @@ class Life:
             await trio.sleep(self.rng.choice([0, 0, 0.01, 0.5]))
 
     async def end(self) -> None:
-        """Let everything come to rest, without a single hint, and compare."""
+        """Wait for both nodes to become current without any hint, and compare."""
         for node in self.nodes:
             node.store.failures, node.store.delays = 0, []
             while node.unheard:
@@ -140,8 +140,8 @@ class Life:
             assert not gone, f"{gone} is erased, and in memory"
             ends = {project: self.table.head(project).events for project in node.log.open_projects}
             assert dict(node.log.open_projects) == ends
-            assert node.follower.behind == 0
-            assert node.log.kept[1] == sum(len(event.body) for event in node.held())
+            assert node.follower.missing_events == 0
+            assert node.log.memory_size[1] == sum(len(event.body) for event in node.held())
 
     async def compare(self, reader: FollowingReader) -> None:
         stored = {row.position for row in self.table.of(reader.source, reader.start)}

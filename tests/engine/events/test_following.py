@@ -1,4 +1,4 @@
-"""What a follower does when: at once for an own commit or a hint, within its time for what nobody has told of."""
+"""The timing of a follower: at once after a local commit or a hint, otherwise at the next poll."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.events.follower import Follower
 from deskwire.engine.events.ports import ProjectHead
-from deskwire.engine.events.types import Agents, StoredEvent, Topic
+from deskwire.engine.events.types import AgentsSource, StoredEvent, Topic
 from tests.engine.events.shared_table import Node, SharedTable
 
 CNV_1 = Topic(1, "conversation", "cnv_1")
@@ -23,7 +23,7 @@ FIRST = 1 << 40
 
 @dataclass
 class Deliveries:
-    """A deliverer that notes what it is told."""
+    """A deliverer that records its calls."""
 
     positions: Mapping[int, int] = field(default_factory=dict)
     hints: list[ProjectHead] = field(default_factory=list)
@@ -31,10 +31,10 @@ class Deliveries:
     forgotten: set[int] = field(default_factory=set)
     rewritten: list[StoredEvent] = field(default_factory=list)
 
-    def hinted(self, heads: Iterable[ProjectHead]) -> None:
+    def note_hints(self, heads: Iterable[ProjectHead]) -> None:
         self.hints += heads
 
-    def looked(self, heads: Iterable[ProjectHead], before: Mapping[int, int]) -> None:
+    def note_heads(self, heads: Iterable[ProjectHead], before: Mapping[int, int]) -> None:
         self.looks += heads
 
     def forget(self, conversations: frozenset[int]) -> None:
@@ -54,8 +54,8 @@ async def following(*nodes: Node) -> AsyncIterator[None]:
         nursery.cancel_scope.cancel()
 
 
-async def shown_after(node: Node, source: int | Topic | Agents, after: int) -> tuple[float, list[int]]:
-    """The time it takes until a reader is woken, and what it finds."""
+async def shown_after(node: Node, source: int | Topic | AgentsSource, after: int) -> tuple[float, list[int]]:
+    """Return the time until a reader is woken, and the events that it reads."""
     began = trio.current_time()
     await node.log.wait(source, after)
     chunk = node.log.recent(source, after, 100)
@@ -63,7 +63,7 @@ async def shown_after(node: Node, source: int | Topic | Agents, after: int) -> t
     return trio.current_time() - began, [event.position - FIRST for event in chunk.events]
 
 
-async def test_an_own_commit_next_in_line_is_shown_without_a_query(autojump_clock: MockClock) -> None:
+async def test_contiguous_local_commit_is_published_without_a_query(autojump_clock: MockClock) -> None:
     table = SharedTable()
     node = Node(table)
     async with following(node):
@@ -74,7 +74,7 @@ async def test_an_own_commit_next_in_line_is_shown_without_a_query(autojump_cloc
         assert (node.store.reads, node.log.position(1)) == (reads, FIRST + 2)
 
 
-async def test_an_own_commit_out_of_line_brings_what_is_before_it(autojump_clock: MockClock) -> None:
+async def test_local_commit_after_a_gap_brings_the_missing_events(autojump_clock: MockClock) -> None:
     table = SharedTable()
     node = Node(table)
     async with following(node):
@@ -85,21 +85,21 @@ async def test_an_own_commit_out_of_line_brings_what_is_before_it(autojump_clock
 
 
 @pytest.mark.parametrize(("how", "seconds"), [("hint", 0.0), ("look", 5.0), ("no bus", 0.25)])
-async def test_a_foreign_commit_is_shown_when_a_hint_comes_and_without_one_at_the_next_look(
+async def test_foreign_commit_is_published_after_a_hint_or_the_next_poll(
     how: str, seconds: float, autojump_clock: MockClock
 ) -> None:
     table = SharedTable()
     here, there = Node(table, listening=how != "no bus"), Node(table)
     async with following(here, there):
-        await here.log.open(Agents(1))
+        await here.log.open(AgentsSource(1))
         there.follower.commit_nowait(table.commit(1, [(1, True), (2, False)]))
         await wait_all_tasks_blocked()
         if how == "hint":
             here.bus.deliver(there.bus.sent)
-        assert await shown_after(here, Agents(1), FIRST) == (seconds, [1, 2])
+        assert await shown_after(here, AgentsSource(1), FIRST) == (seconds, [1, 2])
 
 
-async def test_what_is_committed_while_a_project_is_opened_is_shown_at_once(
+async def test_commit_during_the_opening_of_a_project_is_published_at_once(
     autojump_clock: MockClock,
 ) -> None:
     table = SharedTable()
@@ -116,7 +116,7 @@ async def test_what_is_committed_while_a_project_is_opened_is_shown_at_once(
         assert await shown_after(here, 1, FIRST) == (0, [1, 2])
 
 
-async def test_many_commits_of_a_moment_are_one_hint_for_each_project(autojump_clock: MockClock) -> None:
+async def test_simultaneous_commits_send_one_hint_for_each_project(autojump_clock: MockClock) -> None:
     table = SharedTable()
     node = Node(table)
     async with following(node):
@@ -130,38 +130,42 @@ async def test_many_commits_of_a_moment_are_one_hint_for_each_project(autojump_c
         assert there.follower.counters.hints == 130
 
 
-async def test_a_bus_that_is_there_again_makes_a_node_look(autojump_clock: MockClock) -> None:
+async def test_reconnected_bus_triggers_a_poll(autojump_clock: MockClock) -> None:
     table = SharedTable()
     node = Node(table)
     async with following(node):
         await node.log.open(1)
         table.commit(1, [(1, False)])
         await trio.sleep(1)
-        for told in node.bus.told:
-            told()
+        for received in node.bus.received:
+            received()
         assert await shown_after(node, 1, FIRST) == (0, [1])
 
 
-async def test_who_wants_to_be_up_to_date_waits_until_memory_is(autojump_clock: MockClock) -> None:
+async def test_catch_up_waits_until_memory_is_current(autojump_clock: MockClock) -> None:
     table = SharedTable()
-    node = Node(table, at_once=2)
+    node = Node(table, batch_size=2)
     async with following(node):
         await node.log.open(1)
         table.commit(1, [(1, False)] * 9)
         table.commit(1, [], frozenset({1}))
         table.commit(1, [(2, False)])
         await node.follower.catch_up()
-        assert [event.position - FIRST for event in node.held()] == [11, 12], "a deletion, and what came then"
+        assert [event.position - FIRST for event in node.held()] == [11, 12], (
+            "a deletion, and the later events"
+        )
         node.store.failures = 1
         with pytest.raises(Unavailable):
             await node.follower.catch_up()
 
 
-async def test_deliveries_hear_of_erasures_in_projects_that_nobody_reads(autojump_clock: MockClock) -> None:
+async def test_deliverer_is_notified_of_erasures_in_projects_without_readers(
+    autojump_clock: MockClock,
+) -> None:
     table = SharedTable()
     node, deliveries = Node(table), Deliveries({1: 0, 2: 0})
     store: Any = node.store
-    node.follower = Follower(store, node.log, node.bus, deliveries, at_once=2)
+    node.follower = Follower(store, node.log, node.bus, deliveries, batch_size=2)
     table.commit(1, [(number, False) for number in range(1, 9)])
     table.commit(1, [], frozenset(range(1, 8)))
     async with following(node):
@@ -171,10 +175,10 @@ async def test_deliveries_hear_of_erasures_in_projects_that_nobody_reads(autojum
         reads = node.store.reads
         await trio.sleep(4.9)
         await node.follower.catch_up()
-        assert node.store.reads == reads + 1, "the heads, and no erasures once more"
+        assert node.store.reads == reads + 1, "the heads, and no erasures again"
 
 
-async def test_two_looks_at_a_time_forget_what_was_erased_though_the_later_serves_more_projects(
+async def test_concurrent_polls_apply_erasures_if_the_later_serves_more_projects(
     autojump_clock: MockClock,
 ) -> None:
     table = SharedTable()
@@ -192,7 +196,7 @@ async def test_two_looks_at_a_time_forget_what_was_erased_though_the_later_serve
     assert deliveries.forgotten == {1, 2}
 
 
-async def test_who_wants_to_be_up_to_date_goes_on_when_the_own_commit_is_what_was_missing(
+async def test_catch_up_returns_when_a_local_commit_fills_the_gap(
     autojump_clock: MockClock,
 ) -> None:
     table = SharedTable()
@@ -204,34 +208,34 @@ async def test_who_wants_to_be_up_to_date_goes_on_when_the_own_commit_is_what_wa
         with trio.fail_after(60):
             nursery.start_soon(node.follower.catch_up)
             await trio.sleep(0.05)
-            node.store.failures = 1  # so that the own commit is heard of before its events are read
+            node.store.failures = 1  # so that the local commit is applied before its events are read
             await trio.sleep(0.1)
             node.follower.commit_nowait(made)
             while nursery.child_tasks:  # noqa: ASYNC110  # virtual time
                 await trio.sleep(1)
 
 
-async def test_events_that_the_database_has_lost_leave_memory(autojump_clock: MockClock) -> None:
+async def test_events_lost_by_the_database_are_evicted(autojump_clock: MockClock) -> None:
     table = SharedTable()
     node = Node(table)
     async with following(node):
-        for source in (1, Agents(1), CNV_1):
+        for source in (1, AgentsSource(1), CNV_1):
             await node.log.open(source)
         node.follower.commit_nowait(table.commit(1, [(1, False), (1, True), (1, False)]))
         del table.rows[1:]
         table.ends[1] = FIRST + 1
         await trio.sleep(5.1)
-        assert (node.held(), node.log.kept, node.log.position(1)) == ([], (0, 0), FIRST + 1)
+        assert (node.held(), node.log.memory_size, node.log.position(1)) == ([], (0, 0), FIRST + 1)
         node.follower.commit_nowait(table.commit(1, [(1, False)]))
-        for source in (1, Agents(1), CNV_1):
+        for source in (1, AgentsSource(1), CNV_1):
             assert await shown_after(node, source, FIRST + 1) == (0, [2])
 
 
-async def test_a_project_that_nobody_reads_any_more_leaves_memory(autojump_clock: MockClock) -> None:
+async def test_unused_project_is_evicted(autojump_clock: MockClock) -> None:
     table = SharedTable()
     node = Node(table)
     async with following(node):
-        for source in (1, CNV_1, Agents(2)):
+        for source in (1, CNV_1, AgentsSource(2)):
             await node.log.open(source)
         for project in (1, 2):
             node.follower.commit_nowait(table.commit(project, [(project, False)]))
@@ -241,11 +245,11 @@ async def test_a_project_that_nobody_reads_any_more_leaves_memory(autojump_clock
         node.log.close(CNV_1)
         async with node.log.waiting(1):
             await trio.sleep(30)
-            assert set(node.log.open_projects) == {1, 2}, "somebody waits"
+            assert set(node.log.open_projects) == {1, 2}, "a reader waits"
         await trio.sleep(4)
-        assert set(node.log.open_projects) == {1, 2}, "for whoever comes back soon"
+        assert set(node.log.open_projects) == {1, 2}, "for readers that return soon"
         await trio.sleep(10)
-        assert (set(node.log.open_projects), node.log.kept[0]) == ({2}, 1)
+        assert (set(node.log.open_projects), node.log.memory_size[0]) == ({2}, 1)
 
 
 async def test_a_long_poll_of_a_project_that_was_not_open_misses_nothing(autojump_clock: MockClock) -> None:
@@ -262,7 +266,7 @@ async def test_a_long_poll_of_a_project_that_was_not_open_misses_nothing(autojum
             async with node.log.waiting(1):
                 while len(found) < 2:
                     await node.log.wait(1, upto)
-                    more = await node.log.read_on(1, upto, 10)
+                    more = await node.log.read_after_wait(1, upto, 10)
                     found.extend(event.position - FIRST for event in more.events)
                     upto = more.upto
 

@@ -1,4 +1,4 @@
-"""The event log: the window in memory and the table behind it must tell the same story."""
+"""The event log: reads from memory and from the table must give the same events."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 
 T = TypeVar("T")
 
-from deskwire.engine.events.types import Agents
+from deskwire.engine.events.types import AgentsSource
 from tests.engine.events.event_table import Table, event, opened, publish, read_all
 
 COMMITS = st.lists(
@@ -53,7 +53,7 @@ def test_a_reader_gets_the_same_from_the_window_and_from_the_table(
                 expected = [row.position for row in table.events(project, after, 10_000, types)]
                 assert await read_all(log, project, after, limit, types) == expected
                 everything = [row.position for row in table.agents_events(project, after, 10_000)]
-                assert await read_all(log, Agents(project), after, limit) == everything
+                assert await read_all(log, AgentsSource(project), after, limit) == everything
 
     for made, erased in commits:
         events = []
@@ -67,7 +67,7 @@ def test_a_reader_gets_the_same_from_the_window_and_from_the_table(
 @pytest.mark.thorough
 @given(COMMITS, st.integers(0, 12), st.integers(0, 20))
 @settings(max_examples=200, deadline=None, derandomize=True)
-def test_how_far_a_position_is_behind_is_right_where_it_is_said_to_be_and_never_too_much(
+def test_count_of_later_events_is_exact_when_reported_so_and_never_too_large(
     commits: list[tuple[list[tuple[int, int, int, str]], frozenset[int]]], ring_events: int, before: int
 ) -> None:
     table = Table([event(position, 1 + position % 2) for position in range(1, before + 1)])
@@ -78,13 +78,13 @@ def test_how_far_a_position_is_behind_is_right_where_it_is_said_to_be_and_never_
             position += step
             events.append(event(position, project, conversation, kind))
         publish(table, log, *events, erased=erased)
-        assert log.kept == (min(log.kept[0], ring_events), 10 * log.kept[0])
+        assert log.memory_size == (min(log.memory_size[0], ring_events), 10 * log.memory_size[0])
         for asked in (1, 2, 3):
             for after in range(position + 1):
-                count, exact = log.behind(asked, after)
+                count, exact = log.count_after(asked, after)
                 truth = len(table.events(asked, after, 10_000, frozenset()))
                 assert count == truth if exact else count <= truth
-            assert log.behind(asked, position) == (0, True)
+            assert log.count_after(asked, position) == (0, True)
 
 
 @given(st.integers(1, 40), st.integers(1, 40))
@@ -104,7 +104,7 @@ def test_a_reader_that_keeps_up_never_touches_the_table(count: int, ring_events:
     trio.run(follow)
 
 
-async def test_what_was_stored_before_the_start_is_read_from_the_table() -> None:
+async def test_events_from_before_the_start_are_read_from_the_table() -> None:
     table = Table([event(3), event(5)])
     log = opened(table)
     assert (log.position(1), log.progress) == (5, 5)
@@ -152,7 +152,7 @@ async def test_an_event_too_large_for_the_window_still_wakes_its_reader() -> Non
     assert await read_all(log, 1, 0, 10) == [1]
 
 
-async def test_a_project_without_events_is_not_kept_busy_by_the_others() -> None:
+async def test_reader_of_a_quiet_project_is_not_woken_by_other_projects() -> None:
     table = Table()
     log = opened(table, ring_events=2)
     rounds = 0
@@ -172,11 +172,11 @@ async def test_a_project_without_events_is_not_kept_busy_by_the_others() -> None
         for position in range(1, 50):
             publish(table, log, event(position, project=2))
             await wait_all_tasks_blocked()
-        assert rounds <= 1  # at most once, to move its position over what was dropped unseen
+        assert rounds <= 1  # at most once, to move its position past evicted events
         nursery.cancel_scope.cancel()
 
 
-async def test_an_erased_conversation_is_gone_from_the_window_at_once() -> None:
+async def test_erased_conversation_is_evicted_at_once() -> None:
     table = Table()
     log = opened(table)
     publish(table, log, event(1, conversation=1), event(2, conversation=2), event(3, conversation=1))
@@ -204,7 +204,7 @@ async def test_a_tail_that_is_cut_now_and_then_loses_nothing() -> None:
     assert table.reads == 0
 
 
-async def test_a_filter_lets_a_reader_pass_over_everything_else_in_one_go() -> None:
+async def test_filtered_read_skips_other_events_in_one_read() -> None:
     table = Table()
     log = opened(table)
     publish(

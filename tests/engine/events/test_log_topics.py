@@ -1,4 +1,4 @@
-"""Readers of one conversation's or contact's events: the same events, found by a look at theirs alone."""
+"""Readers of one conversation's or contact's events."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from trio.testing import wait_all_tasks_blocked
 
-from deskwire.engine.events.types import Agents, StoredEvent, Topic
+from deskwire.engine.events.types import AgentsSource, StoredEvent, Topic
 
 T = TypeVar("T")
 
 from tests.engine.events.event_table import LANES, Table, event, internal, laned, opened, publish
 
-AGENTS = [Agents(1), Agents(2)]
+AGENTS = [AgentsSource(1), AgentsSource(2)]
 STEPS = st.lists(
     st.one_of(
         st.tuples(
@@ -40,13 +40,13 @@ STEPS = st.lists(
 @pytest.mark.thorough
 @given(STEPS, st.integers(0, 12), st.integers(80, 1_600))
 @settings(max_examples=300, deadline=None, derandomize=True)
-def test_a_reader_of_a_lane_gets_its_events_in_order_whatever_the_ring_holds(
+def test_topic_reader_gets_events_in_order_for_any_ring_content(
     steps: list[tuple[Any, ...]], ring_events: int, ring_bytes: int
 ) -> None:
-    """Readers come at any time, from the start or from now, and go; conversations are erased in between."""
+    """Readers start at any time, from the first event or from now, and stop; conversations are erased in between."""
     table = Table()
     log = opened(table, ring_events, ring_bytes)
-    readers: list[tuple[Topic | Agents, list[int]]] = []
+    readers: list[tuple[Topic | AgentsSource, list[int]]] = []
     position = 0
 
     def commit(made: list[tuple[int, int, int, bool]], erased: frozenset[int]) -> None:
@@ -60,12 +60,12 @@ def test_a_reader_of_a_lane_gets_its_events_in_order_whatever_the_ring_holds(
             events.append((internal if noted else laned)(position, conversation, project))
         publish(table, log, *events, erased=erased)
 
-    def rows(lane: Topic | Agents, after: int, limit: int) -> Sequence[StoredEvent]:
-        if isinstance(lane, Agents):
+    def rows(lane: Topic | AgentsSource, after: int, limit: int) -> Sequence[StoredEvent]:
+        if isinstance(lane, AgentsSource):
             return table.agents_events(lane.project, after, limit)
-        return table.lane_events(lane, after, limit)
+        return table.topic_events(lane, after, limit)
 
-    async def read(lane: Topic | Agents, cursor: list[int], limit: int) -> None:
+    async def read(lane: Topic | AgentsSource, cursor: list[int], limit: int) -> None:
         expected = rows(lane, cursor[0], limit)
         chunk = await log.read(lane, cursor[0], limit)
         assert list(chunk.events) == expected
@@ -92,14 +92,14 @@ def test_a_reader_of_a_lane_gets_its_events_in_order_whatever_the_ring_holds(
                 await log.wait(lane, cursor[0])
             assert waiting.cancelled_caught, "there is nothing new"
             assert log.settled(lane, cursor[0]) == log.position(lane.project)
-        everything: list[Topic | Agents] = [*LANES, *AGENTS]
+        everything: list[Topic | AgentsSource] = [*LANES, *AGENTS]
         for lane in everything:
             await read(lane, [0], 10_000)
 
     trio.run(play)
 
 
-async def test_a_lane_is_read_from_memory_however_busy_its_project_is() -> None:
+async def test_topic_is_read_from_memory_in_a_busy_project() -> None:
     table = Table()
     log = opened(table, ring_events=5)
     lane = Topic(1, "conversation", "cnv_1")
@@ -115,7 +115,7 @@ async def test_a_lane_is_read_from_memory_however_busy_its_project_is() -> None:
     assert table.reads == 0
 
 
-async def test_a_waiting_reader_of_a_lane_sleeps_through_the_events_of_others() -> None:
+async def test_topic_reader_is_not_woken_by_events_of_other_topics() -> None:
     table = Table()
     log = opened(table)
     woken: list[str] = []
@@ -140,7 +140,7 @@ async def test_a_waiting_reader_of_a_lane_sleeps_through_the_events_of_others() 
         assert sorted(woken) == ["cnv_1", "u0", "u1"]
 
 
-async def test_closing_a_lane_ends_the_wait_for_it() -> None:
+async def test_closing_a_topic_ends_its_wait() -> None:
     log = opened(Table())
     lane = Topic(1, "conversation", "cnv_1")
     await log.open(lane)
@@ -150,7 +150,7 @@ async def test_closing_a_lane_ends_the_wait_for_it() -> None:
         log.close(lane)
 
 
-async def test_what_the_ring_has_dropped_is_in_no_lane_and_no_tail_any_more() -> None:
+async def test_evicted_events_are_in_no_tail() -> None:
     table = Table()
     log = opened(table, ring_events=10)
     project = 1_000_001  # of no other test
@@ -163,23 +163,29 @@ async def test_what_the_ring_has_dropped_is_in_no_lane_and_no_tail_any_more() ->
     assert 0 < len(kept) <= 10
 
 
-async def test_an_internal_event_wakes_agents_and_nobody_else_and_leaves_memory_with_them() -> None:
+async def test_internal_event_wakes_only_agents_and_is_evicted_with_them() -> None:
     table = Table()
     log = opened(table)
     publish(table, log, internal(1, 1))
-    assert log.kept == (0, 0), "nobody has it open"
+    assert log.memory_size == (0, 0), "no reader has it open"
     woken: list[object] = []
-    for source in (1, Agents(1), Agents(2), Topic(1, "conversation", "cnv_1"), Topic(1, "contact", "u1")):
+    for source in (
+        1,
+        AgentsSource(1),
+        AgentsSource(2),
+        Topic(1, "conversation", "cnv_1"),
+        Topic(1, "contact", "u1"),
+    ):
         (await log.open(source)).listen(lambda source=source: woken.append(source))  # type: ignore[misc]
     publish(table, log, internal(2, 1))
-    assert (woken, log.kept[0]) == ([Agents(1)], 1)
-    assert log.behind(1, 0) == (0, True)
+    assert (woken, log.memory_size[0]) == ([AgentsSource(1)], 1)
+    assert log.count_after(1, 0) == (0, True)
     publish(table, log, event(3))
-    assert woken == [Agents(1), 1, Agents(1)]
-    recent = log.recent(Agents(1), 1, 10)
+    assert woken == [AgentsSource(1), 1, AgentsSource(1)]
+    recent = log.recent(AgentsSource(1), 1, 10)
     assert recent is not None
     assert [found.position for found in recent.events] == [2, 3]
-    log.close(Agents(1))
-    assert log.recent(Agents(1), 1, 10) is None
-    assert [found.position for found in (await log.read(Agents(1), 0, 10)).events] == [1, 2, 3]
+    log.close(AgentsSource(1))
+    assert log.recent(AgentsSource(1), 1, 10) is None
+    assert [found.position for found in (await log.read(AgentsSource(1), 0, 10)).events] == [1, 2, 3]
     assert [found.position for found in (await log.read(1, 0, 10)).events] == [3]

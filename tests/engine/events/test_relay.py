@@ -1,4 +1,4 @@
-"""Typing between nodes: told where somebody listens, and nowhere else."""
+"""Typing events between nodes: relayed only to nodes with listeners."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 import trio
 from trio.testing import MockClock
 
-from deskwire.engine.events.relay import Relay
+from deskwire.engine.events.relay import TypingRelay
 from deskwire.engine.events.types import EphemeralEvent
 from tests.support.linked_buses import LinkedBus
 
@@ -20,7 +20,7 @@ class Node:
         self.bus = LinkedBus(buses)
         self.listening = {*listening}
         self.came: list[EphemeralEvent] = []
-        self.relay = Relay(self.bus, name, lambda: self.listening, self.came.append)
+        self.relay = TypingRelay(self.bus, name, lambda: self.listening, self.came.append)
 
 
 @asynccontextmanager
@@ -40,7 +40,7 @@ def typing(project: int = 1, *, internal: bool = False) -> EphemeralEvent:
     )
 
 
-async def test_an_event_comes_as_it_was_to_the_nodes_with_a_listener(autojump_clock: MockClock) -> None:
+async def test_relayed_event_is_unchanged_on_nodes_with_listeners(autojump_clock: MockClock) -> None:
     buses: list[LinkedBus] = []
     here, there, both = Node(buses, "a"), Node(buses, "b", 1, 5_000), Node(buses, "c", 2)
     async with running(here, there, both):
@@ -52,7 +52,7 @@ async def test_an_event_comes_as_it_was_to_the_nodes_with_a_listener(autojump_cl
         assert here.bus.sent == []
 
 
-async def test_a_new_listener_is_heard_of_soon_and_a_silent_node_is_forgotten(
+async def test_new_listener_is_announced_soon_and_a_silent_node_expires(
     autojump_clock: MockClock,
 ) -> None:
     buses: list[LinkedBus] = []
@@ -67,7 +67,7 @@ async def test_a_new_listener_is_heard_of_soon_and_a_silent_node_is_forgotten(
         there.listening.clear()
         await trio.sleep(11)
         here.relay.offer(typing())
-        assert len(there.came) == 1, "nobody listens any more"
+        assert len(there.came) == 1, "no listener is left"
         there.listening.add(1)
         await trio.sleep(1)
         there.bus.cut = True
@@ -77,7 +77,7 @@ async def test_a_new_listener_is_heard_of_soon_and_a_silent_node_is_forgotten(
         assert not [payload for _, payload in here.bus.sent if b"event" in payload]
 
 
-async def test_a_node_that_begins_asks_where_the_others_listen(autojump_clock: MockClock) -> None:
+async def test_starting_node_requests_announcements(autojump_clock: MockClock) -> None:
     buses: list[LinkedBus] = []
     there = Node(buses, "b", 1)
     async with running(there):
@@ -87,7 +87,7 @@ async def test_a_node_that_begins_asks_where_the_others_listen(autojump_clock: M
             assert len(there.came) == 1
 
 
-async def test_nodes_that_are_gone_take_no_memory(autojump_clock: MockClock) -> None:
+async def test_expired_nodes_take_no_memory(autojump_clock: MockClock) -> None:
     buses: list[LinkedBus] = []
     here = Node(buses, "a")
     async with running(here):
@@ -97,10 +97,10 @@ async def test_nodes_that_are_gone_take_no_memory(autojump_clock: MockClock) -> 
                 pass
             gone.bus.cut = True
         await trio.sleep(40)
-        assert not here.relay._elsewhere
+        assert not here.relay._remote_listeners
 
 
-async def test_what_is_said_has_one_size_however_many_projects_there_are(autojump_clock: MockClock) -> None:
+async def test_announcement_size_is_independent_of_the_number_of_projects(autojump_clock: MockClock) -> None:
     buses: list[LinkedBus] = []
     here, there = Node(buses, "a"), Node(buses, "b", *range(100_000))
     async with running(here, there):

@@ -107,7 +107,7 @@ def check(store: InlineStore) -> None:
     )  # what the known user has of the visitor now, and the visitor's end
     for user in ("known", "visitor"):  # as the table has them for the channel of each
         topic = Topic(PROJECT.rowid, "contact", user)
-        lane = seen(store, lambda reader, topic=topic: reader.lane_events(topic, 0, 200, frozenset()))  # type: ignore[misc]
+        lane = seen(store, lambda reader, topic=topic: reader.topic_events(topic, 0, 200, frozenset()))  # type: ignore[misc]
         assert lane == [event for event in events if about(event) == user]
     assert seen(store, lambda reader: reader.merges()) == []
     (merged,) = store.connection.execute(

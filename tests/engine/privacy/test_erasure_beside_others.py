@@ -35,7 +35,7 @@ async def two(store: InlineStore, nursery: trio.Nursery) -> tuple[Eraser, Eraser
     a, b = (Eraser(name, with_clock(store), wires, nursery) for name in "ab")
     for node in (a, b):
         await nursery.start(node.membership.run)
-        nursery.start_soon(node.membership.on_duty, node.erasures.keep_resuming)
+        nursery.start_soon(node.membership.while_leader, node.erasures.keep_resuming)
     actors = ActorRegistry(nursery, store, HandClock(), mailbox=8, idle_s=60, live=10)
     for _ in range(3):
         await actors.create(PROJECT, create())

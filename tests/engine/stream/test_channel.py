@@ -1,4 +1,4 @@
-"""Channel names, and what each channel carries (decisions 5)."""
+"""Channel names, and the events that each channel carries (decisions 5)."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ async def test_typing_is_carried_by_its_project_its_conversation_and_its_contact
     assert got == (event if wanted else None)
 
 
-async def test_channels_are_held_and_taken_over_each_by_itself(
+async def test_channels_are_held_and_taken_over_independently(
     autojump_clock: MockClock, stage: Stage
 ) -> None:
     project = await stage.hold("c1")
@@ -116,7 +116,7 @@ async def test_channels_are_held_and_taken_over_each_by_itself(
     assert names == ["private-contact-u1", CHANNEL]
 
 
-async def test_what_a_channel_passes_over_does_not_make_its_consumer_late(
+async def test_events_of_other_channels_do_not_make_a_consumer_late(
     autojump_clock: MockClock, stage: Stage
 ) -> None:
     """Move the position of a quiet conversation's consumer with the log of its busy project."""
@@ -126,10 +126,10 @@ async def test_what_a_channel_passes_over_does_not_make_its_consumer_late(
     assert (list(batch.events), batch.upto) == ([], stage.log.position(stage.project.rowid))
 
 
-async def test_a_contacts_channel_that_nobody_uses_is_forgotten_with_its_events(
+async def test_unused_contact_channel_is_deleted_with_its_events(
     autojump_clock: MockClock, stage: Stage, store: JumpStore
 ) -> None:
-    """Forget the name, which holds the contact's id, also if somebody once waited for the channel."""
+    """Delete the name, which contains the contact's id, even if a consumer once waited for the channel."""
     old = await stage.hold("c1", channel="private-contact-u1")
     await stage.hub.until_unfenced(old.channel, "c1")
     await stage.hold("c1", channel="private-contact-u2")
@@ -146,16 +146,16 @@ async def test_a_contacts_channel_that_nobody_uses_is_forgotten_with_its_events(
 
 
 async def in_memory(stage: Stage, topic: Topic) -> bool:
-    """Return whether the topic is in memory, as only then one can wait for its next event."""
+    """Return whether the topic is in memory, which a wait for its next event requires."""
     with trio.move_on_after(1) as scope:
         await stage.log.wait(topic, stage.log.position(stage.project.rowid))
     return scope.cancelled_caught
 
 
-async def test_a_channels_lane_is_in_memory_only_while_it_is_held(
+async def test_topic_of_a_channel_is_in_memory_only_while_it_is_held(
     autojump_clock: MockClock, stage: Stage, store: JumpStore
 ) -> None:
-    """Also if the takeover fails; and a reader that waits for a channel that is given up goes home."""
+    """The same holds if the takeover fails. A reader that waits for a released channel returns."""
     lane = Topic(stage.project.rowid, "contact", "u1")
     store.write_failure = Unavailable("full")
     with pytest.raises(Unavailable):

@@ -1,4 +1,4 @@
-"""Ending a consumer by a call: its channels are free for others at once, and it is kept out for a while (ADR 41)."""
+"""Ending a consumer by a call: its channels are free at once, and it is fenced for a while (ADR 41)."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from tests.support.streaming import CHANNEL, JumpStore, Stage, jump_stage, next_
 CONTACT = "private-contact-u1"
 
 
-async def test_a_consumer_that_is_ended_is_told_and_holds_nothing_any_more(
+async def test_ended_consumer_is_notified_and_holds_no_channel(
     autojump_clock: MockClock, stage: Stage
 ) -> None:
-    told = list[str]()
-    held = await stage.hold("c1", lost=told.append)
+    received = list[str]()
+    held = await stage.hold("c1", lost=received.append)
     assert await stage.hub.end(stage.project, "c1") == [CHANNEL]
-    assert (told, held.current) == (["ended"], False)
+    assert (received, held.current) == (["ended"], False)
     (status,) = await stage.hub.consumers(stage.project)
     assert (status.consumer_id, status.connected) == ("c1", False)
 
 
-async def test_its_channel_is_free_for_others_at_once_and_they_go_on_where_it_was(
+async def test_channel_of_an_ended_consumer_is_free_and_resumes_at_its_position(
     autojump_clock: MockClock, stage: Stage
 ) -> None:
-    """Include the consumers that it had superseded: they are the ones that stand by."""
+    """Include the consumers that it had superseded, because they are the standbys."""
     await stage.hold("c0")
     held = await stage.hold("c1")
     missed = await stage.emit(2)
@@ -39,7 +39,7 @@ async def test_its_channel_is_free_for_others_at_once_and_they_go_on_where_it_wa
     assert (held.current, standby.current) == (False, True)
 
 
-async def test_a_standby_hears_of_it(autojump_clock: MockClock, stage: Stage) -> None:
+async def test_standby_is_notified_of_an_ended_consumer(autojump_clock: MockClock, stage: Stage) -> None:
     await stage.hold("c0")
     await stage.hold("c1")
     start = trio.current_time()
@@ -50,7 +50,7 @@ async def test_a_standby_hears_of_it(autojump_clock: MockClock, stage: Stage) ->
     assert trio.current_time() == start
 
 
-async def test_who_was_ended_is_refused_for_a_minute(autojump_clock: MockClock, stage: Stage) -> None:
+async def test_ended_consumer_is_refused_for_a_minute(autojump_clock: MockClock, stage: Stage) -> None:
     await stage.hold("c1")
     await stage.hub.end(stage.project, "c1")
     await trio.sleep(59)  # virtual time: the mock clock jumps
@@ -60,7 +60,9 @@ async def test_who_was_ended_is_refused_for_a_minute(autojump_clock: MockClock, 
     assert (await stage.hold("c1")).current
 
 
-async def test_and_for_as_long_as_another_holds_the_channel(autojump_clock: MockClock, stage: Stage) -> None:
+async def test_ended_consumer_is_refused_while_another_holds_the_channel(
+    autojump_clock: MockClock, stage: Stage
+) -> None:
     await stage.hold("c1")
     await stage.hub.end(stage.project, "c1")
     await stage.hold("c2")
@@ -69,20 +71,20 @@ async def test_and_for_as_long_as_another_holds_the_channel(autojump_clock: Mock
         await stage.hold("c1")
 
 
-async def test_a_second_time_ends_nobody_and_makes_the_minute_no_longer(
+async def test_ending_twice_ends_no_other_and_does_not_extend_the_minute(
     autojump_clock: MockClock, stage: Stage
 ) -> None:
-    told = list[str]()
-    await stage.hold("c1", lost=told.append)
+    received = list[str]()
+    await stage.hold("c1", lost=received.append)
     await stage.hub.end(stage.project, "c1")
     await trio.sleep(59)  # virtual time: the mock clock jumps
     assert await stage.hub.end(stage.project, "c1") == []
     await trio.sleep(1)  # virtual time: the mock clock jumps
     assert (await stage.hold("c1")).current
-    assert told == ["ended"]
+    assert received == ["ended"]
 
 
-async def test_one_that_has_dropped_off_loses_the_protection_of_its_lease(
+async def test_ending_a_dropped_consumer_removes_its_protection(
     autojump_clock: MockClock, stage: Stage
 ) -> None:
     await stage.hold("c0")
@@ -93,7 +95,7 @@ async def test_one_that_has_dropped_off_loses_the_protection_of_its_lease(
     assert (await stage.hold("c0")).current
 
 
-async def test_all_its_channels_go_or_the_one_that_is_named(autojump_clock: MockClock, stage: Stage) -> None:
+async def test_end_releases_all_channels_or_the_named_one(autojump_clock: MockClock, stage: Stage) -> None:
     for channel in (CHANNEL, CONTACT):
         await stage.hold("c1", channel=channel)
     await stage.hold("other", channel="private-contact-u2")
@@ -103,7 +105,7 @@ async def test_all_its_channels_go_or_the_one_that_is_named(autojump_clock: Mock
     assert held == {CHANNEL: False, CONTACT: False, "private-contact-u2": True}
 
 
-async def test_who_was_superseded_is_no_consumer_any_more(autojump_clock: MockClock, stage: Stage) -> None:
+async def test_superseded_consumer_can_not_be_ended(autojump_clock: MockClock, stage: Stage) -> None:
     await stage.hold("c1")
     new = await stage.hold("c2")
     for consumer_id, channel in (("c1", None), ("nobody", None), ("c2", CONTACT)):
@@ -112,8 +114,10 @@ async def test_who_was_superseded_is_no_consumer_any_more(autojump_clock: MockCl
     assert new.current
 
 
-async def test_after_a_crash_too(autojump_clock: MockClock, store: JumpStore, stage: Stage) -> None:
-    """End the consumer of a channel that nobody has used since the start."""
+async def test_consumer_can_be_ended_after_a_crash(
+    autojump_clock: MockClock, store: JumpStore, stage: Stage
+) -> None:
+    """End the consumer of a channel that no consumer has used since the start."""
     await stage.hold("c0")
     await stage.hold("c1")
     again = await jump_stage(store)

@@ -1,4 +1,4 @@
-"""Nodes in any order of events, and a judge: at most one node writes, and no event is left out (ADR 60)."""
+"""Nodes with events in random order: at most one node writes, and no event is left out (ADR 60)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from trio.testing import MockClock
 
 from deskwire.engine.core.errors import DomainError
-from deskwire.engine.events.types import Draft
+from deskwire.engine.events.types import EventDraft
 from deskwire.engine.ports import Transaction
 from deskwire.engine.stream.lease import ChannelLease
 from deskwire.engine.stream.subscription import LeasedSubscription, Subscription
@@ -27,7 +27,7 @@ _TICK_S = 0.1
 
 node = st.integers(0, len(NODES) - 1)
 consumer = st.sampled_from(CONSUMERS)
-deed = st.one_of(
+action = st.one_of(
     st.tuples(st.just("subscribe"), node, consumer),
     st.tuples(st.just("subscribe"), node, consumer),
     st.tuples(st.just("leave"), node, st.booleans()),
@@ -40,10 +40,11 @@ deed = st.one_of(
 
 
 class Judge:
-    """The one who looks at all nodes between any two of their steps.
+    """Checks the rules on all nodes after each step.
 
-    Args:
-        written: the highest number that any consumer of the channel was written; `emitted` is the next that is made.
+    Attributes:
+        written: the highest number written to any consumer of the channel.
+        emitted: the number of the next event.
     """
 
     def __init__(self, stages: list[NodeStage]) -> None:
@@ -61,7 +62,7 @@ class Judge:
         assert len(current) <= 1, [(each.consumer_id, each.channel.name) for each in current]
 
     def write(self) -> None:
-        """Have who may write what it finds in memory, and confirm half of it."""
+        """Let each current consumer write the events in memory and confirm half of them."""
         self.at_most_one()
         for stage, each in self.held:
             batch = each.recent() if each.current else None
@@ -75,11 +76,11 @@ class Judge:
                 stage.hub.confirm(each, batch.events[len(batch.events) // 2].position)
 
     async def emit(self, store: JumpStore, count: int) -> None:
-        """Commit events that carry growing numbers, as somebody does who is on no node."""
+        """Commit events with growing numbers, independently of any node."""
 
         def job(tx: Transaction) -> None:
             for n in range(self.emitted, self.emitted + count):
-                draft = Draft("contact.updated", None, {"n": n})
+                draft = EventDraft("contact.updated", None, {"n": n})
                 tx.append_event(self.stages[0].project, draft, None, trio_ms())
             self.emitted += count
 
@@ -91,7 +92,7 @@ class Judge:
             await trio.sleep(_TICK_S)  # virtual time: the mock clock jumps
 
 
-async def _live(directory: Path, deeds: list[tuple[str, int, object]], seed: int, lost: float) -> None:
+async def _live(directory: Path, actions: list[tuple[str, int, object]], seed: int, lost: float) -> None:
     store = JumpStore(directory)
     store.write_takes_s, store.read_takes_s = 0.004, 0.001
     dice = Random(seed)
@@ -103,7 +104,7 @@ async def _live(directory: Path, deeds: list[tuple[str, int, object]], seed: int
             judge = Judge(stages)
             await judge_first(judge)
             nursery.start_soon(judge.run)
-            for what, place, value in deeds:
+            for what, place, value in actions:
                 nursery.start_soon(_do, nursery, judge, store, what, stages[place], value)
                 await trio.sleep(dice.choice((0, 0.002, 0.005, 0.3, 2)))  # virtual time: the mock clock jumps
                 if what == "pass":
@@ -111,7 +112,7 @@ async def _live(directory: Path, deeds: list[tuple[str, int, object]], seed: int
             for stage in stages:
                 stage.cluster.go_on()
             await trio.sleep(80)  # virtual time: the mock clock jumps
-            # However it came, a consumer with a new id gets the channel, and what nobody has had.
+            # In any case a consumer with a new id gets the channel and all unconfirmed events.
             last = await stages[dice.randrange(3)].hold("last")
             judge.subscribed(stages[0], last)
             await judge.emit(store, 1)
@@ -124,7 +125,7 @@ async def _live(directory: Path, deeds: list[tuple[str, int, object]], seed: int
 
 
 async def judge_first(judge: Judge) -> None:
-    """Let the channel's first consumer come before there is anything to be missed."""
+    """Subscribe the channel's first consumer before the first event."""
     first = judge.stages[0]
     judge.subscribed(first, await first.hold("c0"))
 
@@ -155,28 +156,32 @@ async def _do(
             case _:
                 pass
     except DomainError:
-        judge.at_most_one()  # a refusal is an answer as any
+        judge.at_most_one()  # a refusal is a valid outcome
 
 
 @budget(50)
-@given(st.lists(deed, max_size=14), st.integers(0, 999), st.sampled_from((0.0, 0.5, 1.0)))
-def test_at_most_one_writes_and_nothing_is_left_out(
-    deeds: list[tuple[str, int, object]], seed: int, lost: float
+@given(st.lists(action, max_size=14), st.integers(0, 999), st.sampled_from((0.0, 0.5, 1.0)))
+def test_at_most_one_consumer_writes_and_no_event_is_left_out(
+    actions: list[tuple[str, int, object]], seed: int, lost: float
 ) -> None:
     with TemporaryDirectory() as directory:
         clock = MockClock(autojump_threshold=0)
-        trio.run(_live, Path(directory), deeds, seed, lost, clock=clock)
+        trio.run(_live, Path(directory), actions, seed, lost, clock=clock)
 
 
 @pytest.mark.parametrize("plant", ["lease not looked at", "let go before it is stopped"])
-def test_the_judge_finds_two_who_write(plant: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A test of the judge: with either rule broken, there are two for a while."""
+def test_judge_detects_two_writing_consumers(
+    plant: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Test the judge: if either rule is broken, two consumers write for a while."""
     if plant == "lease not looked at":
         monkeypatch.setattr(LeasedSubscription, "_leased", lambda _: True)
     else:
         monkeypatch.setattr(ChannelLease, "stop", lambda lease: lease.holder)
-    deeds = [("stop", 0, 20.0), ("subscribe", 1, "c1"), ("pass", 0, 6.0)]
+    actions = [("stop", 0, 20.0), ("subscribe", 1, "c1"), ("pass", 0, 6.0)]
     found = pytest.RaisesGroup(AssertionError, flatten_subgroups=True, allow_unwrapped=True)
     with found:
         clock = MockClock(autojump_threshold=0)
-        trio.run(_live, tmp_path, deeds if plant == "lease not looked at" else deeds[1:], 3, 0.0, clock=clock)
+        trio.run(
+            _live, tmp_path, actions if plant == "lease not looked at" else actions[1:], 3, 0.0, clock=clock
+        )

@@ -1,4 +1,4 @@
-"""The operator's numbers on the stream's consumers: how they came, and how far they are behind."""
+"""Metrics of the stream's consumers: how they subscribed, and their lags."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from deskwire.engine.stream.lag import Lag
 from tests.support.streaming import JumpStore, Stage
 
 RING = 100
-"""Events that the stage's log has in memory."""
+"""The number of events that the stage's log has in memory."""
 
 
-async def test_nobody_is_behind_when_nobody_is_there(autojump_clock: MockClock, stage: Stage) -> None:
+async def test_lag_is_zero_without_consumers(autojump_clock: MockClock, stage: Stage) -> None:
     await stage.emit(5)
     assert await stage.hub.lags() == {"project": Lag(), "conversation": Lag(), "contact": Lag()}
 
 
-async def test_the_lag_is_what_is_not_confirmed(autojump_clock: MockClock, stage: Stage) -> None:
+async def test_lag_is_the_number_of_unconfirmed_events(autojump_clock: MockClock, stage: Stage) -> None:
     held = await stage.hold("c1")
     events = await stage.emit(10)
     assert (await stage.hub.lags())["project"] == Lag(1, 10, 10)
@@ -32,9 +32,7 @@ async def test_the_lag_is_what_is_not_confirmed(autojump_clock: MockClock, stage
     assert (await stage.hub.lags())["project"] == Lag(1, 0, 0)
 
 
-async def test_the_lags_of_a_kind_are_summed_and_the_largest_is_told(
-    autojump_clock: MockClock, stage: Stage
-) -> None:
+async def test_lags_of_a_kind_have_sum_and_maximum(autojump_clock: MockClock, stage: Stage) -> None:
     await stage.hold("c1", channel="private-contact-u1")
     await stage.emit(4)
     await stage.hold("c2", channel="private-contact-u2")
@@ -43,14 +41,14 @@ async def test_the_lags_of_a_kind_are_summed_and_the_largest_is_told(
     assert (lags["contact"], lags["project"]) == (Lag(2, 10, 7), Lag())
 
 
-async def test_who_is_no_longer_connected_is_not_counted(autojump_clock: MockClock, stage: Stage) -> None:
+async def test_disconnected_consumer_has_no_lag(autojump_clock: MockClock, stage: Stage) -> None:
     held = await stage.hold("c1")
     await stage.emit(4)
     stage.hub.leave(held, for_good=False)
     assert (await stage.hub.lags())["project"] == Lag()
 
 
-async def test_what_has_left_memory_is_counted_in_the_table(autojump_clock: MockClock, stage: Stage) -> None:
+async def test_evicted_events_are_counted_in_the_table(autojump_clock: MockClock, stage: Stage) -> None:
     await stage.hold("c1")
     await stage.emit(3 * RING)
     assert (await stage.hub.lags())["project"] == Lag(1, 3 * RING, 3 * RING)
@@ -67,7 +65,7 @@ async def test_a_lag_is_counted_up_to_a_bound(
     assert (await stage.hub.lags())["contact"] == Lag(2, 100, 50)
 
 
-async def test_no_more_than_so_many_lags_are_counted_in_the_table_and_the_others_not_below_memory(
+async def test_bounded_number_of_lags_is_counted_in_the_table(
     autojump_clock: MockClock, stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lag, "_READ_MAX", 1)
@@ -78,7 +76,7 @@ async def test_no_more_than_so_many_lags_are_counted_in_the_table_and_the_others
     assert (await stage.hub.lags())["contact"] == Lag(2, 2 * RING + 1 + RING, 2 * RING + 1)
 
 
-async def test_a_disk_that_fails_hides_only_what_it_would_have_told(
+async def test_failing_disk_hides_only_lags_beyond_memory(
     autojump_clock: MockClock, store: JumpStore, stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await stage.hold("c1")
@@ -91,7 +89,7 @@ async def test_a_disk_that_fails_hides_only_what_it_would_have_told(
     assert (await stage.hub.lags())["project"] == Lag(1, RING, RING)
 
 
-async def test_how_consumers_came_to_their_channels_is_counted(
+async def test_subscriptions_are_counted_by_their_start(
     autojump_clock: MockClock, stage: Stage, tmp_path: Path
 ) -> None:
     counters = stage.hub.counters
@@ -107,5 +105,5 @@ async def test_how_consumers_came_to_their_channels_is_counted(
     assert counters.fenced == 1
     stage.hub.leave(third, for_good=True)
     await stage.hold("c3", resume="evt_7ZZZZZZZZZZZZZZZZZZZZZZZZZ")
-    assert (counters.gaps, counters.takeovers) == (1, 1), "nobody held the channel any more"
+    assert (counters.gaps, counters.takeovers) == (1, 1), "no consumer held the channel"
     assert not second.current

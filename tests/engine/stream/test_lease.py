@@ -18,35 +18,35 @@ def lease() -> ChannelLease:
     return ChannelLease(Channel(1, CHANNEL, "project", PROJECT_ID), LEASE_S)
 
 
-def test_a_new_lease_has_nobody_and_keeps_nobody_out() -> None:
+def test_new_lease_has_no_holder_and_no_fence() -> None:
     new = lease()
     assert (new.holder, new.consumer_id, new.generation, new.confirmed, new.since) == (None, None, 0, 0, 0)
     assert (new.waiting, new.released, new.busy, new.paused) == (0, False, False, False)
-    assert (new.elsewhere, new.replaced, new.channel.name) == (False, False, CHANNEL)
+    assert (new.held_remotely, new.replaced, new.channel.name) == (False, False, CHANNEL)
     assert new.admitted_at("c1") == -inf
     assert (new.free_at(), new.after_taking("c1", 0.0)) == (-inf, {})
 
 
-def test_a_lease_that_somebody_waits_for_is_in_use() -> None:
+def test_lease_with_a_waiting_consumer_is_busy() -> None:
     awaited = lease()
     awaited.waiting = 1
     assert awaited.busy
 
 
-def test_a_hundred_superseded_ids_are_remembered_the_latest_of_them() -> None:
+def test_latest_hundred_superseded_ids_are_kept() -> None:
     crowded = lease()
     crowded.superseded = {f"c{n}": None for n in range(120)}
     crowded.consumer_id, crowded.dropped_at = "last", 0.0
     assert list(crowded.after_taking("new", 1.0)) == [*(f"c{n}" for n in range(21, 120)), "last"]
 
 
-def test_one_that_is_superseded_again_counts_as_the_latest() -> None:
+def test_consumer_superseded_again_counts_as_the_latest() -> None:
     again = lease()
     again.superseded, again.consumer_id, again.dropped_at = {"c1": None, "c2": None}, "c1", 0.0
     assert list(again.after_taking("c3", 1.0)) == ["c2", "c1"]
 
 
-def test_the_fence_falls_to_the_moment_and_with_it_what_was_superseded() -> None:
+def test_fence_ends_on_time_and_clears_superseded_ids() -> None:
     left = lease()
     left.superseded, left.consumer_id, left.dropped_at = {"c1": None}, "c2", 10.0
     assert left.fenced("c1", 69.9)
@@ -69,6 +69,26 @@ async def test_the_lease_goes_to_the_new_holder_and_the_old_one_cannot_leave_it(
     assert (first.current, taken.takeovers, list(taken.superseded)) == (False, (6.0,), ["c1"])
     assert not taken.leave(first, 7.0, for_good=True)
     assert (taken.holder, taken.released, list(taken.superseded)) == (second, False, ["c1"])
+
+
+def test_lease_released_for_another_consumer_supersedes_its_holder() -> None:
+    held = lease()
+    held.consumer_id, held.held = "c1", True
+    held.yield_to("c2", 5.0)
+    assert (held.held, held.released, held.dropped_at) == (False, False, 5.0)
+    assert (list(held.superseded), held.takeovers) == (["c1"], (5.0,))
+    assert held.fenced("c1", 5.0)
+
+
+def test_fencing_a_consumer_twice_changes_nothing() -> None:
+    held, dropped = lease(), lease()
+    held.consumer_id, held.held, held.released = "c1", True, True
+    dropped.consumer_id = "c1"
+    assert held.fence_holder(5.0)
+    assert dropped.fence_holder(5.0)
+    assert (held.held, held.released, held.dropped_at, list(held.superseded)) == (False, False, 5.0, ["c1"])
+    assert not held.fence_holder(6.0)
+    assert held.dropped_at == 5.0
 
 
 async def test_a_lease_is_paused_while_its_holder_may_not_write(stage: Stage) -> None:
@@ -136,7 +156,7 @@ def test_a_stored_row_says_whether_the_channel_is_held_or_was_left() -> None:
     assert (left.held, left.released, left.dropped_at) == (False, True, -inf)
 
 
-async def test_who_leaves_by_its_own_word_leaves_no_fence_and_is_not_superseded(stage: Stage) -> None:
+async def test_unsubscribed_holder_leaves_no_fence_and_is_not_superseded(stage: Stage) -> None:
     left, first, second = lease(), await stage.hold("c1"), await stage.hold("c2")
     left.take(first, 1, 1_000, 5.0)
     left.take(second, 2, 2_000, 6.0)
@@ -150,7 +170,7 @@ async def test_who_leaves_by_its_own_word_leaves_no_fence_and_is_not_superseded(
     assert (left.released, list(left.after_taking("c3", 9.0))) == (False, ["c1"])
 
 
-async def test_whose_connection_ends_keeps_its_fence_from_that_moment(stage: Stage) -> None:
+async def test_dropped_holder_keeps_its_fence_from_that_moment(stage: Stage) -> None:
     dropped, first = lease(), await stage.hold("c1")
     dropped.take(first, 1, 1_000, 5.0)
     assert dropped.leave(first, 8.0, for_good=False)
@@ -161,8 +181,8 @@ async def test_ten_takeovers_within_a_minute_are_counted_and_the_eleventh_waits(
     crowded, holder = lease(), await stage.hold("c0")
     crowded.take(holder, 1, 1_000, 0.0)
     for n in range(1, 13):
-        assert crowded.crowded_until("new") == (n - 11 + LEASE_S if n > 10 else -inf)
+        assert crowded.throttled_until("new") == (n - 11 + LEASE_S if n > 10 else -inf)
         crowded.take(await stage.hold(f"c{n}", channel=f"private-contact-{n}"), n, 1_000, n - 1.0)
     assert crowded.takeovers == tuple(float(n) for n in range(2, 12))
-    assert crowded.crowded_until("c12") == -inf
+    assert crowded.throttled_until("c12") == -inf
     assert crowded.admitted_at("new") == 62.0

@@ -1,4 +1,4 @@
-"""Channels that several nodes share: one consumer writes at a time, whatever happens to nodes and their bus (ADR 60)."""
+"""Channels that several nodes share: one consumer writes at a time, despite failures of nodes and bus (ADR 60)."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from tests.support.stream_nodes import hold_unheard, node_stages, nodes, row_of
 from tests.support.streaming import CHANNEL, NOON, JumpStore, next_batch, number
 
 
-async def test_a_consumer_of_another_node_takes_over_and_the_old_one_is_told(
+async def test_consumer_of_another_node_takes_over_and_the_old_one_is_notified(
     autojump_clock: MockClock, store: JumpStore
 ) -> None:
-    told = list[str]()
+    received = list[str]()
     async with nodes(store) as (a, b):
-        old = await a.hold("c1", lost=told.append)
+        old = await a.hold("c1", lost=received.append)
         new = await b.hold("c2")
-        assert (told, old.current, new.current) == (["superseded"], False, True)
+        assert (received, old.current, new.current) == (["superseded"], False, True)
         row = row_of(store, a)
         assert (row.node, row.consumer_id, row.generation, row.connected) == ("b", "c2", 2, True)
         assert trio.current_time() < 0.1
 
 
-async def test_a_takeover_needs_no_word_from_the_bus(autojump_clock: MockClock, store: JumpStore) -> None:
+async def test_takeover_works_without_the_bus(autojump_clock: MockClock, store: JumpStore) -> None:
     async with nodes(store, lost=1.0) as (a, b):
         old = await a.hold("c1")
         assert (await b.hold("c2")).current
@@ -35,7 +35,7 @@ async def test_a_takeover_needs_no_word_from_the_bus(autojump_clock: MockClock, 
         assert trio.current_time() < 1.5
 
 
-async def test_the_fence_is_that_of_all_nodes(autojump_clock: MockClock, store: JumpStore) -> None:
+async def test_fence_holds_on_all_nodes(autojump_clock: MockClock, store: JumpStore) -> None:
     async with nodes(store, "abc") as (a, b, c):
         await a.hold("c1")
         successor = await b.hold("c2")
@@ -50,7 +50,7 @@ async def test_the_fence_is_that_of_all_nodes(autojump_clock: MockClock, store: 
         assert (await c.hold("c1")).current
 
 
-async def test_who_unsubscribes_on_one_node_lifts_the_fence_on_all(
+async def test_unsubscribing_on_one_node_lifts_the_fence_on_all(
     autojump_clock: MockClock, store: JumpStore
 ) -> None:
     async with nodes(store) as (a, b):
@@ -61,7 +61,7 @@ async def test_who_unsubscribes_on_one_node_lifts_the_fence_on_all(
         assert (await b.hold("c2")).current, "it was not superseded"
 
 
-async def test_a_standby_learns_at_once_that_a_channel_is_free_on_another_node(
+async def test_standby_is_notified_of_a_channel_released_on_another_node(
     autojump_clock: MockClock, store: JumpStore
 ) -> None:
     async with nodes(store) as (a, b):
@@ -74,7 +74,7 @@ async def test_a_standby_learns_at_once_that_a_channel_is_free_on_another_node(
         assert trio.current_time() < 1.5
 
 
-async def test_a_standby_learns_at_once_of_a_channel_that_came_free_while_it_looked(
+async def test_standby_is_notified_of_a_release_during_its_poll(
     autojump_clock: MockClock, store: JumpStore
 ) -> None:
     async with nodes(store) as (a, b):
@@ -82,7 +82,7 @@ async def test_a_standby_learns_at_once_of_a_channel_that_came_free_while_it_loo
         held = await b.hold("c2")
         start = trio.current_time()
         async with trio.open_nursery() as waiting:
-            store.read_takes_s = 0.2  # what is read is of the moment in which that began
+            store.read_takes_s = 0.2  # the read returns the state of the moment at which it began
             waiting.start_soon(a.hub.until_unfenced, a.channel, "c1")
             await trio.sleep(0.1)  # virtual time: the mock clock jumps
             b.hub.leave(held, for_good=True)
@@ -140,10 +140,10 @@ async def test_a_dead_nodes_channel_is_free_once_its_lease_is_over(
             await a.hold("c1")
 
 
-async def test_the_fence_of_a_dead_nodes_holder_runs_from_when_it_was_missed(
+async def test_fence_of_a_dead_nodes_holder_runs_from_the_detection(
     autojump_clock: MockClock, store: JumpStore
 ) -> None:
-    """As after a restart: its last holder is protected as if it had just dropped off."""
+    """The last holder is protected as if it had just dropped off, as after a restart."""
     async with nodes(store) as (a, b):
         await b.hold("c1")
         await a.hold("c2")
@@ -155,7 +155,7 @@ async def test_the_fence_of_a_dead_nodes_holder_runs_from_when_it_was_missed(
         assert (await b.hold("c1")).current
 
 
-async def test_the_fence_of_a_holder_whose_nodes_lease_was_late_and_not_lost_falls_in_its_time(
+async def test_fence_of_a_holder_ends_in_time_if_its_nodes_lease_was_late(
     autojump_clock: MockClock, store: JumpStore
 ) -> None:
     async with nodes(store) as (a, b):
@@ -176,14 +176,14 @@ async def test_the_fence_of_a_holder_whose_nodes_lease_was_late_and_not_lost_fal
         assert (await a.hold("c1")).current
 
 
-async def test_who_does_not_get_the_channel_is_told_so_and_nothing_has_changed(
+async def test_failed_takeover_raises_and_changes_nothing(
     autojump_clock: MockClock, store: JumpStore
 ) -> None:
-    """A node that lives and yet does not let go: its part that serves others is at fault."""
-    told = list[str]()
+    """A live node that does not release a channel, because its releaser fails."""
+    received = list[str]()
     async with trio.open_nursery() as nursery:
         a, b = await node_stages(store, nursery, "ab", lost=1.0)
-        held = await a.hold("c1", lost=told.append)
+        held = await a.hold("c1", lost=received.append)
         shared = a.hub._shared
         assert shared is not None
         with pytest.MonkeyPatch.context() as patch:
@@ -191,7 +191,7 @@ async def test_who_does_not_get_the_channel_is_told_so_and_nothing_has_changed(
             async def nothing() -> tuple[()]:
                 return ()
 
-            patch.setattr(shared.letting_go, "_wishes", nothing)
+            patch.setattr(shared.releaser, "_requests", nothing)
             with pytest.raises(Unavailable) as refused:
                 await b.hold("c2")
             assert refused.value.reason == "channel_not_released"
@@ -199,11 +199,17 @@ async def test_who_does_not_get_the_channel_is_told_so_and_nothing_has_changed(
             await trio.sleep(0.1)  # virtual time: the mock clock jumps
         await trio.sleep(5)  # virtual time: the mock clock jumps
         row = row_of(store, a)
-        assert (held.current, told, row.wish, row.consumer_id, row.generation) == (True, [], None, "c1", 1)
+        assert (held.current, received, row.request, row.consumer_id, row.generation) == (
+            True,
+            [],
+            None,
+            "c1",
+            1,
+        )
         nursery.cancel_scope.cancel()
 
 
-async def test_a_client_that_leaves_while_it_waits_disturbs_nobody(
+async def test_client_that_leaves_during_the_wait_has_no_effect(
     autojump_clock: MockClock, store: JumpStore
 ) -> None:
     async with nodes(store, lost=1.0) as (a, b):
@@ -213,10 +219,10 @@ async def test_a_client_that_leaves_while_it_waits_disturbs_nobody(
             await b.hold("c2")
         await trio.sleep(20)  # virtual time: the mock clock jumps
         assert held.current
-        assert row_of(store, a).wish is None
+        assert row_of(store, a).request is None
 
 
-async def test_a_client_that_leaves_while_its_wish_is_committed_disturbs_nobody(
+async def test_client_that_leaves_during_the_request_commit_has_no_effect(
     autojump_clock: MockClock, store: JumpStore
 ) -> None:
     async with nodes(store, lost=1.0) as (a, b):
@@ -234,10 +240,10 @@ async def test_a_client_that_leaves_while_its_wish_is_committed_disturbs_nobody(
         store.write = write  # type: ignore[method-assign]
         await trio.sleep(20)  # virtual time: the mock clock jumps
         assert held.current
-        assert row_of(store, a).wish is None
+        assert row_of(store, a).request is None
 
 
-async def test_what_was_confirmed_goes_along_to_the_other_node(
+async def test_confirmed_position_moves_to_the_other_node(
     autojump_clock: MockClock, store: JumpStore
 ) -> None:
     async with nodes(store) as (a, b):
@@ -280,18 +286,16 @@ async def test_the_list_shows_what_other_nodes_hold(autojump_clock: MockClock, s
         assert not status.connected
 
 
-async def test_a_consumer_is_ended_whichever_node_holds_it(
-    autojump_clock: MockClock, store: JumpStore
-) -> None:
-    told = list[str]()
+async def test_consumer_is_ended_on_any_node(autojump_clock: MockClock, store: JumpStore) -> None:
+    received = list[str]()
     async with nodes(store, "abc") as (a, b, c):
         contact = "private-contact-u1"
         holds = [
-            await a.hold("c1", lost=told.append),
-            await b.hold("c1", lost=told.append, channel=contact),
+            await a.hold("c1", lost=received.append),
+            await b.hold("c1", lost=received.append, channel=contact),
         ]
         assert await c.hub.end(c.project, "c1") == [contact, CHANNEL]
-        assert ([held.current for held in holds], told) == ([False, False], ["ended", "ended"])
+        assert ([held.current for held in holds], received) == ([False, False], ["ended", "ended"])
         for node in (a, b, c):
             with pytest.raises(ConsumerSuperseded):
                 await node.hold("c1")
@@ -300,18 +304,21 @@ async def test_a_consumer_is_ended_whichever_node_holds_it(
         assert trio.current_time() < 0.5
 
 
-async def test_all_channels_of_a_connection_are_over_before_it_is_told(
+async def test_all_channels_of_a_connection_end_before_it_is_notified(
     autojump_clock: MockClock, store: JumpStore
 ) -> None:
-    """So that it can tell whether something of it is left: with nothing left its client is to stay away."""
+    """The callback checks which channels are left; without any, the client must not reconnect."""
     left = list[list[bool]]()
     async with nodes(store) as (a, b):
         holds = list[object]()
 
-        def told(_: str) -> None:
+        def received(_: str) -> None:
             left.append([held.current for held in holds])  # type: ignore[attr-defined]
 
-        holds += [await a.hold("c1", lost=told), await a.hold("c1", lost=told, channel="private-contact-u1")]
+        holds += [
+            await a.hold("c1", lost=received),
+            await a.hold("c1", lost=received, channel="private-contact-u1"),
+        ]
         await b.hub.end(b.project, "c1")
     assert left == [[False, False], [False, False]]
 
@@ -338,10 +345,10 @@ async def test_a_node_without_a_lease_takes_nothing(autojump_clock: MockClock, s
 
 
 @pytest.mark.parametrize("more", [0, 1, 4])
-async def test_a_consumer_ahead_of_the_log_is_told_of_a_gap_until_one_has_confirmed_to_know(
+async def test_consumer_ahead_of_the_log_gets_a_gap_until_one_confirms(
     autojump_clock: MockClock, store: JumpStore, more: int
 ) -> None:
-    """A database that was replaced by its copy lacks the newest events, and gives their positions again."""
+    """A replica that became the primary lacks the newest events, and assigns their positions again."""
     async with nodes(store) as (a, _):
         held = await a.hold("c1")
         events = await a.emit(5)
@@ -364,7 +371,7 @@ async def test_a_consumer_ahead_of_the_log_is_told_of_a_gap_until_one_has_confir
         assert (restored.start.gap, restored.start.resumed_after) == (False, last.id)
 
 
-async def test_what_is_erased_of_the_log_is_no_gap(autojump_clock: MockClock, store: JumpStore) -> None:
+async def test_erased_events_are_no_gap(autojump_clock: MockClock, store: JumpStore) -> None:
     async with nodes(store) as (a, b):
         held = await a.hold("c1")
         events = await a.emit(5)
@@ -375,18 +382,18 @@ async def test_what_is_erased_of_the_log_is_no_gap(autojump_clock: MockClock, st
         assert (successor.start.gap, successor.start.resumed_after) == (False, events[2].id)
 
 
-async def test_a_channel_of_an_erased_contact_is_given_up_before_its_row_is_gone(
+async def test_channel_of_an_erased_contact_is_released_before_its_row_is_deleted(
     autojump_clock: MockClock, store: JumpStore
 ) -> None:
-    told = list[str]()
+    received = list[str]()
     async with nodes(store) as (a, b):
         contact = "private-contact-u1"
         known = put_contact(store.tx, a.project, ContactRef("u1", {}), NOON).rowid
-        held = await a.hold("c1", lost=told.append, channel=contact)
+        held = await a.hold("c1", lost=received.append, channel=contact)
         store.tx.mark_erasing(known)
         store.tx.forget_contact_channel(known)
         successor = await b.hold("c2", channel=contact)
-        assert (held.current, successor.current, told) == (False, True, ["lapsed"])
+        assert (held.current, successor.current, received) == (False, True, ["lapsed"])
         b.hub.leave(successor, for_good=True)
         await trio.sleep(1)  # virtual time: the mock clock jumps
         store.tx.forget_contact_channel(known)
@@ -394,14 +401,14 @@ async def test_a_channel_of_an_erased_contact_is_given_up_before_its_row_is_gone
 
 
 @pytest.mark.parametrize("then", ["leaves", "is ended", "comes back"])
-async def test_a_channel_of_an_erased_contact_is_forgotten_whatever_its_consumer_does_meanwhile(
+async def test_channel_of_an_erased_contact_is_deleted_despite_its_consumers_actions(
     then: str, autojump_clock: MockClock, store: JumpStore
 ) -> None:
     async with nodes(store, lost=1.0) as (a, b):
         contact = "private-contact-u1"
         known = put_contact(store.tx, a.project, ContactRef("u1", {}), NOON).rowid
         held = await a.hold("c1", channel=contact)
-        if then == "is ended":  # by another node, as its own is dead
+        if then == "is ended":  # by another node, because its own is dead
             a.cluster.stop()
             await trio.sleep(5.5)  # virtual time: the mock clock jumps
         store.tx.mark_erasing(known)
@@ -416,7 +423,7 @@ async def test_a_channel_of_an_erased_contact_is_forgotten_whatever_its_consumer
         assert await b.hub.consumers(b.project) == []
 
 
-async def test_a_commit_of_which_nobody_heard_the_end_leaves_the_channel_to_be_taken(
+async def test_commit_of_unknown_outcome_leaves_the_channel_free(
     autojump_clock: MockClock, store: JumpStore
 ) -> None:
     async with nodes(store) as (a, b):
@@ -426,7 +433,7 @@ async def test_a_commit_of_which_nobody_heard_the_end_leaves_the_channel_to_be_t
         assert (await a.hold("c3")).current
 
 
-async def test_the_fence_of_a_takeover_of_which_nobody_heard_the_end_falls_in_its_time(
+async def test_fence_of_a_takeover_of_unknown_outcome_ends_in_time(
     autojump_clock: MockClock, store: JumpStore
 ) -> None:
     async with nodes(store) as (a, b):

@@ -15,8 +15,7 @@ from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.events.types import StoredEvent
 from deskwire.engine.stream.ports import StreamReader
-from deskwire.engine.stream.resume import find_start, is_lost, is_resume
-from deskwire.engine.stream.subscription import Subscription
+from deskwire.engine.stream.subscription import Subscription, find_start, is_lost, is_resume
 from tests.support.streaming import NOON, JumpStore, Stage, jump_stage, next_batch, number, real_stage, typing
 
 
@@ -28,7 +27,7 @@ async def numbers(held: Subscription, count: int) -> list[int]:
 
 
 async def saved(stage: Stage) -> None:
-    """Store what was confirmed, as at a stop."""
+    """Save confirmed positions, as at a shutdown."""
     async with trio.open_nursery() as nursery:
         await nursery.start(stage.hub.run)
         nursery.cancel_scope.cancel()
@@ -53,10 +52,10 @@ async def test_a_successor_begins_at_what_its_predecessor_confirmed(
     assert await numbers(second, 2) == [2, 3]
 
 
-async def test_an_idle_consumer_is_not_too_late_for_what_came_meanwhile(
+async def test_idle_consumer_resumes_after_events_of_other_channels(
     autojump_clock: MockClock, stage: Stage
 ) -> None:
-    """The gap is the age of what was missed, not the time since something last happened."""
+    """The gap is the age of the oldest missed event, not the time since the last event."""
     first = await stage.hold("c1")
     await trio.sleep(80_000)  # virtual time: the mock clock jumps
     stage.hub.leave(first, for_good=False)
@@ -66,7 +65,7 @@ async def test_an_idle_consumer_is_not_too_late_for_what_came_meanwhile(
     assert await numbers(again, 1) == [0]
 
 
-async def test_a_gap_longer_than_the_window_is_said_and_not_filled(
+async def test_gap_longer_than_the_window_is_reported_and_not_filled(
     autojump_clock: MockClock, stage: Stage
 ) -> None:
     """Decisions 5: `auto` if the gap is at most 2 h."""
@@ -79,10 +78,10 @@ async def test_a_gap_longer_than_the_window_is_said_and_not_filled(
     assert await numbers(again, 1) == [1]
 
 
-async def test_a_gap_is_said_again_until_somebody_has_confirmed_something_behind_it(
+async def test_gap_is_reported_again_until_a_later_position_is_confirmed(
     autojump_clock: MockClock, stage: Stage, store: JumpStore
 ) -> None:
-    """Repeat the gap, as a connection may end before its response has arrived, and nobody would know of it."""
+    """Repeat the gap, because a connection may end before the consumer has received its notification."""
     stage.hub.leave(await stage.hold("c1"), for_good=False)
     await stage.emit(1)
     await trio.sleep(7_201)  # virtual time: the mock clock jumps
@@ -95,7 +94,7 @@ async def test_a_gap_is_said_again_until_somebody_has_confirmed_something_behind
     assert not (await restarted.hold("c2")).start.gap
 
 
-async def test_what_is_confirmed_while_a_takeover_is_being_stored_counts_for_the_next(
+async def test_confirmation_during_a_takeovers_commit_counts_for_the_next(
     autojump_clock: MockClock, stage: Stage, store: JumpStore
 ) -> None:
     first = await stage.hold("c1")
@@ -114,7 +113,7 @@ async def test_what_is_confirmed_while_a_takeover_is_being_stored_counts_for_the
         assert (await again.hold("c3")).start.resumed_after == events[1].id
 
 
-async def test_what_a_takeover_has_stored_is_not_saved_again(
+async def test_position_stored_by_a_takeover_is_not_saved_again(
     autojump_clock: MockClock, stage: Stage, store: JumpStore
 ) -> None:
     first = await stage.hold("c1")
@@ -127,7 +126,7 @@ async def test_what_a_takeover_has_stored_is_not_saved_again(
     assert commits == []
 
 
-async def test_live_begins_now_whatever_was_confirmed(autojump_clock: MockClock, stage: Stage) -> None:
+async def test_live_begins_now_despite_a_confirmed_position(autojump_clock: MockClock, stage: Stage) -> None:
     stage.hub.leave(await stage.hold("c1"), for_good=False)
     await stage.emit(1)
     live = await stage.hold("c1", "live")
@@ -135,7 +134,7 @@ async def test_live_begins_now_whatever_was_confirmed(autojump_clock: MockClock,
     assert (live.start.gap, await numbers(live, 1)) == (False, [1])
 
 
-async def test_an_event_id_begins_just_behind_it(autojump_clock: MockClock, stage: Stage) -> None:
+async def test_resume_by_event_id_begins_after_that_event(autojump_clock: MockClock, stage: Stage) -> None:
     events = await stage.emit(3)
     held = await stage.hold("c1", events[0].id)
     assert (held.start.resumed_after, held.start.gap) == (events[0].id, False)
@@ -143,7 +142,7 @@ async def test_an_event_id_begins_just_behind_it(autojump_clock: MockClock, stag
 
 
 @pytest.mark.parametrize("late", [True, False])
-async def test_an_event_id_that_the_log_no_longer_or_never_had_is_a_gap(
+async def test_unknown_or_pruned_event_id_is_a_gap(
     autojump_clock: MockClock, stage: Stage, store: JumpStore, late: bool
 ) -> None:
     """Decisions 5: `gap` says that stored events no longer reach back that far."""
@@ -164,7 +163,7 @@ async def pruned(stage: Stage, store: JumpStore) -> None:
 
 
 @pytest.mark.parametrize("last", [1, 2])
-async def test_nothing_is_missing_behind_the_last_event_that_went_nor_behind_the_newest(
+async def test_last_pruned_and_newest_event_ids_are_no_gap(
     autojump_clock: MockClock, stage: Stage, store: JumpStore, last: int
 ) -> None:
     events = await stage.emit(3)
@@ -176,7 +175,7 @@ async def test_nothing_is_missing_behind_the_last_event_that_went_nor_behind_the
 
 
 @pytest.mark.parametrize(("confirmed", "gap"), [(0, True), (1, False), (2, False)])
-async def test_what_was_confirmed_is_too_old_if_something_behind_it_has_gone(
+async def test_confirmed_position_before_a_pruned_event_is_a_gap(
     autojump_clock: MockClock, stage: Stage, store: JumpStore, confirmed: int, gap: bool
 ) -> None:
     first = await stage.hold("c1")
@@ -187,10 +186,10 @@ async def test_what_was_confirmed_is_too_old_if_something_behind_it_has_gone(
     assert (await stage.hold("c1")).start.gap is gap
 
 
-async def test_what_was_erased_behind_the_last_that_was_confirmed_is_no_gap(
+async def test_erasure_after_the_confirmed_position_is_no_gap(
     autojump_clock: MockClock, stage: Stage, store: JumpStore
 ) -> None:
-    """Also where nothing is left up to there, as retention has taken what was in front of it."""
+    """The same holds if retention has deleted all earlier events."""
     first = await stage.hold("c1")
     events = await stage.emit(5)
     stage.hub.confirm(first, events[2].position)
@@ -235,7 +234,7 @@ async def test_confirmed_positions_survive_the_process(tmp_path: Path) -> None:
         assert await numbers(again, 1) == [2]
 
 
-async def test_saving_goes_on_after_the_disk_refused_once(
+async def test_saving_continues_after_the_disk_refused_once(
     autojump_clock: MockClock, stage: Stage, store: JumpStore
 ) -> None:
     held = await stage.hold("c1")
@@ -255,7 +254,7 @@ async def test_saving_goes_on_after_the_disk_refused_once(
 async def test_positions_are_stored_within_a_second_and_only_if_they_have_moved(
     autojump_clock: MockClock, stage: Stage, store: JumpStore
 ) -> None:
-    """Store nothing for a quiet consumer, which confirms the same position with each heartbeat."""
+    """Save nothing for a quiet consumer, which confirms the same position with each heartbeat."""
     held = await stage.hold("c1")
     events = await stage.emit(2)
     commits: list[float] = []
@@ -263,7 +262,7 @@ async def test_positions_are_stored_within_a_second_and_only_if_they_have_moved(
     async with trio.open_nursery() as nursery:
         await nursery.start(stage.hub.run)
         await trio.testing.wait_all_tasks_blocked()
-        assert commits == [0], "long unused channels were forgotten"
+        assert commits == [0], "long unused channels were deleted"
         stage.hub.confirm(held, events[0].position)
         await trio.sleep(1.5)  # virtual time: the mock clock jumps
         stage.hub.confirm(held, events[0].position)
@@ -274,15 +273,15 @@ async def test_positions_are_stored_within_a_second_and_only_if_they_have_moved(
     assert commits == [0, 1, 3.5]
 
 
-async def test_an_idle_consumer_has_reached_what_its_channel_passes_over(
+async def test_idle_consumer_has_reached_events_of_other_channels(
     autojump_clock: MockClock, stage: Stage
 ) -> None:
-    """Confirm by heartbeats what does not concern it, so that it has no lag and retention never overtakes it."""
+    """Heartbeats confirm events of other channels, so the consumer has no lag and retention never overtakes it."""
     idle = await stage.hold("c1", channel="private-contact-u1")
     with trio.move_on_after(1):
         await next_batch(idle)
     (passed_over,) = await stage.emit(1)
-    assert idle.reached < idle.start.position, "its consumer was not told yet where it begins"
+    assert idle.reached < idle.start.position, "its consumer was not notified of its start yet"
     idle.written = idle.start.position
     assert idle.reached == passed_over.position
     own = await stage.announce("contact.updated", {"contact": {"userId": "u1"}})
@@ -291,7 +290,7 @@ async def test_an_idle_consumer_has_reached_what_its_channel_passes_over(
     assert idle.reached == own.position
 
 
-async def test_what_is_being_written_is_not_reached(autojump_clock: MockClock, stage: Stage) -> None:
+async def test_events_being_written_are_not_reached(autojump_clock: MockClock, stage: Stage) -> None:
     held = await stage.hold("c1")
     before = held.reached
     await stage.emit(1)
@@ -300,7 +299,7 @@ async def test_what_is_being_written_is_not_reached(autojump_clock: MockClock, s
     assert held.reached == before
 
 
-async def test_a_batch_has_a_bounded_size_whatever_waits(autojump_clock: MockClock, stage: Stage) -> None:
+async def test_batch_has_a_bounded_size(autojump_clock: MockClock, stage: Stage) -> None:
     held = await stage.hold("c1")
     await stage.emit(10, padding=30_000)
     batches = [[number(event) for event in (await next_batch(held)).events] for _ in range(5)]
@@ -308,7 +307,7 @@ async def test_a_batch_has_a_bounded_size_whatever_waits(autojump_clock: MockClo
 
 
 @pytest.mark.parametrize(("more", "batches"), [(0, [[1, 2]]), (1, [[1], [2]])])
-async def test_two_events_of_64_kib_go_together_and_with_a_byte_more_one_by_one(
+async def test_batch_holds_64_kib_or_a_single_event(
     autojump_clock: MockClock, stage: Stage, more: int, batches: list[list[int]]
 ) -> None:
     (empty,) = await stage.emit(1)
@@ -321,7 +320,7 @@ async def test_two_events_of_64_kib_go_together_and_with_a_byte_more_one_by_one(
 
 
 @pytest.mark.parametrize(("count", "sizes"), [(63, [63]), (64, [64, 0]), (130, [64, 64, 2])])
-async def test_each_batch_goes_on_where_the_one_before_it_ended(
+async def test_each_batch_continues_after_the_previous_one(
     autojump_clock: MockClock, stage: Stage, count: int, sizes: list[int]
 ) -> None:
     held = await stage.hold("c1")
@@ -335,7 +334,7 @@ async def test_each_batch_goes_on_where_the_one_before_it_ended(
     assert [event.id for event in found] == [event.id for event in events]
 
 
-async def test_who_listens_is_called_until_it_is_closed(autojump_clock: MockClock, stage: Stage) -> None:
+async def test_listener_is_called_until_close(autojump_clock: MockClock, stage: Stage) -> None:
     calls: list[str] = []
     first = await stage.hold("c1")
     first.listen(lambda: calls.append("first"))
@@ -349,19 +348,17 @@ async def test_who_listens_is_called_until_it_is_closed(autojump_clock: MockCloc
     assert calls == ["second"]
 
 
-async def test_typing_that_waits_already_leaves_a_turn_to_others(
-    autojump_clock: MockClock, stage: Stage
-) -> None:
+async def test_queued_typing_yields_to_other_tasks(autojump_clock: MockClock, stage: Stage) -> None:
     held = await stage.hold("c1", typing=True)
     held.offer(typing())
     with trio.testing.assert_checkpoints():
         await held.next_typing()
 
 
-async def test_typing_reaches_those_who_asked_and_is_dropped_for_slow_readers(
+async def test_typing_reaches_consumers_that_asked_and_is_dropped_for_slow_readers(
     autojump_clock: MockClock, stage: Stage
 ) -> None:
-    """Decisions 5: past the log, through a small lossy buffer; the newest are those that count."""
+    """Decisions 5: typing bypasses the log in a small lossy buffer that keeps the newest events."""
     held, deaf = await stage.hold("c1", typing=True), await stage.hold("c2", channel="private-contact-u1")
     for n in range(100):
         stage.hub.offer_ephemeral(typing(number=n))
@@ -375,7 +372,7 @@ async def test_typing_reaches_those_who_asked_and_is_dropped_for_slow_readers(
     assert waiting.cancelled_caught
 
 
-async def test_who_waits_for_typing_is_woken_and_who_has_left_is_told_nothing(
+async def test_waiting_typing_reader_is_woken_and_a_departed_one_gets_nothing(
     autojump_clock: MockClock, stage: Stage
 ) -> None:
     held = await stage.hold("c1", typing=True)
@@ -395,7 +392,7 @@ async def test_who_waits_for_typing_is_woken_and_who_has_left_is_told_nothing(
     assert woken == ["evt_1"]
 
 
-async def test_who_was_superseded_is_told_of_no_more_typing(autojump_clock: MockClock, stage: Stage) -> None:
+async def test_superseded_consumer_gets_no_typing(autojump_clock: MockClock, stage: Stage) -> None:
     old, new = await stage.hold("c1", typing=True), await stage.hold("c2", typing=True)
     stage.hub.offer_ephemeral(typing(number=1))
     assert (await new.next_typing()).id == "evt_1"
@@ -405,7 +402,7 @@ async def test_who_was_superseded_is_told_of_no_more_typing(autojump_clock: Mock
 
 
 class Log:
-    """`StreamReader`, as far as a log that may be another one is known by it."""
+    """The methods of `StreamReader` by which a replaced log is detected."""
 
     def __init__(self, newest: str | None, there: str | None) -> None:
         self._newest, self._there = newest, there
@@ -422,16 +419,16 @@ class Log:
     [
         ("evt_2", "evt_9", "evt_2", False),
         ("evt_2", "evt_2", "evt_2", False),
-        ("evt_2", "evt_9", "evt_1", False),  # it was erased since
+        ("evt_2", "evt_9", "evt_1", False),  # the event was erased
         ("evt_2", "evt_9", None, False),
-        ("evt_2", "evt_9", "evt_3", True),  # the position was given once more
-        ("evt_2", "evt_1", "evt_1", True),  # the newest are missing
+        ("evt_2", "evt_9", "evt_3", True),  # the position was assigned again
+        ("evt_2", "evt_1", "evt_1", True),  # the newest events are missing
         ("evt_2", None, None, True),
         ("", "evt_9", "evt_2", True),
         ("", None, None, True),
     ],
 )
-def test_a_log_is_another_one_if_it_lacks_what_was_confirmed_or_has_given_its_position_again(
+def test_log_is_lost_if_it_lacks_the_confirmed_event_or_reused_its_position(
     known: str, newest: str | None, there: str | None, lost: bool
 ) -> None:
     assert is_lost(cast(StreamReader, Log(newest, there)), 1, 7, known) is lost
@@ -440,7 +437,7 @@ def test_a_log_is_another_one_if_it_lacks_what_was_confirmed_or_has_given_its_po
 @pytest.mark.parametrize(
     ("ahead", "shared", "lost"), [(1, True, True), (0, True, False), (1, False, False), (1, None, False)]
 )
-async def test_a_position_beyond_the_end_of_a_shared_log_is_of_another_log(
+async def test_position_beyond_a_shared_logs_end_is_lost(
     autojump_clock: MockClock, stage: Stage, ahead: int, shared: bool | None, lost: bool
 ) -> None:
     held = await stage.hold("c1")

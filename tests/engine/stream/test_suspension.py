@@ -1,4 +1,4 @@
-"""Consumers whose node loses its lease for a while: they get nothing in that time, and may keep the channel (ADR 60)."""
+"""Consumers whose node loses its lease for a while: they are paused, and may keep the channel (ADR 60)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from deskwire.engine.cluster.grace_period import ELSEWHERE_S, KEPT_S
+from deskwire.engine.cluster.cluster import GRACE_PERIOD_S, REDIRECT_DELAY_S
 from deskwire.engine.conversations.commands import ContactRef
 from deskwire.engine.conversations.contacts import put_contact
 from deskwire.engine.core.errors import Unavailable
@@ -18,13 +18,13 @@ from tests.support.stream_nodes import LEASE_S, MARGIN_S, NodeStage, hold_unhear
 from tests.support.streaming import NOON, JumpStore, next_batch, number
 
 _LATE_S = LEASE_S - MARGIN_S + 0.2
-"""A stop after which the node doubts its lease, although the lease has not been ended."""
+"""An outage after which the node doubts its lease, although the lease still exists."""
 _OVER_S = LEASE_S + 2
-"""A stop after which others find the lease over."""
+"""An outage after which other nodes find the lease expired."""
 
 
 async def stopped(node: NodeStage, seconds: float) -> None:
-    """Keep a node from the store for so long, and wait until it has looked at its channels afterwards."""
+    """Disconnect a node from the store for this time, and wait until it has refreshed its channels."""
     node.cluster.stop()
     await trio.sleep(seconds)  # virtual time: the mock clock jumps
     node.cluster.go_on()
@@ -35,9 +35,7 @@ async def numbers(subscription: Subscription) -> list[int]:
     return [number(event) for event in (await next_batch(subscription)).events]
 
 
-async def test_consumer_goes_on_after_a_lease_that_was_late(
-    autojump_clock: MockClock, store: JumpStore
-) -> None:
+async def test_consumer_continues_after_a_late_lease(autojump_clock: MockClock, store: JumpStore) -> None:
     losses, woken = list[str](), list[float]()
     async with nodes(store) as (a, b):
         held = await a.hold("c1", lost=losses.append)
@@ -56,7 +54,7 @@ async def test_consumer_goes_on_after_a_lease_that_was_late(
         assert (row.generation, row.incarnation) == (1, a.cluster.node.incarnation)
 
 
-async def test_consumer_goes_on_under_the_next_lease_if_no_other_had_the_channel(
+async def test_consumer_continues_under_the_next_lease_if_no_other_had_the_channel(
     autojump_clock: MockClock, store: JumpStore
 ) -> None:
     losses = list[str]()
@@ -68,7 +66,7 @@ async def test_consumer_goes_on_under_the_next_lease_if_no_other_had_the_channel
         a.cluster.stop()
         await trio.sleep(_OVER_S)  # virtual time: the mock clock jumps
         a.hub.confirm(held, events[2].position)
-        a.cluster._leases.is_live(life)  # the others find it over
+        a.cluster._leases.is_live(life)  # the other nodes find it expired
         a.cluster.go_on()
         await trio.sleep(1.5)  # virtual time: the mock clock jumps
         row = row_of(store, a)
@@ -83,7 +81,7 @@ async def test_consumer_goes_on_under_the_next_lease_if_no_other_had_the_channel
         assert row_of(store, a).position == last.position
 
 
-async def test_consumer_goes_on_if_another_node_has_noted_the_end_of_its_lease(
+async def test_consumer_continues_if_another_node_recorded_the_end_of_its_lease(
     autojump_clock: MockClock, store: JumpStore
 ) -> None:
     """A consumer that another node refused for another reason has freed the row on the way."""
@@ -120,7 +118,7 @@ async def _ended(other: NodeStage) -> None:
 
 
 @pytest.mark.parametrize(
-    ("deed", "loss"),
+    ("action", "loss"),
     [
         (_taken, "superseded"),
         (_taken_and_left, "superseded"),
@@ -129,14 +127,14 @@ async def _ended(other: NodeStage) -> None:
     ],
 )
 async def test_consumer_is_notified_as_in_any_takeover(
-    deed: Callable[[NodeStage], object], loss: str, autojump_clock: MockClock, store: JumpStore
+    action: Callable[[NodeStage], object], loss: str, autojump_clock: MockClock, store: JumpStore
 ) -> None:
     losses = list[str]()
     async with nodes(store) as (a, b):
         held = await a.hold("c1", lost=losses.append)
         a.cluster.stop()
         await trio.sleep(_OVER_S)  # virtual time: the mock clock jumps
-        await deed(b)  # type: ignore[misc]
+        await action(b)  # type: ignore[misc]
         assert not held.current, "nothing is written before the node has read the row"
         assert losses == []
         row = row_of(store, b)
@@ -146,7 +144,7 @@ async def test_consumer_is_notified_as_in_any_takeover(
         assert row_of(store, b) == row, "the row of the other node is unchanged"
 
 
-async def test_consumer_of_the_same_node_takes_over_in_the_usual_way_right_after_the_lease_is_back(
+async def test_consumer_of_the_same_node_takes_over_after_the_lease_is_back(
     autojump_clock: MockClock, store: JumpStore
 ) -> None:
     losses = list[str]()
@@ -210,7 +208,7 @@ async def test_consumer_without_a_lease_for_too_long_is_asked_to_connect_again(
         await trio.sleep(0.1)  # virtual time: the mock clock jumps
         held = await a.hold("c1", lost=lambda loss: losses.append((loss, trio.current_time())))
         a.cluster.stop()
-        end = a.cluster.valid_until + KEPT_S
+        end = a.cluster.valid_until + GRACE_PERIOD_S
         await trio.sleep_until(end - 0.1)  # virtual time: the mock clock jumps
         assert losses == []
         await trio.sleep_until(end + 0.1)  # virtual time: the mock clock jumps
@@ -228,8 +226,8 @@ async def test_consumer_is_sent_to_another_node_that_is_ready(
         a.hub.send_away_nowait()
         a.cluster.stop()
         await trio.sleep_until(a.cluster.valid_until + 1)  # virtual time: the mock clock jumps
-        a.hub.send_away_nowait()  # a balancer knows only so late that no node is ready
-        await trio.sleep(ELSEWHERE_S)  # virtual time: the mock clock jumps
+        a.hub.send_away_nowait()  # a load balancer notices only this late that no node is ready
+        await trio.sleep(REDIRECT_DELAY_S)  # virtual time: the mock clock jumps
         assert losses == []
         a.hub.send_away_nowait()
         await trio.sleep(0.1)  # virtual time: the mock clock jumps
@@ -272,7 +270,7 @@ async def test_consumer_of_an_erased_contact_connects_again(
         assert await b.hub.consumers(b.project) == []
 
 
-async def test_consumer_superseded_by_a_takeover_of_unknown_end_connects_again(
+async def test_consumer_superseded_by_a_takeover_of_unknown_outcome_connects_again(
     autojump_clock: MockClock, store: JumpStore
 ) -> None:
     """The taker was asked to come back as well; the first of the two to return gets the channel."""
@@ -284,7 +282,7 @@ async def test_consumer_superseded_by_a_takeover_of_unknown_end_connects_again(
         assert losses == ["lapsed"]
 
 
-async def test_many_consumers_go_on(autojump_clock: MockClock, store: JumpStore) -> None:
+async def test_many_consumers_continue(autojump_clock: MockClock, store: JumpStore) -> None:
     async with nodes(store) as (a, _):
         store.read_takes_s = 0.01
         holds = [await a.hold("c1", channel=f"private-contact-u{n}") for n in range(50)]

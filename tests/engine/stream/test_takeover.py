@@ -12,13 +12,13 @@ from deskwire.engine.stream.hub import ConsumerSuperseded, TooManyTakeovers
 from tests.support.streaming import JumpStore, Stage, jump_stage, next_batch, number, trio_ms
 
 
-async def test_the_newest_consumer_is_the_only_holder_and_the_old_one_is_told(
+async def test_newest_consumer_is_the_only_holder_and_the_old_one_is_notified(
     autojump_clock: MockClock, stage: Stage
 ) -> None:
-    told = list[str]()
-    old = await stage.hold("c1", lost=told.append)
+    received = list[str]()
+    old = await stage.hold("c1", lost=received.append)
     new = await stage.hold("c2")
-    assert told == ["superseded"]
+    assert received == ["superseded"]
     assert (old.current, new.current) == (False, True)
 
 
@@ -46,7 +46,7 @@ async def test_the_fence_outlasts_the_successors_drop_by_a_minute(
     assert (await stage.hold("c1")).current
 
 
-async def test_a_successor_that_comes_back_in_time_keeps_the_fence(
+async def test_successor_that_returns_in_time_keeps_the_fence(
     autojump_clock: MockClock, stage: Stage
 ) -> None:
     await stage.hold("c1")
@@ -68,10 +68,8 @@ async def test_a_holder_that_unsubscribes_lifts_the_fence_at_once(
     assert (await stage.hold("c2")).current
 
 
-async def test_a_consumer_that_had_dropped_is_superseded_as_well(
-    autojump_clock: MockClock, stage: Stage
-) -> None:
-    """Fence a client that lost its network: it is not told of the takeover, and comes back with its old id."""
+async def test_dropped_consumer_is_superseded_as_well(autojump_clock: MockClock, stage: Stage) -> None:
+    """Fence a client that lost its network: it does not notice the takeover, and returns with its old id."""
     stage.hub.leave(await stage.hold("c1"), for_good=False)
     await stage.hold("c2")
     with pytest.raises(ConsumerSuperseded):
@@ -81,10 +79,10 @@ async def test_a_consumer_that_had_dropped_is_superseded_as_well(
 async def test_the_same_consumer_on_a_second_socket_wins_and_is_not_fenced(
     autojump_clock: MockClock, stage: Stage
 ) -> None:
-    told = list[str]()
-    first = await stage.hold("c1", lost=told.append)
+    received = list[str]()
+    first = await stage.hold("c1", lost=received.append)
     second = await stage.hold("c1")
-    assert told == ["superseded"]
+    assert received == ["superseded"]
     assert not first.current
     stage.hub.leave(second, for_good=False)
     assert (await stage.hold("c1")).current
@@ -102,7 +100,7 @@ async def test_a_standby_learns_when_the_channel_is_free(autojump_clock: MockClo
 async def test_the_fence_survives_a_restart_for_the_lease(
     autojump_clock: MockClock, stage: Stage, store: JumpStore
 ) -> None:
-    """Else a zombie that reconnects first, or last, would take over from the rightful holder."""
+    """Otherwise a zombie that reconnects first or last would take over from the rightful holder."""
     await stage.hold("c1")
     await stage.hold("c2")
     restarted = await jump_stage(store)
@@ -137,7 +135,7 @@ async def test_a_clock_that_is_set_back_makes_the_lease_after_a_restart_no_longe
     assert trio.current_time() == 60
 
 
-async def test_who_left_by_its_own_word_keeps_nobody_out_after_a_restart(
+async def test_unsubscribed_consumer_fences_no_other_after_a_restart(
     autojump_clock: MockClock, stage: Stage, store: JumpStore
 ) -> None:
     await stage.hold("c1")
@@ -172,10 +170,10 @@ async def test_a_takeover_that_is_not_stored_after_ten_seconds_changes_nothing(
     assert (trio.current_time(), holder.current) == (10, True)
 
 
-async def test_who_is_cancelled_while_its_takeover_is_stored_has_the_channel_all_the_same(
+async def test_cancelled_call_during_the_commit_still_has_the_channel(
     autojump_clock: MockClock, stage: Stage, store: JumpStore
 ) -> None:
-    """Give the lease to a holder whose takeover is stored, as else its confirmations would be lost."""
+    """Assign the lease to a holder whose takeover is stored, because otherwise its confirmations would be lost."""
     old = await stage.hold("c1")
     store.write_takes_s = 5
     with trio.move_on_after(1):
@@ -183,7 +181,7 @@ async def test_who_is_cancelled_while_its_takeover_is_stored_has_the_channel_all
     assert (trio.current_time(), old.current) == (5, False)
 
 
-async def test_two_at_the_same_moment_leave_one_holder(autojump_clock: MockClock, stage: Stage) -> None:
+async def test_simultaneous_takeovers_leave_one_holder(autojump_clock: MockClock, stage: Stage) -> None:
     async with trio.open_nursery() as nursery:
         for consumer in ("c1", "c2"):
             nursery.start_soon(stage.hold, consumer)
@@ -209,7 +207,7 @@ async def test_consumers_with_ever_new_ids_can_take_over_ten_times_a_minute(
     assert (await stage.hold("c11")).current
 
 
-async def test_a_holder_that_comes_back_or_is_gone_is_no_matter_of_too_many_takeovers(
+async def test_returning_or_dropped_holder_counts_for_no_takeover_limit(
     autojump_clock: MockClock, stage: Stage
 ) -> None:
     for n in range(11):
@@ -224,7 +222,7 @@ async def test_a_holder_that_comes_back_or_is_gone_is_no_matter_of_too_many_take
     assert (await stage.hold("c11")).current
 
 
-async def test_what_the_old_holder_confirms_after_the_swap_means_nothing(
+async def test_confirmation_of_the_old_holder_is_ignored_after_a_takeover(
     autojump_clock: MockClock, stage: Stage
 ) -> None:
     old = await stage.hold("c1")
@@ -237,7 +235,7 @@ async def test_what_the_old_holder_confirms_after_the_swap_means_nothing(
 
 
 async def test_the_listing_shows_holder_position_and_lag(autojump_clock: MockClock, stage: Stage) -> None:
-    """Decisions 5: who holds each channel, since when, confirmed position and lag."""
+    """Decisions 5: each channel's holder, its start, confirmed position and lag."""
     holder = await stage.hold("c1")
     events = await stage.emit(3)
     stage.hub.confirm(holder, events[0].position)
@@ -249,7 +247,7 @@ async def test_the_listing_shows_holder_position_and_lag(autojump_clock: MockClo
     assert not status.connected
 
 
-async def test_nobody_is_shown_as_connected_after_a_restart(
+async def test_no_consumer_is_listed_as_connected_after_a_restart(
     autojump_clock: MockClock, stage: Stage, store: JumpStore
 ) -> None:
     await stage.hold("c1")
@@ -257,11 +255,11 @@ async def test_nobody_is_shown_as_connected_after_a_restart(
     assert (status.consumer_id, status.connected) == ("c1", False)
 
 
-async def test_beyond_so_many_channels_those_that_nobody_uses_are_forgotten(
+async def test_idle_leases_are_evicted_beyond_the_maximum(
     autojump_clock: MockClock, stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Not those with something that is not stored yet."""
-    monkeypatch.setattr(hub, "_LEASES", 3)
+    """Leases with unsaved positions are not evicted."""
+    monkeypatch.setattr(hub, "_LEASES_MAX", 3)
     await stage.hold("c1", channel="private-contact-held")
     stage.hub.leave(await stage.hold("c1", channel="private-contact-idle"), for_good=False)
     async with trio.open_nursery() as nursery:
@@ -279,11 +277,11 @@ async def test_beyond_so_many_channels_those_that_nobody_uses_are_forgotten(
     assert again.start.resumed_after == event.id
 
 
-async def test_a_channel_that_somebody_waits_for_again_is_not_forgotten(
+async def test_lease_with_a_waiting_consumer_is_not_evicted(
     autojump_clock: MockClock, stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Keep the lease, as the waiting consumer would not be told that it is free."""
-    monkeypatch.setattr(hub, "_LEASES", 1)
+    """Keep the lease, because otherwise the waiting consumer would not be notified of its release."""
+    monkeypatch.setattr(hub, "_LEASES_MAX", 1)
     await stage.hold("c1")
     stage.hub.leave(await stage.hold("c2"), for_good=False)
     async with trio.open_nursery() as nursery:

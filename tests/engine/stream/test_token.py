@@ -1,4 +1,4 @@
-"""Tokens: what they bind, and what refuses them."""
+"""Tokens: the values that they bind, and the reasons to refuse them."""
 
 from __future__ import annotations
 
@@ -32,20 +32,20 @@ def check(token: str, *, key: bytes = KEY, at: int = NOON, grant: Grant = GRANT)
     )
 
 
-def test_a_token_brings_back_what_was_granted() -> None:
+def test_token_contains_the_grant() -> None:
     """Decisions 5: it binds project, socket, channel, consumer, typing option and resume choice."""
     assert check(issue(KEY, GRANT, now_ms=NOON)) == GRANT
 
 
-def test_typing_and_an_earlier_place_are_only_granted_when_asked_for() -> None:
+def test_typing_and_resume_are_only_granted_on_request() -> None:
     plain = Grant("prj_1", "key_1", "1.2", "private-x", "c1")
     assert plain == Grant("prj_1", "key_1", "1.2", "private-x", "c1", typing=False, resume="auto")
     assert check(issue(KEY, plain, now_ms=NOON)) == plain
 
 
 @pytest.mark.parametrize("now", [1_000_000_000, NOON * 2])
-def test_a_token_is_judged_by_the_clock_that_is_given_and_no_other(now: int) -> None:
-    """Else the library's own look at the clock would refuse what a node whose clock is ahead has issued."""
+def test_token_is_verified_by_the_given_clock_only(now: int) -> None:
+    """Otherwise the library's own clock check would refuse tokens of a node whose clock is ahead."""
     assert check(issue(KEY, GRANT, now_ms=now), at=now) == GRANT
 
 
@@ -57,13 +57,13 @@ def test_a_token_is_judged_by_the_clock_that_is_given_and_no_other(now: int) -> 
         (replace(GRANT, channel="private-y"), "wrong_channel"),
     ],
 )
-def test_a_token_is_good_for_its_own_project_socket_and_channel_only(asked: Grant, reason: str) -> None:
+def test_token_is_valid_for_its_project_socket_and_channel_only(asked: Grant, reason: str) -> None:
     with pytest.raises(TokenRefused) as refused:
         check(issue(KEY, GRANT, now_ms=NOON), grant=asked)
     assert refused.value.reason == reason
 
 
-def test_a_token_is_good_for_five_minutes_and_a_minute_of_leeway() -> None:
+def test_token_is_valid_for_five_minutes_and_a_minute_of_leeway() -> None:
     token = issue(KEY, GRANT, now_ms=NOON)
     assert check(token, at=NOON + 360_000) == GRANT
     with pytest.raises(TokenRefused) as refused:
@@ -92,7 +92,7 @@ TIMES = {"res": "auto", "iat": NOON // 1000, "exp": NOON // 1000 + 300}
         {**CLAIMS, **TIMES, "cid": 7},
     ],
 )
-def test_a_token_that_lacks_a_claim_or_bends_one_is_refused(claims: dict[str, object]) -> None:
+def test_token_with_a_missing_or_malformed_claim_is_refused(claims: dict[str, object]) -> None:
     with pytest.raises(TokenRefused) as refused:
         check(jwt.encode(claims, KEY, algorithm="HS256"))
     assert refused.value.reason == "invalid_token"
@@ -117,7 +117,7 @@ def test_any_text_at_all_is_refused_as_a_token(text: str) -> None:
 
 @pytest.mark.parametrize("field", ["channel", "consumer_id", "resume", "key_id"])
 def test_a_token_with_half_a_surrogate_pair_is_refused_with_the_reason(field: str) -> None:
-    """Refuse what only the owner of the key can sign, but no database can store as text."""
+    """Refuse text that no database can store, although only the owner of the key can sign it."""
     unsound: Any = {field: "x\ud800"}
     with pytest.raises(TokenRefused, match="surrogate"):
         check(issue(KEY, replace(GRANT, **unsound), now_ms=NOON))
@@ -143,7 +143,7 @@ _CLAIMS = st.sampled_from(
 
 @pytest.mark.thorough
 @given(st.dictionaries(_CLAIMS | _ANY_TEXT, _ANY_JSON, min_size=1, max_size=4))
-def test_whatever_is_signed_is_a_grant_or_refused(changed: dict[str, Any]) -> None:
+def test_any_signed_claims_are_a_grant_or_refused(changed: dict[str, Any]) -> None:
     claims = jwt.decode(issue(KEY, GRANT, now_ms=NOON), options={"verify_signature": False})
     payload = json.dumps({**claims, **changed}).encode()
     with suppress(TokenRefused):
@@ -153,7 +153,7 @@ def test_whatever_is_signed_is_a_grant_or_refused(changed: dict[str, Any]) -> No
 
 
 @given(st.dictionaries(_CLAIMS | _ANY_TEXT | st.just("gen"), _ANY_JSON, min_size=1, max_size=4))
-def test_whatever_an_access_token_says_is_somebody_or_refused(changed: dict[str, Any]) -> None:
+def test_any_access_token_claims_are_a_user_or_refused(changed: dict[str, Any]) -> None:
     payload = json.dumps({"sub": "usr_1", "exp": 1 << 40, **changed}).encode()
     with suppress(Unauthenticated):
         Tokens(Secrets("s" * 32)).identity(
@@ -162,7 +162,7 @@ def test_whatever_an_access_token_says_is_somebody_or_refused(changed: dict[str,
 
 
 @pytest.mark.parametrize("signer", [0, 1])
-def test_a_token_is_good_that_any_of_the_keys_has_signed(signer: int) -> None:
+def test_token_signed_by_any_of_the_keys_is_valid(signer: int) -> None:
     keys = (b"n" * 32, KEY)
     token = issue(keys[signer], GRANT, now_ms=NOON)
     named = {"project_id": GRANT.project_id, "socket_id": GRANT.socket_id, "channel": GRANT.channel}

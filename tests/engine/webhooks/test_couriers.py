@@ -10,11 +10,11 @@ from structlog.testing import capture_logs
 from trio.testing import MockClock
 
 from deskwire.engine.cluster.cluster import Node
-from deskwire.engine.cluster.membership import LEASE_S, Membership
+from deskwire.engine.cluster.membership import LEASE_DURATION_S, ClusterMembership
 from deskwire.engine.core.sealing import Sealing
 from deskwire.engine.core.secret import Secrets
 from deskwire.engine.core.values import replace
-from deskwire.engine.events.types import Draft
+from deskwire.engine.events.types import EventDraft
 from deskwire.engine.ports import Transaction
 from deskwire.engine.webhooks.couriers import Couriers, best
 from deskwire.engine.webhooks.delivery import Delivery
@@ -33,7 +33,7 @@ WORKING = answering("204 No Content")
 class Watched:
     """The lease as a node's dispatcher sees it; says whenever an attempt begins that another node's courier should make."""
 
-    def __init__(self, membership: Membership, store: InlineStore) -> None:
+    def __init__(self, membership: ClusterMembership, store: InlineStore) -> None:
         self._membership = membership
         self._store = store
         self.begun = 0
@@ -63,11 +63,11 @@ class Watched:
     async def until_valid(self) -> None:
         await self._membership.until_valid()
 
-    async def on_duty(self, work: Callable[[], Awaitable[object]]) -> None:
-        await self._membership.on_duty(work)
+    async def while_leader(self, work: Callable[[], Awaitable[object]]) -> None:
+        await self._membership.while_leader(work)
 
-    async def everywhere(self) -> None:
-        await self._membership.everywhere()
+    async def wait_for_all_nodes(self) -> None:
+        await self._membership.wait_for_all_nodes()
 
 
 class Deliverer(ANode):
@@ -91,9 +91,9 @@ class Deliverer(ANode):
         self.couriers = Couriers(
             self.way, self.way, self.dispatcher, self.membership, self.bus, database_clock
         )
-        self.membership.when_lost(self.couriers.drop_all)
-        self.membership.when_moved(self.couriers.wake)
-        self.membership.forget_with(self.couriers.look)
+        self.membership.on_lease_lost(self.couriers.drop_all)
+        self.membership.on_nodes_changed(self.couriers.wake)
+        self.membership.on_invalidate(self.couriers.look)
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         async with trio.open_nursery() as leases:
@@ -141,7 +141,7 @@ class Nodes:
 
         def job(tx: Transaction) -> Sequence[Delivery]:
             event = tx.append_event(
-                PROJECT, Draft("message.created", number, {}), 100 + number, database_clock()
+                PROJECT, EventDraft("message.created", number, {}), 100 + number, database_clock()
             )
             return [
                 tx.insert_delivery(each.rowid, event, 100 + number, None, database_clock())
@@ -237,7 +237,7 @@ async def test_what_a_stopped_node_held_another_delivers_within_a_lease_and_noth
     began = trio.current_time()
     await nodes.send(2)
     await receiver.wait(2)
-    assert trio.current_time() - began <= LEASE_S + 1.2
+    assert trio.current_time() - began <= LEASE_DURATION_S + 1.2
     for number in range(3, 8):
         await nodes.send(number)
     await receiver.wait(7)
@@ -268,7 +268,7 @@ async def test_a_node_without_its_database_begins_no_attempt_once_its_lease_may_
     await trio.sleep(0.2)  # the retry is due in a second, and goes on from memory
     holder.stop()
     begun = holder.watched.begun
-    await trio.sleep(LEASE_S - 0.4)
+    await trio.sleep(LEASE_DURATION_S - 0.4)
     last = holder.watched.begun
     await trio.sleep(20)
     assert holder.watched.begun == last <= begun + 2, "asked before it connects, and when it has"
@@ -283,11 +283,11 @@ async def test_nothing_is_sent_by_a_node_whose_lease_ends_while_it_connects(
     endpoint = await nodes.endpoint(receiver)
     await trio.sleep(6)
     holder = nodes.holder(endpoint)
-    holder.lookup_s = LEASE_S - 0.2
+    holder.lookup_s = LEASE_DURATION_S - 0.2
     holder.stop()
     holder.bus.cut = False  # so that it hears of the commit
     await nodes.send(1)
-    await trio.sleep(LEASE_S + 3)
+    await trio.sleep(LEASE_DURATION_S + 3)
     assert len(receiver.requests) == 1
     assert nodes.statuses() == ["delivered"], "by the other node"
     holder.go_on()
@@ -396,7 +396,7 @@ async def test_behind_the_barrier_nothing_is_sent_to_a_removed_endpoint(
 
     await nodes.store.write(remove)
     other.couriers.remove(endpoint.rowid)
-    await other.membership.everywhere()
+    await other.membership.wait_for_all_nodes()
     sent = len(receiver.requests)
     assert not any(node.dispatcher.delivers_to(endpoint.rowid) for node in nodes.all)
     await trio.sleep(30)
@@ -434,7 +434,7 @@ async def test_an_open_circuit_goes_with_the_endpoint_and_a_probe_is_asked_for_a
     await trio.sleep(0.5)
     assert len(receiver.requests) == sent + 1
     holder.stop()
-    await trio.sleep(LEASE_S + 3)
+    await trio.sleep(LEASE_DURATION_S + 3)
     taken_over = next(node for node in nodes.all if node is not holder)
     assert taken_over.dispatcher.circuits()["open"] == 1
     assert nodes.superseded == 0

@@ -17,8 +17,8 @@ from trio.testing import MockClock
 
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.events.follower import Follower
-from deskwire.engine.events.ports import Advance, ProjectHead, Stretch
-from deskwire.engine.events.shared import SharedLog
+from deskwire.engine.events.ports import Advance, LogSegment, ProjectHead
+from deskwire.engine.events.shared_log import SharedLog
 from deskwire.engine.events.types import StoredEvent
 from deskwire.engine.ports import Commit
 from deskwire.engine.webhooks.delivery import Delivery
@@ -67,11 +67,11 @@ class Post:
     def heads(self, projects: Sequence[int]) -> Sequence[ProjectHead]:
         return [self.head(project) for project in projects]
 
-    def is_other(self, project: int, position: int, event_id: str) -> bool:
+    def is_replaced(self, project: int, position: int, event_id: str) -> bool:
         return False
 
-    def erasures(self, after: Sequence[tuple[int, int]], limit: int) -> Sequence[Stretch]:
-        return [Stretch(project, project << SHIFT, (), frozenset()) for project, _ in after]
+    def erasures(self, after: Sequence[tuple[int, int]], limit: int) -> Sequence[LogSegment]:
+        return [LogSegment(project, project << SHIFT, (), frozenset()) for project, _ in after]
 
     def waiting(self, endpoint: int, after: int, limit: int, *, again: bool) -> list[Delivery]:
         found = [self.rows[position] for position in sorted(self.pending) if position > after]

@@ -60,7 +60,7 @@ class Looking:
     told: list[tuple[float, str, int]] = field(default_factory=list)
 
     @property
-    def anybody(self) -> bool:
+    def has_viewers(self) -> bool:
         return bool(self.at)
 
     def viewed(self, project: int, conversation: str) -> bool:

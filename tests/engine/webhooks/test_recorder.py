@@ -9,7 +9,7 @@ from typing import TypeVar
 import trio
 from trio.testing import MockClock
 
-from deskwire.engine.events.types import Draft
+from deskwire.engine.events.types import EventDraft
 from deskwire.engine.ports import Reader, Transaction
 from deskwire.engine.webhooks.delivery import Attempt, Delivery
 from deskwire.engine.webhooks.recorder import GATHER_S, Recorder, Result
@@ -156,7 +156,7 @@ async def test_a_node_that_shares_the_store_records_bounded_parts_without_a_wait
 
 def _delivered(store: InlineStore, whom: int, number: int) -> Result:
     def make(tx: Transaction) -> Delivery:
-        event = tx.append_event(PROJECT, Draft("contact.updated", None, {}), None, NOON)
+        event = tx.append_event(PROJECT, EventDraft("contact.updated", None, {}), None, NOON)
         return tx.insert_delivery(whom, event, number, None, NOON)
 
     return Result(store.at_once(make), Attempt(1, NOON, 5, 204, None, b""), Ended("delivered"), NOON + 5)

@@ -20,7 +20,7 @@ from deskwire.engine.conversations.commands import (
     WakeWorkflow,
 )
 from deskwire.engine.core.errors import Conflict, Invalid
-from deskwire.engine.events.types import Draft
+from deskwire.engine.events.types import EventDraft
 from tests.engine.conversations.test_conversation_model import AnyCommands, Consumer
 from tests.engine.workflows.building import (
     LUCK,
@@ -37,7 +37,7 @@ from tests.engine.workflows.building import (
 from tests.support.builders import Play, create, post
 
 
-def types(drafts: list[Draft]) -> list[str]:
+def types(drafts: list[EventDraft]) -> list[str]:
     return [draft.type for draft in drafts]
 
 
@@ -253,7 +253,7 @@ class StepConsumer(Consumer):
         super().__init__()
         self.step: Any = None
 
-    def take(self, draft: Draft) -> None:
+    def take(self, draft: EventDraft) -> None:
         super().take(draft)
         if draft.type == "workflow.step.presented":
             self.step = draft.data["step"]

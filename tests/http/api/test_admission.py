@@ -9,7 +9,7 @@ from math import inf
 import pytest
 import trio
 
-from deskwire.engine.cluster.cluster import Alone
+from deskwire.engine.cluster.cluster import SingleNode
 from deskwire.engine.core.errors import TooManyRequests, Unavailable
 from deskwire.http.api.admission import IMPORTS_MAX, Admission
 
@@ -69,7 +69,7 @@ def test_those_without_a_credential_get_a_part_of_the_room_for_bodies_and_an_add
 
 
 async def test_a_node_that_is_out_of_touch_begins_nothing_and_goes_on_with_its_next_beat() -> None:
-    cluster = Alone()
+    cluster = SingleNode()
     load = Admission(
         requests_max=9, waits_max=9, bodies_bytes_max=9, writes_max=9, writes=(), cluster=cluster
     )

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deskwire.engine.core.errors import BadRequest
-from deskwire.engine.events.as_of import NO_EVENT
+from deskwire.engine.events.log import NO_EVENT_ID
 from deskwire.http.api.pagination import decode_cursor, decode_cursor_as_of, encode_cursor
 
 INTEGERS_64 = st.integers(-(2**63) + 1, 2**63 - 1)
@@ -54,15 +54,15 @@ def test_what_no_list_has_given_is_refused_as_a_cursor(cursor: str) -> None:
 
 @given(st.lists(INTEGERS_64, max_size=4))
 def test_a_cursor_with_a_moment_gives_that_back_too(parts: list[int]) -> None:
-    cursor = encode_cursor(*parts, as_of=NO_EVENT)
-    assert decode_cursor_as_of(cursor, len(parts)) == (parts, NO_EVENT)
+    cursor = encode_cursor(*parts, as_of=NO_EVENT_ID)
+    assert decode_cursor_as_of(cursor, len(parts)) == (parts, NO_EVENT_ID)
 
 
 @pytest.mark.parametrize(
     "cursor",
     [
         pytest.param(encode_cursor(1, 2), id="no event"),
-        pytest.param(encode_cursor(1, as_of=NO_EVENT), id="too few numbers"),
+        pytest.param(encode_cursor(1, as_of=NO_EVENT_ID), id="too few numbers"),
         pytest.param(text('[1,2,"msg_00000000000000000000000000"]'), id="another kind of id"),
         pytest.param(text("[]"), id="an empty list"),
         pytest.param(text('"x"'), id="a text"),

@@ -11,7 +11,7 @@ import pytest
 from deskwire.engine.accounts.people import ROLES
 from deskwire.engine.audit.trail import ACTOR_TYPES
 from deskwire.engine.conversations.conversation import Status
-from deskwire.engine.events.internal import EventActorType
+from deskwire.engine.events.project_events import EventActorType
 from deskwire.engine.surveys.definition import QuestionType
 from deskwire.engine.surveys.insights.alerts import Severity
 from deskwire.engine.surveys.insights.comments import Sentiment

@@ -1,4 +1,4 @@
-"""Bytes and frames that no Pusher client sends: each connection is answered or ended, and the service goes on."""
+"""Bytes and frames that no Pusher client sends: each connection is answered or closed, and the service continues."""
 
 from __future__ import annotations
 
@@ -75,9 +75,9 @@ _FRAMES: Final = st.one_of(
 @budget(100)
 @given(st.text() | _TEXTS)
 def test_every_text_is_a_value_to_the_codec(text: str) -> None:
-    told = pusher.decode(text.encode("utf-8", "replace").decode())
-    if isinstance(told, pusher.Subscribe | pusher.Unsubscribe):
-        assert 0 < len(told.channel) <= 200
+    received = pusher.decode(text.encode("utf-8", "replace").decode())
+    if isinstance(received, pusher.Subscribe | pusher.Unsubscribe):
+        assert 0 < len(received.channel) <= 200
 
 
 @pytest.fixture
@@ -96,7 +96,7 @@ async def stream_key(service: Service) -> str:
     return str((await service.http.get("/s2s/project")).json()["streamKey"])
 
 
-async def test_a_stream_answers_a_ping_behind_any_frames_or_ends_with_a_code(
+async def test_stream_answers_a_ping_after_any_frames_or_closes_with_a_code(
     service: Service,
 ) -> None:
     key = await stream_key(service)
@@ -107,7 +107,9 @@ async def test_a_stream_answers_a_ping_behind_any_frames_or_ends_with_a_code(
                 peer = RawPeer(stream)
                 await peer.open(upgrade(key=key))
                 assert (await peer.message())["event"] == "pusher:connection_established"
-                with suppress(trio.BrokenResourceError, LocalProtocolError):  # it was ended meanwhile
+                with suppress(
+                    trio.BrokenResourceError, LocalProtocolError
+                ):  # the connection was closed in between
                     for frame in frames:
                         await peer.send(frame)
                     await peer.send(TextMessage('{"event":"pusher:ping","data":{}}'))
@@ -165,7 +167,7 @@ _RUNS: Final = st.tuples(_FRAME_BYTES, st.sampled_from([1, 1, 1, 2, 20, 600]))
 async def test_frames_of_any_kind_and_number_are_answered_or_end_the_connection(
     service: Service, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Parts that do not fit together, runs beyond what a connection may send, cut anywhere, also behind a refusal."""
+    """Random parts in any order, more than a connection may send, split anywhere, also after a refusal."""
     keys = [await stream_key(service), "unknown"]
 
     async def talk(key: str, data: bytes, marks: list[int]) -> None:

@@ -1,4 +1,4 @@
-"""Stream connections that have not subscribed: each network has places for a few, whoever else comes (ADR 41)."""
+"""Stream connections that have not subscribed: each network may have a few, independently of others (ADR 41)."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ class Strangers:
 
     async def fill(self, address: str) -> list[RawPeer]:
         """Take all places that this address has."""
-        told = [await self.come(address) for _ in range(EACH)]
-        assert [each["event"] for each in told] == ["pusher:connection_established"] * EACH
-        return [each["peer"] for each in told]
+        received = [await self.come(address) for _ in range(EACH)]
+        assert [each["event"] for each in received] == ["pusher:connection_established"] * EACH
+        return [each["peer"] for each in received]
 
 
 @pytest.fixture
@@ -62,17 +62,17 @@ async def strangers(tmp_path: Path) -> AsyncIterator[Strangers]:
 
 
 async def refused(strangers: Strangers, address: str) -> bool:
-    """Return whether a new connection is told that there are too many, and to come back."""
-    told = await strangers.come(address)
-    if told["event"] == "pusher:connection_established":
+    """Return whether a new connection is refused because of too many, with a code to reconnect."""
+    received = await strangers.come(address)
+    if received["event"] == "pusher:connection_established":
         return False
-    assert (told["event"], told["data"]["code"]) == ("pusher:error", 4100)
-    assert "from this address" in told["data"]["message"]
-    assert await told["peer"].close_code() == 4100
+    assert (received["event"], received["data"]["code"]) == ("pusher:error", 4100)
+    assert "from this address" in received["data"]["message"]
+    assert await received["peer"].close_code() == 4100
     return True
 
 
-async def test_one_address_full_of_strangers_keeps_no_other_address_out(
+async def test_address_full_of_strangers_does_not_block_other_addresses(
     strangers: Strangers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bounds, "WAIT_S", 0.05)
@@ -84,7 +84,9 @@ async def test_one_address_full_of_strangers_keeps_no_other_address_out(
     assert 'dropped_connections_total{reason="crowded"} 1.0' in text
 
 
-async def test_an_ipv6_network_is_one_address(strangers: Strangers, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_ipv6_network_counts_as_one_address(
+    strangers: Strangers, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(bounds, "WAIT_S", 0.05)
     for host in range(EACH):
         assert not await refused(strangers, f"2001:db8::{host}")
@@ -92,21 +94,21 @@ async def test_an_ipv6_network_is_one_address(strangers: Strangers, monkeypatch:
     assert not await refused(strangers, "2001:db8:0:1::1")
 
 
-async def test_connections_with_a_wrong_app_key_take_places_as_well(
+async def test_connections_with_a_wrong_app_key_count_as_well(
     strangers: Strangers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Else they could come and go at any rate."""
+    """Otherwise they could reconnect at any rate."""
     monkeypatch.setattr(bounds, "WAIT_S", 0.05)
     for _ in range(EACH):
         assert (await strangers.come(A, "unknown"))["data"]["code"] == 4001
     assert await refused(strangers, A)
 
 
-async def test_who_subscribes_makes_room_for_who_waits(strangers: Strangers) -> None:
+async def test_subscribing_frees_a_place_for_a_waiting_connection(strangers: Strangers) -> None:
     service = strangers.service
     channel = f"private-project-{service.demo['projectId']}"
-    told = await strangers.come(A)
-    socket_id = orjson.loads(told["data"])["socket_id"]
+    received = await strangers.come(A)
+    socket_id = orjson.loads(received["data"])["socket_id"]
     for _ in range(EACH - 1):
         await strangers.come(A)
     answers: list[str] = []
@@ -120,12 +122,12 @@ async def test_who_subscribes_makes_room_for_who_waits(strangers: Strangers) -> 
         auth = (await service.http.post("/s2s/stream/auth", json=asked)).json()["auth"]
         assert answers == []
         message = {"event": "pusher:subscribe", "data": {"channel": channel, "auth": auth}}
-        await told["peer"].send(TextMessage(orjson.dumps(message).decode()))
-        assert (await told["peer"].message())["event"] == "pusher_internal:subscription_succeeded"
+        await received["peer"].send(TextMessage(orjson.dumps(message).decode()))
+        assert (await received["peer"].message())["event"] == "pusher_internal:subscription_succeeded"
     assert answers == ["pusher:connection_established"]
 
 
-async def test_a_stranger_of_long_ago_makes_room_for_who_waits(
+async def test_old_stranger_is_evicted_for_a_waiting_connection(
     strangers: Strangers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bounds, "KEPT_S", 0.05)
@@ -134,13 +136,13 @@ async def test_a_stranger_of_long_ago_makes_room_for_who_waits(
     assert await first.close_code() == 4100
 
 
-async def test_who_waits_for_a_place_is_told_of_a_stop_and_not_that_there_are_too_many(
+async def test_waiting_connection_gets_the_shutdown_code(
     strangers: Strangers,
 ) -> None:
     await strangers.fill(A)
     waiting = await strangers.dial(A)
     strangers.service.stop()
-    told = (await waiting.message())["data"]
-    assert told["code"] in (4100, 4200)
-    assert "The server is" in told["message"]
-    assert await waiting.close_code() == told["code"]
+    received = (await waiting.message())["data"]
+    assert received["code"] in (4100, 4200)
+    assert "The server is" in received["message"]
+    assert await waiting.close_code() == received["code"]

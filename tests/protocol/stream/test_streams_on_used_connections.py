@@ -28,7 +28,7 @@ def opening(service: Service) -> bytes:
 
 
 async def used(connection: Peer, service: Service, *headers: str, times: int = 1) -> list[bool]:
-    """Have plain requests answered on a connection; which of them by the lane."""
+    """Send plain requests on a connection; return which of them the fast path answered."""
     lanes = []
     for _ in range(times):
         await connection.stream.send_all(request(service, "/v3/s2s/project", b"", *headers, method="GET"))
@@ -39,7 +39,7 @@ async def used(connection: Peer, service: Service, *headers: str, times: int = 1
 
 
 async def subscribed(service: Service, ws: RawPeer) -> None:
-    """Subscribe to the project's channel over a connection that was just upgraded, and hear an event."""
+    """Subscribe to the project's channel over an upgraded connection, and receive an event."""
     socket_id = orjson.loads((await ws.message())["data"])["socket_id"]
     channel = f"private-project-{service.demo['projectId']}"
     asked = {"socket_id": socket_id, "channel_name": channel, "consumerId": "c1"}
@@ -75,9 +75,7 @@ async def test_an_upgrade_after_plain_requests_is_served_as_on_a_fresh_connectio
 
 
 @pytest.mark.parametrize("headers", [(), (TE,)], ids=["lane", "Quart"])
-async def test_what_is_sent_along_with_the_upgrade_is_heard(
-    service: Service, headers: tuple[str, ...]
-) -> None:
+async def test_frames_sent_with_the_upgrade_are_processed(service: Service, headers: tuple[str, ...]) -> None:
     """Respond to a request, the upgrade and a frame in one write, in order."""
     first = request(service, "/v3/s2s/project", b"", *headers, method="GET")
     async with peer(service) as connection:
@@ -104,7 +102,7 @@ async def test_an_upgrade_that_comes_byte_by_byte_on_a_used_connection_is_served
 
 
 @pytest.mark.parametrize("headers", [(), (TE,)], ids=["lane", "Quart"])
-async def test_what_is_no_upgrade_is_told_so_on_a_used_connection_as_on_a_fresh_one(
+async def test_missing_upgrade_is_refused_the_same_on_used_and_fresh_connections(
     service: Service, headers: tuple[str, ...]
 ) -> None:
     bare = f"GET /app/{service.demo['streamKey']} HTTP/1.1\r\nHost: x\r\n\r\n".encode()
@@ -122,7 +120,7 @@ async def test_what_is_no_upgrade_is_told_so_on_a_used_connection_as_on_a_fresh_
     [(b" HTTP/1.1\r\n", b" HTTP/1.0\r\n", 426), (b"dGhlIHNhbXBsZSBub25jZQ==", b"dGhlIHNhbXBsZSBub25j", 400)],
     ids=["version", "key"],
 )
-async def test_an_upgrade_that_is_not_right_is_refused_in_words_and_the_connection_closed(
+async def test_invalid_upgrade_is_refused_with_a_reason_and_closed(
     service: Service, before: tuple[str, ...] | None, right: bytes, wrong: bytes, status: int
 ) -> None:
     """RFC 6455 4.2.1."""
@@ -149,7 +147,7 @@ async def test_an_unknown_app_key_is_refused_by_close_code_on_a_used_connection_
 
 
 @pytest.mark.parametrize("headers", [(), (TE,)], ids=["lane", "Quart"])
-async def test_the_stop_says_goodbye_to_a_stream_on_a_used_connection(
+async def test_shutdown_closes_a_stream_on_a_used_connection_with_its_code(
     service: Service, headers: tuple[str, ...]
 ) -> None:
     async with peer(service) as connection:
@@ -162,17 +160,19 @@ async def test_the_stop_says_goodbye_to_a_stream_on_a_used_connection(
 
 
 @pytest.mark.parametrize("headers", [(), (TE,)], ids=["lane", "Quart"])
-async def test_a_stream_on_a_used_connection_outlives_the_bounds_on_requests(
+async def test_stream_on_a_used_connection_outlives_request_timeouts(
     tmp_path: Path, headers: tuple[str, ...]
 ) -> None:
-    """Lift the limits on a request's head and on idle connections, which held for the connection before."""
+    """Lift the timeouts for a request's head and for idle connections, which applied before the upgrade."""
     bounds = {"idle_connection_s": 0.2, "head_timeout_s": 0.2}
     async with running(tmp_path, **bounds) as service, peer(service) as connection:
         await used(connection, service, *headers)
         ws = RawPeer(connection.stream)
         await ws.open(opening(service))
         await ws.message()
-        with trio.move_on_after(0.6) as watched:  # no event is what is waited for: three times the bounds
+        with trio.move_on_after(
+            0.6
+        ) as watched:  # waits for three times the timeouts, because no event is expected
             await ws.event()
         assert watched.cancelled_caught
         await ws.send(PING)
@@ -192,7 +192,7 @@ async def secured(files: Files, service: Service) -> AsyncIterator[trio.SSLStrea
 
 
 @pytest.mark.parametrize("headers", [(), (TE,)], ids=["lane", "Quart"])
-async def test_it_is_no_different_by_tls(tmp_path: Path, headers: tuple[str, ...]) -> None:
+async def test_streams_on_used_connections_work_with_tls(tmp_path: Path, headers: tuple[str, ...]) -> None:
     files = Files(tmp_path)
     settings: dict[str, Any] = {"tls_cert": files.chain, "tls_key": files.key}
     async with (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Sequence
 
-from deskwire.engine.events.ports import ProjectHead, Stretch
+from deskwire.engine.events.ports import LogSegment, ProjectHead
 from deskwire.engine.events.types import ERASURE
 from deskwire.storage.sqlite.transaction import SqliteReader
 from deskwire.storage.tables.events.events import EVENT_COLUMNS, event_of
@@ -31,24 +31,24 @@ class NodesReader(SqliteReader):
         head = self._head()
         return [head] if head.project in projects else []
 
-    def is_other(self, project: int, position: int, event_id: str) -> bool:
-        """See `HeadReader.is_other`."""
+    def is_replaced(self, project: int, position: int, event_id: str) -> bool:
+        """See `HeadReader.is_replaced`."""
         row = self.conn.execute("SELECT id FROM events WHERE position = ?", (position,)).fetchone()
         return row is not None and row[0] != event_id
 
-    def stretches(self, after: Sequence[tuple[int, int]], limit: int) -> Sequence[Stretch]:
-        """See `HeadReader.stretches`."""
+    def segments(self, after: Sequence[tuple[int, int]], limit: int) -> Sequence[LogSegment]:
+        """See `HeadReader.segments`."""
         return [self._stretch(project, position, limit, "") for project, position in after]
 
-    def erasures(self, after: Sequence[tuple[int, int]], limit: int) -> Sequence[Stretch]:
+    def erasures(self, after: Sequence[tuple[int, int]], limit: int) -> Sequence[LogSegment]:
         """See `HeadReader.erasures`."""
         only = f"AND e.type = '{ERASURE}'"
         return [self._stretch(project, position, limit, only) for project, position in after]
 
-    def _stretch(self, project: int, after: int, limit: int, only: str) -> Stretch:
+    def _stretch(self, project: int, after: int, limit: int, only: str) -> LogSegment:
         rows = self.conn.execute(_BEHIND.format(only), (after, project, limit)).fetchall()
         events = [event_of(row) for row in rows if row[0] not in self.hidden]
         upto = events[-1].position if len(rows) == limit else max(after, self._head().events)
         gone = frozenset(int(each.body) for each in events if each.type == ERASURE)
         shown = [each for each in events if each.type != ERASURE and each.project == project]
-        return Stretch(project, upto, shown, gone)
+        return LogSegment(project, upto, shown, gone)

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import trio
 
 from deskwire.config.settings import Config
-from deskwire.engine.cluster.membership import Membership
+from deskwire.engine.cluster.membership import ClusterMembership
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.core.secret import Secrets
 from deskwire.engine.core.values import replace
 from deskwire.engine.events.follower import Follower
 from deskwire.engine.events.log import EventLog
-from deskwire.engine.events.shared import SharedLog
+from deskwire.engine.events.shared_log import SharedLog
 from deskwire.engine.idempotency.once import Answers
 from deskwire.engine.merging.merges import Merges
 from deskwire.engine.ports import Commit
@@ -76,7 +76,7 @@ class Node(Server):
         self.bus = world.wires.bus(self._gate)
         self.cursor = 0
         self.beat = Way(self.database, f"{self.name} beat", lambda _: None)
-        self.membership = Membership(cast(Any, self.beat), self.bus, self.name, "1", trio_ms)
+        self.membership = ClusterMembership(cast(Any, self.beat), self.bus, self.name, "1", trio_ms)
         super().__init__(world, world.database.path)
 
     def _open(self, path: Any) -> Any:
@@ -108,10 +108,10 @@ class Node(Server):
         self.couriers = Couriers(store, cast(Any, self.beat), made, self.membership, self.bus, trio_ms)
         self.deliveries = DeliveryFollower(made, self.bus)
         self.follower = Follower(store, self._followed, self.bus, self.deliveries)
-        self.membership.when_moved(self.couriers.wake)
-        self.membership.when_lost(self.couriers.drop_all)
-        self.membership.forget_with(self.couriers.look)
-        self.membership.forget_with(self.follower.catch_up)
+        self.membership.on_nodes_changed(self.couriers.wake)
+        self.membership.on_lease_lost(self.couriers.drop_all)
+        self.membership.on_invalidate(self.couriers.look)
+        self.membership.on_invalidate(self.follower.catch_up)
         return made
 
     def _deliverer(self) -> Any:
@@ -120,7 +120,7 @@ class Node(Server):
     def _services(self, *given: Any) -> Services:
         made = super()._services(*given)
         nursery, _, _ = given
-        self.membership.forget_with(self._forget_callers)
+        self.membership.on_invalidate(self._forget_callers)
         self._keys = made.keys
         return replace(
             made,
@@ -161,7 +161,7 @@ class Node(Server):
         while True:
             await self.log.wait(project, cursor)
             try:
-                chunk = await self.log.read_on(project, cursor, 50)
+                chunk = await self.log.read_after_wait(project, cursor, 50)
             except Unavailable:
                 continue
             world.order.read(self.name, cursor, chunk)

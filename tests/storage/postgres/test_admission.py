@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager
 import pytest
 import trio
 
-from deskwire.engine.cluster.bus import NoBus
-from deskwire.engine.cluster.membership import LEASE_S, Membership
+from deskwire.engine.cluster.cluster import NoBus
+from deskwire.engine.cluster.membership import LEASE_DURATION_S, ClusterMembership
 from deskwire.engine.cluster.ports import NotAdmitted
 from deskwire.engine.core.clock import wall_clock
 from deskwire.engine.core.errors import Unavailable
@@ -22,17 +22,17 @@ from tests.support.postgres_nodes import node, rows
 
 
 @asynccontextmanager
-async def candidate(url: str, name: str, files: str) -> AsyncIterator[Membership]:
+async def candidate(url: str, name: str, files: str) -> AsyncIterator[ClusterMembership]:
     async with trio.open_nursery() as nursery:
         beats = BeatStore(Database(url, name), nursery)
         try:
-            yield Membership(beats, NoBus(), name, "test", wall_clock, files)
+            yield ClusterMembership(beats, NoBus(), name, "test", wall_clock, files)
         finally:
             nursery.cancel_scope.cancel()
             beats.close()
 
 
-async def lives(membership: Membership, scope: trio.CancelScope, outcomes: list[str]) -> None:
+async def lives(membership: ClusterMembership, scope: trio.CancelScope, outcomes: list[str]) -> None:
     """Note "lives" once there is a lease, or what it was refused with; cancel the scope behind the second one."""
 
     async def note() -> None:
@@ -95,7 +95,7 @@ async def test_the_end_of_a_killed_nodes_lease_is_waited_for(postgres_url: str) 
         began = trio.current_time()
         await killed._join()
     await trio.to_thread.run_sync(claim, postgres_url, identity, "a")
-    assert LEASE_S - 0.1 < trio.current_time() - began < LEASE_S + 5
+    assert LEASE_DURATION_S - 0.1 < trio.current_time() - began < LEASE_DURATION_S + 5
     async with candidate(postgres_url, "a", "disk") as next_one:
         await next_one._join()
     assert rows(postgres_url, "SELECT count(*) FROM nodes") == [(1,)], "that of the killed one is removed"
@@ -108,7 +108,7 @@ async def test_a_claim_beside_a_node_that_lives_is_refused(postgres_url: str, na
         began = trio.current_time()
         with pytest.raises(NotAdmitted):
             await trio.to_thread.run_sync(claim, postgres_url, Identity(["an-id"], "disk"), name)
-        assert trio.current_time() - began < LEASE_S
+        assert trio.current_time() - began < LEASE_DURATION_S
         nursery.cancel_scope.cancel()
 
 

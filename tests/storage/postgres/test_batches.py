@@ -16,7 +16,7 @@ from deskwire.engine.core.errors import AlreadyAnswered, Conflict, DomainError, 
 from deskwire.engine.core.secret import Secrets
 from deskwire.engine.core.store import Brief, Inline
 from deskwire.engine.core.values import replace
-from deskwire.engine.events.types import Draft
+from deskwire.engine.events.types import EventDraft
 from deskwire.engine.idempotency.once import Answers, InProgress, Keeping
 from deskwire.engine.ports import Reader, Transaction
 from deskwire.engine.webhooks.delivery import Attempt
@@ -91,7 +91,7 @@ async def test_heads_are_locked_behind_everything_that_is_waited_for(postgres_ur
 
         def job(tx: Any) -> None:
             tx.claim(known[0])
-            tx.append_event(PROJECT, Draft("conversation.created", None, {}), None, NOON)
+            tx.append_event(PROJECT, EventDraft("conversation.created", None, {}), None, NOON)
             tx.conn.execute("UPDATE organisations SET name = ? WHERE rowid = ?", ("Another", 1))
 
         with psycopg.connect(postgres_url) as other:
@@ -191,11 +191,11 @@ async def test_a_message_to_a_conversation_that_another_node_has_closed_is_decid
 
 async def test_a_refused_job_leaves_nothing_and_harms_no_neighbour(postgres_url: str) -> None:
     def refused(tx: Transaction) -> None:
-        tx.append_event(PROJECT, Draft("conversation.created", None, {}), None, NOON)
+        tx.append_event(PROJECT, EventDraft("conversation.created", None, {}), None, NOON)
         raise Conflict("no")
 
     def kept(tx: Transaction) -> str:
-        return tx.append_event(PROJECT, Draft("conversation.created", None, {}), None, NOON).type
+        return tx.append_event(PROJECT, EventDraft("conversation.created", None, {}), None, NOON).type
 
     async with node(postgres_url) as here:
         first, second, third = await at_once(here, [kept, refused, kept])
@@ -208,7 +208,7 @@ async def test_a_refused_job_leaves_nothing_and_harms_no_neighbour(postgres_url:
 
 async def test_a_job_that_the_database_refuses_costs_its_neighbours_nothing(postgres_url: str) -> None:
     def kept(tx: Transaction) -> None:
-        tx.append_event(PROJECT, Draft("conversation.created", None, {}), None, NOON)
+        tx.append_event(PROJECT, EventDraft("conversation.created", None, {}), None, NOON)
 
     def twice(tx: Any) -> None:
         tx.conn.execute("INSERT INTO contact_words (project, word, contact) VALUES (?, ?, ?)", (1, "a", -1))
@@ -225,7 +225,7 @@ async def test_a_job_that_the_database_refuses_costs_its_neighbours_nothing(post
 
 async def test_a_job_that_reads_what_it_has_written_runs_by_itself(postgres_url: str) -> None:
     def job(tx: Transaction) -> int:
-        tx.append_event(PROJECT, Draft("conversation.created", None, {}), None, NOON)
+        tx.append_event(PROJECT, EventDraft("conversation.created", None, {}), None, NOON)
         key = tx.insert_organisation("org_01M3250V000000000000000NEW", "New", NOON)
         return len([each for each in tx.organisations() if each.rowid == key])
 
@@ -376,7 +376,7 @@ async def test_what_was_cut_off_does_not_count_as_what_a_batch_has_to_send(postg
     def talk(number: int) -> Callable[[Transaction], int]:
         def job(tx: Any) -> int:
             (first,) = tx.conn.execute("SELECT CAST(? AS bigint)", (number,)).fetchone()
-            tx.append_event(PROJECT, Draft("conversation.created", None, note), None, NOON)
+            tx.append_event(PROJECT, EventDraft("conversation.created", None, note), None, NOON)
             (second,) = tx.conn.execute("SELECT CAST(? AS bigint) + 1000", (first,)).fetchone()
             return int(second)
 

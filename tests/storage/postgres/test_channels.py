@@ -10,12 +10,12 @@ from urllib.parse import urlsplit
 import pytest
 import trio
 
-from deskwire.engine.cluster.membership import LEASE_S, Membership
+from deskwire.engine.cluster.membership import LEASE_DURATION_S, ClusterMembership
 from deskwire.engine.core.clock import wall_clock
 from deskwire.engine.core.commits import Subscribers
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.events.follower import Follower
-from deskwire.engine.events.shared import SharedLog
+from deskwire.engine.events.shared_log import SharedLog
 from deskwire.engine.ports import Commit
 from deskwire.engine.stream.hub import ConsumerSuperseded, Hub
 from deskwire.engine.stream.subscription import Subscription
@@ -39,7 +39,7 @@ async def node(url: str, name: str) -> AsyncIterator[tuple[Stage, trio.CancelSco
         bus = PostgresBus(store.database)
         nursery.start_soon(bus.run)
         beats = BeatStore(store.database, nursery)
-        cluster = Membership(beats, bus, name, "test", wall_clock)
+        cluster = ClusterMembership(beats, bus, name, "test", wall_clock)
         project = await store.write(found_project)
         log = SharedLog(store, ring_events=1_000, ring_bytes=10**6)
         follower = Follower(store, log, bus)
@@ -47,13 +47,13 @@ async def node(url: str, name: str) -> AsyncIterator[tuple[Stage, trio.CancelSco
         nursery.start_soon(follower.run)
         lease = await nursery.start(_leased, cluster)
         hub = Hub(store, log, wall_clock, save_s=0.05, nodes=(cluster, bus))
-        follower.when_replaced(hub.log_replaced)
+        follower.on_log_replaced(hub.log_replaced)
         await nursery.start(hub.run)
         yield Stage(store, log, hub, project, wall_clock), lease
         nursery.cancel_scope.cancel()
 
 
-async def _leased(cluster: Membership, task_status: trio.TaskStatus[trio.CancelScope]) -> None:
+async def _leased(cluster: ClusterMembership, task_status: trio.TaskStatus[trio.CancelScope]) -> None:
     with trio.CancelScope() as scope:
         async with trio.open_nursery() as nursery:
             await nursery.start(cluster.run)
@@ -120,14 +120,14 @@ async def test_the_channel_of_a_node_that_is_gone_is_free_when_its_lease_is_over
         await b.emit(1)
         shared = a.hub._shared
         assert shared is not None
-        shared.letting_go._wishes = _no_wishes  # type: ignore[method-assign]
+        shared.releaser._requests = _no_wishes  # type: ignore[method-assign]
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(Membership, "_leave", _nothing)
+            patch.setattr(ClusterMembership, "_leave", _nothing)
             lease.cancel()
             start = trio.current_time()
             new = await b.hold("c2")
             assert (old.current, new.current) == (False, True)
-            assert trio.current_time() - start < LEASE_S + 5
+            assert trio.current_time() - start < LEASE_DURATION_S + 5
 
 
 @pytest.mark.parametrize("passed_over", [False, True])
@@ -211,5 +211,5 @@ async def _no_wishes() -> tuple[()]:
     return ()
 
 
-async def _nothing(_: Membership) -> None:
+async def _nothing(_: ClusterMembership) -> None:
     return None

@@ -17,7 +17,7 @@ from deskwire.engine.conversations.commands import Close, Rate, Reopen
 from deskwire.engine.conversations.emit import announce_contact
 from deskwire.engine.core.secret import Secrets
 from deskwire.engine.core.values import replace
-from deskwire.engine.events.types import Draft, Topic
+from deskwire.engine.events.types import EventDraft, Topic
 from deskwire.engine.uploads.ports import Content
 from deskwire.storage.check.counts import NOT_COUNTED, counted
 from deskwire.storage.postgres.commit.heads import SHIFT
@@ -137,7 +137,7 @@ async def test_what_comes_next_stands_behind_all_that_was_copied(data: Path, url
         project = await store.read(lambda reader: reader.project(PROJECT.id))
         assert project is not None
         event = await store.write(
-            lambda tx: tx.append_event(project, Draft("conversation.created", None, {}), None, NOON)
+            lambda tx: tx.append_event(project, EventDraft("conversation.created", None, {}), None, NOON)
         )
     assert made.rowid > PROJECT.rowid + 1
     assert event.id > newest
@@ -165,9 +165,9 @@ async def test_what_outlives_its_subject_is_found_by_it_as_before(data: Path, ur
     await trio.to_thread.run_sync(copied, data, url)
     lane = Topic(PROJECT.rowid, "contact", "erased-1")
     async with running(data) as engine:
-        before = await engine.store.read(lambda reader: reader.lane_events(lane, 0, 10, frozenset()))
+        before = await engine.store.read(lambda reader: reader.topic_events(lane, 0, 10, frozenset()))
     async with open_postgres(url, node="test", batch=16, readers=1, on_commit=lambda _: None) as store:
-        after = await store.read(lambda reader: reader.lane_events(lane, 0, 10, frozenset()))
+        after = await store.read(lambda reader: reader.topic_events(lane, 0, 10, frozenset()))
     assert [each.type for each in before] == ["contact.updated"]
     assert [each.id for each in after] == [each.id for each in before]
 

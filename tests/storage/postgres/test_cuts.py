@@ -15,7 +15,7 @@ from psycopg import pq
 
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.core.store import Brief
-from deskwire.engine.events.types import Draft
+from deskwire.engine.events.types import EventDraft
 from deskwire.engine.ports import Transaction
 from deskwire.storage.postgres.commit.jobs import Job
 from deskwire.storage.postgres.driver.refusals import ConnectionLost
@@ -171,7 +171,7 @@ async def test_a_commit_whose_answer_is_lost_is_asked_for_and_not_repeated(postg
 
 
 def add_event(tx: Transaction) -> None:
-    tx.append_event(PROJECT, Draft("conversation.created", None, {}), None, NOON)
+    tx.append_event(PROJECT, EventDraft("conversation.created", None, {}), None, NOON)
 
 
 async def test_keys_of_new_rows_are_fetched_anew_behind_a_commit_that_was_asked_for(

@@ -16,7 +16,7 @@ from structlog.testing import capture_logs
 
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.core.ids import DAY_MS, day_of, id_before, new_id
-from deskwire.engine.events.types import Draft, StoredEvent
+from deskwire.engine.events.types import EventDraft, StoredEvent
 from deskwire.engine.privacy.retention import BATCH
 from deskwire.storage.postgres import dropping
 from deskwire.storage.postgres.driver.refusals import LOCK_NOT_AVAILABLE, DatabaseError
@@ -56,7 +56,9 @@ def execute(url: str, *statements: str) -> None:
 
 
 def append(at: int, conversation: int | None, sequence: int | None, project: Project, tx: Any) -> StoredEvent:
-    event: StoredEvent = tx.append_event(project, Draft("message.created", sequence, {}), conversation, at)
+    event: StoredEvent = tx.append_event(
+        project, EventDraft("message.created", sequence, {}), conversation, at
+    )
     return event
 
 
@@ -70,7 +72,7 @@ async def fill(
 
 
 def append_marked(at: int, tx: Any) -> None:
-    tx.append_event(PROJECT, Draft("message.created", 1, {"text": MARK.decode()}), None, at)
+    tx.append_event(PROJECT, EventDraft("message.created", 1, {"text": MARK.decode()}), None, at)
 
 
 def deliver(to: int, event: StoredEvent, at: int, tx: Any) -> None:
@@ -344,7 +346,7 @@ async def test_followers_read_over_the_border_of_days(today: int) -> None:
         for sequence, day in enumerate((today - 30, today, today + 1, today + 1, today + 50), 1):
             made.append(await a.store.write(partial(append, day * DAY_MS, 7, sequence, PROJECT)))
         assert await shown(b, P, start, 5) == made
-        behind = await b.store.read(lambda reader: reader.stretches([(P, made[1].position)], 10))
+        behind = await b.store.read(lambda reader: reader.segments([(P, made[1].position)], 10))
         assert list(behind[0].events) == made[2:]
         for event in made:
             assert await b.store.read(partial(found_by_id, event.id)) == event

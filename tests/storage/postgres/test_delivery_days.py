@@ -16,7 +16,7 @@ from structlog.testing import capture_logs
 from deskwire.engine.core.ids import DAY_MS, day_of, new_id
 from deskwire.engine.core.secret import Secrets
 from deskwire.engine.core.values import replace
-from deskwire.engine.events.types import Draft
+from deskwire.engine.events.types import EventDraft
 from deskwire.engine.privacy.retention import BATCH
 from deskwire.engine.webhooks.delivery import Attempt, Delivery, DeliveryFilter
 from deskwire.storage.dialect import POSTGRES
@@ -76,7 +76,7 @@ def attempt(number: int, answer: bytes = b"no", status: int = 500) -> Attempt:
 
 
 def deliver(whom: int, at: int, tx: Any) -> Delivery:
-    event = tx.append_event(PROJECT, Draft("contact.updated", None, {}), None, at)
+    event = tx.append_event(PROJECT, EventDraft("contact.updated", None, {}), None, at)
     made: Delivery = tx.insert_delivery(whom, event, LANE, None, at)
     return made
 

@@ -15,8 +15,8 @@ from deskwire.engine.conversations.commands import Delete
 from deskwire.engine.conversations.registry import ActorRegistry
 from deskwire.engine.core.commits import Subscribers
 from deskwire.engine.events.follower import Follower
-from deskwire.engine.events.shared import SharedLog
-from deskwire.engine.events.types import ERASURE, Agents, StoredEvent, Topic
+from deskwire.engine.events.shared_log import SharedLog
+from deskwire.engine.events.types import ERASURE, AgentsSource, StoredEvent, Topic
 from deskwire.engine.ports import Commit
 from deskwire.storage.postgres.bus import PostgresBus
 from deskwire.storage.postgres.store import PostgresStore, open_postgres
@@ -48,7 +48,9 @@ async def node_on(url: str, name: str, *, bus: bool = True, ring_events: int = 1
     ):
         log = SharedLog(store, ring_events=ring_events, ring_bytes=1 << 24)
         line = PostgresBus(store.database)
-        follower = Follower(store, log, line, look_s=5.0 if bus else 0.1, look_often_s=0.1)
+        follower = Follower(
+            store, log, line, poll_interval_s=5.0 if bus else 0.1, poll_interval_without_bus_s=0.1
+        )
         follower.follow(commits)
         actors = ActorRegistry(nursery, store, HandClock(), mailbox=256, idle_s=60, live=100)
         node = Node(store, log, follower, line, actors)
@@ -78,7 +80,7 @@ async def nodes(count: int, *, bus: bool = True, ring_events: int = 1_000) -> As
             yield made
 
 
-async def shown(node: Node, source: int | Topic | Agents, after: int, count: int) -> list[StoredEvent]:
+async def shown(node: Node, source: int | Topic | AgentsSource, after: int, count: int) -> list[StoredEvent]:
     """What a reader that keeps up is shown, until it has that many."""
     found: list[StoredEvent] = []
     with trio.fail_after(20):
@@ -105,7 +107,7 @@ async def test_a_reader_is_shown_what_another_node_commits_and_the_topics_with_i
     async with nodes(2) as (a, b):
         command = create(message=post())
         lane = Topic(P, "conversation", command.conversation_id)
-        for source in (P, lane, Agents(P)):
+        for source in (P, lane, AgentsSource(P)):
             await b.log.open(source)
         start = b.log.position(P)
         assert start == P << SHIFT
@@ -113,10 +115,10 @@ async def test_a_reader_is_shown_what_another_node_commits_and_the_topics_with_i
         await a.actors.ask(PROJECT, command.conversation_id, post("agent", "a note", internal=True))
         expected = await stored_of(a, P)
         assert types(expected) == ["conversation.created", "message.created", "note.created"]
-        assert await shown(b, Agents(P), start, 3) == list(expected)
+        assert await shown(b, AgentsSource(P), start, 3) == list(expected)
         assert await shown(b, lane, start, 2) == list(expected[:2])
         assert await shown(b, P, start, 2) == list(expected[:2])
-        assert b.log.kept[0] == 3
+        assert b.log.memory_size[0] == 3
 
 
 async def test_own_commits_go_straight_in_and_tell_where_the_heads_are() -> None:
@@ -137,7 +139,7 @@ async def test_a_log_that_ends_with_what_agents_alone_see_is_the_one_that_it_was
         await a.actors.ask(PROJECT, command.conversation_id, post("agent", "a note", internal=True))
         await b.log.open(P)
         replaced: list[int] = []
-        b.follower.when_replaced(replaced.append)
+        b.follower.on_log_replaced(replaced.append)
         b.follower._connected()  # it asks then whether it is still the log that it knows
         await b.follower.catch_up()
         assert replaced == []
@@ -169,10 +171,12 @@ async def test_an_erasure_reaches_the_memory_of_other_nodes() -> None:
 async def test_all_readers_of_three_nodes_have_the_same_events_in_one_order(bus: bool) -> None:
     rng = Random(1)
     async with nodes(3, bus=bus, ring_events=40) as all_nodes:
-        found: dict[tuple[int, int | Agents], list[int]] = {}
+        found: dict[tuple[int, int | AgentsSource], list[int]] = {}
 
         async def follow(
-            number: int, source: int | Agents, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
+            number: int,
+            source: int | AgentsSource,
+            task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
         ) -> None:
             node = all_nodes[number]
             await node.log.open(source)
@@ -198,7 +202,7 @@ async def test_all_readers_of_three_nodes_have_the_same_events_in_one_order(bus:
 
         async with trio.open_nursery() as readers:
             for number in range(3):
-                for source in (P, OTHER_PROJECT.rowid, Agents(P)):
+                for source in (P, OTHER_PROJECT.rowid, AgentsSource(P)):
                     await readers.start(follow, number, source)
             async with trio.open_nursery() as writers:
                 for node in all_nodes:
@@ -211,7 +215,7 @@ async def test_all_readers_of_three_nodes_have_the_same_events_in_one_order(bus:
                 for event in await stored_of(all_nodes[0], OTHER_PROJECT.rowid)
                 if not event.internal
             ]
-            wanted = {P: everybody, OTHER_PROJECT.rowid: others, Agents(P): agents}
+            wanted = {P: everybody, OTHER_PROJECT.rowid: others, AgentsSource(P): agents}
             deadline = trio.current_time() + 30
             for (_, source), mine in found.items():
                 while len(mine) < len(wanted[source]) and trio.current_time() < deadline:  # noqa: ASYNC110  # of all readers

@@ -13,7 +13,7 @@ import trio
 
 from deskwire.engine.conversations.commands import Close
 from deskwire.engine.core.store import Brief
-from deskwire.engine.events.types import Draft
+from deskwire.engine.events.types import EventDraft
 from deskwire.engine.ports import Transaction
 from tests.support.builders import NOON, PROJECT, create
 from tests.support.postgres_nodes import NodeHere, check_whole, node, rows, until_one_waits
@@ -37,7 +37,7 @@ class Adding:
     def __call__(self, tx: Any) -> None:
         self.runs += 1
         self._before(tx)
-        tx.append_event(PROJECT, Draft("conversation.created", None, {}), None, NOON)
+        tx.append_event(PROJECT, EventDraft("conversation.created", None, {}), None, NOON)
 
     def again(self, tx: Transaction) -> None:
         raise NotImplementedError

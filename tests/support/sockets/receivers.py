@@ -18,7 +18,7 @@ from deskwire.engine.conversations.conversation import Conversation
 from deskwire.engine.core.sealing import Sealing
 from deskwire.engine.core.secret import Secrets
 from deskwire.engine.core.values import replace
-from deskwire.engine.events.types import Draft, StoredEvent
+from deskwire.engine.events.types import EventDraft, StoredEvent
 from deskwire.engine.ports import Commit, Store, Transaction
 from deskwire.engine.webhooks.delivery import Delivery
 from deskwire.engine.webhooks.dispatcher import Dispatcher
@@ -208,7 +208,7 @@ class Installation:
 
         def job(tx: Transaction) -> None:
             for number in numbers:
-                draft = Draft("message.created", None if conversation is None else number, {})
+                draft = EventDraft("message.created", None if conversation is None else number, {})
                 stored = tx.append_event(self.project, draft, conversation, at)
                 tx.conn.execute(  # type: ignore[attr-defined]  # the tests' bodies are bare numbers
                     "UPDATE events SET body = ? WHERE position = ?", (str(number).encode(), stored.position)
@@ -245,7 +245,7 @@ class Installation:
 
         def job(tx: Transaction) -> None:
             tx.erase_conversation(state)
-            stored = tx.append_event(self.project, Draft("conversation.deleted", number, {}), None, at)
+            stored = tx.append_event(self.project, EventDraft("conversation.deleted", number, {}), None, at)
             tx.conn.execute("UPDATE events SET body = ? WHERE position = ?", (body, stored.position))  # type: ignore[attr-defined]
             numbered = StoredEvent(stored.position, stored.id, stored.type, 1, None, number, body)
             for target in tx.routed_endpoints(self.project.rowid):

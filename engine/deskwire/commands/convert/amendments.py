@@ -10,10 +10,10 @@ from collections.abc import Sequence
 
 from deskwire.commands.convert.parts import Amendment, Post
 from deskwire.engine.core.values import replace
-from deskwire.engine.events.extensions import Gone
+from deskwire.engine.events.project_events import Removal
 
 
-def amended(post: Post, amendments: Sequence[Amendment]) -> Post | Gone:
+def amended(post: Post, amendments: Sequence[Amendment]) -> Post | Removal:
     """Return a post as amendments leave it, or that it is gone."""
     texts = [each for each in amendments if each.what == "text"]
     if texts and not _is_later(post, texts):

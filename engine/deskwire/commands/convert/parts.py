@@ -12,7 +12,7 @@ from typing import Any, Final, Literal, NamedTuple
 from msgspec import UNSET, Struct, UnsetType, field
 
 from deskwire.engine.conversations.conversation import AuthorType, Status
-from deskwire.engine.events.extensions import Gone
+from deskwire.engine.events.project_events import Removal
 
 Role = AuthorType
 Redacted = Literal["text", "attachment", "hidden"]
@@ -148,7 +148,7 @@ class Deletion(Struct, frozen=True):
 
     thread: str
     post: str | None = None
-    gone: Gone = "deleted"
+    gone: Removal = "deleted"
     version: int | None = None
 
 

@@ -41,7 +41,7 @@ from deskwire.commands.convert.parts import (
     ThreadRating,
 )
 from deskwire.engine.core.values import replace
-from deskwire.engine.events.extensions import Gone
+from deskwire.engine.events.project_events import Removal
 
 _CACHE_KIB: Final = 32 * 1024
 _PEOPLE_AT_HAND: Final = 4096
@@ -202,7 +202,7 @@ class Spool:
             yield post if isinstance(post, Post) else Deletion(thread.key, key, post)
             amendments.pop(key, None)
         for key, others in amendments.items():  # of posts that are in no file
-            redacted: list[Gone] = ["redacted" for each in others if each.what == "text"]
+            redacted: list[Removal] = ["redacted" for each in others if each.what == "text"]
             if redacted:
                 yield Deletion(thread.key, key, redacted[0])
 

@@ -39,8 +39,8 @@ from deskwire.engine.events.types import (
     API_VERSION,
     CATALOG,
     EXTENSIONS,
-    Draft,
-    Kind,
+    EventDraft,
+    EventSpec,
     encode_envelope,
 )
 from deskwire.engine.uploads.links import Links
@@ -152,7 +152,7 @@ def example_envelopes() -> Mapping[str, bytes]:
     return envelopes
 
 
-def _played() -> Iterator[tuple[Draft, int]]:
+def _played() -> Iterator[tuple[EventDraft, int]]:
     """Carry out the commands one after the other, and yield each event with its time."""
     state: Conversation | None = None
     for number, command in enumerate(_COMMANDS):
@@ -169,7 +169,7 @@ def _played() -> Iterator[tuple[Draft, int]]:
             state = None if isinstance(fact, Deleted) else after
 
 
-def _typed() -> Iterator[Draft]:
+def _typed() -> Iterator[EventDraft]:
     """Yield the events of an agent who types, and stops."""
     conversation_id, agent = "cnv_01KZ00000000000000000000C1", Agent(_AGENT, "Grace")
     typists, started = set_typing(NOBODY, SetTyping(agent, True), conversation_id, 0.0)
@@ -177,7 +177,7 @@ def _typed() -> Iterator[Draft]:
     yield from (*started, *stopped)
 
 
-def _table(kinds: list[Kind]) -> str:
+def _table(kinds: list[EventSpec]) -> str:
     rows = [
         (
             f"`{kind.type}`",
@@ -198,7 +198,7 @@ def _extended() -> list[tuple[str, str, str]]:
     return [(f"`{kind.type}`", kind.when, _yes(kind.audience == "agents")) for kind in EXTENSIONS.values()]
 
 
-def _delivered(kind: Kind) -> str:
+def _delivered(kind: EventSpec) -> str:
     if kind.directed:
         return "on demand, to one endpoint"
     return "only when listed" if kind.opt_in else "by default"
@@ -208,7 +208,7 @@ def _yes(flag: bool) -> str:
     return "yes" if flag else "no"
 
 
-def _section(kind: Kind, envelope: bytes) -> str:
+def _section(kind: EventSpec, envelope: bytes) -> str:
     document: Any = orjson.loads(envelope)
     shown = orjson.dumps(document, option=orjson.OPT_INDENT_2).decode()
     return f"## `{kind.type}`\n\n{kind.when}\n\n```json\n{shown}\n```\n"

@@ -12,18 +12,19 @@ from deskwire.engine.conversations.conversation import Author, Conversation, Mes
 from deskwire.engine.conversations.emit import agent_view, dashboard_message_view
 from deskwire.engine.core.actor import Actor
 from deskwire.engine.core.values import replace
-from deskwire.engine.events.extensions import (
-    Gone,
+from deskwire.engine.events.project_events import (
+    Removal,
     contact_changed,
     contact_merged,
     conversations_imported,
-    message_gone,
+    message_removed,
+    note_created,
     response_created,
     response_deleted,
     survey_deleted,
+    ticket_event,
 )
-from deskwire.engine.events.internal import note_created, ticket_event
-from deskwire.engine.events.types import Draft, encode_envelope
+from deskwire.engine.events.types import EventDraft, encode_envelope
 from deskwire.engine.surveys.survey import Survey, SurveyResponse, response_view
 from deskwire.engine.tickets.ticket import Ticket, ticket_view
 from deskwire.engine.uploads.links import nowhere
@@ -74,14 +75,14 @@ def extension_envelopes() -> Mapping[str, bytes]:
     }
 
 
-def _drafts() -> Iterator[Draft]:
+def _drafts() -> Iterator[EventDraft]:
     yield from _of_tickets()
     yield response_created(_SURVEY.id, _RESPONSE.version, response_view(_SURVEY, _RESPONSE))
     yield response_deleted(_SURVEY.id, _RESPONSE.id)
     yield survey_deleted(_SURVEY.id)
     yield _note()
-    for what in get_args(Gone):
-        yield message_gone(what, _CONVERSATION.id, "msg_01KZ00000000000000000000M1", _NOON, _ACTOR)
+    for what in get_args(Removal):
+        yield message_removed(what, _CONVERSATION.id, "msg_01KZ00000000000000000000M1", _NOON, _ACTOR)
     known = whole_view(_CONTACT, Profile({"plan": "pro"}, ("vip",)))
     yield contact_changed(known, ["tags"], _ACTOR)
     yield contact_merged(known, "con_01KZ00000000000000000V1S1T", "visitor-7", _ACTOR)
@@ -94,12 +95,12 @@ def _drafts() -> Iterator[Draft]:
     yield health_event("enabled", _ENDPOINT, NOTHING_HELD, _NOON)
 
 
-def _imported() -> Draft:
+def _imported() -> EventDraft:
     part = {"id": _CONVERSATION.id, "sequence": 0, "messages": 3, "imported": 3}
     return conversations_imported([{**part, "firstMessageId": "msg_01KZ00000000000000000000M1"}])
 
 
-def _of_tickets() -> Iterator[Draft]:
+def _of_tickets() -> Iterator[EventDraft]:
     done = replace(_TICKET, status="DONE")
     ids = {"id": _TICKET.id, "conversationId": None, "contactId": _TICKET.contact_id}
     yield ticket_event("created", ticket_view(_TICKET), (), _ACTOR)
@@ -107,7 +108,7 @@ def _of_tickets() -> Iterator[Draft]:
     yield ticket_event("deleted", ids, (), _ACTOR)
 
 
-def _note() -> Draft:
+def _note() -> EventDraft:
     view = agent_view(_CONVERSATION, _CONTACT, _PROJECT, _NOTE, None)
     shown = partial(nowhere().shown, now=_NOON)
     return note_created(dashboard_message_view(_NOTE, _CONVERSATION.id, shown), view)

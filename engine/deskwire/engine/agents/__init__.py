@@ -1,1 +1,1 @@
-"""The streams of agents: all events of a project, what passes without being stored, and who is there."""
+"""The streams of agents: all events of a project, ephemeral events, and presence."""

@@ -1,22 +1,37 @@
-"""Presence: which agents are there, what they look at, and where they write.
+"""Ephemeral events for agents, and presence: the agents who are online, and the conversations that they view and write in.
 
-It belongs to their streams and ends with them. An agent with several streams is one agent, who looks at what any of
-them shows.
+An ephemeral event has no id, is never stored, and reaches only streams that are open at the moment. An agent's presence ends
+with the agent's last stream. An agent with several streams views the conversations of all of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
+import orjson
 from msgspec import Struct
 
-VIEWED_MAX: Final = 20
-"""Conversations that one page may say it shows."""
+VIEWED_MAX: Final = 20  # maximum conversations that one page may report as shown
+
+# The types of ephemeral events for agents only; agents' streams carry the typing events of the contract as well.
+EPHEMERAL_TYPES: Final = frozenset(
+    {
+        "presence",
+        "me.seen",
+        "me.all_seen",
+        "delivery.changed",
+        "contact.typing.started",
+        "contact.typing.stopped",
+        "draft.updated",
+        "message.held",
+        "message.held_ended",
+    }
+)
 
 
 class View(Struct, frozen=True):
-    """The view of one page: the conversations that it shows, and the one in which its agent writes."""
+    """The conversations that one page shows, and the one in which its agent writes."""
 
     conversations: tuple[str, ...] = ()
     composing: str | None = None
@@ -26,14 +41,14 @@ NOTHING: Final = View()
 
 
 class Agent(Struct, frozen=True):
-    """An agent as others see them."""
+    """An agent as other agents see them."""
 
     id: str
     name: str
 
 
 def merged(views: Iterable[View]) -> View:
-    """Return what an agent looks at whose streams have these views."""
+    """Return the combined view of an agent whose streams have these views."""
     views = tuple(views)
     conversations = dict.fromkeys(each for view in views for each in view.conversations)
     composing = next((view.composing for view in views if view.composing is not None), None)
@@ -41,7 +56,7 @@ def merged(views: Iterable[View]) -> View:
 
 
 def presence_view(agent: Agent, views: Iterable[View]) -> Mapping[str, Any]:
-    """Return what others are told of an agent, whose streams have these views; without a stream the agent is gone."""
+    """Return an agent's presence as sent to others; an agent without a view is offline."""
     views = tuple(views)
     view = merged(views)
     return {
@@ -51,3 +66,22 @@ def presence_view(agent: Agent, views: Iterable[View]) -> Mapping[str, Any]:
         "conversationIds": [*view.conversations],
         "composing": view.composing,
     }
+
+
+class Ephemeral(Protocol):
+    """An ephemeral event."""
+
+    @property
+    def body(self) -> bytes:
+        """The event as sent: a JSON object with its `type` and `data`."""
+
+
+class EncodedEphemeral(Struct, frozen=True):
+    """An ephemeral event as bytes, made by `ephemeral_event`."""
+
+    body: bytes
+
+
+def ephemeral_event(event_type: str, data: Mapping[str, Any]) -> EncodedEphemeral:
+    """Return the ephemeral event of this type, one of `EPHEMERAL_TYPES`."""
+    return EncodedEphemeral(orjson.dumps({"type": event_type, "data": data}))

@@ -1,4 +1,4 @@
-"""The right to an agent's stream, which is looked at again whenever a commit may have ended it."""
+"""The right to an agent's stream, checked again after each commit that may have ended it."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from deskwire.engine.accounts.ports import AccountReader, OrganisationReader
 from deskwire.engine.accounts.roles import project_of
 from deskwire.engine.core.errors import NotFound
 
+# The permission that a stream requires, because it shows all conversations of a project.
 PERMISSION: Final = "conversations.read"
-"""The permission that a stream needs: it shows all of a project's conversations."""
 
-Lost = Literal["session_ended", "permission_lost"]
+LostRight = Literal["session_ended", "permission_lost"]
 
 
 class RightsReader(OrganisationReader, AccountReader, Protocol):
-    """Queries on what a user may do."""
+    """Queries on a user's permissions and sessions."""
 
     def lasts(self, session_id: str) -> bool:
-        """Tell whether there is a session with this id, or no access token of this id has ended."""
+        """Return whether the session or access token with this id is still valid."""
 
 
 class Viewer(Struct, frozen=True):
-    """The agent who has a stream open, as they were when it was opened.
+    """The agent who opened a stream, as of the opening.
 
     Args:
         user: storage key.
-        generation: that of the password; another one means that all who had signed in are out.
-        session: the id of the browser's session or of the access token.
+        generation: the generation of the password; a later one ends all sessions of the user.
+        session: id of the browser's session or of the access token.
     """
 
     user: int
@@ -41,8 +41,8 @@ class Viewer(Struct, frozen=True):
     session: str | None = None
 
 
-def lost(reader: RightsReader, viewer: Viewer) -> Lost | None:
-    """Return what the viewer has lost, as it is stored now; None if nothing."""
+def find_lost_right(reader: RightsReader, viewer: Viewer) -> LostRight | None:
+    """Return the right that the viewer has lost according to the store, None if none."""
     user = reader.user(viewer.id)
     if user is None or user.generation != viewer.generation:
         return "session_ended"

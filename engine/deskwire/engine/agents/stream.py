@@ -1,6 +1,6 @@
-"""One agent's stream: a cursor over all events of a project, and what passes meanwhile.
+"""One agent's stream: a cursor over all events of a project, and a short queue of ephemeral events.
 
-What waits for a slow reader is the log itself, and a few passing events of which later ones overrule the earlier.
+A slow reader takes little memory: its stored events wait in the log, and only the newest ephemeral events are queued.
 """
 
 from __future__ import annotations
@@ -11,34 +11,58 @@ from math import inf
 from typing import Final, Literal, NamedTuple
 
 import trio
+from msgspec import Struct, field
 
-from deskwire.engine.agents.passing import Passing
-from deskwire.engine.agents.presence import NOTHING, Agent, View
-from deskwire.engine.agents.rights import Lost, Viewer
+from deskwire.engine.agents.presence import NOTHING, Agent, Ephemeral, View
+from deskwire.engine.agents.rights import LostRight, Viewer
 from deskwire.engine.core.errors import Unavailable
-from deskwire.engine.events.batch import BATCH_EVENTS, fitting
-from deskwire.engine.events.log import EventLog
-from deskwire.engine.events.tail import Tail
-from deskwire.engine.events.types import Agents, StoredEvent
+from deskwire.engine.events.log import NO_EVENT_ID, EventLog
+from deskwire.engine.events.ports import EventReader
+from deskwire.engine.events.tail import BATCH_SIZE, Tail, count_fitting
+from deskwire.engine.events.types import AgentsSource, StoredEvent
 
-_PASSING: Final = 32
-"""Passing events that wait for a slow reader; the oldest are dropped."""
+_EPHEMERAL_MAX: Final = 32  # maximum ephemeral events queued for a slow reader; the oldest are dropped
 
-_PACE_S: Final = 0.05
-"""Time between two batches of a reader that keeps up: a busy project costs each of its readers that many turns, not more."""
+# Minimum interval between two batches of one reader, so that a busy project does not wake its readers for each event.
+_MIN_BATCH_INTERVAL_S: Final = 0.05
 
-Bye = Literal["shutdown", Lost, "too_many_streams"]
-"""The reason for which a stream is ended."""
+Bye = Literal["shutdown", LostRight, "too_many_streams"]  # the reason for the end of a stream
 
 
-class Start(NamedTuple):
-    """The place at which a stream begins.
+class StreamCounters(Struct):
+    """Counts since the start, for metrics.
 
     Args:
-        position: in the log; what lies behind it is sent.
-        at: id of the newest event up to there; None if there is none.
-        resumed_after: the event that the reader has said it has; None when starting from now.
-        gap: what was missed is no longer stored, or nobody knows what it was.
+        events: stored events that were written.
+        ephemeral: ephemeral events that were written, presence included.
+        gaps: streams that began with a gap.
+        refused: streams that were refused because a limit was reached.
+        ended: streams that this node ended, by reason.
+    """
+
+    events: int = 0
+    ephemeral: int = 0
+    gaps: int = 0
+    refused: int = 0
+    ended: dict[str, int] = field(
+        default_factory=lambda: {
+            "shutdown": 0,
+            "session_ended": 0,
+            "permission_lost": 0,
+            "too_many_streams": 0,
+            "out_of_touch": 0,
+        }
+    )
+
+
+class StreamStart(NamedTuple):
+    """The position in the log after which a stream begins.
+
+    Args:
+        position: log position; later events are sent.
+        at: id of the newest event at the start; None before `begin`.
+        resumed_after: id of the event that the reader already has; None when starting from now.
+        gap: True if missed events are no longer stored or unknown.
     """
 
     position: int
@@ -47,30 +71,30 @@ class Start(NamedTuple):
     gap: bool = False
 
 
-class Batch(NamedTuple):
-    """The things to be written next: events in commit order, passing ones, agents whose presence is another, or the end."""
+class AgentStreamBatch(NamedTuple):
+    """The next items to write: events in commit order, ephemeral events, agents with changed presence, or the end."""
 
     events: Sequence[StoredEvent] = ()
-    passing: Sequence[Passing] = ()
+    ephemeral: Sequence[Ephemeral] = ()
     present: Sequence[Agent] = ()
     bye: Bye | None = None
 
 
 class AgentStream:
-    """A stream that is open; made by `AgentStreams.open`, and closed by its reader.
+    """An open stream, made by `AgentStreams.open` and closed by its reader.
 
     Args:
-        drop: ends the connection at once, whatever still waits in it.
+        drop: ends the connection at once and discards unsent data.
 
     Attributes:
-        lapsed: whether the node has been without its lease for too long, and may miss new events.
+        lapsed: True if the node has been without its lease for too long and may lack new events.
     """
 
     __slots__ = (
         "_cursor",
+        "_ephemeral",
         "_log",
         "_next_at",
-        "_passing",
         "_present",
         "_source",
         "_tail",
@@ -93,79 +117,81 @@ class AgentStream:
         self.view: View = NOTHING
         self.bye: Bye | None = None
         self.lapsed = False
-        self.start = Start(0, None)
+        self.start = StreamStart(0, None)
         self._log = log
         self._tail = tail
-        self._source = Agents(viewer.project.rowid)
+        self._source = AgentsSource(viewer.project.rowid)
         self._cursor = 0
         self._next_at = -inf
-        self._passing: deque[Passing] | None = None  # most have nothing that waits
+        self._ephemeral: deque[Ephemeral] | None = None  # None while empty: most streams have nothing queued
         self._present: dict[Agent, None] = {}
         self._wakeup: trio.Event | None = None
         tail.listen(self.wake)
 
-    def begin(self, start: Start) -> None:
-        """Begin at this place; called once, before the first batch is taken."""
+    def begin(self, start: StreamStart) -> None:
+        """Set the start; called once, before the first batch."""
         self.start, self._cursor = start, start.position
-        if start.resumed_after is None:  # nothing lies between the newest event and where the tail begins
+        if start.resumed_after is None:  # no event is between the newest one and the tail's floor
             self._cursor = max(start.position, self._tail.floor)
 
     @property
     def agent(self) -> Agent:
-        """The agent whose stream it is."""
+        """The agent who opened the stream."""
         return Agent(self.viewer.id, self.viewer.name)
 
     @property
     def lag(self) -> int:
-        """The number of events in memory that were not taken yet; there may be more on the disk."""
+        """The number of unread events in memory; the disk may have more."""
         return self._tail.count_after(self._cursor)
 
     def wake(self) -> None:
-        """Have the reader look whether there is something."""
+        """Wake the reader to look for new items."""
         if self._wakeup is not None:
             self._wakeup.set()
 
     def end(self, bye: Bye) -> None:
-        """End the stream; what was not taken yet is left to the next one. The first reason counts."""
+        """End the stream; unread events are left to the reader's next stream. The first reason counts."""
         self.bye = self.bye or bye
         self.wake()
 
     def lapse(self) -> None:
-        """End the stream without a goodbye, so that its reader connects again, to any node."""
+        """End the stream without a goodbye, so that the reader connects again, possibly to another node."""
         self.lapsed = True
         self.wake()
 
-    def offer(self, event: Passing) -> None:
-        """Pass an event on to the reader; the oldest that waits may be dropped for it."""
-        if self._passing is None:
-            self._passing = deque(maxlen=_PASSING)
-        self._passing.append(event)
+    def offer(self, event: Ephemeral) -> None:
+        """Queue an ephemeral event; the oldest one is dropped if the queue is full."""
+        if self._ephemeral is None:
+            self._ephemeral = deque(maxlen=_EPHEMERAL_MAX)
+        self._ephemeral.append(event)
         self.wake()
 
-    def tell_presence(self, agent: Agent) -> None:
-        """Have the reader told what an agent looks at, as that is when it is told."""
+    def queue_presence(self, agent: Agent) -> None:
+        """Queue a presence update for an agent; the reader sends the presence of the time of sending."""
         self._present[agent] = None
         self.wake()
 
-    async def next(self) -> Batch:
-        """Return what is to be written next, once there is something.
+    async def next(self) -> AgentStreamBatch:
+        """Return the next items to write, once there are any.
 
-        Cancellation: nothing is lost. Raises Unavailable if events must be read from the disk and can't be, and once the
-        stream has lapsed.
+        Raises Unavailable if events can't be read from the disk, and after the stream has lapsed. Cancellation: nothing is
+        lost.
         """
         await trio.lowlevel.checkpoint()
         while self.bye is None:
             if self.lapsed:
                 raise Unavailable("This node has lost touch with the others.", code="out_of_touch")
             reached = self._tail.reaches(self._cursor)
-            batch = Batch(self._recent() if reached else await self._stored(), *self._passed())
-            if batch.events or batch.passing or batch.present:
-                self._next_at = trio.current_time() + _PACE_S
+            batch = AgentStreamBatch(
+                self._recent() if reached else await self._stored(), *self._take_ephemeral()
+            )
+            if batch.events or batch.ephemeral or batch.present:
+                self._next_at = trio.current_time() + _MIN_BATCH_INTERVAL_S
                 return batch
             if reached:
                 await self._wait()
                 await trio.sleep_until(self._next_at)
-        return Batch(bye=self.bye)
+        return AgentStreamBatch(bye=self.bye)
 
     async def _wait(self) -> None:
         self._wakeup = trio.Event()
@@ -175,27 +201,51 @@ class AgentStream:
             self._wakeup = None
 
     def _recent(self) -> Sequence[StoredEvent]:
-        return self._moved(self._tail.after(self._cursor, BATCH_EVENTS), self._tail.head.position)
+        return self._moved(self._tail.after(self._cursor, BATCH_SIZE), self._tail.head.position)
 
     async def _stored(self) -> Sequence[StoredEvent]:
-        chunk = await self._log.stored(self._source, self._cursor, BATCH_EVENTS)
+        chunk = await self._log.stored(self._source, self._cursor, BATCH_SIZE)
         return self._moved(chunk.events, chunk.upto)
 
     def _moved(self, events: Sequence[StoredEvent], newest: int) -> Sequence[StoredEvent]:
-        """Move on over these events, all that there are up to `newest` or the first of them; return those of one batch."""
-        count = fitting(events)
-        if count == len(events) < BATCH_EVENTS:
+        """Advance the cursor by one batch of these events, and return that batch.
+
+        Args:
+            events: the next events, complete up to `newest` or cut off at the batch size.
+        """
+        count = count_fitting(events)
+        if count == len(events) < BATCH_SIZE:
             self._cursor = max(newest, self._cursor)
             return events
         self._cursor = events[count - 1].position
         return events[:count]
 
-    def _passed(self) -> tuple[Sequence[Passing], Sequence[Agent]]:
-        """Take what passes."""
-        passing, self._passing = tuple(self._passing or ()), None
+    def _take_ephemeral(self) -> tuple[Sequence[Ephemeral], Sequence[Agent]]:
+        """Take the queued ephemeral events and presence updates."""
+        ephemeral, self._ephemeral = tuple(self._ephemeral or ()), None
         present, self._present = tuple(self._present), {}
-        return passing, present
+        return ephemeral, present
 
     def close(self) -> None:
-        """Listen no longer. The reader must have gone."""
+        """Stop listening to the log, once the reader has finished."""
         self._tail.unlisten(self.wake)
+
+
+def find_start(reader: EventReader, project: int, after: str | None) -> StreamStart:
+    """Return the start after the event `after`; or the newest position, with a gap if that event is unknown.
+
+    An event is unknown if it was pruned or erased, or if it is newer than a restored backup. The events after it can't be
+    determined then, so the page fetches everything again. The newest pruned event is an exception, because all events after
+    it are stored.
+    """
+    newest = reader.newest_event(project)
+    now = StreamStart(*(newest or (0, NO_EVENT_ID)))
+    if after is None:
+        return now
+    pruned, _ = reader.event_window(project)
+    if after == NO_EVENT_ID:
+        return now._replace(gap=True) if pruned else StreamStart(0, now.at, after)
+    position = reader.event_position(project, after)
+    if after == pruned or reader.is_event_at(project, position, after):
+        return StreamStart(position, now.at, after)
+    return now._replace(gap=True)

@@ -1,1 +1,1 @@
-"""The nodes of one installation: who is there, who does what only one may do, and when all have forgotten something."""
+"""The nodes of one installation: membership, leader election, and the barrier for cache invalidation."""

@@ -1,7 +1,7 @@
-"""The barrier: waits until all nodes have forgotten what a commit has changed.
+"""A barrier that waits until all nodes have invalidated their caches of data that a commit has changed.
 
-Such a commit has raised the installation's epoch. A node forgets, and then says with its beat which epoch it has seen.
-Whoever waits is told by the bus, and looks by itself as well, more and more seldom.
+Such a commit raises the installation's epoch. Each node invalidates its caches, then stores the epoch that it has seen with its
+next heartbeat. The waiting callers are notified over the bus, and their node polls as well, at increasing intervals.
 """
 
 from __future__ import annotations
@@ -12,53 +12,53 @@ from typing import Final
 import structlog
 import trio
 
-from deskwire.engine.cluster.bus import Bus
-from deskwire.engine.cluster.ports import ClusterReader, ClusterTransaction, Leased
+from deskwire.engine.cluster.cluster import Bus
+from deskwire.engine.cluster.ports import ClusterReader, ClusterTransaction, NodeLease
 from deskwire.engine.core.counters import Histogram
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.core.store import Store
 
 log: Final = structlog.get_logger(__name__)
 
-_WAIT_S: Final = 20.0
-"""How long a caller waits at most; a lease is over much sooner, unless the database is not there to say so."""
+# Maximum time that a caller waits. A lease ends much sooner, unless the database can't be reached.
+_WAIT_TIMEOUT_S: Final = 20.0
 
-_FIRST_LOOK_S: Final = 0.002
-_SELDOM_S: Final = 0.25
+_POLL_INTERVAL_MIN_S: Final = 0.002
+_POLL_INTERVAL_MAX_S: Final = 0.25
 _SEEN: Final = b"seen"
 
 
 class Barrier:
-    """The callers that wait for other nodes, and one task that looks for all of them.
+    """The callers that wait for other nodes, and one task that polls for all of them.
 
     Args:
-        bury: ends leases whose time is over, if this node may judge that.
+        expire_nodes: removes expired leases, if this node may judge that.
 
     Attributes:
-        waited_s: how long those have waited whose wait is over.
+        waited_s: histogram of completed waits.
     """
 
     def __init__(
         self,
         store: Store[ClusterReader, ClusterTransaction],
         bus: Bus,
-        bury: Callable[[Sequence[Leased]], Awaitable[None]],
+        expire_nodes: Callable[[Sequence[NodeLease]], Awaitable[None]],
     ) -> None:
         self.waited_s = Histogram()
         self._store = store
-        self._bury = bury
+        self._expire_nodes = expire_nodes
         self._bus = bus
         self._waiting: dict[trio.Event, int] = {}
-        self._look = trio.Event()
-        bus.receive("epoch", lambda payload: self._look.set() if payload == _SEEN else None)
+        self._poll_due = trio.Event()
+        bus.receive("epoch", lambda payload: self._poll_due.set() if payload == _SEEN else None)
 
     async def reached(self, epoch: int) -> None:
-        """Return once each node has seen this epoch, or its lease is over. Raises Unavailable if that takes too long."""
+        """Return once each node has seen this epoch or has lost its lease. Raises Unavailable if that takes too long."""
         began, over = trio.current_time(), trio.Event()
         self._waiting[over] = epoch
-        self._look.set()
+        self._poll_due.set()
         try:
-            with trio.move_on_after(_WAIT_S):
+            with trio.move_on_after(_WAIT_TIMEOUT_S):
                 await over.wait()
                 self.waited_s.observe(trio.current_time() - began)
                 return
@@ -70,30 +70,30 @@ class Barrier:
             retry_after_s=5,
         )
 
-    def tell_seen(self) -> None:
-        """Tell those who wait on other nodes that this one has seen another epoch."""
+    def notify_seen(self) -> None:
+        """Notify waiting callers on all nodes that this node has seen a later epoch."""
         self._bus.send("epoch", _SEEN)
-        self._look.set()
+        self._poll_due.set()
 
     async def run(self) -> None:
-        """Look for those who wait, until cancelled."""
+        """Poll while callers wait, until cancelled."""
         while True:
-            await self._look.wait()
-            pause_s = _FIRST_LOOK_S
+            await self._poll_due.wait()
+            pause_s = _POLL_INTERVAL_MIN_S
             while self._waiting:
-                self._look = trio.Event()
+                self._poll_due = trio.Event()
                 try:
                     leases = await self._store.read(lambda reader: reader.leases())
                     self._release(min((lease.epoch_seen for lease in leases), default=None))
-                    await self._bury(leases)
+                    await self._expire_nodes(leases)
                 except Unavailable as refusal:
                     log.warning("barrier.not_read", reason=refusal.reason)
-                    pause_s = _SELDOM_S
+                    pause_s = _POLL_INTERVAL_MAX_S
                 if self._waiting:
                     with trio.move_on_after(pause_s):
-                        await self._look.wait()
-                pause_s = min(2 * pause_s, _SELDOM_S)
-            self._look = trio.Event()
+                        await self._poll_due.wait()
+                pause_s = min(2 * pause_s, _POLL_INTERVAL_MAX_S)
+            self._poll_due = trio.Event()
 
     def _release(self, seen: int | None) -> None:
         for over, epoch in list(self._waiting.items()):

@@ -1,19 +1,26 @@
-"""The port to the other nodes, and its form for a node that is the only one."""
+"""The ports to the other nodes, the cluster and the bus, and the grace period of a node without a lease."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from math import inf
-from typing import Protocol
+from typing import Final, Protocol
 
+import trio
 from msgspec import Struct
+
+# A lease lasts 4.5 s without the database. Together this covers an outage of 10 s, such as a restart or a fail-over.
+GRACE_PERIOD_S: Final = 6.0
+# A load balancer notices an unready node about this late; before that, the database may be down for all nodes.
+REDIRECT_DELAY_S: Final = 1.5
+_CHECK_INTERVAL_S: Final = 1.0  # a lease may end early, as after a machine's sleep
 
 
 class Node(Struct, frozen=True):
-    """A life of a node: each start, and each loss of its lease, begins another incarnation.
+    """One incarnation of a node: each start and each loss of the lease begins another one.
 
     Args:
-        incarnation: another number for each life of any node, never given again; 0 for a node that is alone.
+        incarnation: a number that is unique among all nodes and never reused; 0 for a single node.
     """
 
     name: str
@@ -21,11 +28,11 @@ class Node(Struct, frozen=True):
 
 
 class Cluster(Protocol):
-    """The nodes that share one database, as one of them sees them."""
+    """The nodes that share one database, as seen by one of them."""
 
     @property
     def node(self) -> Node:
-        """The name of this node, with its present incarnation."""
+        """The name and the present incarnation of this node."""
 
     @property
     def size(self) -> int:
@@ -33,30 +40,31 @@ class Cluster(Protocol):
 
     @property
     def live(self) -> Sequence[Node]:
-        """The nodes with a lease as of the newest beat, in the order in which they have come."""
+        """The nodes with a lease as of the last heartbeat, in the order in which they joined."""
 
     @property
     def valid_until(self) -> float:
-        """The time, by Trio's clock, up to which this node's lease is surely its own; nothing exclusive is done after it."""
+        """The time of Trio's clock until which this node surely has its lease; exclusive work stops at this time."""
 
     async def until_valid(self) -> None:
-        """Return when the lease is surely this node's; at once if it is."""
+        """Return once this node surely has its lease."""
 
-    async def on_duty(self, work: Callable[[], Awaitable[object]]) -> None:
-        """Run `work` while this node holds the duties, which one node at a time does; wait while it does not.
+    async def while_leader(self, work: Callable[[], Awaitable[object]]) -> None:
+        """Run `work` while this node is the leader, and wait while it is not; at most one node is the leader.
 
-        `work` is cancelled when the duties are lost, and begun again when they come back. Returns when it returns.
+        `work` is cancelled when the node is no longer the leader, and restarted when it is the leader again. The call returns
+        when `work` returns.
         """
 
-    async def everywhere(self) -> None:
-        """Return once every node with a valid lease has forgotten what commits before this call have changed.
+    async def wait_for_all_nodes(self) -> None:
+        """Return once every node with a lease has invalidated its caches of data that was changed before this call.
 
-        A node that does not say so is waited for until its lease is over. Raises Unavailable if that can't be told.
+        A node that does not confirm it delays the call until its lease is over. Raises Unavailable if it takes too long.
         """
 
 
-class Alone:
-    """The cluster of a node that has the store to itself: it always holds everything, and waits for nobody."""
+class SingleNode:
+    """The cluster of a single node: it is always the leader, and never waits."""
 
     node = Node("", 0)
     size = 1
@@ -66,9 +74,78 @@ class Alone:
     async def until_valid(self) -> None:
         """See `Cluster.until_valid`."""
 
-    async def on_duty(self, work: Callable[[], Awaitable[object]]) -> None:
-        """See `Cluster.on_duty`."""
+    async def while_leader(self, work: Callable[[], Awaitable[object]]) -> None:
+        """See `Cluster.while_leader`."""
         await work()
 
-    async def everywhere(self) -> None:
-        """See `Cluster.everywhere`."""
+    async def wait_for_all_nodes(self) -> None:
+        """See `Cluster.wait_for_all_nodes`."""
+
+
+class Bus(Protocol):
+    """Sends small messages to the other nodes at once.
+
+    Messages may be lost, delayed or duplicated. Data that must not be lost is in the store; a message only says that there is
+    something to read.
+    """
+
+    @property
+    def listening(self) -> bool:
+        """False if no message of other nodes can arrive at present, so that receivers must poll more often."""
+
+    def connected(self, receiver: Callable[[], None]) -> None:
+        """Call `receiver` on Trio's thread after each connect and reconnect of the bus; it must not raise."""
+
+    def send(self, kind: str, payload: bytes) -> None:
+        """Queue a message to all other nodes without waiting; if the queue is full, the oldest message is dropped.
+
+        Args:
+            payload: at most 4,000 bytes; a longer one is dropped.
+        """
+
+    def receive(self, kind: str, receiver: Callable[[bytes], None]) -> None:
+        """Call `receiver` on Trio's thread with the payload of each message of this kind; it must not raise."""
+
+
+class NoBus:
+    """The bus of a single node, or of a node without a bus: messages go nowhere."""
+
+    listening = False
+
+    def connected(self, receiver: Callable[[], None]) -> None:
+        """See `Bus.connected`."""
+
+    def send(self, kind: str, payload: bytes) -> None:
+        """See `Bus.send`."""
+
+    def receive(self, kind: str, receiver: Callable[[bytes], None]) -> None:
+        """See `Bus.receive`."""
+
+
+class GracePeriod:
+    """The limit on a node's wait for its lease, after which clients are disconnected to go to other nodes (ADR 60).
+
+    Until then their streams stay open in silence.
+    """
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._began = 0.0
+        self._scope: trio.CancelScope | None = None
+
+    async def until_check_due(self) -> None:
+        """Return when the next check of the lease is due: at its end, and each second before."""
+        await trio.sleep_until(min(self._cluster.valid_until, trio.current_time() + _CHECK_INTERVAL_S))
+
+    async def run(self, wait: Callable[[], Awaitable[None]]) -> bool:
+        """Run `wait` for at most `GRACE_PERIOD_S`; return whether it returned in time."""
+        self._began = trio.current_time()
+        with trio.move_on_after(GRACE_PERIOD_S) as self._scope:
+            await wait()
+        ended, self._scope = self._scope, None
+        return not ended.cancelled_caught
+
+    def end_nowait(self) -> None:
+        """End a wait that has lasted for `REDIRECT_DELAY_S`, because another node is ready."""
+        if self._scope is not None and trio.current_time() >= self._began + REDIRECT_DELAY_S:
+            self._scope.cancel()

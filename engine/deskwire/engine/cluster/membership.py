@@ -1,11 +1,11 @@
-"""A node's lease: it is renewed each second, and without it nothing exclusive is done.
+"""A node's lease: heartbeats renew it each second, and without a valid lease the node does no exclusive work.
 
-Only the database's clock decides about other nodes, and only the node's own steady clock about itself. What that says
-is valid ends half a second before the database can find it over, as it counts from before the renewal was sent. A node
-that was stopped, or could not reach the database, so finds its lease invalid by itself; whether it is over for good
-the next beat says. If it is, all that was held is lost, and another life of the node begins.
+Only the database's clock decides about the leases of other nodes, and only the node's own monotonic clock about its own lease.
+The node counts from before the heartbeat was sent and ends half a second early, so it takes its lease for invalid before the
+database can find it expired. A node that was suspended, or could not reach the database, notices that without help. The next
+heartbeat shows whether the lease is over. If so, the node loses all that it held, and begins another incarnation.
 
-A life is valid once the node has forgotten all that was outdated as it began.
+An incarnation is valid once the node has invalidated all caches that were outdated when it began.
 """
 
 from __future__ import annotations
@@ -19,15 +19,14 @@ import structlog
 import trio
 
 from deskwire.engine.cluster.barrier import Barrier
-from deskwire.engine.cluster.bus import Bus
-from deskwire.engine.cluster.cluster import Node
-from deskwire.engine.cluster.duties import Duties
+from deskwire.engine.cluster.cluster import Bus, Node
+from deskwire.engine.cluster.leader_election import Leadership
 from deskwire.engine.cluster.ports import (
-    Beat,
-    Candidate,
     ClusterReader,
     ClusterTransaction,
-    Leased,
+    HeartbeatResult,
+    JoiningNode,
+    NodeLease,
     NotAdmitted,
 )
 from deskwire.engine.core.clock import Clock
@@ -36,33 +35,32 @@ from deskwire.engine.core.store import Store
 
 log: Final = structlog.get_logger(__name__)
 
-LEASE_S: Final = 5.0
-BEAT_S: Final = 1.0
-MARGIN_S: Final = 0.5
-"""How much earlier a node takes its own lease for invalid than others may find it over."""
-LATE_S: Final = 3.0
-"""The age of a beat from which on the node is not ready."""
-CLOCK_WARN_S: Final = 1.0
-CLOCK_OFF_S: Final = 5.0
-"""How far the node's clock may be from the database's before the log says so, and before the node is not ready."""
+LEASE_DURATION_S: Final = 5.0
+HEARTBEAT_INTERVAL_S: Final = 1.0
+# Time by which a node takes its own lease for invalid before other nodes may find it expired.
+LEASE_MARGIN_S: Final = 0.5
+HEARTBEAT_LATE_S: Final = 3.0  # age of the last heartbeat from which the node reports that it is not ready
+CLOCK_OFFSET_WARN_S: Final = 1.0
+# Differences between the clocks of node and database that are logged, and that make the node not ready.
+CLOCK_OFFSET_MAX_S: Final = 5.0
 
-_RETRY_S: Final = 0.25
-_LEAVE_S: Final = 2.0
+_RETRY_DELAY_S: Final = 0.25
+_LEAVE_TIMEOUT_S: Final = 2.0
 
 
-class Membership:
+class ClusterMembership:
     """This node among those that share the database; a `Cluster`.
 
     Args:
-        store: the leases; best by a session of its own, so that a beat waits for nothing else.
-        name: the node's; no two that run at the same time have the same.
-        version: the program's.
-        clock: the machine's, in milliseconds.
-        files: the place of uploads, which all nodes have to see.
+        store: the store of leases, preferably with a database session of its own, so that a heartbeat waits for no other job.
+        name: the node's name, unique among the running nodes.
+        version: the program's version.
+        clock: the machine's wall clock, in milliseconds.
+        files: the place of uploads, which all nodes must share.
 
     Attributes:
-        offset_s: how far the machine's clock is ahead of the database's.
-        barriers: those who wait for other nodes.
+        offset_s: seconds by which the machine's clock is ahead of the database's.
+        barriers: the callers that wait for other nodes.
     """
 
     def __init__(
@@ -77,21 +75,21 @@ class Membership:
         self.offset_s = 0.0
         self.node = Node(name, 0)
         self._store = store
-        self._candidate = Candidate(name, secrets.token_hex(8), version, files)
+        self._candidate = JoiningNode(name, secrets.token_hex(8), version, files)
         self._clock = clock
         self._bus = bus
         self._live: Sequence[Node] = ()
-        self._duties = Duties()
-        self.barriers: Final = Barrier(store, bus, self._bury)
-        self._forgetters: list[Callable[[], Awaitable[None]]] = []
-        self._lost: list[Callable[[], None]] = []
-        self._moved: list[Callable[[], None]] = []
-        self._beaten_at = self._steady_since = -inf
-        self._beaten_wall = 0
-        self._seen = self._epoch = self._told = -1
-        self._forgetting_since: float | None = None
-        self._outdated, self._beat_due, self._turned = trio.Event(), trio.Event(), trio.Event()
-        bus.receive("epoch", self._hinted)
+        self._leadership = Leadership()
+        self.barriers: Final = Barrier(store, bus, self._expire_nodes)
+        self._invalidators: list[Callable[[], Awaitable[None]]] = []
+        self._lease_lost_listeners: list[Callable[[], None]] = []
+        self._nodes_changed_listeners: list[Callable[[], None]] = []
+        self._renewed_at = self._steady_since = -inf
+        self._renewed_wall_ms = 0
+        self._seen = self._epoch = self._notified = -1
+        self._invalidating_since: float | None = None
+        self._outdated, self._renew_due, self._changed = trio.Event(), trio.Event(), trio.Event()
+        bus.receive("epoch", self._receive_epoch)
 
     @property
     def live(self) -> Sequence[Node]:
@@ -105,86 +103,87 @@ class Membership:
 
     @property
     def valid_until(self) -> float:
-        """See `Cluster.valid_until`. A machine's sleep, of which Trio's clock knows nothing, shows in the other clock."""
+        """See `Cluster.valid_until`."""
+        # Trio's clock stops while the machine sleeps; the wall clock shows that time.
         if self._seen < 0:
             return -inf
-        steady_s = trio.current_time() - self._beaten_at
-        asleep_s = (self._clock() - self._beaten_wall) / 1000 - steady_s
-        return -inf if asleep_s > MARGIN_S else self._beaten_at + LEASE_S - MARGIN_S
+        steady_s = trio.current_time() - self._renewed_at
+        asleep_s = (self._clock() - self._renewed_wall_ms) / 1000 - steady_s
+        return -inf if asleep_s > LEASE_MARGIN_S else self._renewed_at + LEASE_DURATION_S - LEASE_MARGIN_S
 
     @property
     def valid(self) -> bool:
-        """True if the lease is surely this node's now."""
+        """True if this node surely has its lease now."""
         return trio.current_time() < self.valid_until
 
     @property
-    def on_duty_now(self) -> bool:
-        """True if this node holds the duties."""
-        return self._duties.held
+    def is_leader(self) -> bool:
+        """True if this node is the leader."""
+        return self._leadership.held
 
     def refusal(self) -> str | None:
-        """Return why the node is not ready, None if it is as far as the others are concerned."""
+        """Return the reason for which the node is not ready as a member of the cluster, None if it is ready."""
         if not self.valid:
             return "The node has no valid lease: it was stopped, or the database could not be reached."
-        late_s = trio.current_time() - self._beaten_at
-        if late_s > LATE_S:
+        late_s = trio.current_time() - self._renewed_at
+        if late_s > HEARTBEAT_LATE_S:
             return f"The node's lease was not renewed for {late_s:.1f} s."
-        if abs(self.offset_s) >= CLOCK_OFF_S:
-            return (
-                f"The node's clock is {self.offset_s:+.1f} s from the database's; set it right, best by NTP."
-            )
+        if abs(self.offset_s) >= CLOCK_OFFSET_MAX_S:
+            return f"The node's clock differs by {self.offset_s:+.1f} s from the database's; synchronize it, for example by NTP."
         return None
 
-    def forget_with(self, forget: Callable[[], Awaitable[None]]) -> None:
-        """Have `forget` called whenever something that this node may remember is outdated, wherever that was changed.
+    def on_invalidate(self, invalidate: Callable[[], Awaitable[None]]) -> None:
+        """Call `invalidate` whenever cached data is outdated, on whichever node it was changed.
 
-        It returns when nothing of that is used any more. Others wait for it: a node that takes long loses its lease.
+        It must return only when no outdated data is in use. Other nodes wait for it, and a node that takes too long loses its
+        lease.
         """
-        self._forgetters.append(forget)
+        self._invalidators.append(invalidate)
 
-    def when_lost(self, drop: Callable[[], None]) -> None:
-        """Have `drop` called when the lease is over: what it was the holder of, others may hold."""
-        self._lost.append(drop)
+    def on_lease_lost(self, drop: Callable[[], None]) -> None:
+        """Call `drop` when the lease is lost, because other nodes may now hold everything that this node held."""
+        self._lease_lost_listeners.append(drop)
 
-    def when_moved(self, look: Callable[[], None]) -> None:
-        """Have `look` called when other nodes are there than before."""
-        self._moved.append(look)
+    def on_nodes_changed(self, listener: Callable[[], None]) -> None:
+        """Call `listener` when a node has joined or left."""
+        self._nodes_changed_listeners.append(listener)
 
     async def until_valid(self) -> None:
         """See `Cluster.until_valid`."""
         while not self.valid:
-            await self._turned.wait()
+            await self._changed.wait()
 
-    async def on_duty(self, work: Callable[[], Awaitable[object]]) -> None:
-        """See `Cluster.on_duty`."""
-        await self._duties.during(work)
+    async def while_leader(self, work: Callable[[], Awaitable[object]]) -> None:
+        """See `Cluster.while_leader`."""
+        await self._leadership.run(work)
 
-    async def everywhere(self) -> None:
-        """See `Cluster.everywhere`. Raises Unavailable (`not_confirmed`) as well."""
+    async def wait_for_all_nodes(self) -> None:
+        """See `Cluster.wait_for_all_nodes`. The code of its Unavailable may be `not_confirmed`."""
         epoch = await self._store.read(lambda reader: reader.epoch())
         self._bus.send("epoch", b"%d" % epoch)
         self._note_epoch(epoch)
         await self.barriers.reached(epoch)
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Hold a lease until cancelled; started when there is one, and give it back at the end.
+        """Hold a lease until cancelled, then release it; started once the lease is valid.
 
-        All that is exclusive must have ended before the cancellation. Raises NotAdmitted if another node keeps this one away.
+        All exclusive work must have ended before the cancellation. Raises NotAdmitted if the node can't join because of another
+        one.
         """
         try:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self.barriers.run)
-                nursery.start_soon(self._tell_when_valid, task_status)
+                nursery.start_soon(self._report_started, task_status)
                 while True:
                     await self._join()
-                    await self._live_on()
-                    self._lose()
+                    await self._keep_lease()
+                    self._notify_lease_lost()
         finally:
-            self._duties.note(held=False)
-            with trio.move_on_after(_LEAVE_S, shield=True):
+            self._leadership.note(held=False)
+            with trio.move_on_after(_LEAVE_TIMEOUT_S, shield=True):
                 await self._leave()
 
-    async def _tell_when_valid(self, task_status: trio.TaskStatus[None]) -> None:
+    async def _report_started(self, task_status: trio.TaskStatus[None]) -> None:
         await self.until_valid()
         task_status.started()
 
@@ -194,82 +193,82 @@ class Membership:
         while True:
             try:
                 incarnation = await self._store.write(
-                    lambda tx: tx.join(self._candidate, int(LEASE_S * 1000))
+                    lambda tx: tx.join(self._candidate, int(LEASE_DURATION_S * 1000))
                 )
             except Unavailable as refusal:
                 log.warning("node.lease_delayed", reason=refusal.reason)
-                await trio.sleep(_RETRY_S)
-            except NotAdmitted:  # the other may have been killed: then its lease is over soon
-                if trio.current_time() > began + LEASE_S + BEAT_S:
+                await trio.sleep(_RETRY_DELAY_S)
+            except NotAdmitted:  # the other node may have been killed, so its lease may end soon
+                if trio.current_time() > began + LEASE_DURATION_S + HEARTBEAT_INTERVAL_S:
                     raise
-                await trio.sleep(_RETRY_S)
+                await trio.sleep(_RETRY_DELAY_S)
             else:
                 self.node = Node(self.node.name, incarnation)
                 log.info("node.joined", node=self.node.name, incarnation=incarnation)
                 return
 
-    async def _live_on(self) -> None:
-        """Beat until the lease is over."""
+    async def _keep_lease(self) -> None:
+        """Renew the lease until it is over."""
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(self._forget)
+            nursery.start_soon(self._invalidate_outdated)
             while True:
-                self._beat_due, began = trio.Event(), trio.current_time()
-                pause_s = BEAT_S
+                self._renew_due, began = trio.Event(), trio.current_time()
+                pause_s = HEARTBEAT_INTERVAL_S
                 if not self._too_slow:
                     try:
-                        if not await self._beat():
+                        if not await self._renew():
                             nursery.cancel_scope.cancel()
                             return
                     except Unavailable as refusal:
                         log.warning("node.beat_failed", reason=refusal.reason)
-                        pause_s = _RETRY_S
-                # At once behind a beat that took long: it is old by now.
+                        pause_s = _RETRY_DELAY_S
+                # A heartbeat that took longer than the interval is followed by the next one at once.
                 with trio.move_on_at(began + pause_s):
-                    await self._beat_due.wait()
+                    await self._renew_due.wait()
 
     @property
     def _too_slow(self) -> bool:
-        """True if the node is to be given up by the others, as it does not get to forgetting."""
-        since = self._forgetting_since
-        return since is not None and trio.current_time() - since > LEASE_S
+        """True if the node must lose its lease, because the invalidation of its caches takes too long."""
+        since = self._invalidating_since
+        return since is not None and trio.current_time() - since > LEASE_DURATION_S
 
-    async def _beat(self) -> bool:
+    async def _renew(self) -> bool:
         """Renew the lease; return False if it is over."""
         began, wall, seen = trio.current_time(), self._clock(), self._seen
-        incarnation, lease_ms = self.node.incarnation, int(LEASE_S * 1000)
-        beat = await self._store.write(lambda tx: tx.beat(incarnation, lease_ms, seen))
-        if beat is None:
+        incarnation, lease_ms = self.node.incarnation, int(LEASE_DURATION_S * 1000)
+        result = await self._store.write(lambda tx: tx.heartbeat(incarnation, lease_ms, seen))
+        if result is None:
             return False
-        if began - self._beaten_at > LEASE_S:
+        if began - self._renewed_at > LEASE_DURATION_S:
             self._steady_since = trio.current_time()
-        self._beaten_at, self._beaten_wall = began, wall
-        self._note_clock(beat.now, wall)
-        self._note_live(beat)
-        self._note_epoch(beat.epoch)
-        self._duties.note(held=beat.on_duty)
-        if seen > self._told:
-            self._told = seen
-            self.barriers.tell_seen()
-        self._turn()
-        await self._bury(beat.leases)
+        self._renewed_at, self._renewed_wall_ms = began, wall
+        self._note_clock(result.now, wall)
+        self._note_live(result)
+        self._note_epoch(result.epoch)
+        self._leadership.note(held=result.is_leader)
+        if seen > self._notified:
+            self._notified = seen
+            self.barriers.notify_seen()
+        self._notify_changed()
+        await self._expire_nodes(result.leases)
         return True
 
     def _note_clock(self, now: int, sent_at: int) -> None:
-        """Compare the machine's clock with the database's, which was read between the sending and now."""
-        got_at, was_off = self._clock(), abs(self.offset_s) >= CLOCK_WARN_S
+        """Compare the machine's clock with the database's, which was read between `sent_at` and now."""
+        got_at, was_off = self._clock(), abs(self.offset_s) >= CLOCK_OFFSET_WARN_S
         ahead, behind = max(0, sent_at - now), max(0, now - got_at)
         self.offset_s = (ahead - behind) / 1000
-        if abs(self.offset_s) >= CLOCK_WARN_S and not was_off:
+        if abs(self.offset_s) >= CLOCK_OFFSET_WARN_S and not was_off:
             log.warning("node.clock_off", seconds=self.offset_s, advice="set the clocks by NTP")
 
-    def _note_live(self, beat: Beat) -> None:
-        live = tuple(Node(lease.name, lease.incarnation) for lease in beat.leases)
+    def _note_live(self, result: HeartbeatResult) -> None:
+        live = tuple(Node(lease.name, lease.incarnation) for lease in result.leases)
         if live != self._live:
             self._live = live
-            for look in self._moved:
-                look()
+            for listener in self._nodes_changed_listeners:
+                listener()
 
-    def _hinted(self, payload: bytes) -> None:
+    def _receive_epoch(self, payload: bytes) -> None:
         if payload.isdigit():
             self._note_epoch(int(payload))
 
@@ -278,63 +277,61 @@ class Membership:
             self._epoch = epoch
             self._outdated.set()
 
-    async def _forget(self) -> None:
-        """Forget whenever something is outdated, and have the next beat say so at once."""
-        self._forgetting_since = None
+    async def _invalidate_outdated(self) -> None:
+        """Invalidate caches whenever an epoch begins, and then report that with an immediate heartbeat."""
+        self._invalidating_since = None
         while True:
             await self._outdated.wait()
             self._outdated, epoch = trio.Event(), self._epoch
-            self._forgetting_since = self._forgetting_since or trio.current_time()
+            self._invalidating_since = self._invalidating_since or trio.current_time()
             try:
-                for forget in self._forgetters:
-                    await forget()
+                for invalidate in self._invalidators:
+                    await invalidate()
             except Unavailable as refusal:
                 log.warning("node.forgetting_delayed", reason=refusal.reason)
                 self._outdated.set()
-                await trio.sleep(_RETRY_S)
-            except (
-                Exception
-            ):  # the task's top: a bug costs the lease if it lasts, and ends nothing else (ADR 38)
+                await trio.sleep(_RETRY_DELAY_S)
+            except Exception:  # the task's top: a bug may cost the lease, but ends nothing else (ADR 38)
                 log.exception(
                     "node.forgetting_failed", effect="the others wait until it succeeds, or the lease is over"
                 )
                 self._outdated.set()
-                await trio.sleep(BEAT_S)
+                await trio.sleep(HEARTBEAT_INTERVAL_S)
             else:
-                self._seen, self._forgetting_since = epoch, None
-                self._turn()
-                self._beat_due.set()
+                self._seen, self._invalidating_since = epoch, None
+                self._notify_changed()
+                self._renew_due.set()
 
-    def _turn(self) -> None:
-        turned, self._turned = self._turned, trio.Event()
-        turned.set()
+    def _notify_changed(self) -> None:
+        changed, self._changed = self._changed, trio.Event()
+        changed.set()
 
-    async def _bury(self, leases: Sequence[Leased]) -> None:
-        """End leases whose time is over.
+    async def _expire_nodes(self, leases: Sequence[NodeLease]) -> None:
+        """Remove expired leases.
 
-        Only who has been there for as long as a lease judges others: when the database was away, all leases are over, and
-        who comes back first must not take everything.
+        Only a node that has been connected for at least the duration of a lease does that. After an outage of the database all
+        leases are expired, and the first node to return must not expire all others.
         """
         if not any(lease.left_ms <= 0 for lease in leases) or not self.valid:
             return
-        if trio.current_time() - self._steady_since < LEASE_S:
+        if trio.current_time() - self._steady_since < LEASE_DURATION_S:
             return
         try:
-            names = await self._store.write(lambda tx: tx.bury())
+            names = await self._store.write(lambda tx: tx.expire_nodes())
         except Unavailable as refusal:
             log.warning("node.others_not_judged", reason=refusal.reason)
         else:
             for name in names:
                 log.warning("node.given_up", node=name)
-            self._beat_due.set()
+            self._renew_due.set()
 
-    def _lose(self) -> None:
-        """Drop all that was held with the lease that is over."""
+    def _notify_lease_lost(self) -> None:
+        """Reset the state after the loss of the lease, and notify the listeners."""
         log.warning("node.lease_lost", node=self.node.name, incarnation=self.node.incarnation)
-        self._seen = self._epoch = self._told = -1
+        self._seen = self._epoch = self._notified = -1
         self._live = ()
-        self._duties.note(held=False)
-        for drop in self._lost:
+        self._leadership.note(held=False)
+        for drop in self._lease_lost_listeners:
             drop()
 
     async def _leave(self) -> None:

@@ -1,8 +1,8 @@
-"""The store as leases need it: who is there by the database's clock, and how far each has forgotten.
+"""The port to the store of leases: the live nodes by the database's clock, and the epoch that each has seen.
 
-A lease is over when its row is gone, and only then. The row is removed by `bury`, once its time is over by the
-database's clock; it locks the row, as a beat does, so that of the two one has its way and the other finds out. So whoever
-asks whether a lease is over looks for a row, and compares no clocks.
+A lease is over only when its row is deleted. `expire_nodes` deletes the row after the lease has expired by the database's clock.
+It locks the row as a heartbeat does, so one of the two wins and the other one notices. So a check whether a lease is over reads
+its row and compares no clocks.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import Protocol
 from msgspec import Struct
 
 
-class Candidate(Struct, frozen=True):
-    """A node that wants a lease.
+class JoiningNode(Struct, frozen=True):
+    """A node that requests a lease.
 
     Args:
-        run: its process's own, so that another of the same name is told from it.
+        run: a random id of the process, which distinguishes it from another one with the same name.
         files: the place of its uploads.
     """
 
@@ -27,7 +27,7 @@ class Candidate(Struct, frozen=True):
     files: str = ""
 
     def refusal(self, other: str, files: str) -> NotAdmitted:
-        """Return why there is no lease while another node of this name and with this place of uploads lives."""
+        """Return the error for a live node with this name and place of uploads."""
         if other == self.name:
             return NotAdmitted(
                 f"A node named {other} runs on this database already. Give each a DESKWIRE_NODE of its own, or leave it unset: "
@@ -45,15 +45,15 @@ class Candidate(Struct, frozen=True):
 
 
 class NotAdmitted(Exception):
-    """Another node lives beside which this one can't; the message says which, and what to do."""
+    """A live node prevents this one from joining; the message names it and the remedy."""
 
 
-class Leased(Struct, frozen=True):
+class NodeLease(Struct, frozen=True):
     """A node's lease.
 
     Args:
-        left_ms: the rest of it by the database's clock; it may be over, and nobody has noticed yet.
-        epoch_seen: the epoch up to which the node has forgotten what is outdated; -1 before it has begun to work.
+        left_ms: remaining time by the database's clock; 0 or less for an expired lease that no node has removed yet.
+        epoch_seen: the epoch up to which the node has invalidated its caches; -1 before the first.
     """
 
     name: str
@@ -62,49 +62,49 @@ class Leased(Struct, frozen=True):
     epoch_seen: int
 
 
-class Beat(Struct, frozen=True):
-    """The answer to a beat.
+class HeartbeatResult(Struct, frozen=True):
+    """The result of a heartbeat.
 
     Args:
         now: the database's clock, in milliseconds.
-        epoch: how often something was changed that other nodes remember and must not.
-        leases: all that there are, in the order in which they were given.
-        on_duty: whether the duties are this node's.
+        epoch: number of changes so far that invalidate caches of other nodes.
+        leases: all leases, in the order in which the nodes joined.
+        is_leader: True if this node is the leader.
     """
 
     now: int
     epoch: int
-    leases: Sequence[Leased]
-    on_duty: bool
+    leases: Sequence[NodeLease]
+    is_leader: bool
 
 
 class ClusterReader(Protocol):
     """Queries on leases."""
 
     def epoch(self) -> int:
-        """Return how often something was changed that other nodes remember and must not."""
+        """Return the number of changes so far that invalidate caches of other nodes."""
 
-    def leases(self) -> Sequence[Leased]:
-        """Return the leases that there are, in the order in which they were given."""
+    def leases(self) -> Sequence[NodeLease]:
+        """Return all leases, in the order in which the nodes joined."""
 
     def is_live(self, incarnation: int) -> bool:
-        """Tell whether the lease of this life of a node is not over."""
+        """Return whether this incarnation of a node still has its lease."""
 
 
 class ClusterTransaction(ClusterReader, Protocol):
     """Changes of leases."""
 
-    def join(self, candidate: Candidate, lease_ms: int) -> int:
-        """Begin a lease, and return its incarnation; done twice by one process, the first one is over.
+    def join(self, candidate: JoiningNode, lease_ms: int) -> int:
+        """Create a lease, and return its incarnation; an earlier lease of the same process ends.
 
-        Raises NotAdmitted while another node has the same name, or sees other uploads. Of two at once one is first.
+        Raises NotAdmitted while a live node has the same name or another place of uploads. Concurrent calls are serialized.
         """
 
-    def beat(self, incarnation: int, lease_ms: int, epoch_seen: int) -> Beat | None:
-        """Renew a lease from now on, and take the duties if they are free; None if the lease is over."""
+    def heartbeat(self, incarnation: int, lease_ms: int, epoch_seen: int) -> HeartbeatResult | None:
+        """Renew a lease, and become the leader if there is none; return None if the lease is over."""
 
-    def bury(self) -> Sequence[str]:
-        """End the leases whose time is over; return the names of their nodes."""
+    def expire_nodes(self) -> Sequence[str]:
+        """Delete expired leases; return the names of their nodes."""
 
     def leave(self, incarnation: int) -> None:
-        """End this node's own lease, with all that it holds."""
+        """Delete this node's own lease, and so release everything that it holds."""

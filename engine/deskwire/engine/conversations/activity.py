@@ -27,7 +27,7 @@ from deskwire.engine.conversations.facts import (
 )
 from deskwire.engine.core.actor import Actor
 from deskwire.engine.core.clock import iso, iso_or_none
-from deskwire.engine.events.internal import actor_view
+from deskwire.engine.events.project_events import actor_view
 
 Action = Literal[
     "started", "assigned", "closed", "reopened", "shown", "changed", "message_redacted", "message_deleted"

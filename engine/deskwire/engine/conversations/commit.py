@@ -45,9 +45,13 @@ from deskwire.engine.conversations.ports import CommitTransaction
 from deskwire.engine.conversations.redaction import rewritten
 from deskwire.engine.core.errors import Conflict, Invalid
 from deskwire.engine.core.values import replace
-from deskwire.engine.events.extensions import message_gone
-from deskwire.engine.events.internal import conversation_changed, note_created, tell_agents
-from deskwire.engine.events.types import Draft
+from deskwire.engine.events.project_events import (
+    append_internal_event,
+    conversation_changed,
+    message_removed,
+    note_created,
+)
+from deskwire.engine.events.types import EventDraft
 from deskwire.engine.uploads.links import Shown, nowhere
 from deskwire.engine.uploads.upload import unknown_upload
 from deskwire.engine.webhooks.publish import append, extend, targets
@@ -141,9 +145,9 @@ def _signed(fact: Fact, contact: Contact) -> Fact:
 
 def _drafts(
     plan: Plan, tx: CommitTransaction, facts: Sequence[Fact], contact: Contact, show: Shown
-) -> list[Draft]:
+) -> list[EventDraft]:
     """Return the events of the facts, in order."""
-    drafts: list[Draft] = []
+    drafts: list[EventDraft] = []
     for fact, (_, _, after) in zip(facts, plan.steps, strict=True):
         revealed = isinstance(fact, Revealed)
         known = tx.messages(after.rowid, internal=False, deleted=True) if revealed else ()
@@ -227,7 +231,7 @@ def _tell_agents(
     told = None
     if names:
         by = actor_of_change(plan.by, plan.steps, plan.entries, contact)
-        told = tell_agents(
+        told = append_internal_event(
             tx, plan.project, conversation_changed(view, names, by, **rewritten_ids(facts)), subject, plan.at
         ).id
     for note in notes:
@@ -244,7 +248,7 @@ def _tell_of_rewriting(
         if isinstance(fact, MessageRewritten) and not fact.message.internal and state.visible:
             message = fact.message
             by = actor_of_change(plan.by, plan.steps, plan.entries, contact)
-            draft = message_gone(
+            draft = message_removed(
                 "deleted" if message.deleted else "redacted", state.id, message.id, plan.at, by
             )
             extend(tx, plan.project, draft, state.rowid, plan.at, lane=state.rowid)
@@ -307,7 +311,7 @@ def _attach(tx: CommitTransaction, state: Conversation, message: Message) -> Non
 
 
 def _posted(
-    facts: Sequence[Fact], state: Conversation, drafts: Sequence[Draft], show: Shown
+    facts: Sequence[Fact], state: Conversation, drafts: Sequence[EventDraft], show: Shown
 ) -> Mapping[str, Any] | None:
     """Return the object of the first message that was posted, or of the one that was rewritten; None if none was."""
     for fact in facts:
@@ -319,7 +323,7 @@ def _posted(
 
 
 def _object_of(
-    message: Message, state: Conversation, drafts: Sequence[Draft], show: Shown
+    message: Message, state: Conversation, drafts: Sequence[EventDraft], show: Shown
 ) -> Mapping[str, Any]:
     """Return the message object; the very one of its event if there is one."""
     if message.internal:

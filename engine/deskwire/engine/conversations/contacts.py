@@ -16,7 +16,7 @@ from deskwire.engine.core.actor import Actor
 from deskwire.engine.core.errors import Forbidden
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.values import replace
-from deskwire.engine.events.extensions import contact_changed, contact_merged
+from deskwire.engine.events.project_events import contact_changed, contact_merged
 from deskwire.engine.events.types import contact_lane
 from deskwire.engine.webhooks.publish import PublishTransaction, append, extend, targets
 

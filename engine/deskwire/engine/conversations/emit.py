@@ -28,7 +28,7 @@ from deskwire.engine.conversations.facts import (
 from deskwire.engine.conversations.redaction import FIRST_WORDS
 from deskwire.engine.core.clock import iso, iso_or_none
 from deskwire.engine.core.values import replace
-from deskwire.engine.events.types import Draft
+from deskwire.engine.events.types import EventDraft
 from deskwire.engine.uploads.links import Shown
 
 
@@ -129,7 +129,7 @@ def announce(
     project_id: str,
     earlier: Sequence[Message],
     show: Shown,
-) -> Iterator[Draft]:
+) -> Iterator[EventDraft]:
     """Yield the events that `fact` causes, in order.
 
     Args:
@@ -144,31 +144,31 @@ def announce(
         case MessagePosted(message):
             if not message.internal:
                 data = {"message": message_view(message, after.id, show), **data}
-                yield Draft("message.created", after.sequence, data)
+                yield EventDraft("message.created", after.sequence, data)
         case MessageRewritten(_, message):
             if not message.internal:
                 yield _rewriting(message, after.sequence, data)
         case Created():
-            yield Draft("conversation.created", after.sequence, data)
+            yield EventDraft("conversation.created", after.sequence, data)
         case Revealed():
             yield from _reveal(after, contact, project_id, earlier, show)
         case Closed(by):
-            yield Draft("conversation.closed", after.sequence, {**data, "closedBy": by})
+            yield EventDraft("conversation.closed", after.sequence, {**data, "closedBy": by})
         case Reopened():
-            yield Draft("conversation.reopened", after.sequence, data)
+            yield EventDraft("conversation.reopened", after.sequence, data)
         case Assigned():
-            yield Draft("conversation.assigned", after.sequence, data)
+            yield EventDraft("conversation.assigned", after.sequence, data)
         case Updated(changes):
             changed = sorted(public for name in changes if (public := PUBLIC_NAMES[name]))
-            yield Draft("conversation.updated", after.sequence, {**data, "changed": changed})
+            yield EventDraft("conversation.updated", after.sequence, {**data, "changed": changed})
         case Moved():
-            yield Draft("conversation.updated", after.sequence, {**data, "changed": ["contact"]})
+            yield EventDraft("conversation.updated", after.sequence, {**data, "changed": ["contact"]})
         case WorkflowWaits(run):
             if run.step is not None:
-                yield Draft("workflow.step.presented", after.sequence, {**data, "step": run.step})
+                yield EventDraft("workflow.step.presented", after.sequence, {**data, "step": run.step})
         case WorkflowCompleted(workflow_id, ended):
             data = {**data, "workflowId": workflow_id, "reason": ended}
-            yield Draft("workflow.completed", after.sequence, data)
+            yield EventDraft("workflow.completed", after.sequence, data)
         case Deleted(reason):
             yield _deletion(after, contact, reason)
         case _:
@@ -177,14 +177,14 @@ def announce(
 
 def _reveal(
     after: Conversation, contact: Contact, project_id: str, earlier: Sequence[Message], show: Shown
-) -> Iterator[Draft]:
+) -> Iterator[EventDraft]:
     """Yield the creation and the messages of a conversation as it was while open, and its closing if it is closed."""
     closed = after.status == "CLOSED"
     state = replace(after, sequence=after.sequence - len(earlier) - closed)
     if closed:
         state = replace(state, status="OPEN", closed_by=None, closed_at=None)
     data = {"conversation": conversation_view(state, contact, project_id)}
-    yield Draft("conversation.created", state.sequence, data)
+    yield EventDraft("conversation.created", state.sequence, data)
     for message in earlier:
         state = replace(state, sequence=state.sequence + 1)
         data = {"conversation": conversation_view(state, contact, project_id)}
@@ -192,19 +192,19 @@ def _reveal(
             yield _rewriting(message, state.sequence, data)
         else:
             data = {"message": message_view(message, after.id, show), **data}
-            yield Draft("message.created", state.sequence, data)
+            yield EventDraft("message.created", state.sequence, data)
     if closed:
         data = {"conversation": conversation_view(after, contact, project_id)}
-        yield Draft("conversation.closed", after.sequence, {**data, "closedBy": after.closed_by})
+        yield EventDraft("conversation.closed", after.sequence, {**data, "closedBy": after.closed_by})
 
 
-def _rewriting(message: Message, sequence: int, data: Mapping[str, Any]) -> Draft:
+def _rewriting(message: Message, sequence: int, data: Mapping[str, Any]) -> EventDraft:
     """Return the event of a message that was redacted or deleted."""
     ids = "deletedMessageIds" if message.deleted else "redactedMessageIds"
-    return Draft("conversation.updated", sequence, {**data, "changed": ["messages"], ids: [message.id]})
+    return EventDraft("conversation.updated", sequence, {**data, "changed": ["messages"], ids: [message.id]})
 
 
-def _deletion(after: Conversation, contact: Contact, reason: str) -> Draft:
+def _deletion(after: Conversation, contact: Contact, reason: str) -> EventDraft:
     """Return the event of a deletion: only what a mirror needs to prune, no personal data (decisions 4)."""
     conversation = {
         "id": after.id,
@@ -214,14 +214,14 @@ def _deletion(after: Conversation, contact: Contact, reason: str) -> Draft:
         "contact": {"userId": contact.user_id},
     }
     data = {"conversation": conversation, "reason": reason}
-    return Draft("conversation.deleted", after.sequence, data)
+    return EventDraft("conversation.deleted", after.sequence, data)
 
 
-def announce_contact(contact: Contact) -> Draft:
+def announce_contact(contact: Contact) -> EventDraft:
     """Return the event of a changed identity; it has no number (contract 2.10)."""
-    return Draft("contact.updated", None, {"contact": contact_view(contact)})
+    return EventDraft("contact.updated", None, {"contact": contact_view(contact)})
 
 
-def announce_test(endpoint_id: str, url: str) -> Draft:
+def announce_test(endpoint_id: str, url: str) -> EventDraft:
     """Return the event that a test of an endpoint sends to it: of no conversation, and on no stream (decisions 6)."""
-    return Draft("webhook.test", None, {"endpointId": endpoint_id, "url": url})
+    return EventDraft("webhook.test", None, {"endpointId": endpoint_id, "url": url})

@@ -15,7 +15,7 @@ from deskwire.engine.conversations.emit import agent_view
 from deskwire.engine.conversations.listing import NEWEST_FIRST, ConversationFilter, Sort
 from deskwire.engine.conversations.ports import ConversationReader
 from deskwire.engine.core.values import replace
-from deskwire.engine.events.as_of import NO_EVENT
+from deskwire.engine.events.log import NO_EVENT_ID
 from deskwire.engine.events.ports import EventReader
 
 
@@ -32,7 +32,7 @@ def inbox_views(
     """
     keys = [state.rowid for state, _ in found]
     beside, seen = reader.beside(keys), reader.seen(user.rowid, keys)
-    as_of = reader.newest_event_id(project.rowid) or NO_EVENT
+    as_of = reader.newest_event_id(project.rowid) or NO_EVENT_ID
     views = []
     for state, contact in found:
         more = beside.get(state.rowid, NOTHING_BESIDE)
@@ -66,5 +66,5 @@ def counters(reader: InboxReader, project: Project, user: User) -> dict[str, Any
         "snoozed": count(snoozed=True),
         "teams": {team: count(assignees=(team,), statuses=UNCLOSED) for team in teams},
         "bound": BOUND,
-        "asOf": reader.newest_event_id(project.rowid) or NO_EVENT,
+        "asOf": reader.newest_event_id(project.rowid) or NO_EVENT_ID,
     }

@@ -17,7 +17,7 @@ import trio
 from msgspec import Struct
 
 from deskwire.engine.accounts.people import Project
-from deskwire.engine.cluster.bus import Bus
+from deskwire.engine.cluster.cluster import Bus
 from deskwire.engine.conversations.actor import ActorCommand, ConversationActor, Envelope, shutting_down
 from deskwire.engine.conversations.commands import Create
 from deskwire.engine.conversations.conversation import no_such_conversation

@@ -14,9 +14,9 @@ import orjson
 import structlog
 import trio
 
-from deskwire.engine.agents.passing import Passing, passing
+from deskwire.engine.agents.presence import Ephemeral, ephemeral_event
 from deskwire.engine.agents.streams import AgentStreams
-from deskwire.engine.cluster.bus import Bus
+from deskwire.engine.cluster.cluster import Bus
 from deskwire.engine.conversations.drafts.draft import draft_view
 from deskwire.engine.conversations.drafts.ports import DraftReader
 from deskwire.engine.conversations.held.held import held_view
@@ -85,39 +85,39 @@ class WritingEvents:
                 log.warning("writing.not_read", reason=error.reason)
                 continue
             if change is not None:
-                self._streams.pass_here(project, self._event(change), author)
+                self._streams.broadcast_locally(project, self._event(change), author)
 
     def _committed(self, commit: WritingCommit) -> None:
         for change in commit.writing:
-            if self._streams.is_there(change.author, change.project):
-                self._streams.pass_here(change.project, self._event(change), change.author)
+            if self._streams.is_present(change.author, change.project):
+                self._streams.broadcast_locally(change.project, self._event(change), change.author)
             if self._bus is not None:
                 self._bus.send(KIND, orjson.dumps([change.project, change.author, *_reference(change)]))
 
     def _hear(self, payload: bytes) -> None:
         project, author, *reference = orjson.loads(payload)
-        if self._streams.is_there(author, project):
+        if self._streams.is_present(author, project):
             try:
                 self._queue.send_nowait((project, author, *reference))
             except trio.WouldBlock:
                 log.warning("writing.dropped", waiting=_QUEUE_MAX)
 
-    def _event(self, change: WritingChange) -> Passing:
+    def _event(self, change: WritingChange) -> Ephemeral:
         show = partial(self._links.shown, now=self._clock())
         conversation = change.conversation_id
         match change:
             case DraftChanged():
                 mode = "note" if change.internal else "reply"
                 draft = None if change.draft is None else draft_view(change.draft, show)
-                return passing(
+                return ephemeral_event(
                     "draft.updated", {"conversationId": conversation, "mode": mode, "draft": draft}
                 )
             case MessageHeld():
-                return passing("message.held", {"heldMessage": held_view(change.held, show)})
+                return ephemeral_event("message.held", {"heldMessage": held_view(change.held, show)})
             case HeldEnded():
                 held = None if change.held is None else held_view(change.held, show)
                 ended = {"id": change.message_id, "conversationId": conversation, "outcome": change.outcome}
-                return passing("message.held_ended", {**ended, "heldMessage": held})
+                return ephemeral_event("message.held_ended", {**ended, "heldMessage": held})
 
 
 def _reference(change: WritingChange) -> tuple[Any, ...]:

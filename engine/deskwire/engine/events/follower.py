@@ -1,9 +1,10 @@
-"""The follower: how a node that shares the store learns of what was committed, wherever that was (ADR 60).
+"""The follower: tails the event log of a shared store, merging local commits with those of other nodes (ADR 60).
 
-A project's events stand in one line without a hole, and so do its deliveries; a head says where both end. An own commit
-that is next in line goes straight into memory. All else only says that a project is behind: an own commit out of line, a
-hint from another node, a look at the heads, which is taken every few seconds as hints may be lost. What is behind is read from
-the table by position. So no event is skipped, doubled or out of order, whichever of the three comes first.
+A project's events are numbered without holes, and so are its deliveries; the project's head holds both newest positions. A
+local commit that continues the events in memory is applied directly. Everything else only marks the project as behind: a local
+commit after a gap, a hint from another node, or a poll of the heads, which runs every few seconds because hints may be lost.
+Missing events are read from the table by position. So no event is skipped, duplicated or out of order, whichever of the three
+arrives first.
 """
 
 from __future__ import annotations
@@ -17,66 +18,60 @@ import structlog
 import trio
 from msgspec import Struct
 
-from deskwire.engine.cluster.bus import Bus
+from deskwire.engine.cluster.cluster import Bus
 from deskwire.engine.core.commits import Commits
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.core.store import Inline, Store
-from deskwire.engine.events.ports import HeadCommit, HeadReader, ProjectHead, Stretch
-from deskwire.engine.events.shared import SharedLog
+from deskwire.engine.events.ports import HeadCommit, HeadReader, LogSegment, ProjectHead
+from deskwire.engine.events.shared_log import SharedLog
 from deskwire.engine.events.types import StoredEvent
 
 log: Final = structlog.get_logger(__name__)
 
-KIND: Final = "events"
-"""The kind of message that hints are on the bus."""
+MESSAGE_KIND: Final = "events"  # the kind of the hints on the bus
 
-LOOK_S: Final = 5.0
-"""Time between two looks at the heads while hints come."""
-LOOK_OFTEN_S: Final = 0.25
-"""Time between two looks without a bus."""
-_GATHER_S: Final = 0.002
-"""Time in which hints are gathered: the commits of a busy node are one message."""
-_AGAIN_S: Final = 0.2
-"""Pause before the store is asked again after it has refused."""
-_HINTS: Final = 60
-"""Heads in one message at most: three numbers of up to 20 digits each."""
-_AT_ONCE: Final = 64
-"""Projects that are read together."""
-EVENTS: Final = 256
-"""Events that are read together, shared out among the projects: half a millisecond of Trio's thread, or a bit more."""
-_CHECK_S: Final = 60.0
-"""Time between two looks whether the log is still the same while no session is lost."""
-_HEADS: Final = 1_000
-"""Heads that are read together."""
+POLL_INTERVAL_S: Final = 5.0  # interval between polls of the heads while the bus delivers hints
+POLL_INTERVAL_WITHOUT_BUS_S: Final = 0.25  # poll interval when there is no message bus
+# Time for which hints are collected, so that a busy node sends few messages.
+_HINT_BATCH_DELAY_S: Final = 0.002
+_RETRY_DELAY_S: Final = 0.2  # pause before a read that the store refused is repeated
+_HINTS_MAX: Final = 60  # maximum heads per message (about 60 bytes each)
+_PROJECT_BATCH_SIZE: Final = 64  # projects in one read of missing events
+# Events in one read, divided among its projects: they take about half a millisecond of Trio's thread.
+EVENT_BATCH_SIZE: Final = 256
+# Interval between checks that the log was not replaced, as long as no database session was lost.
+_CHECK_INTERVAL_S: Final = 60.0
+_HEAD_BATCH_SIZE: Final = 1_000  # heads in one read
 
 
 class Deliverer(Protocol):
-    """The deliveries of this node, as they are told of what other nodes have committed."""
+    """The deliveries of this node: it receives the commits of other nodes."""
 
     @property
     def positions(self) -> Mapping[int, int]:
-        """The projects with an endpoint that this node delivers to, each with the position up to which it knows of deliveries."""
+        """The projects with an endpoint of this node, each with the position up to which its deliveries are known."""
 
-    def hinted(self, heads: Iterable[ProjectHead]) -> None:
-        """Take note of a hint at where the lines of these projects end; any project may be among them."""
+    def note_hints(self, heads: Iterable[ProjectHead]) -> None:
+        """Note heads from a hint; projects without an endpoint of this node may be among them."""
 
-    def looked(self, heads: Iterable[ProjectHead], before: Mapping[int, int]) -> None:
-        """Take note of where the lines of projects end, as was read after the `positions` were those of `before`."""
+    def note_heads(self, heads: Iterable[ProjectHead], before: Mapping[int, int]) -> None:
+        """Note heads that were read after `positions` had the value `before`."""
 
     def forget(self, conversations: frozenset[int]) -> None:
-        """Send nothing more of erased conversations."""
+        """Drop the deliveries of erased conversations."""
 
     def rewrite(self, events: Sequence[StoredEvent]) -> None:
-        """Send these events as they are now."""
+        """Replace the bodies of pending deliveries of these events."""
 
 
 class FollowerCounters(Struct):
-    """Counts of how events came into memory.
+    """Counts of the ways in which events came into memory.
 
     Args:
-        own: own commits that went straight in.
+        own: local commits that were applied directly.
         read: events that were read from the table.
-        hints: heads that other nodes have told of, and of them those that said something `new`.
+        hints: heads that came from other nodes.
+        new: heads from other nodes that were ahead of memory.
     """
 
     own: int = 0
@@ -86,12 +81,12 @@ class FollowerCounters(Struct):
 
 
 class Follower:
-    """Keeps a `SharedLog`, and the deliveries, up with the store; `run` does the reading.
+    """Keeps a `SharedLog` and the deliveries of this node current; `run` reads from the store.
 
     Args:
-        deliverer: is told of deliveries and erasures; None if nothing is delivered here.
-        look_s, look_often_s: times between two looks at the heads, with a bus and without.
-        at_once: number of events that are read together, shared out among their projects.
+        deliverer: notified of heads, erasures and redactions; None if this node delivers nothing.
+        poll_interval_s, poll_interval_without_bus_s: intervals between polls of the heads, with a bus and without one.
+        batch_size: number of events in one read, divided among its projects.
     """
 
     def __init__(
@@ -101,50 +96,50 @@ class Follower:
         bus: Bus,
         deliverer: Deliverer | None = None,
         *,
-        look_s: float = LOOK_S,
-        look_often_s: float = LOOK_OFTEN_S,
-        at_once: int = EVENTS,
+        poll_interval_s: float = POLL_INTERVAL_S,
+        poll_interval_without_bus_s: float = POLL_INTERVAL_WITHOUT_BUS_S,
+        batch_size: int = EVENT_BATCH_SIZE,
     ) -> None:
         self._store = store
         self._log = event_log
         self._bus = bus
         self._deliverer = deliverer
-        self._look_s = look_s
-        self._look_often_s = look_often_s
-        self._at_once = at_once
-        self._marked: dict[int, int] = {}
+        self._poll_interval_s = poll_interval_s
+        self._poll_interval_without_bus_s = poll_interval_without_bus_s
+        self._batch_size = batch_size
+        self._behind: dict[int, int] = {}
         self._due = trio.Event()
         self._moved = trio.Event()
-        self._look_due = trio.Event()
-        self._forgotten: dict[int, int] = {}
-        self._untold: dict[int, ProjectHead] = {}
-        self._tell_due = trio.Event()
-        self._swept_at = trio.current_time()
+        self._poll_due = trio.Event()
+        self._erasures_read: dict[int, int] = {}
+        self._unsent: dict[int, ProjectHead] = {}
+        self._send_due = trio.Event()
+        self._evicted_at = trio.current_time()
         self._failing = False
-        self._replaced: list[Callable[[int], object]] = []
-        self._doubtful = False
+        self._replaced_listeners: list[Callable[[int], object]] = []
+        self._suspect = False
         self._checked_at = trio.current_time()
         self.counters: Final = FollowerCounters()
-        event_log.tell(self._mark)
-        bus.receive(KIND, self._hinted)
+        event_log.on_gap(self._mark)
+        bus.receive(MESSAGE_KIND, self._receive_hints)
         bus.connected(self._connected)
 
     @property
-    def behind(self) -> int:
-        """The number of events that memory is known to lack, of projects that are open."""
+    def missing_events(self) -> int:
+        """The number of events of open projects that are known to be missing from memory."""
         positions = self._log.open_projects
-        return sum(max(0, upto - positions.get(project, upto)) for project, upto in self._marked.items())
+        return sum(max(0, upto - positions.get(project, upto)) for project, upto in self._behind.items())
 
-    def when_replaced(self, told: Callable[[int], object]) -> None:
-        """Have `told` called with a project whose log is another than it was: the database has lost commits."""
-        self._replaced.append(told)
+    def on_log_replaced(self, listener: Callable[[int], object]) -> None:
+        """Call `listener` with each project whose log was replaced, because the database lost commits."""
+        self._replaced_listeners.append(listener)
 
     def follow(self, commits: Commits[HeadCommit]) -> None:
-        """Take in this node's own commits from now on, and tell other nodes of them."""
+        """Apply this node's commits from now on, and send hints about them to other nodes."""
         commits.subscribe(self.commit_nowait, "advances")
 
     def commit_nowait(self, commit: HeadCommit) -> None:
-        """Take in an own commit that is next in line, and tell other nodes."""
+        """Apply a local commit if it continues the events in memory, and send a hint to other nodes."""
         if commit.erased:
             self._log.erase(commit.erased)
         if commit.rewritten:
@@ -152,133 +147,136 @@ class Follower:
         made = _by_project(commit)
         for before, after in commit.advances:
             project = after.project
-            self._untold[project] = after
+            self._unsent[project] = after
             if not self._log.is_open(project):
                 self._log.note(project, after.events)
             elif self._log.position(project) == before.events:
-                self._log.take_in(project, after.events, made.get(project, ()))
+                self._log.apply(project, after.events, made.get(project, ()))
                 self.counters.own += 1
             else:
                 self._mark(project, after.events)
-        self._tell_due.set()
+        self._send_due.set()
 
     async def catch_up(self) -> None:
-        """Return once all that was committed before the call is taken in, and all that was erased is forgotten.
+        """Return once memory has every commit that preceded the call, and lacks every erased event.
 
         Raises Unavailable.
         """
-        heads = await self._look()
+        heads = await self._poll()
         for head in heads:
-            while head.project in self._marked and self._log.position(head.project) < head.events:
+            while head.project in self._behind and self._log.position(head.project) < head.events:
                 await self._moved.wait()
 
     async def run(self) -> None:
-        """Read what is behind, look at the heads and tell other nodes, until cancelled."""
+        """Read missing events, poll the heads and send hints, until cancelled."""
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(self._read_marked)
-            nursery.start_soon(self._keep_looking)
-            nursery.start_soon(self._tell)
+            nursery.start_soon(self._read_behind)
+            nursery.start_soon(self._keep_polling)
+            nursery.start_soon(self._send_hints)
 
-    # What is behind
+    # Reading missing events
 
     def _mark(self, project: int, position: int) -> None:
-        """Take note that a project that is open has an event at this position, or had."""
-        if self._log.position(project) < position and self._marked.get(project, 0) < position:
-            self._marked[project] = position
+        """Mark an open project as behind if memory does not reach this position."""
+        if self._log.position(project) < position and self._behind.get(project, 0) < position:
+            self._behind[project] = position
             self._due.set()
 
-    async def _read_marked(self) -> None:
+    async def _read_behind(self) -> None:
         while True:
             await self._due.wait()
-            wanted = self._wanted()
+            wanted = self._next_reads()
             if not wanted:
                 self._due = trio.Event()
-                self._tell_moved()  # an own commit may have brought it, or nobody has the project open any more
+                self._notify_moved()  # a local commit may have filled the gap, or the project was closed
                 continue
-            marks = {project: self._marked[project] for project, _ in wanted}
-            limit = max(1, self._at_once // len(wanted))
+            marks = {project: self._behind[project] for project, _ in wanted}
+            limit = max(1, self._batch_size // len(wanted))
             try:
-                read: Sequence[Stretch] = await self._store.read(
-                    Inline(lambda reader, wanted=wanted, limit=limit: reader.stretches(wanted, limit))  # type: ignore[misc]
+                read: Sequence[LogSegment] = await self._store.read(
+                    Inline(lambda reader, wanted=wanted, limit=limit: reader.segments(wanted, limit))  # type: ignore[misc]
                 )
             except Unavailable as refusal:
-                await self._refused(refusal)
+                await self._back_off(refusal)
                 continue
             self._failing = False
-            reached = {stretch.project: stretch.upto for stretch in read}
-            for stretch in read:
-                self._take(stretch)
+            reached = {segment.project: segment.upto for segment in read}
+            for segment in read:
+                self._apply(segment)
             self._unmark(marks, {project for project, upto in wanted if reached.get(project, 0) > upto})
-            self._tell_moved()
+            self._notify_moved()
 
-    def _tell_moved(self) -> None:
+    def _notify_moved(self) -> None:
         moved, self._moved = self._moved, trio.Event()
         moved.set()
 
-    def _wanted(self) -> Sequence[tuple[int, int]]:
-        """Return what to read: projects that are open and behind, each with its position. Others lose their marks."""
+    def _next_reads(self) -> Sequence[tuple[int, int]]:
+        """Return the open projects that are behind, each with its position in memory; unmark all others."""
         positions = self._log.open_projects
-        self._marked = {
+        self._behind = {
             project: upto
-            for project, upto in self._marked.items()
+            for project, upto in self._behind.items()
             if project in positions and positions[project] < upto
         }
-        return [(project, positions[project]) for project in islice(self._marked, _AT_ONCE)]
+        return [(project, positions[project]) for project in islice(self._behind, _PROJECT_BATCH_SIZE)]
 
-    def _take(self, stretch: Stretch) -> None:
-        project = stretch.project
+    def _apply(self, segment: LogSegment) -> None:
+        project = segment.project
         if not self._log.is_open(project):
             return
         before = self._log.position(project)
-        self._log.take_in(project, stretch.upto, stretch.events, stretch.erased, stretch.rewritten)
-        self.counters.read += sum(event.position > before for event in stretch.events)
+        self._log.apply(project, segment.upto, segment.events, segment.erased, segment.rewritten)
+        self.counters.read += sum(event.position > before for event in segment.events)
         if self._deliverer is not None:
-            _tell_deliverer(self._deliverer, stretch)
+            _notify_deliverer(self._deliverer, segment)
 
     def _unmark(self, marks: Mapping[int, int], moved: Collection[int]) -> None:
-        """Take these marks away, but for newer ones, and those of projects that have `moved` without reaching them; put these last.
+        """Remove these marks, except newer ones and those that a project in `moved` has not reached yet.
 
-        A project that has not moved is at its end: the database has lost what the mark was about.
+        The remaining marks go to the end of the queue. A project that has not moved is at its head, so the database has lost
+        the event of its mark.
         """
         for project, upto in marks.items():
-            now = self._marked.pop(project, 0)
+            now = self._behind.pop(project, 0)
             if now > upto or (
                 project in moved and self._log.is_open(project) and self._log.position(project) < now
             ):
-                self._marked[project] = now
+                self._behind[project] = now
 
-    async def _refused(self, refusal: Unavailable) -> None:
+    async def _back_off(self, refusal: Unavailable) -> None:
         if not self._failing:
             log.warning("events.not_followed", reason=refusal.reason)
-        self._failing = self._doubtful = True
-        await trio.sleep(_AGAIN_S)
+        self._failing = self._suspect = True
+        await trio.sleep(_RETRY_DELAY_S)
 
-    # Looking at the heads
+    # Polling the heads
 
-    async def _keep_looking(self) -> None:
+    async def _keep_polling(self) -> None:
         while True:
-            with trio.move_on_after(self._look_s if self._bus.listening else self._look_often_s):
-                await self._look_due.wait()
-            self._look_due = trio.Event()
-            if trio.current_time() >= self._swept_at + self._look_s:
-                self._swept_at = trio.current_time()
-                self._log.sweep()
+            with trio.move_on_after(
+                self._poll_interval_s if self._bus.listening else self._poll_interval_without_bus_s
+            ):
+                await self._poll_due.wait()
+            self._poll_due = trio.Event()
+            if trio.current_time() >= self._evicted_at + self._poll_interval_s:
+                self._evicted_at = trio.current_time()
+                self._log.evict_unused()
             try:
-                await self._look()
+                await self._poll()
             except Unavailable as refusal:
-                await self._refused(refusal)
-                self._look_due.set()
+                await self._back_off(refusal)
+                self._poll_due.set()
 
-    async def _look(self) -> Sequence[ProjectHead]:
-        """Mark what is behind, and forget what was erased; return the heads of all projects that concern this node."""
+    async def _poll(self) -> Sequence[ProjectHead]:
+        """Mark projects that are behind, apply erasures, and return the heads of this node's projects."""
         positions = self._log.open_projects
         served = {} if self._deliverer is None else self._deliverer.positions
         heads: list[ProjectHead] = []
         projects = [*(positions.keys() | served.keys())]
-        for start in range(0, len(projects), _HEADS):
-            part = projects[start : start + _HEADS]
+        for start in range(0, len(projects), _HEAD_BATCH_SIZE):
+            part = projects[start : start + _HEAD_BATCH_SIZE]
             heads += await self._store.read(Inline(lambda reader, part=part: reader.heads(part)))  # type: ignore[misc]
-        replaced = await self._lost_projects()
+        replaced = await self._find_replaced()
         for head in heads:
             if not self._log.is_open(head.project):
                 continue
@@ -287,63 +285,64 @@ class Follower:
             self._mark(head.project, head.events)
         if self._deliverer is not None:
             concerned = [head for head in heads if head.project in served]
-            self._deliverer.looked(concerned, served)
-            await self._forget_erased(self._deliverer, concerned)
+            self._deliverer.note_heads(concerned, served)
+            await self._apply_erasures(self._deliverer, concerned)
         return heads
 
     def _replace(self, head: ProjectHead) -> None:
-        """Forget a log that is not there any more, and tell those who were somewhere in it."""
+        """Evict the events of a log that was replaced, and notify the listeners."""
         log.error("events.went_back", project=head.project, position=head.events)
-        self._marked.pop(head.project, None)
+        self._behind.pop(head.project, None)
         self._log.rewind(head.project, head.events)
-        for told in self._replaced:
-            told(head.project)
+        for listener in self._replaced_listeners:
+            listener(head.project)
 
-    async def _lost_projects(self) -> Collection[int]:
-        """Return the projects whose newest event in memory is another one in the database, if that may have been replaced.
+    async def _find_replaced(self) -> Collection[int]:
+        """Return the projects whose newest event in memory differs from the database's event at that position.
 
-        A copy that has taken over lacks the newest events, and may have given their positions to others by now.
+        The check runs only if the database may have been replaced. A replica that became the primary lacks the newest events,
+        and may have assigned their positions to other events by now.
         """
-        if not self._doubtful and trio.current_time() < self._checked_at + _CHECK_S:
+        if not self._suspect and trio.current_time() < self._checked_at + _CHECK_INTERVAL_S:
             return ()
-        doubtful, self._doubtful = self._doubtful, False
+        suspect, self._suspect = self._suspect, False
         lost: list[int] = []
-        known = self._log.known
+        known = self._log.newest_events
         try:
-            for start in range(0, len(known), _AT_ONCE):
-                part = known[start : start + _AT_ONCE]
+            for start in range(0, len(known), _PROJECT_BATCH_SIZE):
+                part = known[start : start + _PROJECT_BATCH_SIZE]
                 lost += await self._store.read(
-                    Inline(lambda reader, part=part: [each[0] for each in part if reader.is_other(*each)])  # type: ignore[misc]
+                    Inline(lambda reader, part=part: [each[0] for each in part if reader.is_replaced(*each)])  # type: ignore[misc]
                 )
         except Unavailable:
-            self._doubtful = doubtful
+            self._suspect = suspect
             raise
         self._checked_at = trio.current_time()
         return lost
 
     def _connected(self) -> None:
-        self._doubtful = True
-        self._look_due.set()
+        self._suspect = True
+        self._poll_due.set()
 
-    async def _forget_erased(self, deliverer: Deliverer, heads: Iterable[ProjectHead]) -> None:
-        """Have deliveries forget what was erased up to these heads. A look that begins meanwhile sees to what is new in it."""
+    async def _apply_erasures(self, deliverer: Deliverer, heads: Iterable[ProjectHead]) -> None:
+        """Read the erasures up to these heads, and notify the deliverer of them."""
         ends = {head.project: head.events for head in heads}
-        self._forgotten = {project: self._forgotten.get(project, 0) for project in ends}
-        while behind := [each for each in self._forgotten.items() if each[1] < ends.get(each[0], 0)][
-            :_AT_ONCE
+        self._erasures_read = {project: self._erasures_read.get(project, 0) for project in ends}
+        while behind := [each for each in self._erasures_read.items() if each[1] < ends.get(each[0], 0)][
+            :_PROJECT_BATCH_SIZE
         ]:
-            read: Sequence[Stretch] = await self._store.read(
-                Inline(lambda reader, behind=behind: reader.erasures(behind, self._at_once))  # type: ignore[misc]
+            read: Sequence[LogSegment] = await self._store.read(
+                Inline(lambda reader, behind=behind: reader.erasures(behind, self._batch_size))  # type: ignore[misc]
             )
-            for stretch in read:
-                self._forgotten[stretch.project] = stretch.upto
-                _tell_deliverer(deliverer, stretch)
-            for project in {project for project, _ in behind} - {stretch.project for stretch in read}:
-                self._forgotten[project] = ends[project]
+            for segment in read:
+                self._erasures_read[segment.project] = segment.upto
+                _notify_deliverer(deliverer, segment)
+            for project in {project for project, _ in behind} - {segment.project for segment in read}:
+                self._erasures_read[project] = ends[project]
 
     # Hints
 
-    def _hinted(self, payload: bytes) -> None:
+    def _receive_hints(self, payload: bytes) -> None:
         heads = [ProjectHead(*numbers) for numbers in _numbers(payload)]
         self.counters.hints += len(heads)
         for head in heads:
@@ -353,23 +352,23 @@ class Follower:
                 self.counters.new += 1
                 self._mark(head.project, head.events)
         if self._deliverer is not None:
-            self._deliverer.hinted(heads)
+            self._deliverer.note_hints(heads)
 
-    async def _tell(self) -> None:
+    async def _send_hints(self) -> None:
         while True:
-            await self._tell_due.wait()
-            self._tell_due = trio.Event()
-            heads, self._untold = [[*head] for head in self._untold.values()], {}
-            for start in range(0, len(heads), _HINTS):
-                self._bus.send(KIND, orjson.dumps(heads[start : start + _HINTS]))
-            await trio.sleep(_GATHER_S)
+            await self._send_due.wait()
+            self._send_due = trio.Event()
+            heads, self._unsent = [[*head] for head in self._unsent.values()], {}
+            for start in range(0, len(heads), _HINTS_MAX):
+                self._bus.send(MESSAGE_KIND, orjson.dumps(heads[start : start + _HINTS_MAX]))
+            await trio.sleep(_HINT_BATCH_DELAY_S)
 
 
-def _tell_deliverer(deliverer: Deliverer, stretch: Stretch) -> None:
-    if stretch.erased:
-        deliverer.forget(stretch.erased)
-    if stretch.rewritten:
-        deliverer.rewrite(stretch.rewritten)
+def _notify_deliverer(deliverer: Deliverer, segment: LogSegment) -> None:
+    if segment.erased:
+        deliverer.forget(segment.erased)
+    if segment.rewritten:
+        deliverer.rewrite(segment.rewritten)
 
 
 def _by_project(commit: HeadCommit) -> Mapping[int, Sequence[StoredEvent]]:

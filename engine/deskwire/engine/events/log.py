@@ -1,12 +1,11 @@
-"""The event log as its readers see it: a window in memory over the table, and a call when it grows.
+"""The event log for its readers: the newest events in memory, older ones from the table, and notification of new ones.
 
-Every channel is a reader with a position of its own, of a whole project or of one topic in it. `publish` is
-called with committed events only, in commit order; readers that keep up never touch the disk, and one that
-does not costs nothing but its own reads.
+Every channel reads from a position of its own, in a whole project or in one topic. `publish` gets committed events only, in
+commit order. Readers that keep up never touch the disk, and a slow reader costs nothing but its own reads.
 
-A topic is in memory while somebody has it open, from then on: what came before is read from the table. So an
-event costs each reader of its topics something, and nobody else. So it is with the agents of a project, who alone are
-told of internal events: these stand in no other tail, and are not kept while no agent has the project open.
+A topic is in memory only while a reader has it open; its earlier events are read from the table. So each event costs time
+only for the open topics that contain it. The same holds for a project's agents: internal events are in their tail only, and
+in no tail while no agent has the project open.
 """
 
 from __future__ import annotations
@@ -15,23 +14,33 @@ from collections import deque
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from itertools import islice
+from typing import Final
 
 import trio
 from msgspec import Struct
 
 from deskwire.engine.core.commits import Commits
+from deskwire.engine.core.ids import id_before, id_time_ms
 from deskwire.engine.core.store import Store
 from deskwire.engine.core.values import replace
 from deskwire.engine.events.ports import EventReader, EventTransaction, LogCommit
-from deskwire.engine.events.tail import Head, Tail
-from deskwire.engine.events.types import Agents, Named, StoredEvent, Topic
+from deskwire.engine.events.tail import MemoryHead, Tail
+from deskwire.engine.events.types import AgentsSource, NamedTypesSource, StoredEvent, Topic
 
-Source = int | Topic | Agents | Named
-"""The source of a read: a project, by its storage key, a topic, or all that a project's agents, or those who name it, may have."""
+# The scope of a read: a project by its storage key, one topic, or all events for agents or for readers of named types.
+Source = int | Topic | AgentsSource | NamedTypesSource
+
+# An id smaller than the id of any event: the read position of a project without events.
+NO_EVENT_ID: Final = f"evt_{'0' * 26}"
+_LAST: Final = (1 << 63) - 1
 
 
 class Chunk(Struct, frozen=True):
-    """The result of a read: the events, and the position up to which there is nothing more to find."""
+    """The result of a read.
+
+    Args:
+        upto: position up to which the read is complete; the next read continues there.
+    """
 
     events: Sequence[StoredEvent]
     upto: int
@@ -42,7 +51,7 @@ class EventLog:
 
     Args:
         start: position of the newest stored event when the log was opened.
-        ring_events, ring_bytes: how many of the newest events, and of their bytes, stay in memory.
+        ring_events, ring_bytes: maximum number and bytes of the newest events in memory.
     """
 
     def __init__(
@@ -55,34 +64,34 @@ class EventLog:
         self._bytes = 0
         self._order: deque[StoredEvent] = deque()
         self._tails: dict[int, Tail] = {}
-        self._opened: dict[Topic | Agents | Named, Tail] = {}
+        self._opened: dict[Topic | AgentsSource | NamedTypesSource, Tail] = {}
         self._named = 0
         self._in_opened: dict[int, list[Tail]] = {}
-        self._head = Head(start)
+        self._head = MemoryHead(start)
 
     def position(self, project: int) -> int:
-        """Return the position up to which memory has the project's events; of a project that is not open it may be 0."""
+        """Return the position up to which memory has the project's events; possibly 0 if the project is not open."""
         tail = self._tail(project)
         return 0 if tail is None else tail.head.position
 
     @property
     def progress(self) -> int:
-        """The number that grows by about one with each event that is shown."""
+        """The count that grows by about one with each published event."""
         return self._head.position
 
     async def newest(self, project: int) -> int:
-        """Return the position of the project's newest event, or one behind it. Raises Unavailable."""
+        """Return the position of the project's newest event or a later one. Raises Unavailable."""
         return self.position(project)
 
     @property
-    def kept(self) -> tuple[int, int]:
+    def memory_size(self) -> tuple[int, int]:
         """The number of events in memory, and the bytes of their envelopes."""
         return len(self._order), self._bytes
 
-    def behind(self, project: int, position: int) -> tuple[int, bool]:
-        """Return how many of the project's events lie behind `position`, and whether that is exact.
+    def count_after(self, project: int, position: int) -> tuple[int, bool]:
+        """Count the project's events in memory after `position`, and return whether the count is exact.
 
-        If it is not, memory does not reach back that far, and there may be more in the table.
+        It is not exact if memory does not reach back to `position`; then the table may have more.
         """
         tail = self._tail(project)
         return (0, False) if tail is None else (tail.count_after(position), tail.reaches(position))
@@ -93,16 +102,21 @@ class EventLog:
         erased: frozenset[int] = frozenset(),
         rewritten: Sequence[StoredEvent] = (),
     ) -> None:
-        """Show committed events to all readers, no longer those of the `erased` conversations, and others as they are `rewritten`."""
+        """Publish committed events to all readers.
+
+        Args:
+            erased: lanes whose events are evicted.
+            rewritten: current versions of earlier events, which replace those in memory.
+        """
         if events:
             self._head.position = events[-1].position
         if erased:
             self._erase(erased)
         if rewritten:
             self._rewrite(rewritten)
-        touched: dict[Tail, None] = {}  # in this order, whatever a set would make of it
+        touched: dict[Tail, None] = {}  # a dict, for a stable order
         for event in events:
-            tails = self._file(event)
+            tails = self._add(event)
             if tails:
                 self._order.append(event)
                 self._bytes += len(event.body)
@@ -112,17 +126,17 @@ class EventLog:
         while self._order and (len(self._order) > self._ring_events or self._bytes > self._ring_bytes):
             self._drop_oldest()
         for tail in touched:
-            tail.ring()
+            tail.notify()
 
     def follow(self, commits: Commits[LogCommit]) -> None:
-        """Show what is committed from now on."""
+        """Publish the events of all commits from now on."""
         parts = ("events", "erased", "rewritten")
         commits.subscribe(lambda commit: self.publish(*(getattr(commit, part) for part in parts)), *parts)
 
     async def open(self, source: Source) -> Tail:
-        """Keep a topic or what agents have in memory from now on, for one more reader; a project always is.
+        """Open a source for one more reader, and return its tail; from now on its new events stay in memory.
 
-        Raises Unavailable, with nothing open. Cancellation: nothing is open.
+        Raises Unavailable. If it raises or is cancelled, nothing is open.
         """
         return self._open(source)
 
@@ -133,36 +147,40 @@ class EventLog:
         if tail is None:
             head = self._project(source.project).head
             tail = self._opened[source] = Tail(head, head.position)
-            self._named += isinstance(source, Named)
+            self._named += isinstance(source, NamedTypesSource)
         tail.readers += 1
         return tail
 
     def close(self, source: Source) -> None:
-        """Take a reader away from what it has opened, and call its listeners. With the last one it leaves memory."""
+        """Close a source for one reader, and notify its listeners. The last reader's close evicts its tail."""
         tail = self._tail(source)
-        assert tail is not None, "what is closed was opened"
-        tail.ring()
+        assert tail is not None, "a source is opened before it is closed"
+        tail.notify()
         if not isinstance(source, int):
             tail.readers -= 1
             if not tail.readers:
                 del self._opened[source]
-                self._named -= isinstance(source, Named)
-                for event in tail.held():
-                    self._unfile(event.position, tail)
+                self._named -= isinstance(source, NamedTypesSource)
+                for event in tail.events():
+                    self._remove(event.position, tail)
 
     async def read(
         self, source: Source, after: int, limit: int, types: frozenset[str] = frozenset()
     ) -> Chunk:
-        """Return up to `limit` events of the source behind position `after`, in commit order; all that were acknowledged.
+        """Return up to `limit` events of the source after position `after`, in commit order.
 
-        With `types` only those. Go on from the chunk's `upto`, also when it has no events.
+        The read includes every event that was acknowledged before the call. Continue from the chunk's `upto`, even if the
+        chunk is empty. Raises Unavailable.
+
+        Args:
+            types: the types to include; empty for all.
         """
-        return await self.read_on(source, after, limit, types)
+        return await self.read_after_wait(source, after, limit, types)
 
-    async def read_on(
+    async def read_after_wait(
         self, source: Source, after: int, limit: int, types: frozenset[str] = frozenset()
     ) -> Chunk:
-        """Read as `read`, after a `wait`: the events of memory will do, if it has them."""
+        """Read as `read` after a call of `wait`: events in memory suffice, so a shared database is not asked."""
         await trio.lowlevel.checkpoint()
         recent = self.recent(source, after, limit, types)
         return recent or await self.stored(source, after, limit, types)
@@ -170,7 +188,7 @@ class EventLog:
     def recent(
         self, source: Source, after: int, limit: int, types: frozenset[str] = frozenset()
     ) -> Chunk | None:
-        """Read from memory alone, as `read`; None if memory does not reach back that far."""
+        """Read from memory as `read`; return None if memory does not reach back to `after`."""
         tail = self._tail(source)
         if tail is None or not tail.reaches(after):
             return None
@@ -180,14 +198,14 @@ class EventLog:
     async def stored(
         self, source: Source, after: int, limit: int, types: frozenset[str] = frozenset()
     ) -> Chunk:
-        """Read from the table alone, as `read`."""
+        """Read from the table as `read`."""
         project = source if isinstance(source, int) else source.project
-        newest = max(after, self.position(project))  # before the table is read: what comes meanwhile is next
+        newest = max(after, self.position(project))  # before the read: the next read has later events
         if isinstance(source, Topic):
-            events = await self._store.read(lambda reader: reader.lane_events(source, after, limit, types))
-        elif isinstance(source, Agents):
+            events = await self._store.read(lambda reader: reader.topic_events(source, after, limit, types))
+        elif isinstance(source, AgentsSource):
             events = await self._store.read(lambda reader: reader.agents_events(source.project, after, limit))
-        elif isinstance(source, Named):
+        elif isinstance(source, NamedTypesSource):
             events = await self._store.read(
                 lambda reader: reader.named_events(source.project, after, limit, types)
             )
@@ -197,10 +215,7 @@ class EventLog:
 
     @asynccontextmanager
     async def waiting(self, source: Source) -> AsyncIterator[None]:
-        """Have what comes of a source told to those who `wait` for it, while the context is open.
-
-        Raises Unavailable if that can't be begun.
-        """
+        """Keep the source open within the context, so that `wait` notices its new events. Raises Unavailable."""
         if isinstance(source, int):
             yield
             return
@@ -211,9 +226,9 @@ class EventLog:
             self.close(source)
 
     async def wait(self, source: Source, after: int) -> None:
-        """Return once there may be an event of the source behind `after`, an `upto` of `read`.
+        """Return once the source may have an event after `after`, which is an `upto` of `read`.
 
-        Of a source that is not open that can't be told; when one is closed, those who wait return.
+        Return at once if the source is not open, and when a reader closes it.
         """
         tail = self._tail(source)
         if tail is None or not tail.reaches(after) or tail.after(after, 1):
@@ -226,52 +241,52 @@ class EventLog:
             tail.unlisten(wakeup.set)
 
     def settled(self, source: Source, after: int) -> int:
-        """Return the position up to which the source has nothing behind `after`; `after` itself if that can't be told."""
+        """Return the position up to which the source surely has no event after `after`; at least `after`."""
         tail = self._tail(source)
         if tail is None or not tail.reaches(after) or tail.after(after, 1):
             return after
         return max(after, tail.head.position)
 
     def _tail(self, source: Source) -> Tail | None:
-        """Return the source's part of the ring; None for one that nobody has open."""
+        """Return the source's tail; None if the source is not open."""
         return self._project(source) if isinstance(source, int) else self._opened.get(source)
 
     def _project(self, project: int) -> Tail:
-        """Return the project's part of the ring, empty until it is looked at."""
+        """Return the project's tail, created on first use."""
         tail = self._tails.get(project)
         if tail is None:
             tail = self._tails[project] = Tail(self._head, self._start)
         return tail
 
-    def _file(self, event: StoredEvent) -> Sequence[Tail]:
-        """Return the tails that the event belongs to: its project's, unless it is internal, and what somebody has open."""
+    def _add(self, event: StoredEvent) -> Sequence[Tail]:
+        """Return the tails of the event: its project's, unless it is internal, and those of its open sources."""
         opened = self._opened
         extra = [opened[source] for source in self._sources(event) if source in opened] if opened else []
         if extra:
             self._in_opened[event.position] = extra
         return extra if event.internal else [self._project(event.project), *extra]
 
-    def _sources(self, event: StoredEvent) -> Sequence[Topic | Agents | Named]:
-        """Return what it belongs to beside its project."""
-        named = (Named(event.project),) if self._named else ()
+    def _sources(self, event: StoredEvent) -> Sequence[Topic | AgentsSource | NamedTypesSource]:
+        """Return the sources other than the project that include the event."""
+        named = (NamedTypesSource(event.project),) if self._named else ()
         if event.internal:
-            return named if event.on_no_stream else (Agents(event.project), *named)
-        return (Agents(event.project), *event.topics, *named)
+            return named if event.on_no_stream else (AgentsSource(event.project), *named)
+        return (AgentsSource(event.project), *event.topics, *named)
 
-    def _unfile(self, position: int, tail: Tail) -> None:
+    def _remove(self, position: int, tail: Tail) -> None:
         others = [other for other in self._in_opened.pop(position) if other is not tail]
         if others:
             self._in_opened[position] = others
 
-    def _tails_of(self, event: StoredEvent) -> Sequence[Tail]:
-        """Take the event out of what somebody has open, and return its tails."""
+    def _take_tails(self, event: StoredEvent) -> Sequence[Tail]:
+        """Remove the event from the index of open sources, and return its tails."""
         extra = self._in_opened.pop(event.position, ())
         return extra if event.internal else (self._tails[event.project], *extra)
 
     def _drop_oldest(self) -> None:
         event = self._order.popleft()
         self._bytes -= len(event.body)
-        for tail in self._tails_of(event):
+        for tail in self._take_tails(event):
             tail.drop_first()
 
     def _rewrite(self, rewritten: Sequence[StoredEvent]) -> None:
@@ -293,16 +308,39 @@ class EventLog:
             return
         self._order = deque(event for event in self._order if not event.erased_with(conversations))
         self._bytes -= sum(len(event.body) for event in gone)
-        for tail in {tail for event in gone for tail in self._tails_of(event)}:
+        for tail in {tail for event in gone for tail in self._take_tails(event)}:
             tail.erase(conversations)
 
 
 def _chosen(tail: Tail, after: int, limit: int, types: frozenset[str]) -> Sequence[StoredEvent]:
-    found = (event for event in tail.held() if event.position > after and event.type in types)
+    found = (event for event in tail.events() if event.position > after and event.type in types)
     return list(islice(found, limit))
 
 
 def _chunk(events: Sequence[StoredEvent], limit: int, newest: int) -> Chunk:
-    """Return the chunk of a look that has seen everything up to `newest`."""
+    """Return the chunk of a read that has seen every event up to `newest`."""
     last = events[-1].position if events else newest
     return Chunk(events, last if len(events) == limit else max(newest, last))
+
+
+def read_position(reader: EventReader, project: int) -> str:
+    """Return the id of the project's newest public event, as the moment of the read in which it is called.
+
+    The feed after this id has all changes that the read does not show. If the newest event is no longer stored, the result
+    is an id between the pruned events and the later ones.
+    """
+    return _stored(reader, project, reader.event_id_at(project, _LAST) or NO_EVENT_ID)
+
+
+def logged_read_position(reader: EventReader, project: int) -> str:
+    """Return the id of the project's newest event for any audience; otherwise as `read_position`."""
+    return _stored(reader, project, reader.newest_id_of_any_event(project) or NO_EVENT_ID)
+
+
+def _stored(reader: EventReader, project: int, newest: str) -> str:
+    """Return `newest`, or an id after the pruned events if that event was pruned."""
+    pruned, last = reader.event_window(project)
+    if pruned is None or newest > pruned:
+        return newest
+    behind = id_before("evt", id_time_ms(pruned) + 1)  # `pruned` may be another project's event
+    return behind if last is not None and behind <= last else pruned

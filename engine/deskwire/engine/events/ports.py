@@ -1,4 +1,4 @@
-"""The part of a store, and of its commits, that events and their log need."""
+"""The ports to the store's events: queries, changes, and the part of a commit that the log reads."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 from deskwire.engine.accounts.people import Project
-from deskwire.engine.events.types import Draft, StoredEvent, Topic
+from deskwire.engine.events.types import EventDraft, StoredEvent, Topic
 
 
 class ProjectHead(NamedTuple):
-    """The ends of a project's two lines, each of them counted without a hole: its events and its deliveries.
+    """The newest positions of a project's events and deliveries, both numbered without holes.
 
     Args:
         project: storage key.
@@ -24,21 +24,21 @@ class ProjectHead(NamedTuple):
 
 
 class Advance(NamedTuple):
-    """The move of a project's head by one commit, which has given all positions between the two."""
+    """The move of a project's head by one commit, which assigned all positions between the two heads."""
 
     before: ProjectHead
     after: ProjectHead
 
 
-class Stretch(NamedTuple):
-    """A part of a project's line of events, without a hole.
+class LogSegment(NamedTuple):
+    """A contiguous part of a project's events.
 
     Args:
         project: storage key.
-        upto: position up to which nothing else lies behind the one that was asked for.
-        events: the events, internal ones too, in their order; without topics.
-        erased: the conversations whose erasure lies in it, by their storage keys.
-        rewritten: the events that a redaction which lies in it has rewritten, as they are now; wherever they lie.
+        upto: position up to which the segment is complete.
+        events: the events in order, internal ones included, without topics.
+        erased: storage keys of the conversations that were erased within the segment.
+        rewritten: the current versions of all events that a redaction within the segment rewrote, at any position.
     """
 
     project: int
@@ -49,135 +49,138 @@ class Stretch(NamedTuple):
 
 
 class EventReader(Protocol):
-    """Queries on the log."""
+    """Queries on the event log."""
 
     def events(self, project: int, after: int, limit: int, types: frozenset[str]) -> Sequence[StoredEvent]:
-        """Events of a project with a position larger than `after`, in commit order; no internal ones."""
+        """Return a project's events after a position in commit order, without internal ones."""
 
     def agents_events(self, project: int, after: int, limit: int) -> Sequence[StoredEvent]:
-        """Events of a project with a position larger than `after`, in commit order, also internal ones."""
+        """Return a project's events after a position in commit order, internal ones included."""
 
     def named_events(
         self, project: int, after: int, limit: int, types: frozenset[str]
     ) -> Sequence[StoredEvent]:
-        """Events of a project of these types with a position larger than `after`, in commit order, whoever has them else."""
+        """Return a project's events of these types after a position in commit order, for any audience."""
 
     def newest_events(
         self, project: int, before: int | None, limit: int, types: frozenset[str], conversation: str | None
     ) -> Sequence[StoredEvent]:
-        """Events of a project of these types with a position smaller than `before`, newest first; whoever has them else.
+        """Return a project's events of these types before a position, newest first, for any audience.
 
         Args:
             types: at least one.
-            conversation: the id of the one conversation whose events are wanted; None for those of all.
+            conversation: id of the only conversation to include; None for all.
         """
 
     def event(self, project: int, event_id: str) -> StoredEvent | None:
-        """The stored event of the project with this id, whoever may have it; None if there is none."""
+        """Return the stored event of the project with this id, for any audience; None if there is none."""
 
     def confirmed_sequence(self, conversation: int, event_id: str) -> int | None:
-        """The sequence of the conversation's newest stored event that is not newer than this id; None if there is none."""
+        """Return the sequence of the conversation's newest stored event up to this id; None if there is none."""
 
-    def lane_events(
-        self, lane: Topic, after: int, limit: int, types: frozenset[str]
+    def topic_events(
+        self, topic: Topic, after: int, limit: int, types: frozenset[str]
     ) -> Sequence[StoredEvent]:
-        """Events of a lane with a position larger than `after`, in commit order; no internal ones."""
+        """Return a topic's events after a position in commit order, without internal ones."""
 
     def event_position(self, project: int, event_id: str) -> int:
-        """The position of the newest event in the project's part of the log that is not newer than `event_id`."""
+        """Return the position of the newest event up to `event_id` in the project's part of the log."""
 
     def pruned_position(self, project: int) -> int:
-        """The position up to which events were pruned from the project's part of the log; 0 if none were."""
+        """Return the position up to which the project's part of the log was pruned; 0 if it never was."""
 
     def event_window(self, project: int) -> tuple[str | None, str | None]:
-        """Id of the newest event that was pruned from the project's part of the log, and of the newest ever made there.
+        """Return the id of the newest pruned event and of the newest event ever stored, which may be erased.
 
-        The latter also if that was erased. The part of the log may be all of it.
+        Both are of the project's part of the log. A store with one log for all projects returns those of the whole log.
         """
 
     def last_event_position(self) -> int:
-        """The position of the newest event of all, 0 if there is none."""
+        """Return the position of the installation's newest event, 0 if there is none."""
 
     def event_id_at(self, project: int, position: int) -> str | None:
-        """Id of the project's newest stored event at or before `position`, of those that are not internal."""
+        """Return the id of the project's newest stored event up to `position`, without internal ones."""
 
     def newest_event(self, project: int) -> tuple[int, str] | None:
-        """Return position and id of the project's newest stored event, also if it is internal."""
+        """Return position and id of the newest stored event that the project's agents may see."""
 
     def is_event_at(self, project: int, position: int, event_id: str) -> bool:
-        """Return whether the event with this id is stored there, and the project's, internal or not."""
+        """Return whether the project's event with this id is stored at the position, internal or not."""
 
-    def newest_logged_id(self, project: int) -> str | None:
-        """Return the id of the newest event of a project, also of those that only who names them has."""
+    def newest_id_of_any_event(self, project: int) -> str | None:
+        """Return the id of the project's newest stored event, for any audience."""
 
     def newest_event_id(self, project: int) -> str | None:
-        """Return the id of the project's newest stored event, also if it is internal: only an agent may see it."""
+        """Return the id of the newest stored event that the project's agents may see; for agents only."""
 
-    def events_behind(self, project: int, position: int, limit: int) -> int:
-        """Return how many events of the project lie behind `position`, without internal ones, counted up to `limit`."""
+    def count_events_after(self, project: int, position: int, limit: int) -> int:
+        """Count the project's events after `position`, without internal ones, up to `limit`."""
 
 
 class HeadReader(Protocol):
-    """Queries by which a node learns of what other nodes have committed; of a store that several nodes share."""
+    """Queries by which a node follows the commits of the other nodes on a shared store."""
 
     def heads(self, projects: Sequence[int]) -> Sequence[ProjectHead]:
-        """Return the heads of these projects, of each that has one, in any order."""
+        """Return the heads of those of these projects that have one, in any order."""
 
-    def is_other(self, project: int, position: int, event_id: str) -> bool:
-        """Tell whether there is another event than this one at the position; one that is gone may have been erased."""
+    def is_replaced(self, project: int, position: int, event_id: str) -> bool:
+        """Return whether another event is stored at the position; False if none is, because this one may be erased."""
 
-    def stretches(self, after: Sequence[tuple[int, int]], limit: int) -> Sequence[Stretch]:
-        """Return what lies behind these positions, each of them of another project.
+    def segments(self, after: Sequence[tuple[int, int]], limit: int) -> Sequence[LogSegment]:
+        """Return the segments after these positions, one for each project that has one.
 
         Args:
             after: pairs of a project's storage key and a position.
-            limit: number of events of each stretch at most; it goes to the line's end unless it has that many.
+            limit: maximum number of events in a segment. A segment with fewer events ends at the project's head.
         """
 
-    def erasures(self, after: Sequence[tuple[int, int]], limit: int) -> Sequence[Stretch]:
-        """Return what lies behind these positions as `stretches`, of all events the erasures and redactions alone."""
+    def erasures(self, after: Sequence[tuple[int, int]], limit: int) -> Sequence[LogSegment]:
+        """Return segments as `segments` does, with erasures and redactions only."""
 
 
 class EventTransaction(EventReader, Protocol):
-    """The changes of the log."""
+    """Changes to the event log."""
 
     def append_event(
         self,
         project: Project,
-        draft: Draft,
+        draft: EventDraft,
         conversation: int | None,
         at: int,
         *,
         directed: bool = False,
         ticket: int | None = None,
     ) -> StoredEvent:
-        """Give the draft its id, position and bytes, and store it; a `directed` one is on no feed or stream.
+        """Assign id and position to the draft, store it, and return the event.
 
-        A type that agents alone are told of is on their stream alone, whoever appends it. With a `ticket`, a storage
-        key, it goes with that.
+        Args:
+            conversation: storage key or lane; see `StoredEvent`.
+            at: time of the event, in milliseconds.
+            directed: True for an event that goes to one endpoint only and is in no feed and on no stream.
+            ticket: storage key of a ticket; the event is erased together with it.
         """
 
     def prune_events(self, older_than: int, limit: int, at: int) -> int:
-        """Remove up to `limit` events made before `older_than` (ms), never the newest; how many.
+        """Delete up to `limit` events made before `older_than` (ms), never the newest, and return their number.
 
-        What is still pending for them is dropped `at` this time (ms).
+        Their pending deliveries are dropped as of the time `at` (ms).
         """
 
 
 class LogCommit(Protocol):
-    """The part of a commit that changes the log."""
+    """The part of a commit that changes the event log."""
 
     @property
     def events(self) -> Sequence[StoredEvent]:
-        """The events that it made, in their order."""
+        """The new events, in order."""
 
     @property
     def erased(self) -> frozenset[int]:
-        """The conversations that it erased, by their storage keys."""
+        """The lanes that the commit erased: conversations by their storage keys, contacts, tickets, responses."""
 
     @property
     def rewritten(self) -> Sequence[StoredEvent]:
-        """The events from before it of which something was redacted, as they are now."""
+        """The current versions of earlier events that the commit redacted."""
 
 
 class HeadCommit(LogCommit, Protocol):
@@ -185,4 +188,4 @@ class HeadCommit(LogCommit, Protocol):
 
     @property
     def advances(self) -> Sequence[Advance]:
-        """The moves, one for each project that it has given positions in."""
+        """The moves of heads, one for each project in which the commit assigned positions."""

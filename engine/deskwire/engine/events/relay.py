@@ -1,8 +1,8 @@
-"""The relay of ephemeral events between nodes: typing is told where somebody listens, on whichever node that is.
+"""The relay of typing events between nodes: each event goes to the nodes that have listeners in its project.
 
-Nodes say from time to time, and as soon as there is more, in which projects somebody listens; in the others nothing is
-relayed. They say it as a map of bits, so that it has one size however many projects there are; two projects with the
-same bit cost a message that nobody wants. All of it may be lost, as typing may (ADR 9).
+Each node announces the projects in which it has listeners, periodically and as soon as a project is added. Nothing is relayed
+for other projects. An announcement is a bitmap, so its size does not depend on the number of projects. Two projects with the
+same bit cost an unneeded message. Any message may be lost, because typing events may be lost (ADR 9).
 """
 
 from __future__ import annotations
@@ -14,28 +14,25 @@ from typing import Final
 import orjson
 import trio
 
-from deskwire.engine.cluster.bus import Bus
+from deskwire.engine.cluster.cluster import Bus
 from deskwire.engine.events.types import EphemeralEvent
 
-KIND: Final = "typing"
-"""The kind of message on the bus."""
+MESSAGE_KIND: Final = "typing"  # the kind of the relay's messages on the bus
 
-SAY_S: Final = 10.0
-"""Time after which a node says again where somebody listens."""
-_GOOD_S: Final = 25.0
-"""Time for which it is believed: two messages may be lost."""
-_LOOK_S: Final = 0.5
-"""Time in which a new listener is noticed."""
-_BITS: Final = 2_048
+ANNOUNCE_INTERVAL_S: Final = 10.0  # interval at which a node repeats its announcement
+# Time for which an announcement is valid: two announcements in a row may be lost.
+_ANNOUNCEMENT_TTL_S: Final = 25.0
+_POLL_INTERVAL_S: Final = 0.5  # interval at which a node looks for new listeners
+_BITMAP_BITS: Final = 2_048
 
 
-class Relay:
-    """The relay of one node; `run` says where somebody listens here.
+class TypingRelay:
+    """The typing relay of one node; `run` announces the projects with listeners here.
 
     Args:
         node: the name of this node.
-        listening: returns the projects in which somebody listens here, by their storage keys.
-        deliver: is given what was published on another node.
+        listening: returns the storage keys of the projects with listeners on this node.
+        deliver: called with each event that another node published.
     """
 
     def __init__(
@@ -49,17 +46,17 @@ class Relay:
         self._node = node
         self._listening = listening
         self._deliver = deliver
-        self._elsewhere: dict[str, tuple[int, float]] = {}
-        self._said = 0
-        self._say_due = False
-        bus.receive(KIND, self._came)
-        bus.connected(self._ask)
+        self._remote_listeners: dict[str, tuple[int, float]] = {}
+        self._announced = 0
+        self._announce_due = False
+        bus.receive(MESSAGE_KIND, self._receive)
+        bus.connected(self._request_announcements)
 
     def offer(self, event: EphemeralEvent) -> None:
-        """Pass an event on that was published here, if anybody may listen elsewhere."""
-        bit, now = 1 << event.project % _BITS, trio.current_time()
-        if any(bits & bit and until > now for bits, until in self._elsewhere.values()):
-            told = {
+        """Relay an event of this node, if another node may have listeners in its project."""
+        bit, now = 1 << event.project % _BITMAP_BITS, trio.current_time()
+        if any(bits & bit and until > now for bits, until in self._remote_listeners.values()):
+            message = {
                 "id": event.id,
                 "type": event.type,
                 "project": event.project,
@@ -69,38 +66,49 @@ class Relay:
                 "body": event.body.decode(),
                 "internal": event.internal,
             }
-            self._bus.send(KIND, orjson.dumps({"event": told}))
+            self._bus.send(MESSAGE_KIND, orjson.dumps({"event": message}))
 
     async def run(self) -> None:
-        """Say where somebody listens, and forget what was said long ago, until cancelled."""
-        said_at = -inf
+        """Announce this node's listeners, and expire old announcements of other nodes, until cancelled."""
+        announced_at = -inf
         while True:
-            if self._say_due or self._bits() & ~self._said or trio.current_time() >= said_at + SAY_S:
-                said_at = trio.current_time()
-                self._say()
-                self._elsewhere = {name: said for name, said in self._elsewhere.items() if said[1] > said_at}
-            await trio.sleep(_LOOK_S)
+            if (
+                self._announce_due
+                or self._bits() & ~self._announced
+                or trio.current_time() >= announced_at + ANNOUNCE_INTERVAL_S
+            ):
+                announced_at = trio.current_time()
+                self._announce()
+                self._remote_listeners = {
+                    name: (bits, until)
+                    for name, (bits, until) in self._remote_listeners.items()
+                    if until > announced_at
+                }
+            await trio.sleep(_POLL_INTERVAL_S)
 
     def _bits(self) -> int:
         bits = 0
         for project in self._listening():
-            bits |= 1 << project % _BITS
+            bits |= 1 << project % _BITMAP_BITS
         return bits
 
-    def _say(self) -> None:
-        self._say_due, self._said = False, self._bits()
-        self._bus.send(KIND, orjson.dumps({"node": self._node, "listens": f"{self._said:x}"}))
+    def _announce(self) -> None:
+        self._announce_due, self._announced = False, self._bits()
+        self._bus.send(MESSAGE_KIND, orjson.dumps({"node": self._node, "listens": f"{self._announced:x}"}))
 
-    def _ask(self) -> None:
-        self._bus.send(KIND, orjson.dumps({"ask": True}))
-        self._say_due = True
+    def _request_announcements(self) -> None:
+        self._bus.send(MESSAGE_KIND, orjson.dumps({"ask": True}))
+        self._announce_due = True
 
-    def _came(self, payload: bytes) -> None:
+    def _receive(self, payload: bytes) -> None:
         message = orjson.loads(payload)
         if "event" in message:
             event = message["event"]
             self._deliver(EphemeralEvent(**{**event, "body": event["body"].encode()}))
         elif "ask" in message:
-            self._say_due = True
+            self._announce_due = True
         else:
-            self._elsewhere[message["node"]] = int(message["listens"], 16), trio.current_time() + _GOOD_S
+            self._remote_listeners[message["node"]] = (
+                int(message["listens"], 16),
+                trio.current_time() + _ANNOUNCEMENT_TTL_S,
+            )

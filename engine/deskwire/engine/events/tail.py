@@ -1,4 +1,4 @@
-"""The newest events of one source in memory, and a call when there are more."""
+"""The newest events of one source in memory, with listeners, and the size of a batch of events."""
 
 from __future__ import annotations
 
@@ -10,12 +10,20 @@ from typing import Final
 from deskwire.engine.events.types import StoredEvent
 
 _position = attrgetter("position")
+# Placeholder for a dropped event until the list is truncated.
 _GONE: Final = StoredEvent(0, "", "", 0, None, None, b"")
-"""Stands where a dropped event stood, until the list is cut."""
+
+# Maximum number of events in a batch: it bounds the memory that a read from the database takes.
+BATCH_SIZE: Final = 64
+# Maximum envelope bytes in a batch of several events: it bounds the time that one write to a socket takes.
+BATCH_BYTES_MAX: Final = 64 * 1024
 
 
-class Head:
-    """The position up to which memory has everything, of the whole log or of one project; it grows unless the database has lost commits."""
+class MemoryHead:
+    """The position up to which memory is complete, for the whole log or for one project.
+
+    It only grows, unless the database has lost commits.
+    """
 
     __slots__ = ("position",)
 
@@ -24,16 +32,16 @@ class Head:
 
 
 class Tail:
-    """Newest events by position.
+    """The newest events of one source, by position.
 
     Args:
-        head: says up to where they are here.
-        floor: position behind which the tail has everything.
+        head: the position up to which the tail is complete.
+        floor: the position after which the tail is complete.
     """
 
     __slots__ = ("_dropped", "_events", "_listeners", "floor", "head", "readers")
 
-    def __init__(self, head: Head, floor: int) -> None:
+    def __init__(self, head: MemoryHead, floor: int) -> None:
         self.head = head
         self.floor = floor
         self.readers = 0
@@ -41,26 +49,26 @@ class Tail:
         self._dropped = 0
         self._listeners: list[Callable[[], object]] = []
 
-    def held(self) -> Sequence[StoredEvent]:
-        """Return all events that are here, oldest first."""
+    def events(self) -> Sequence[StoredEvent]:
+        """Return all events of the tail, oldest first."""
         return self._events[self._dropped :]
 
     def reaches(self, position: int) -> bool:
-        """Tell whether everything behind `position` is here."""
+        """Return whether the tail has every event after `position`."""
         return self.floor <= position
 
     def after(self, position: int, limit: int) -> Sequence[StoredEvent]:
-        """Return up to `limit` events behind `position`."""
+        """Return up to `limit` events after `position`."""
         here = len(self._events) - self._dropped
         if not here or self._events[-1].position <= position:
             return ()
         if here == 1 or self._events[-2].position <= position:
-            return self._events[-1:]  # as it is for readers that keep up
+            return self._events[-1:]  # the usual case: a reader that keeps up
         start = bisect_right(self._events, position, lo=self._dropped, key=_position)
         return self._events[start : start + limit]
 
     def count_after(self, position: int) -> int:
-        """Return how many events are here behind `position`."""
+        """Count the events in the tail after `position`."""
         return len(self._events) - bisect_right(self._events, position, lo=self._dropped, key=_position)
 
     def append(self, event: StoredEvent) -> None:
@@ -68,7 +76,7 @@ class Tail:
         self._events.append(event)
 
     def drop_first(self) -> None:
-        """Forget the oldest event; constant in the mean, and nothing of it is kept alive."""
+        """Evict the oldest event and free its memory, in amortized constant time."""
         events = self._events
         self.floor = events[self._dropped].position
         events[self._dropped] = _GONE
@@ -78,31 +86,43 @@ class Tail:
             self._dropped = 0
 
     def erase(self, conversations: frozenset[int]) -> None:
-        """Forget the events of these conversations, which are no longer stored either."""
-        self._events = [event for event in self.held() if not event.erased_with(conversations)]
+        """Evict the events of erased conversations, contacts and tickets, given by their lanes."""
+        self._events = [event for event in self.events() if not event.erased_with(conversations)]
         self._dropped = 0
 
     def rewrite(self, events: Mapping[int, StoredEvent]) -> None:
-        """Have these events, by their positions, in the place of those that are here."""
+        """Replace events of the tail by these versions, given by their positions."""
         for position, event in events.items():
             place = bisect_right(self._events, position, lo=self._dropped, key=_position) - 1
             if place >= self._dropped and self._events[place].position == position:
                 self._events[place] = event
 
     def clear(self, floor: int) -> None:
-        """Forget everything, and begin anew behind `floor`."""
+        """Evict all events and start again after `floor`."""
         self.floor = floor
         self._events, self._dropped = [], 0
 
     def listen(self, call: Callable[[], object]) -> None:
-        """Have `call` called after each event that comes, or several of one commit, until `unlisten`."""
+        """Call `call` after each commit with new events, until `unlisten`."""
         self._listeners.append(call)
 
     def unlisten(self, call: Callable[[], object]) -> None:
-        """Do not call `call` any more."""
+        """Remove a listener."""
         self._listeners.remove(call)
 
-    def ring(self) -> None:
-        """Call those who listen, none of whom begins or ends it meanwhile."""
+    def notify(self) -> None:
+        """Call all listeners; a listener must not call `listen` or `unlisten`."""
         for call in self._listeners:
             call()
+
+
+def count_fitting(events: Sequence[StoredEvent]) -> int:
+    """Return how many of the events fit into one batch; the first one always fits."""
+    if len(events) < 2:  # the usual case: the reader keeps up
+        return len(events)
+    size = 0
+    for count, event in enumerate(events):
+        size += len(event.body)
+        if size > BATCH_BYTES_MAX and count:
+            return count
+    return len(events)

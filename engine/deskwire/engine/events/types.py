@@ -1,7 +1,7 @@
 """The registry of event types, and the envelope that carries each event (contract 2.10, 6.1).
 
-A committed event stands in the log of its project, and in the topics that follow what it is about: its conversation,
-and that conversation's contact.
+A committed event is in the log of its project. It is also in the topics of its conversation and of that conversation's
+contact, which stream channels follow.
 """
 
 from __future__ import annotations
@@ -24,16 +24,17 @@ Audience = Literal["all", "agents", "named"]
 Level = Literal[0, 1, 2]
 
 
-class Kind(Struct, frozen=True):
+class EventSpec(Struct, frozen=True):
     """The properties of every event of one type.
 
     Args:
+        when: the description in the public reference.
         numbered: takes the next sequence number of its conversation.
-        opt_in: sent only to those who list it or ask for it; never stored.
-        directed: sent to one endpoint alone, on demand; on no stream and in no feed, and nobody lists it.
-        audience: `agents` are told of it on their stream, and no consumer ever is; `named` is for nobody's stream.
-        extension: is sent to the endpoints that name it, and the feed has it for those who name it; nobody else gets it.
-        confidential: holds what agents write for agents: an endpoint has to ask for that, too, and the feed never has it.
+        opt_in: sent only to endpoints that list it and consumers that ask for it; never stored.
+        directed: sent to one endpoint on demand; it is on no stream and in no feed, and no endpoint can list it.
+        audience: `all` for every channel, `agents` for agents' streams only, `named` for no stream.
+        extension: beyond the contract; sent only to endpoints and feed readers that name the type.
+        confidential: contains text that agents wrote for agents; it is never in the feed, and an endpoint must opt in.
     """
 
     type: str
@@ -47,50 +48,53 @@ class Kind(Struct, frozen=True):
 
     @property
     def level(self) -> Level:
-        """The number that rows of the log have in `internal`: 0 for everybody, 1 for agents, 2 for those who name it alone."""
+        """The value of the `internal` column: 0 for `all`, 1 for `agents`, 2 for `named`."""
         return _LEVELS[self.audience]
 
 
 _LEVELS: Final[Mapping[Audience, Level]] = {"all": 0, "agents": 1, "named": 2}
 
 
-REGISTRY: Final[Mapping[str, Kind]] = {
+# All event types. Code that sends events to the customer's systems uses one of the subsets below.
+REGISTRY: Final[Mapping[str, EventSpec]] = {
     kind.type: kind
     for kind in (
-        Kind("conversation.created", "The conversation becomes visible to the customer."),
-        Kind(
+        EventSpec("conversation.created", "The conversation becomes visible to the customer."),
+        EventSpec(
             "conversation.updated",
             "Fields that the customer can see changed; `data.changed` has their names.",
         ),
-        Kind(
+        EventSpec(
             "conversation.closed",
             "The conversation was closed for the customer; `closedBy` is agent, bot or system.",
         ),
-        Kind("conversation.reopened", "The conversation was reopened, perhaps by a message of the customer."),
-        Kind(
+        EventSpec(
+            "conversation.reopened", "The conversation was reopened, perhaps by a message of the customer."
+        ),
+        EventSpec(
             "conversation.assigned",
             "The assignee of the conversation changed; the conversation has the new one.",
         ),
-        Kind(
+        EventSpec(
             "conversation.deleted", "The conversation was deleted permanently: remove it from every mirror."
         ),
-        Kind("message.created", "A message that the customer can see was added."),
-        Kind("workflow.step.presented", "A workflow step is waiting for the customer."),
-        Kind("workflow.completed", "A workflow ended; `reason` is completed or handed_off."),
-        Kind(
+        EventSpec("message.created", "A message that the customer can see was added."),
+        EventSpec("workflow.step.presented", "A workflow step is waiting for the customer."),
+        EventSpec("workflow.completed", "A workflow ended; `reason` is completed or handed_off."),
+        EventSpec(
             "contact.updated",
             "Identity fields of an existing contact changed; after an erasure they are null.",
             numbered=False,
         ),
-        Kind("agent.typing.started", "An agent began to type.", numbered=False, opt_in=True),
-        Kind("agent.typing.stopped", "An agent stopped typing.", numbered=False, opt_in=True),
-        Kind(
+        EventSpec("agent.typing.started", "An agent began to type.", numbered=False, opt_in=True),
+        EventSpec("agent.typing.stopped", "An agent stopped typing.", numbered=False, opt_in=True),
+        EventSpec(
             "webhook.test",
             "A test was requested; only the endpoint under test gets it.",
             numbered=False,
             directed=True,
         ),
-        Kind(
+        EventSpec(
             "note.created",
             "An agent wrote a note to other agents.",
             numbered=False,
@@ -98,149 +102,151 @@ REGISTRY: Final[Mapping[str, Kind]] = {
             extension=True,
             confidential=True,
         ),
-        Kind(
+        EventSpec(
             "conversation.changed",
-            "Something changed that no other event shows, or that says nothing of who did it; `changed` has the names.",
+            "A change that no other event shows, or shows without its author; `changed` has the fields' names.",
             numbered=False,
             audience="agents",
         ),
-        Kind("ticket.created", "A ticket was created.", numbered=False, audience="agents", extension=True),
-        Kind(
+        EventSpec(
+            "ticket.created", "A ticket was created.", numbered=False, audience="agents", extension=True
+        ),
+        EventSpec(
             "ticket.changed",
             "Fields of a ticket changed; `changed` has their names.",
             numbered=False,
             audience="agents",
             extension=True,
         ),
-        Kind(
+        EventSpec(
             "ticket.deleted",
             "A ticket was deleted permanently.",
             numbered=False,
             audience="agents",
             extension=True,
         ),
-        Kind(
+        EventSpec(
             "message.redacted",
             "The text or the attachments of a message were redacted, in part or as a whole.",
             numbered=False,
             audience="agents",
             extension=True,
         ),
-        Kind(
+        EventSpec(
             "message.deleted",
             "A message was deleted permanently.",
             numbered=False,
             audience="agents",
             extension=True,
         ),
-        Kind(
+        EventSpec(
             "contact.changed",
-            "Something of a contact changed that `contact.updated` does not show; `changed` has the names.",
+            "Fields of a contact changed that `contact.updated` does not show; `changed` has their names.",
             numbered=False,
             audience="agents",
             extension=True,
         ),
-        Kind(
+        EventSpec(
             "contact.merged",
             "A contact was merged into another one, which has its conversations, tickets and responses now.",
             numbered=False,
             audience="agents",
             extension=True,
         ),
-        Kind(
+        EventSpec(
             "survey.response.created",
             "A response to a survey was stored.",
             numbered=False,
             audience="named",
             extension=True,
         ),
-        Kind(
+        EventSpec(
             "survey.response.deleted",
-            "A response to a survey was deleted, by itself or with its contact.",
+            "A response to a survey was deleted, alone or together with its contact.",
             numbered=False,
             audience="named",
             extension=True,
         ),
-        Kind(
+        EventSpec(
             "survey.deleted",
             "A survey was deleted with all its responses.",
             numbered=False,
             audience="named",
             extension=True,
         ),
-        Kind(
+        EventSpec(
             "conversations.imported",
             "An import without events stored conversations, or messages in them.",
             numbered=False,
             audience="named",
             extension=True,
         ),
-        Kind(
+        EventSpec(
             "webhook.circuit.opened",
             "Deliveries to another endpoint kept failing; they are held until a probe succeeds.",
             numbered=False,
             audience="named",
             extension=True,
         ),
-        Kind(
+        EventSpec(
             "webhook.circuit.closed",
-            "Another endpoint whose deliveries were held is sent them again.",
+            "Held deliveries to another endpoint are sent again.",
             numbered=False,
             audience="named",
             extension=True,
         ),
-        Kind(
+        EventSpec(
             "webhook.disabled",
-            "Another endpoint was disabled: what is made for it is skipped.",
+            "Another endpoint was disabled: its deliveries are skipped.",
             numbered=False,
             audience="named",
             extension=True,
         ),
-        Kind(
+        EventSpec(
             "webhook.enabled",
             "Another endpoint was enabled again.",
             numbered=False,
             audience="named",
             extension=True,
         ),
-        Kind(
+        EventSpec(
             "memory.changed",
-            "Something that is remembered of a contact was set or deleted.",
+            "A memory entry of a contact was set or deleted.",
             numbered=False,
             audience="agents",
         ),
-        Kind(
+        EventSpec(
             "settings.changed",
-            "Something that the project is set up with changed: `what` says which kind of thing, `id` which one.",
+            "A part of the project's setup changed; `what` is its kind, and `id` the object.",
             numbered=False,
             audience="agents",
         ),
     )
 }
-"""All types. What goes out to the customer's systems reads one of the parts below."""
 
-CATALOG: Final[Mapping[str, Kind]] = {name: kind for name, kind in REGISTRY.items() if kind.audience == "all"}
-"""The types of the contract: what the customer's systems are sent on every channel."""
+# The types of the contract, which every channel to the customer's systems carries.
+CATALOG: Final[Mapping[str, EventSpec]] = {
+    name: kind for name, kind in REGISTRY.items() if kind.audience == "all"
+}
 
-AGENTS: Final[Mapping[str, Kind]] = {
+# The types of internal events: agents' streams carry them in addition to the contract's types.
+AGENTS: Final[Mapping[str, EventSpec]] = {
     name: kind for name, kind in REGISTRY.items() if kind.audience == "agents"
 }
-"""The types that agents are told of on their stream beside those of the contract: internal events."""
 
-EXTENSIONS: Final[Mapping[str, Kind]] = {name: kind for name, kind in REGISTRY.items() if kind.extension}
-"""The types beyond the contract, for those who name them."""
+# The types beyond the contract, sent only to receivers that name them.
+EXTENSIONS: Final[Mapping[str, EventSpec]] = {name: kind for name, kind in REGISTRY.items() if kind.extension}
 
+# The types that an endpoint may list in `events`.
 LISTABLE: Final = (*(kind.type for kind in CATALOG.values() if not kind.directed), *EXTENSIONS)
-"""The types that an endpoint may list."""
 
+# The contract's types that the feed and the stream's replay contain.
 STORED: Final = frozenset(kind.type for kind in CATALOG.values() if not (kind.opt_in or kind.directed))
-"""The types that the feed and the stream's replay have."""
 
+# The extension types that an endpoint receives only if it also asks for confidential events.
 CONFIDENTIAL: Final = frozenset(name for name, kind in EXTENSIONS.items() if kind.confidential)
-"""The types that an endpoint is sent only if it asks for what agents write for agents, too."""
 
-NAMEABLE: Final = frozenset(EXTENSIONS) - CONFIDENTIAL
-"""The types that the feed has beside those of the contract, for whoever names them."""
+NAMEABLE: Final = frozenset(EXTENSIONS) - CONFIDENTIAL  # the extension types that a feed reader may name
 
 
 _READ_WITH: Final = {
@@ -251,34 +257,37 @@ _READ_WITH: Final = {
 }
 
 
-def needed_for(types: Iterable[str]) -> Sequence[str]:
-    """Return the permissions that reading events of these types takes, in alphabetical order; none for unknown types."""
+def permissions_to_read(types: Iterable[str]) -> Sequence[str]:
+    """Return the permissions needed to read events of these types, sorted.
+
+    Unknown types need none.
+    """
     return sorted({_needed(name) for name in types if name in CATALOG or name in EXTENSIONS})
 
 
 def _needed(name: str) -> str:
-    """Return the permission for one type. Those of the contract all tell of conversations and their contacts."""
+    # All types of the contract are about conversations and their contacts.
     area = name.partition(".")[0] if name in EXTENSIONS else ""
     return _READ_WITH.get(area, "conversations.read")
 
 
+# The type of the row that marks an erasure in a log that several nodes share; it is never sent to any receiver.
 ERASURE: Final = "erasure"
-"""The type of the row that stands in a shared log where a conversation was erased: nobody is told of it, so it is none of the above."""
 
+# The type of the row that marks rewritten events in a shared log and holds their positions; it is never sent either.
 REDACTION: Final = "redaction"
-"""The type of the row that stands in a shared log where events were rewritten, whose positions it has: nobody is told of it, either."""
 
 
-class Draft(Struct, frozen=True):
-    """An event that is decided but not yet committed: it has no id and no position."""
+class EventDraft(Struct, frozen=True):
+    """An event before its commit: it has no id and no position yet."""
 
     type: str
     sequence: int | None
     data: Mapping[str, Any]
 
 
-class Agents(NamedTuple):
-    """All events of a project, also those that agents alone are told of.
+class AgentsSource(NamedTuple):
+    """All events of a project for its agents, internal events included.
 
     Args:
         project: storage key.
@@ -287,8 +296,8 @@ class Agents(NamedTuple):
     project: int
 
 
-class Named(Struct, frozen=True):
-    """All events of a project that whoever names their types may have: those of the contract, and those beyond it.
+class NamedTypesSource(Struct, frozen=True):
+    """All events of a project for readers that name event types: the contract's types and the extensions.
 
     Args:
         project: storage key.
@@ -298,14 +307,14 @@ class Named(Struct, frozen=True):
 
 
 class Topic(NamedTuple):
-    """The events of one conversation, or of one contact with those of its conversations, as a channel follows them.
-
-    A tuple, as each event is looked up by two.
+    """The events of one conversation, or of one contact and its conversations, as a channel follows them.
 
     Args:
         project: storage key.
-        subject: the `cnv_` id, or the contact's `userId`. Neither need exist.
+        subject: the `cnv_` id, or the contact's `userId`; the conversation or contact need not exist.
     """
+
+    # A tuple because tuples hash fast, and each event is looked up by two topics.
 
     project: int
     kind: Literal["conversation", "contact"]
@@ -313,7 +322,7 @@ class Topic(NamedTuple):
 
 
 def topics_of(project: int, data: Mapping[str, Any]) -> tuple[Topic, ...]:
-    """Return the topics of an event, by its envelope's `data`, which has them also of what was deleted."""
+    """Return the topics of an event from its envelope's `data`, which names them for deletions as well."""
     conversation = data.get("conversation")
     contact = (data if conversation is None else conversation).get("contact")
     if contact is None:
@@ -324,42 +333,46 @@ def topics_of(project: int, data: Mapping[str, Any]) -> tuple[Topic, ...]:
     return (Topic(project, "conversation", conversation["id"]), of_contact)
 
 
+# A lane is the key of a group of events that are delivered in order and erased together. Conversations use their own
+# storage key, and the other lanes are in ranges that no storage key reaches.
+
+
 def contact_lane(contact: int) -> int:
-    """Return the key under which a contact's own events stand beside those of conversations: negative."""
+    """Return the lane of a contact's own events: negative, so that it differs from every conversation's key."""
     return -contact
 
 
 def ticket_lane(ticket: int) -> int:
-    """Return the key under which a ticket's events are delivered, and erased: beyond those of conversations."""
+    """Return the lane in which a ticket's events are delivered and erased: above all conversations' keys."""
     return _TICKETS + ticket
 
 
 def endpoint_lane(endpoint: int) -> int:
-    """Return the key in whose order events about a webhook endpoint are delivered: below those of tickets."""
+    """Return the lane in which events about a webhook endpoint are delivered: below the lanes of tickets."""
     return _ENDPOINTS + endpoint
 
 
 def response_lane(response_id: str) -> int:
-    """Return the key under which a survey response's events stand, are delivered and are erased: beyond those of tickets.
-
-    It comes from the random part of the id, as a response's storage key may be given again.
-    """
+    """Return the lane in which a survey response's events are stored, delivered and erased: above all tickets' lanes."""
+    # From the random part of the id, because a response's storage key may be reused.
     return RESPONSES | (ulid_value(response_id) & _TICKETS - 1)
 
 
 _ENDPOINTS: Final = 1 << 60
 _TICKETS: Final = 1 << 61
-RESPONSES: Final = 1 << 62
-"""The first key of survey responses."""
+RESPONSES: Final = 1 << 62  # the lowest lane of survey responses
 
 
 class StoredEvent(Struct, frozen=True, eq=False):
-    """A committed event. `body` is the envelope, the same bytes on every channel.
+    """A committed event.
 
-    `position` is its place in the log of the whole installation: it grows in commit order and may
-    have holes. `conversation` is the storage key of what the event is about; for a contact by itself it
-    is that of `contact_lane`, and for a survey response of `response_lane`. None is for what outlives its subject: a deletion. `topics` come
-    with the commit; what is read from the table has none. `ticket` is the storage key of a ticket that it is erased with, too.
+    Args:
+        position: place in the log of the installation; positions grow in commit order and may have holes.
+        conversation: storage key of the event's conversation, `contact_lane` of its contact, or `response_lane` of its
+            survey response. None for a deletion, which outlives its subject.
+        body: the envelope, the same bytes on every channel.
+        ticket: storage key of the ticket together with which the event is erased, if there is one.
+        topics: set at the commit only; an event read from the table has none.
     """
 
     position: int
@@ -373,7 +386,7 @@ class StoredEvent(Struct, frozen=True, eq=False):
     topics: tuple[Topic, ...] = ()
 
     def __eq__(self, other: object) -> bool:
-        """Tell whether both are the same event, with topics or without."""
+        """Compare all fields but the topics, which events read from the table lack."""
         return isinstance(other, StoredEvent) and astuple(self)[:-1] == astuple(other)[:-1]
 
     def __hash__(self) -> int:
@@ -381,31 +394,32 @@ class StoredEvent(Struct, frozen=True, eq=False):
 
     @property
     def internal(self) -> bool:
-        """True if it is on none of the contract's channels."""
+        """True if no channel of the contract carries the event."""
         return self.type not in CATALOG
 
     @property
     def on_no_stream(self) -> bool:
-        """True if not even agents are told of it; so it is with what a newer program has put into a shared log."""
+        """True if not even agents' streams carry the event.
+
+        An unknown type, which a node with a newer version stored in a shared log, is on no stream either.
+        """
         kind = REGISTRY.get(self.type)
         return kind is None or kind.audience == "named"
 
     def erased_with(self, lanes: AbstractSet[int]) -> bool:
-        """Tell whether it goes when what has these keys is erased: conversations, contacts and tickets by their lanes."""
+        """Return whether an erasure of these lanes (conversations, contacts, tickets) includes the event."""
         return self.conversation in lanes or (self.ticket is not None and ticket_lane(self.ticket) in lanes)
 
 
 class EphemeralEvent(Struct, frozen=True):
-    """An event that is never stored: it is there for those who listen now (decisions 4; ADR 9).
-
-    `body` is the envelope, the same bytes on every channel. What the envelope does not carry, but its way
-    to the listeners takes, stands beside it.
+    """An event that is never stored and reaches only current listeners (decisions 4; ADR 9).
 
     Args:
-        project, conversation: storage keys.
+        project, conversation: storage keys, by which listeners are found.
         conversation_id: the `cnv_` id.
-        user_id: the contact's.
-        internal: whether agents alone are told of it.
+        user_id: the contact's `userId`.
+        body: the envelope, the same bytes on every channel.
+        internal: True if only agents' streams carry it.
     """
 
     id: str
@@ -418,8 +432,8 @@ class EphemeralEvent(Struct, frozen=True):
     internal: bool = False
 
 
-def encode_envelope(draft: Draft, event_id: str, project_id: str, created_at: int) -> bytes:
-    """Return the envelope's bytes, with its fields in the order of contract 2.10."""
+def encode_envelope(draft: EventDraft, event_id: str, project_id: str, created_at: int) -> bytes:
+    """Return the envelope as JSON, with its fields in the order of contract 2.10."""
     encoded = orjson.dumps(
         {
             "id": event_id,
@@ -431,14 +445,14 @@ def encode_envelope(draft: Draft, event_id: str, project_id: str, created_at: in
             "data": draft.data,
         }
     )
-    return bytes(memoryview(encoded))  # a copy: what orjson returns keeps the 8 KiB it was written into
+    return bytes(memoryview(encoded))  # a copy, because orjson's result keeps its 8 KiB buffer alive
 
 
 def matches(subscribed: frozenset[str], event_type: str) -> bool:
-    """Tell whether an endpoint with this `events` list is sent this type.
+    """Return whether an endpoint with this `events` list receives this type.
 
-    An empty list means all of the contract's types except typing (contract 6.2.3, 6.2.4). What goes beyond the contract is
-    sent to those who name it; what agents alone are told of nobody can name.
+    An empty list means all of the contract's types except typing (contract 6.2.3, 6.2.4). Extension types must be listed.
+    Internal types that are no extension can't be listed.
     """
     if subscribed:
         return event_type in subscribed and (event_type in CATALOG or event_type in EXTENSIONS)

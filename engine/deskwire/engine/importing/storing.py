@@ -15,8 +15,8 @@ from deskwire.engine.accounts.people import Project
 from deskwire.engine.conversations.emit import announce
 from deskwire.engine.conversations.facts import Created, MessagePosted
 from deskwire.engine.core.values import replace
-from deskwire.engine.events.extensions import conversations_imported
-from deskwire.engine.events.types import Draft
+from deskwire.engine.events.project_events import conversations_imported
+from deskwire.engine.events.types import EventDraft
 from deskwire.engine.importing.ports import ConversationMark, ImportBatchTransaction, MessageMark, MessageRow
 from deskwire.engine.importing.thread import Addition, ImportedConversation, milestones, with_messages
 from deskwire.engine.uploads.links import Shown
@@ -70,7 +70,7 @@ def store_with_events(
         append(tx, project, draft, thread.state.rowid, endpoints, at, lane=thread.state.rowid)
 
 
-def _drafts(thread: ImportedConversation, project: Project, show: Shown) -> Iterator[Draft]:
+def _drafts(thread: ImportedConversation, project: Project, show: Shown) -> Iterator[EventDraft]:
     """Yield the events of a conversation, and advance its state with each."""
     if thread.before is None:
         thread.state = replace(thread.state, sequence=1)

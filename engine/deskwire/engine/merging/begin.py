@@ -18,7 +18,7 @@ from deskwire.engine.conversations.tags import TAGS_MAX, distinct_tags
 from deskwire.engine.core.actor import Actor
 from deskwire.engine.core.errors import Invalid, Problem
 from deskwire.engine.definitions.attributes import overfull
-from deskwire.engine.events.internal import memory_changed, tell_agents
+from deskwire.engine.events.project_events import append_internal_event, memory_changed
 from deskwire.engine.events.types import contact_lane
 
 
@@ -104,7 +104,7 @@ def _begin(
     tx.take_erasure(source.rowid, incarnation)
     if remembered:
         told = memory_changed(target.id, deleted=False)
-        tell_agents(tx, project, told, contact_lane(target.rowid), at)
+        append_internal_event(tx, project, told, contact_lane(target.rowid), at)
     return Begun(Merged(source, target, True), True)
 
 

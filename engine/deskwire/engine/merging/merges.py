@@ -20,7 +20,7 @@ from deskwire.engine.accounts.people import Project
 from deskwire.engine.accounts.ports import AccountReader
 from deskwire.engine.audit.naming import InNameOf
 from deskwire.engine.audit.trail import UNKNOWN_ORIGIN, ChangeOrigin
-from deskwire.engine.cluster.cluster import Alone, Cluster
+from deskwire.engine.cluster.cluster import Cluster, SingleNode
 from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.contacts.merged import Merged
 from deskwire.engine.contacts.ports import ContactReader
@@ -82,7 +82,7 @@ class Merges:
         actors: ActorRegistry,
         cluster: Cluster | None = None,
     ) -> None:
-        self._cluster = cluster or Alone()
+        self._cluster = cluster or SingleNode()
         self._nursery = nursery
         self._store = store
         self._clock = clock

@@ -24,7 +24,7 @@ from deskwire.engine.accounts.ports import AccountReader
 from deskwire.engine.audit.naming import InNameOf
 from deskwire.engine.audit.ports import AuditTransaction
 from deskwire.engine.audit.trail import UNKNOWN_ORIGIN, ChangeOrigin
-from deskwire.engine.cluster.cluster import Alone, Cluster
+from deskwire.engine.cluster.cluster import Cluster, SingleNode
 from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.contacts.merged import found_contact
 from deskwire.engine.contacts.ports import ContactReader, ContactTransaction
@@ -38,7 +38,7 @@ from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.errors import NotFound, Unavailable
 from deskwire.engine.core.store import Store
 from deskwire.engine.core.tasks.persistence import until_done
-from deskwire.engine.events.extensions import response_deleted
+from deskwire.engine.events.project_events import response_deleted
 from deskwire.engine.events.types import response_lane
 from deskwire.engine.surveys.ports import SurveyTransaction
 from deskwire.engine.tickets.change import erase_tickets_of
@@ -89,7 +89,7 @@ class Erasures:
         actors: ActorRegistry,
         cluster: Cluster | None = None,
     ) -> None:
-        self._cluster = cluster or Alone()
+        self._cluster = cluster or SingleNode()
         self._nursery = nursery
         self._store = store
         self._clock = clock

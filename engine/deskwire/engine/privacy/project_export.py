@@ -26,7 +26,7 @@ from deskwire.engine.conversations.listing import Place as ConversationPlace
 from deskwire.engine.conversations.ports import ConversationReader
 from deskwire.engine.core.clock import iso
 from deskwire.engine.core.store import Store
-from deskwire.engine.events.as_of import NO_EVENT, logged_as_of
+from deskwire.engine.events.log import NO_EVENT_ID, logged_read_position
 from deskwire.engine.events.ports import EventReader
 from deskwire.engine.events.types import STORED
 from deskwire.engine.surveys.ports import SurveyReader
@@ -60,7 +60,7 @@ class ProjectExportReader(ConversationReader, TicketReader, SurveyReader, EventR
 
 
 class Mark(Struct, frozen=True):
-    """The moment at which an export began: the id of the project's newest event (`logged_as_of`), and the time (ms)."""
+    """The moment at which an export began: the id of the project's newest event (`logged_read_position`), and the time (ms)."""
 
     event_id: str
     at: int
@@ -117,12 +117,12 @@ class ProjectExport:
         """Return this export's mark with its position, and that to read from; None if events can't tell."""
         project = self._project.rowid
         pruned, _ = reader.event_window(project)
-        begun = Mark(logged_as_of(reader, project), self._now)
+        begun = Mark(logged_read_position(reader, project), self._now)
         upto = reader.event_position(project, begun.event_id)
         since = self._wanted.since
         if since is None:
             return begun, upto, None
-        within = (pruned or NO_EVENT) <= since.event_id <= begun.event_id
+        within = (pruned or NO_EVENT_ID) <= since.event_id <= begun.event_id
         return begun, upto, reader.event_position(project, since.event_id) if within else None
 
     async def _told(self, after: int, upto: int) -> AsyncIterator[Sequence[Line]]:

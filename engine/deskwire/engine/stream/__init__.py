@@ -1,1 +1,1 @@
-"""The realtime stream without its wire: channels, tokens, takeover, cursors (decisions 5)."""
+"""The realtime stream without its protocols: channels, tokens, takeover, cursors (decisions 5)."""

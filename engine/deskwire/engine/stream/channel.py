@@ -15,23 +15,23 @@ from deskwire.engine.core.values import replace
 from deskwire.engine.events.log import Source
 from deskwire.engine.events.types import EphemeralEvent, Topic
 
-Kind = Literal["project", "conversation", "contact"]
+ChannelKind = Literal["project", "conversation", "contact"]
 
 _NAME: Final = re.compile(r"private-(project|conversation|contact)-([A-Za-z0-9_\-=@,.;]+)")
-_NAME_LIMIT: Final = 164
+_NAME_LENGTH_MAX: Final = 164
 
 
 class Channel(Struct, frozen=True, eq=False):
-    """A channel of one project, which one consumer at a time holds. Its project and name identify it.
+    """A channel of one project, identified by project and name. One consumer at a time holds it.
 
     Args:
         project: storage key.
-        subject: the id of its project or conversation, or the `userId` of its contact; see `with_user_id`.
+        subject: the id of its project or conversation, or the `userId` of its contact (see `with_user_id`).
     """
 
     project: int
     name: str
-    kind: Kind
+    kind: ChannelKind
     subject: str
 
     def __eq__(self, other: object) -> bool:
@@ -66,11 +66,11 @@ def open_channel(project: Project, name: str) -> Channel:
 
 
 def named_channel(project: int, name: str) -> Channel | None:
-    """Return the channel of this name, of the project with this storage key; None if no channel has such a name."""
-    match = _NAME.fullmatch(name) if len(name) <= _NAME_LIMIT else None
+    """Return the channel of this name in the project with this storage key; None if the name is not valid."""
+    match = _NAME.fullmatch(name) if len(name) <= _NAME_LENGTH_MAX else None
     if match is None:
         return None
-    kind: Kind = match[1]  # type: ignore[assignment]  # the pattern has no other
+    kind: ChannelKind = match[1]  # type: ignore[assignment]  # the pattern has no other
     subject = match[2]
     if kind == "conversation" and not is_id(subject, "cnv"):
         return None
@@ -80,7 +80,7 @@ def named_channel(project: int, name: str) -> Channel | None:
 def with_user_id(reader: ContactFinder, channel: Channel) -> Channel:
     """Return the channel with the contact's `userId` as its subject if its name has the contact's `con_` id.
 
-    A `userId` that looks like such an id counts first. Raises NotFound (`contact_not_found`, `contact_merged`).
+    A contact whose `userId` looks like such an id takes precedence. Raises NotFound (`contact_not_found`, `contact_merged`).
     """
     if channel.kind != "contact" or not is_id(channel.subject, "con"):
         return channel

@@ -1,4 +1,4 @@
-"""The checkpoints of consumers: confirmed positions, saved together so that pongs cost few commits."""
+"""Checkpoints of consumers: confirmed positions, saved in batches so that pongs cost few commits."""
 
 from __future__ import annotations
 
@@ -17,20 +17,19 @@ from deskwire.engine.stream.ports import StreamReader, StreamTransaction
 
 log: Final = structlog.get_logger(__name__)
 
-_FORGET_S: Final = 7 * 86_400
-"""How long the last consumer of a conversation's or contact's channel is remembered, as long as events are."""
-_FORGET_EVERY_S: Final = 3600.0
-_LAST_SAVE_S: Final = 5.0
-_BRIEF: Final = 32
-"""Rows that are written without a thread (`Brief`)."""
+# Time for which the last consumer of a conversation's or contact's channel is stored: as long as events are.
+_RETENTION_S: Final = 7 * 86_400
+_CLEANUP_INTERVAL_S: Final = 3600.0
+_FINAL_SAVE_TIMEOUT_S: Final = 5.0
+_BRIEF_ROWS_MAX: Final = 32  # maximum rows in a job that runs without a thread (`Brief`)
 
 
 class Checkpoints:
-    """The positions that leases have confirmed, on their way to the store.
+    """The confirmed positions of leases that are not saved yet.
 
     Args:
-        save_s: pause between two saves; after a crash each consumer gets the events of that time again.
-        shared: whether other nodes may change the rows; then positions are all that is saved here.
+        save_s: pause between two saves; after a crash each consumer receives the events of that time again.
+        shared: True if other nodes may change the rows; then only positions are saved here.
     """
 
     def __init__(
@@ -49,12 +48,12 @@ class Checkpoints:
         self._wakeup = trio.Event()
 
     def touch(self, lease: ChannelLease) -> None:
-        """Have the lease saved soon."""
+        """Schedule the lease to be saved."""
         self._dirty[lease.channel] = lease
         self._wakeup.set()
 
     def drop(self, lease: ChannelLease) -> None:
-        """Forget to save the lease, as a takeover has just stored it."""
+        """Cancel the save of the lease, because a takeover has just stored it."""
         self._dirty.pop(lease.channel, None)
 
     def unsaved(self, lease: ChannelLease) -> bool:
@@ -64,9 +63,12 @@ class Checkpoints:
     async def run(
         self, in_use: Callable[[], Collection[tuple[int, str]]], *, task_status: trio.TaskStatus[None]
     ) -> None:
-        """Save until cancelled, then once more; forget channels that are not `in_use` and long unused.
+        """Save until cancelled, with a final save, and delete rows of channels that have long been unused.
 
-        Cancellation: the last save may take 5 s.
+        Cancellation: the final save may take 5 s.
+
+        Args:
+            in_use: returns project and name of the channels whose rows must stay.
         """
         forget_at = trio.current_time()
         task_status.started()
@@ -76,11 +78,11 @@ class Checkpoints:
                     await self._wakeup.wait()
                 await self._save()
                 if trio.current_time() >= forget_at:
-                    forget_at = trio.current_time() + _FORGET_EVERY_S
-                    await self._forget(in_use())
+                    forget_at = trio.current_time() + _CLEANUP_INTERVAL_S
+                    await self._delete_unused(in_use())
                 await trio.sleep(self._save_s)
         finally:
-            with trio.CancelScope(shield=True, deadline=trio.current_time() + _LAST_SAVE_S):
+            with trio.CancelScope(shield=True, deadline=trio.current_time() + _FINAL_SAVE_TIMEOUT_S):
                 await self._save()
 
     async def _save(self) -> None:
@@ -107,15 +109,15 @@ class Checkpoints:
 
         chosen = shared_job if self._shared else job
         try:
-            await self._store.write(Brief(chosen) if len(rows) <= _BRIEF else chosen)
+            await self._store.write(Brief(chosen) if len(rows) <= _BRIEF_ROWS_MAX else chosen)
         except Unavailable as error:
             log.warning("stream.positions_not_saved", error=error.detail, channels=len(rows))
             for lease in dirty.values():
                 self.touch(lease)
 
-    async def _forget(self, kept: Collection[tuple[int, str]]) -> None:
-        """Remove the rows of conversations' and contacts' channels that were given up long ago."""
-        before = self._clock() - _FORGET_S * 1000
+    async def _delete_unused(self, kept: Collection[tuple[int, str]]) -> None:
+        """Delete the rows of conversations' and contacts' channels that have long been unused."""
+        before = self._clock() - _RETENTION_S * 1000
         try:
             await self._store.write(lambda tx: tx.forget_consumers(before, kept))
         except Unavailable as error:

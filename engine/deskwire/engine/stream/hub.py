@@ -1,4 +1,4 @@
-"""The hub of the realtime stream: subscribing, taking over, confirming and leaving channels (decisions 5; ADR 8)."""
+"""The hub of the realtime stream: subscribe to, take over, confirm and leave channels (decisions 5; ADR 8)."""
 
 from __future__ import annotations
 
@@ -11,34 +11,35 @@ import trio
 from msgspec import Struct
 
 from deskwire.engine.accounts.people import Project
-from deskwire.engine.cluster.bus import Bus
-from deskwire.engine.cluster.cluster import Cluster
+from deskwire.engine.cluster.cluster import Bus, Cluster
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.errors import Conflict, NotFound, Unavailable
 from deskwire.engine.core.store import Brief, Store
 from deskwire.engine.events.log import EventLog
 from deskwire.engine.events.tail import Tail
 from deskwire.engine.events.types import EphemeralEvent
-from deskwire.engine.stream.channel import Channel, Kind, open_channel
+from deskwire.engine.stream.channel import Channel, ChannelKind, open_channel
 from deskwire.engine.stream.checkpoints import Checkpoints
 from deskwire.engine.stream.lag import LAG_MAX, Lag, SubscriptionCounters, find_lags
 from deskwire.engine.stream.lease import ChannelLease
-from deskwire.engine.stream.letting_go import PATIENCE_S, LettingGo
 from deskwire.engine.stream.ports import StreamConsumer, StreamReader, StreamTransaction
-from deskwire.engine.stream.resume import find_start
-from deskwire.engine.stream.shared_leases import SharedLeases, is_held
-from deskwire.engine.stream.subscription import LeasedSubscription, Loss, Start, Subscription
-from deskwire.engine.stream.suspension import Suspension
+from deskwire.engine.stream.release import RELEASE_TIMEOUT_S, ChannelReleaser
+from deskwire.engine.stream.shared_leases import SharedLeases, Suspension, is_held
+from deskwire.engine.stream.subscription import (
+    LeasedSubscription,
+    Loss,
+    ResumePoint,
+    Subscription,
+    find_start,
+)
 from deskwire.engine.stream.token import Grant
 
 log: Final = structlog.get_logger(__name__)
 
-_COMMIT_S: Final = 10.0
-"""How long a takeover may wait for its commit, shielded from cancellation."""
-_LOOK_S: Final = 5.0
-"""Pause between two looks at a channel that a consumer waits for, should nothing be heard of other nodes."""
-_LEASES: Final = 10_000
-"""Channels held in memory; beyond that, those that nobody holds or waits for are forgotten."""
+_COMMIT_TIMEOUT_S: Final = 10.0  # time that a takeover may wait for its commit, shielded from cancellation
+# Interval between polls of a channel that a consumer waits for, in case a notification was lost.
+_POLL_INTERVAL_S: Final = 5.0
+_LEASES_MAX: Final = 10_000  # maximum leases in memory; beyond that, idle ones are evicted
 
 
 class ConsumerSuperseded(Conflict):
@@ -48,7 +49,7 @@ class ConsumerSuperseded(Conflict):
 
 
 class TooManyTakeovers(Conflict):
-    """Consumers take the channel from each other too often; its holder keeps it for now."""
+    """Consumers take the channel from each other too often; the present holder keeps it for now."""
 
     code: ClassVar[str] = "too_many_takeovers"
 
@@ -57,10 +58,10 @@ class ConsumerStatus(Struct, frozen=True):
     """One channel as `GET /s2s/stream/consumers` shows it.
 
     Args:
-        connected: whether the consumer holds the channel now; if not, it was the last to.
-        since: when it took the channel, in milliseconds since the epoch.
-        confirmed: id of the project's newest event that is confirmed, None if there is none.
-        lag: events of the project that are not confirmed, counted up to 10,000.
+        connected: True if the consumer holds the channel now, False if it held it last.
+        since: time at which it took the channel, in milliseconds since the epoch.
+        confirmed: id of the project's newest confirmed event, None if there is none.
+        lag: number of the project's unconfirmed events, counted up to 10,000.
     """
 
     channel: str
@@ -75,10 +76,10 @@ class Hub:
     """The channels of this node, and the consumers that hold them.
 
     Args:
-        lease_s: how long a dropped consumer is protected from those it superseded.
-        resume_window_s: age of the oldest missed event up to which `auto` goes back for it.
-        save_s: pause between two saves of confirmed positions; after a crash the events of that time come again.
-        nodes: those that share the store, and their bus; None for one that has it to itself.
+        lease_s: time for which a dropped consumer is protected from the consumers it superseded.
+        resume_window_s: maximum age of the oldest missed event with which `auto` resumes without a gap.
+        save_s: pause between two saves of confirmed positions; after a crash the events of that time are sent again.
+        nodes: the cluster and its bus if several nodes share the store, otherwise None.
     """
 
     def __init__(
@@ -107,30 +108,32 @@ class Hub:
         self._suspension: Suspension | None = None
         if nodes is not None:
             self._cluster, bus = nodes
-            letting_go = LettingGo(store, clock, self._cluster, bus, self._leases, self._forget_subscriber)
-            self._shared = SharedLeases(store, clock, self._cluster, letting_go)
+            releaser = ChannelReleaser(
+                store, clock, self._cluster, bus, self._leases, self._remove_typing_subscriber
+            )
+            self._shared = SharedLeases(store, clock, self._cluster, releaser)
             self._suspension = Suspension(self._cluster, self._leases, self._shared, self.counters)
 
     async def subscribe(
         self, project: Project, channel: Channel, grant: Grant, lost: Callable[[Loss], None]
     ) -> Subscription:
-        """Take the channel over for the grant's consumer; on return it is the one holder.
+        """Take the channel over for the grant's consumer, which is the only holder on return.
 
         Args:
-            lost: called when the consumer has lost the channel to the next one, or by `end`.
+            lost: called when the consumer has lost the channel, with the reason.
 
         Raises:
             ConsumerSuperseded: the consumer is fenced.
-            TooManyTakeovers: the channel is held, and has been taken from its holder too often of late.
+            TooManyTakeovers: the channel is held, and there were too many takeovers within the last minute.
             Unavailable: the takeover could not be stored; nothing has changed.
 
-        Cancellation: not while the takeover is being committed, for at most 10 s; after that the
-        caller owns the subscription and must `leave` it.
+        Cancellation: has no effect during the commit, which takes at most 10 s. After the commit the caller owns the
+        subscription and must `leave` it.
         """
         lease = await self._lease(channel)
         async with lease.lock:
-            lease.channel = channel  # one that was found by its name alone may not know its contact's userId
-            give_up_at = trio.current_time() + PATIENCE_S
+            lease.channel = channel  # a lease that was found by name may lack the contact's userId
+            give_up_at = trio.current_time() + RELEASE_TIMEOUT_S
             while (holder := await self._subscribe(lease, grant, lost, give_up_at)) is None:
                 await trio.lowlevel.checkpoint()
             return holder
@@ -138,16 +141,16 @@ class Hub:
     async def _subscribe(
         self, lease: ChannelLease, grant: Grant, lost: Callable[[Loss], None], give_up_at: float
     ) -> Subscription | None:
-        """Take the channel over, or return None once another node has changed something about it."""
+        """Take the channel over; return None if another node has changed its row, to try again."""
         channel = lease.channel
         if self._shared is not None:
-            await self._shared.look(lease)
+            await self._shared.refresh(lease)
         self._admit(lease, grant.consumer_id)
-        if self._shared is not None and lease.elsewhere:
-            await self._shared.ask(lease, grant.consumer_id, give_up_at)
+        if self._shared is not None and lease.held_remotely:
+            await self._shared.request_release(lease, grant.consumer_id, give_up_at)
             return None
         with ExitStack() as undo:
-            # Before the start is found: what is committed meanwhile is in memory then.
+            # Opened before the start is found, so that memory has the events that are committed in between.
             tail = await self._log.open(channel.source)
             undo.callback(self._log.close, channel.source)
             start = await self._start(lease, grant)
@@ -168,11 +171,11 @@ class Hub:
         if lease.fenced(consumer_id, now):
             self.counters.fenced += 1
             raise ConsumerSuperseded("Superseded by another consumer, which still holds the channel.")
-        if now < lease.crowded_until(consumer_id):
+        if now < lease.throttled_until(consumer_id):
             raise TooManyTakeovers("The channel is taken over too often; its consumer keeps it for now.")
 
     def _subscription(
-        self, tail: Tail, channel: Channel, grant: Grant, start: Start, lost: Callable[[Loss], None]
+        self, tail: Tail, channel: Channel, grant: Grant, start: ResumePoint, lost: Callable[[Loss], None]
     ) -> Subscription:
         consumer_id, typing = grant.consumer_id, grant.typing
         if self._cluster is None:
@@ -182,29 +185,29 @@ class Hub:
         )
 
     def _now(self) -> float:
-        """Return the time by which the rules of takeover go: with several nodes it is that of a clock of all."""
+        """Return the time for the rules of takeover; with several nodes it is of the clock that all nodes share."""
         return trio.current_time() if self._shared is None else self._shared.now()
 
     def leave(self, holder: Subscription, *, for_good: bool) -> None:
-        """End a subscription: `for_good` if the consumer unsubscribed, else its connection has ended."""
+        """End a subscription: `for_good` if the consumer unsubscribed, otherwise its connection has ended."""
         holder.close()
         lease = self._leases.get(holder.channel)
-        self._forget_subscriber(holder)
+        self._remove_typing_subscriber(holder)
         if lease is not None and lease.leave(holder, self._now(), for_good=for_good):
             self._checkpoints.touch(lease)
             if self._shared is not None:
-                self._shared.letting_go.leave(lease)
+                self._shared.releaser.leave(lease)
 
     def confirm(self, holder: Subscription, position: int) -> None:
-        """Note that the consumer has everything up to `position`; from a superseded one this means nothing."""
+        """Confirm a consumer's events up to `position`; ignored if the consumer no longer holds the channel."""
         lease = self._leases.get(holder.channel)
         if lease is not None and lease.holder is holder and position > lease.confirmed:
             lease.confirmed, lease.event = position, None
             self._checkpoints.touch(lease)
 
     def log_replaced(self, project: int) -> None:
-        """Note that a project's log is another than it was: its consumers here begin anew, and are told of a gap."""
-        assert self._shared is not None, "only a database that has others can be replaced by its copy"
+        """Disconnect a project's consumers, because its log was replaced; they begin again with a gap."""
+        assert self._shared is not None, "only a shared database can be replaced by its replica"
         for channel, lease in self._leases.items():
             if channel.project != project:
                 continue
@@ -212,8 +215,8 @@ class Hub:
             holder = lease.stop()
             if holder is not None:
                 lease.drop(self._now(), for_good=False)
-                self._shared.letting_go.leave(lease)
-                self._shared.letting_go.lose(holder)
+                self._shared.releaser.leave(lease)
+                self._shared.releaser.lose(holder)
 
     @property
     def typing_projects(self) -> Collection[int]:
@@ -221,7 +224,7 @@ class Hub:
         return [project for project, holders in self._typing_subscribers.items() if holders]
 
     def offer_ephemeral(self, event: EphemeralEvent) -> None:
-        """Give a typing event to those consumers of its project that asked for them (contract 6.1)."""
+        """Pass a typing event to the consumers of its project that asked for typing events (contract 6.1)."""
         for holder in self._typing_subscribers.get(event.project, ()):
             holder.offer(event)
 
@@ -231,7 +234,7 @@ class Hub:
         lease.waiting += 1
         try:
             while True:
-                changed = lease.changed  # before the look, so that nothing is missed that comes during it
+                changed = lease.changed  # read before the poll, so that no change during the poll is missed
                 if (wait_s := await self._wait_s(lease, consumer_id)) <= 0:
                     return
                 with trio.move_on_after(wait_s):
@@ -240,20 +243,24 @@ class Hub:
             lease.waiting -= 1
 
     async def _wait_s(self, lease: ChannelLease, consumer_id: str) -> float:
-        """Return for how long the consumer is to wait before the next look; 0 once it may take the channel."""
+        """Return the time until the next poll in seconds; 0 once the consumer may take the channel."""
         if self._shared is None:
             return max(0.0, lease.admitted_at(consumer_id) - trio.current_time())
         try:
             async with lease.lock:
-                await self._shared.look(lease)
+                await self._shared.refresh(lease)
         except Unavailable:
-            return _LOOK_S
-        return max(0.0, min(_LOOK_S, lease.admitted_at(consumer_id) - self._now()))
+            return _POLL_INTERVAL_S
+        return max(0.0, min(_POLL_INTERVAL_S, lease.admitted_at(consumer_id) - self._now()))
 
     async def consumers(
         self, project: Project, channels: Collection[str] | None = None
     ) -> Sequence[ConsumerStatus]:
-        """Return every channel of the project that was ever held, by name; or of these those that were."""
+        """Return the status of the project's channels that were ever held, sorted by name.
+
+        Args:
+            channels: names of the only channels to include; None for all.
+        """
 
         def query(reader: StreamReader) -> list[ConsumerStatus]:
             return [self._status(reader, row, live.get(row.channel)) for row in held(reader)]
@@ -272,11 +279,11 @@ class Hub:
         return await self._store.read(query)
 
     async def end(self, project: Project, consumer_id: str, channel: str | None = None) -> Sequence[str]:
-        """End a consumer on all channels of the project, or on that one; return those that it was connected to.
+        """End a consumer on one or all channels of the project; return the channels to which it was connected.
 
-        Its confirmed positions stay: the next consumer of a channel begins there.
+        Its confirmed positions stay, and the next consumer of a channel begins there.
 
-        Raises NotFound (`consumer_not_found`) if it holds no such channel, and was not the last to.
+        Raises NotFound (`consumer_not_found`) if it is neither the present nor the last consumer of such a channel.
         """
 
         def query(reader: StreamReader) -> list[str]:
@@ -295,7 +302,7 @@ class Hub:
         for name in names:
             holder = await self._end_on(open_channel(project, name), consumer_id)
             ended += [] if holder is None else [holder]
-        for holder in ended:  # once all are over, so that each can see what is left of its connection
+        for holder in ended:  # after all are ended, so that each callback sees what is left of its connection
             holder.lost("ended")
         return [holder.channel.name for holder in ended]
 
@@ -312,32 +319,32 @@ class Hub:
         return holder
 
     def send_away_nowait(self) -> None:
-        """Send consumers to another node, which is ready, if this one can't write to them for lack of its lease."""
+        """Disconnect paused consumers, so that they connect to another node, which is ready."""
         if self._suspension is not None:
             self._suspension.send_away_nowait()
 
     def count_paused(self) -> int:
-        """Return the number of consumers to which nothing may be written, because the node's lease is in doubt."""
+        """Return the number of consumers that are paused because the node's lease is in doubt."""
         return sum(lease.paused for lease in self._leases.values())
 
-    async def lags(self) -> Mapping[Kind, Lag]:
-        """Return how far the connected consumers are behind, by the kind of their channels."""
+    async def lags(self) -> Mapping[ChannelKind, Lag]:
+        """Return the lags of the connected consumers, by the kind of their channels."""
         held = [
             (channel, lease.confirmed) for channel, lease in self._leases.items() if lease.holder is not None
         ]
         return await find_lags(self._store, self._log, held)
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Save confirmed positions until cancelled, then once more; forget channels that nobody uses.
+        """Save confirmed positions until cancelled, with a final save, and delete rows of unused channels.
 
-        Cancellation: the last save may take 5 s.
+        Cancellation: the final save may take 5 s.
         """
         if self._shared is None:
             await self._checkpoints.run(self._in_use, task_status=task_status)
             return
         assert self._suspension is not None, "it shares its leases"
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(self._shared.letting_go.run)
+            nursery.start_soon(self._shared.releaser.run)
             nursery.start_soon(self._suspension.run)
             await self._checkpoints.run(self._in_use, task_status=task_status)
 
@@ -356,22 +363,22 @@ class Hub:
             connected,
             row.since,
             reader.event_id_at(row.project, position),
-            reader.events_behind(row.project, position, LAG_MAX),
+            reader.count_events_after(row.project, position, LAG_MAX),
         )
 
     async def _lease(self, channel: Channel) -> ChannelLease:
         if channel not in self._leases and self._shared is not None:
-            self._forget_idle()
+            self._evict_idle()
             self._leases[channel] = ChannelLease(channel, self._lease_s)
         elif channel not in self._leases:
             row = await self._store.read(lambda reader: reader.stream_consumer(channel.project, channel.name))
             if channel not in self._leases:
-                self._forget_idle()
+                self._evict_idle()
                 self._leases[channel] = self._restored(channel, row)
         return self._leases[channel]
 
     def _restored(self, channel: Channel, row: StreamConsumer | None) -> ChannelLease:
-        """Return a lease as it was left. After a restart its last holder is protected as if it had just dropped off."""
+        """Return a lease from its row. After a restart the last holder is protected as if it had just dropped off."""
         lease = ChannelLease(channel, self._lease_s)
         if row is not None:
             lease.consumer_id, lease.generation = row.consumer_id, row.generation
@@ -381,14 +388,14 @@ class Hub:
             lease.dropped_at = trio.current_time() - gone_ms / 1000
         return lease
 
-    def _forget_idle(self) -> None:
-        if len(self._leases) < _LEASES:
+    def _evict_idle(self) -> None:
+        if len(self._leases) < _LEASES_MAX:
             return
         for channel, lease in list(self._leases.items()):
             if not lease.busy and not self._checkpoints.unsaved(lease):
                 del self._leases[channel]
 
-    async def _start(self, lease: ChannelLease, grant: Grant) -> Start:
+    async def _start(self, lease: ChannelLease, grant: Grant) -> ResumePoint:
         confirmed = lease.confirmed if lease.consumer_id is not None else None
         oldest_ms = self._clock() - self._window_ms
         return await find_start(
@@ -403,9 +410,9 @@ class Hub:
         )
 
     async def _commit(
-        self, lease: ChannelLease, consumer_id: str, start: Start, position: int, *, continues: bool
+        self, lease: ChannelLease, consumer_id: str, start: ResumePoint, position: int, *, continues: bool
     ) -> tuple[int, int] | None:
-        """Store the takeover; return generation and time, None if another node has changed something about the channel."""
+        """Store the takeover; return generation and time in ms, or None if another node has changed the row."""
         if self._shared is not None:
             event = "" if start.lost else None
             return await self._shared.take(lease, consumer_id, position, event, moves=not continues)
@@ -415,18 +422,16 @@ class Hub:
         def job(tx: StreamTransaction) -> int:
             return tx.take_channel(channel.project, channel.name, consumer_id, position, superseded, at)
 
-        # Shielded: were the generation stored but not the lease's, the holder's positions could not be saved.
-        with trio.CancelScope(shield=True, deadline=trio.current_time() + _COMMIT_S):
+        # Shielded: if the generation were stored but not set in the lease, the holder's positions could not be saved.
+        with trio.CancelScope(shield=True, deadline=trio.current_time() + _COMMIT_TIMEOUT_S):
             return await self._store.write(Brief(job)), at
         raise Unavailable("The takeover could not be stored in time.", code="storage_failed")
 
     def _set_confirmed(self, lease: ChannelLease, stored: int, *, continues: bool) -> None:
-        """Set the position that counts as confirmed from here on; `stored` is the one in the takeover's commit.
-
-        A consumer that continues leaves it where it is, even with a gap: until it has confirmed something, nobody
-        knows whether it was told of the gap, and the next one must be told again. The previous holder may have
-        confirmed more during the commit.
-        """
+        """Set the confirmed position after a takeover; `stored` is the position in the takeover's commit."""
+        # A consumer that continues keeps the position, even with a gap. Until it confirms a later one, it may not have
+        # received the notification of the gap, so the next consumer must get it again. The previous holder may have
+        # confirmed more during the commit.
         if not continues:
             lease.confirmed, lease.event, lease.replaced = stored, None, False
         elif lease.confirmed != stored:
@@ -439,7 +444,7 @@ class Hub:
             self._typing_subscribers.setdefault(holder.channel.project, set()).add(holder)
         if previous is not None:
             self.counters.note_takeover(previous.consumer_id, holder.consumer_id)
-            self._forget_subscriber(previous)
+            self._remove_typing_subscriber(previous)
             log.info(
                 "stream.superseded",
                 channel=lease.channel.name,
@@ -449,6 +454,6 @@ class Hub:
             )
             previous.lost("superseded")
 
-    def _forget_subscriber(self, subscription: Subscription) -> None:
-        """Tell a subscription no longer of who types."""
+    def _remove_typing_subscriber(self, subscription: Subscription) -> None:
+        """Stop passing typing events to a subscription."""
         self._typing_subscribers.get(subscription.channel.project, set()).discard(subscription)

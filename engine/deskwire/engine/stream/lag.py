@@ -1,4 +1,4 @@
-"""The lag of consumers, and counts of how they came to their channels, for the operator."""
+"""The lag of consumers, and counts of the ways in which they subscribed, for metrics."""
 
 from __future__ import annotations
 
@@ -11,33 +11,31 @@ from msgspec import Struct
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.core.store import Store
 from deskwire.engine.events.log import EventLog
-from deskwire.engine.stream.channel import Channel, Kind
+from deskwire.engine.stream.channel import Channel, ChannelKind
 from deskwire.engine.stream.ports import StreamReader, StreamTransaction
-from deskwire.engine.stream.subscription import Start
+from deskwire.engine.stream.subscription import ResumePoint
 
-LAG_MAX: Final = 10_000
-"""Up to which a lag is counted."""
+LAG_MAX: Final = 10_000  # the largest lag that is counted
 
+# Maximum lags counted in the table per call, because a long one takes some milliseconds.
+# The other lags are counted in memory only, so they may be too small.
 _READ_MAX: Final = 64
-"""Lags that are counted in the table at one look: some milliseconds each if they are long. Those of the
-others count as what is in memory of them, which is less."""
 
-_TURN: Final = 1_000
-"""Consumers that are looked at before other tasks have their turn: about two milliseconds."""
+_CHECKPOINT_INTERVAL: Final = 1_000  # consumers processed between two checkpoints: about two milliseconds
 
 
 class SubscriptionCounters(Struct):
-    """Counts of how consumers have come to their channels since the start.
+    """Counts of subscriptions since the start.
 
     Args:
-        live: began with what came next.
-        resumed: went on behind what was confirmed, or behind the event that they named.
-        gaps: could not go on, as those events are no longer stored or too old.
+        live: began with the next event.
+        resumed: continued after the confirmed position, or after the event that they named.
+        gaps: could not continue, because the missed events are too old or no longer stored.
         takeovers: took the channel from another consumer that held it.
-        replaced: took it from another connection of their own.
-        fenced: were refused, as their successor holds the channel.
-        kept: were paused while this node had lost its lease, and resumed.
-        lapsed: were paused likewise, and sent away because that took too long.
+        replaced: took the channel from another connection of the same consumer.
+        fenced: were refused, because their successor holds the channel.
+        kept: were paused while this node had no lease, and resumed.
+        lapsed: were paused while this node had no lease, and disconnected because that took too long.
     """
 
     live: int = 0
@@ -49,8 +47,8 @@ class SubscriptionCounters(Struct):
     kept: int = 0
     lapsed: int = 0
 
-    def note(self, start: Start) -> None:
-        """Count a consumer that has taken its channel."""
+    def note(self, start: ResumePoint) -> None:
+        """Count a new subscription by its start."""
         if start.gap:
             self.gaps += 1
         elif start.resumed_after is not None:
@@ -59,7 +57,7 @@ class SubscriptionCounters(Struct):
             self.live += 1
 
     def note_takeover(self, previous: str, consumer_id: str) -> None:
-        """Count a consumer that has ended the previous holder's connection."""
+        """Count a subscription that ended the previous holder's."""
         if previous == consumer_id:
             self.replaced += 1
         else:
@@ -67,14 +65,14 @@ class SubscriptionCounters(Struct):
 
 
 class Lag(Struct):
-    """Events behind the confirmed positions of some consumers, each counted up to `LAG_MAX`."""
+    """Numbers of unconfirmed events of some consumers, each counted up to `LAG_MAX`."""
 
     consumers: int = 0
     summed: int = 0
     largest: int = 0
 
     def add(self, events: int) -> None:
-        """Count a consumer that is behind by this."""
+        """Add a consumer with this number of unconfirmed events."""
         self.consumers += 1
         self.summed += events
         self.largest = max(self.largest, events)
@@ -82,39 +80,39 @@ class Lag(Struct):
 
 async def find_lags(
     store: Store[StreamReader, StreamTransaction], log: EventLog, held: Sequence[tuple[Channel, int]]
-) -> Mapping[Kind, Lag]:
+) -> Mapping[ChannelKind, Lag]:
     """Return the lags of consumers, given by channel and confirmed position, by the channels' kind.
 
-    Memory tells all but those that are far behind; the table is asked for a bounded number of these.
+    Most lags are counted in memory. Of those beyond memory, the largest are counted in the table, up to a bounded number.
     """
-    lags: dict[Kind, Lag] = {kind: Lag() for kind in get_args(Kind)}
-    unsure: list[tuple[int, int, Kind]] = []
+    lags: dict[ChannelKind, Lag] = {kind: Lag() for kind in get_args(ChannelKind)}
+    unsure: list[tuple[int, int, ChannelKind]] = []
     for number, (channel, position) in enumerate(held):
-        if number % _TURN == 0:
+        if number % _CHECKPOINT_INTERVAL == 0:
             await trio.lowlevel.checkpoint()
-        count, exact = log.behind(channel.project, position)
+        count, exact = log.count_after(channel.project, position)
         if exact:
             lags[channel.kind].add(min(count, LAG_MAX))
         else:
             unsure.append((position, channel.project, channel.kind))
     unsure.sort()
     for (position, project, kind), counted in zip(unsure, await _counted(store, unsure), strict=True):
-        in_memory, _ = log.behind(project, position)
+        in_memory, _ = log.count_after(project, position)
         lags[kind].add(min(max(in_memory, counted), LAG_MAX))
     return lags
 
 
 async def _counted(
-    store: Store[StreamReader, StreamTransaction], unsure: Sequence[tuple[int, int, Kind]]
+    store: Store[StreamReader, StreamTransaction], unsure: Sequence[tuple[int, int, ChannelKind]]
 ) -> list[int]:
-    """Return the lags of those farthest behind, as the table has them.
+    """Return the lags, with the largest ones counted in the table.
 
-    They are 0 for the others, and for all if the table can't be read.
+    The others are 0, and all of them are if the table can't be read.
     """
     farthest, rest = unsure[:_READ_MAX], len(unsure[_READ_MAX:])
 
     def query(reader: StreamReader) -> list[int]:
-        return [reader.events_behind(project, position, LAG_MAX) for position, project, _ in farthest]
+        return [reader.count_events_after(project, position, LAG_MAX) for position, project, _ in farthest]
 
     try:
         counts = await store.read(query) if farthest else []

@@ -1,4 +1,4 @@
-"""The queries and changes that the realtime stream needs of a store."""
+"""The realtime stream's port to the store: consumers of channels and requests between nodes."""
 
 from __future__ import annotations
 
@@ -9,20 +9,21 @@ from msgspec import Struct
 
 from deskwire.engine.events.ports import EventReader
 
-WishType = Literal["take", "end", "forget"]
+HolderRequestType = Literal["take", "end", "forget"]
 
 
-class Wish(Struct, frozen=True):
-    """The thing that another node asks of the node that holds a channel.
+class HolderRequest(Struct, frozen=True):
+    """A request to the node that holds a channel.
 
     Args:
-        what: to let it go for another consumer, to end its consumer, or to give it up with its row, as that is erased.
-        node, incarnation: who asks.
-        consumer_id: for whom.
-        at: when, in milliseconds; an old one is nobody's any more.
+        what: `take` to release it for another consumer, `end` to end its consumer, or `forget` to release it and delete its
+            row, because the contact was erased.
+        node, incarnation: the node that requests it.
+        consumer_id: the consumer that is to take the channel, or that is to be ended.
+        at: time of the request in milliseconds; an old request is ignored.
     """
 
-    what: WishType
+    what: HolderRequestType
     node: str = ""
     incarnation: int = 0
     consumer_id: str = ""
@@ -30,22 +31,22 @@ class Wish(Struct, frozen=True):
 
 
 class StreamConsumer(Struct, frozen=True):
-    """The consumer that holds a stream channel, or held it last, and what it has confirmed (decisions 5).
+    """The consumer that holds a stream channel or held it last, and its confirmed position (decisions 5).
 
-    What follows `updated_at` is kept up where several nodes share the store; one that is alone has it in memory.
+    The fields after `updated_at` are used only where several nodes share the store. A single node has that state in memory.
 
     Args:
         project: storage key.
-        generation: grows by one with each holder; an older one may change nothing.
-        position: log position up to which everything is confirmed.
-        superseded: ids that were taken over from and may not come back yet, oldest first.
-        since, updated_at: when it took the channel, and when the position was saved, in milliseconds.
-        node, incarnation: the node that holds it; none while nobody does.
-        connected: whether it is held.
-        dropped_at: when the last holder's connection ended, in milliseconds; 0 if it left by its own word.
+        generation: grows by one with each holder; a holder of an older generation may change nothing.
+        position: confirmed log position.
+        superseded: ids of superseded consumers that may be fenced, oldest first.
+        since, updated_at: times at which the consumer took the channel and at which the row was saved, in milliseconds.
+        node, incarnation: the node that holds the channel; empty and 0 if none does.
+        connected: whether the channel is held.
+        dropped_at: time at which the last holder's connection ended, in milliseconds; 0 if it unsubscribed.
         takeovers: times of the last takeovers from a connected holder, in milliseconds.
-        event: id of the newest event at `position`; empty if its consumer was not yet told of a gap.
-        wish: what another node asks the holder's for.
+        event: id of the newest event at `position`; empty if the consumer was not yet notified of a gap.
+        request: a request of another node to the node that holds the channel.
     """
 
     project: int
@@ -62,68 +63,71 @@ class StreamConsumer(Struct, frozen=True):
     dropped_at: int = 0
     takeovers: tuple[int, ...] = ()
     event: str | None = None
-    wish: Wish | None = None
+    request: HolderRequest | None = None
 
     @property
     def forgotten(self) -> bool:
-        """The channel's contact was erased: the row is to be removed once nobody holds it."""
-        return self.wish is not None and self.wish.what == "forget"
+        """True if the channel's contact was erased; the row is deleted once the channel is released."""
+        return self.request is not None and self.request.what == "forget"
 
 
 class StreamReader(EventReader, Protocol):
-    """Queries on the consumers of channels, and on the events since."""
+    """Queries on the consumers of channels, and on events."""
 
     def stream_consumer(self, project: int, channel: str) -> StreamConsumer | None:
-        """Return the consumer that holds the channel, or held it last; None if there was none."""
+        """Return the consumer that holds the channel or held it last; None if there was none."""
 
     def stream_consumers(self, project: int) -> Sequence[StreamConsumer]:
-        """Return the consumers that hold the project's channels, or held them last, by channel name."""
+        """Return the present or last consumers of the project's channels, sorted by channel name."""
 
-    def wished_consumers(self, incarnation: int) -> Sequence[StreamConsumer]:
-        """Return those that this life of a node holds and another node asks it for."""
+    def consumers_with_requests(self, incarnation: int) -> Sequence[StreamConsumer]:
+        """Return the consumers that this incarnation of a node holds and for which there is a request."""
 
     def is_live(self, incarnation: int) -> bool:
-        """Tell whether the lease of this life of a node is not over; once it is, it is for ever."""
+        """Return whether the lease of this incarnation of a node exists. A lease that is over never returns."""
 
 
 class StreamTransaction(StreamReader, Protocol):
-    """Takeovers and positions."""
+    """Changes to the consumers of channels."""
 
     def take_channel(
         self, project: int, channel: str, consumer_id: str, position: int, superseded: Sequence[str], at: int
     ) -> int:
-        """Make `consumer_id` the channel's holder, starting at `position`; returns its generation.
+        """Make `consumer_id` the channel's holder, starting at `position`, and return its generation.
 
-        For a node that has the store to itself, and knows the holder before.
+        For a node with a store of its own, which knows the previous holder.
         """
 
     def change_consumer(self, seen: StreamConsumer | None, row: StreamConsumer) -> bool:
-        """Store who has the channel; False, and no change, if that is no longer as it was `seen`.
+        """Store a channel's row if it is still as it was `seen`; return whether it was.
 
-        Position and event stay as they are stored, unless nobody ever had the channel. Of wishes only that to forget stays.
+        The stored position and event stay, unless the channel had no row. A request is removed, except one to `forget`.
         """
 
-    def wish(self, seen: StreamConsumer, wish: Wish | None) -> bool:
-        """Ask the holder's node for something, or no longer; False, and no change, if the holder is another.
+    def request_holder(self, seen: StreamConsumer, request: HolderRequest | None) -> bool:
+        """Store a request to the holder's node, or remove it (None); return whether it was stored.
 
-        Nor is anything else asked for where a row is to be forgotten.
+        It is not stored if the holder has changed, or if there already is a request to `forget`.
         """
 
     def confirm_position(
         self, project: int, channel: str, generation: int, position: int, superseded: Sequence[str], at: int
     ) -> bool:
-        """Save how far a holder has confirmed; False, and no change, if the generation is not the latest.
+        """Save a holder's confirmed position and superseded ids; return False if the generation is outdated.
 
-        For a node that has the store to itself, and keeps in memory whom the channel is closed to.
+        For a node with a store of its own.
         """
 
     def save_position(
         self, project: int, channel: str, generation: int, position: int, event: str | None, at: int
     ) -> bool:
-        """Save how far a holder has confirmed, and nothing else; otherwise as `confirm_position`."""
+        """Save a holder's confirmed position and its event only; otherwise as `confirm_position`."""
 
     def remove_consumer(self, seen: StreamConsumer) -> None:
-        """Remove the channel's row if it is still of this generation."""
+        """Delete the channel's row if its generation has not changed."""
 
     def forget_consumers(self, before: int, kept: Collection[tuple[int, str]]) -> None:
-        """Remove conversation and contact channels untouched since `before` (ms), but for those `kept` and held."""
+        """Delete the rows of conversation and contact channels that were last updated before `before` (ms).
+
+        Rows whose contact was erased are deleted as well. Rows in `kept` (project and name) and those that a live node holds stay.
+        """

@@ -1,8 +1,7 @@
 """The token that carries an authorization from the HTTP call to the socket (decisions 5).
 
-It is a JWT under the installation's secret, so that any node may have issued it and nothing about it is
-stored. It is bound to one socket, one channel and one consumer, and worth as much as the server key that asked
-for it.
+It is a JWT signed with the installation's secret, so any node accepts it and nothing about it is stored. It is bound to one
+socket, one channel and one consumer, and is valid only as long as the server key that requested it.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ _ALGORITHM: Final = "HS256"
 class TokenRefused(Unauthenticated):
     """The token in `auth` does not open this channel to this socket.
 
-    Codes: `invalid_token` (not ours, altered, incomplete), `token_expired`, `wrong_project`,
+    Codes: `invalid_token` (not issued here, altered, or incomplete), `token_expired`, `wrong_project`,
     `wrong_socket`, `wrong_channel`, `revoked_server_key`,
     `revoked_machine_credential`.
     """
@@ -38,9 +37,9 @@ class Grant(Struct, frozen=True):
     """The subscription that an authorization allows a socket.
 
     Args:
-        key_id: the name under which what asked for it stands: a server key, or a machine credential's secret (`good_until`).
+        key_id: id of the server key, or of the machine credential's secret (`good_until`), that requested the token.
         typing: whether the consumer wants typing events.
-        resume: `auto`, `live`, or the id of the event to go on behind.
+        resume: `auto`, `live`, or the id of the event after which to continue.
     """
 
     project_id: str
@@ -78,9 +77,8 @@ def verify(
 ) -> Grant:
     """Return the grant in `token`, if it is for this project, socket and channel.
 
-    The caller checks that its server key or machine credential is still in force.
-
-    Raises TokenRefused. A minute of leeway is given to the clocks of other nodes.
+    The caller checks that its server key or machine credential is still valid. The expiry has a leeway of a minute, because
+    another node's clock may differ. Raises TokenRefused.
     """
     grant, expires = _read(keys, token)
     if now_ms > (expires + LEEWAY_S) * 1000:
@@ -95,9 +93,13 @@ def verify(
 
 
 def _claims(keys: Sequence[bytes], token: str) -> dict[str, Any]:
-    """Return the claims, if one of the keys has signed them. Raises jwt.InvalidTokenError."""
+    """Return the claims of a token that one of the keys has signed. Raises jwt.InvalidTokenError."""
     required = ["aud", "prj", "key", "sid", "ch", "cid", "typ", "res", "iat", "exp"]
-    options = {"require": required, "verify_exp": False, "verify_iat": False}  # by our clock, above
+    options = {
+        "require": required,
+        "verify_exp": False,
+        "verify_iat": False,
+    }  # `verify` checks the time by its own clock
     *first, last = keys
     for key in first:
         with suppress(jwt.InvalidSignatureError):

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.core.actor import Actor
-from deskwire.engine.events.internal import ticket_event
-from deskwire.engine.events.types import Draft, contact_lane, ticket_lane
+from deskwire.engine.events.project_events import ticket_event
+from deskwire.engine.events.types import EventDraft, contact_lane, ticket_lane
 from deskwire.engine.tickets.ports import TicketTransaction
 from deskwire.engine.tickets.ticket import Ticket, ticket_view
 from deskwire.engine.webhooks.publish import extend
@@ -34,6 +34,6 @@ def deleted(tx: TicketTransaction, project: Project, ticket: Ticket, by: Actor, 
     extend(tx, project, draft, None, at, lane=ticket_lane(ticket.rowid))
 
 
-def _emit(tx: TicketTransaction, project: Project, draft: Draft, ticket: Ticket, at: int) -> None:
+def _emit(tx: TicketTransaction, project: Project, draft: EventDraft, ticket: Ticket, at: int) -> None:
     subject = None if ticket.contact is None else contact_lane(ticket.contact)
     extend(tx, project, draft, subject, at, lane=ticket_lane(ticket.rowid), ticket=ticket.rowid)

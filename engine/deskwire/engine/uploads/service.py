@@ -12,7 +12,7 @@ import structlog
 import trio
 
 from deskwire.engine.accounts.people import Project
-from deskwire.engine.cluster.cluster import Alone, Cluster
+from deskwire.engine.cluster.cluster import Cluster, SingleNode
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.clock_jumps import SetForward
 from deskwire.engine.core.commits import Commits
@@ -197,14 +197,14 @@ class UploadService:
         """Remove what an earlier process was receiving; called before the first upload."""
         await in_thread(self._shelf.files.clear_drafts)
 
-    async def run(self, interval_s: float, cluster: Cluster = Alone()) -> None:  # noqa: B008  # it has no state
+    async def run(self, interval_s: float, cluster: Cluster = SingleNode()) -> None:  # noqa: B008  # it has no state
         """Remove what nothing refers to, until cancelled.
 
         What this node's commits erase goes at once. Whoever has the duties removes at the start and now and then whatever
         crashes have left, and every `interval_s` seconds what was never attached, and what other nodes did not come to.
         """
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(cluster.on_duty, partial(self._tidy, interval_s))
+            nursery.start_soon(cluster.while_leader, partial(self._tidy, interval_s))
             while True:
                 await self._wake.wait()
                 self._wake = trio.Event()

@@ -10,7 +10,7 @@ import httpx
 import trio
 from msgspec import Struct, field
 
-from deskwire.engine.cluster.cluster import Alone, Cluster
+from deskwire.engine.cluster.cluster import Cluster, SingleNode
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.counters import Histogram
 from deskwire.engine.core.sealing import Sealing
@@ -89,7 +89,7 @@ class DeliveryContext(Struct, frozen=True, kw_only=True):
     counters: Counters = field(default_factory=Counters)
     watched: dict[int, trio.Event] = field(default_factory=dict)
     note: Callable[[Delivery], None] = nobody
-    cluster: Cluster = field(default_factory=Alone)
+    cluster: Cluster = field(default_factory=SingleNode)
 
     def signing(self, endpoint: Endpoint) -> SigningSecrets:
         """Return the secrets that sign the endpoint's deliveries. Raises SealBroken if one can't be opened."""

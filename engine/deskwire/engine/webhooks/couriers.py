@@ -17,8 +17,7 @@ import orjson
 import structlog
 import trio
 
-from deskwire.engine.cluster.bus import Bus
-from deskwire.engine.cluster.cluster import Cluster, Node
+from deskwire.engine.cluster.cluster import Bus, Cluster, Node
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.core.store import Inline, Store

@@ -11,7 +11,7 @@ from typing import Final, get_args
 import httpx
 import trio
 
-from deskwire.engine.cluster.cluster import Alone, Cluster
+from deskwire.engine.cluster.cluster import Cluster, SingleNode
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.commits import Commits
 from deskwire.engine.core.sealing import SealBroken, Sealing
@@ -113,7 +113,7 @@ class Dispatcher:
             rng=rng or random.Random(),
             counters=self.counters,
             note=note,
-            cluster=cluster or Alone(),
+            cluster=cluster or SingleNode(),
         )
         self._workers: dict[int, Supervised[EndpointWorker]] = {}
         self._projects: dict[int, set[int]] = {}

@@ -13,7 +13,7 @@ from typing import Final, Protocol
 import orjson
 import structlog
 
-from deskwire.engine.cluster.bus import Bus
+from deskwire.engine.cluster.cluster import Bus
 from deskwire.engine.core.commits import Commits
 from deskwire.engine.events.ports import HeadCommit, ProjectHead
 from deskwire.engine.events.types import StoredEvent
@@ -64,12 +64,12 @@ class DeliveryFollower:
         for start in range(0, len(elsewhere), _ENDPOINTS):
             self._bus.send(KIND, orjson.dumps(elsewhere[start : start + _ENDPOINTS]))
 
-    def hinted(self, heads: Iterable[ProjectHead]) -> None:
+    def note_hints(self, heads: Iterable[ProjectHead]) -> None:
         """See `follower.Deliverer`."""
         for head in heads:
             self._reach(head)
 
-    def looked(self, heads: Iterable[ProjectHead], before: Mapping[int, int]) -> None:
+    def note_heads(self, heads: Iterable[ProjectHead], before: Mapping[int, int]) -> None:
         """See `follower.Deliverer`. Whatever has come since the last look, there may be redeliveries in it."""
         served = self._dispatcher.projects
         for head in heads:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal, Protocol
 
 from deskwire.engine.accounts.people import Project
-from deskwire.engine.events.types import Draft, endpoint_lane
+from deskwire.engine.events.types import EventDraft, endpoint_lane
 from deskwire.engine.webhooks.delivery import HeldBack
 from deskwire.engine.webhooks.endpoint import Endpoint, endpoint_health
 from deskwire.engine.webhooks.publish import PublishTransaction, extend
@@ -21,9 +21,9 @@ class HealthTransaction(PublishTransaction, Protocol):
         """Return the project with this storage key; None if it is no more."""
 
 
-def health_event(transition: Transition, endpoint: Endpoint, waiting: HeldBack, at: int) -> Draft:
+def health_event(transition: Transition, endpoint: Endpoint, waiting: HeldBack, at: int) -> EventDraft:
     """Return the event of an endpoint's transition, `at` this time (ms), after which it is as given."""
-    return Draft(f"webhook.{transition}", None, {"endpoint": endpoint_health(endpoint, at, waiting)})
+    return EventDraft(f"webhook.{transition}", None, {"endpoint": endpoint_health(endpoint, at, waiting)})
 
 
 def save_circuit(

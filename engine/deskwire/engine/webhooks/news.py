@@ -36,8 +36,8 @@ class Viewers(Protocol):
     """The people who look at conversations now."""
 
     @property
-    def anybody(self) -> bool:
-        """Tell whether anybody looks at any; asked for each delivery."""
+    def has_viewers(self) -> bool:
+        """True if an agent looks at any conversation; read for each delivery."""
 
     def viewed(self, project: int, conversation: str) -> bool:
         """Return whether anybody looks at this one."""
@@ -74,7 +74,7 @@ class DeliveryNews:
 
     def note(self, delivery: Delivery) -> None:
         """Take note that a delivery was made, or that an attempt at it is recorded."""
-        if not self._viewers.anybody or self._waiting >= _NOTED:
+        if not self._viewers.has_viewers or self._waiting >= _NOTED:
             return
         conversation, sequence = delivery.event.conversation, delivery.event.sequence
         if conversation is None or sequence is None:  # a deletion's, or a contact's

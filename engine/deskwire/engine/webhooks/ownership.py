@@ -25,7 +25,7 @@ from deskwire.engine.core.commits import Commits
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.core.store import Store
 from deskwire.engine.core.values import replace
-from deskwire.engine.events.types import STORED, needed_for
+from deskwire.engine.events.types import STORED, permissions_to_read
 from deskwire.engine.webhooks.endpoint import Endpoint
 from deskwire.engine.webhooks.health import HealthTransaction, tell
 from deskwire.engine.webhooks.ports import DeliveryReader
@@ -48,7 +48,7 @@ class OwnedTransaction(HealthTransaction, MachineTransaction, Protocol):
 
 def reading_needed(events: Iterable[str]) -> Sequence[str]:
     """Return the permissions that reading takes of what an endpoint with this `events` list is sent."""
-    return needed_for(frozenset(events) or STORED)
+    return permissions_to_read(frozenset(events) or STORED)
 
 
 def lapsed_reason(endpoint: Endpoint, machine: Machine | None, now: int) -> str | None:

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.events.ports import EventTransaction
-from deskwire.engine.events.types import EXTENSIONS, Draft, StoredEvent, matches
+from deskwire.engine.events.types import EXTENSIONS, EventDraft, StoredEvent, matches
 from deskwire.engine.webhooks.endpoint import disabled_reason, may_have
 from deskwire.engine.webhooks.ports import DeliveryTransaction
 
@@ -26,7 +26,9 @@ class Target(Struct, frozen=True):
     skipped: str | None
 
 
-def targets(tx: PublishTransaction, project: Project, draft: Draft, sent: dict[int, int]) -> list[Target]:
+def targets(
+    tx: PublishTransaction, project: Project, draft: EventDraft, sent: dict[int, int]
+) -> list[Target]:
     """Return the endpoints that an event is for; note in `sent` what they were sent last.
 
     What a disabled one is not sent counts, too: once it is enabled it can tell that something is missing.
@@ -47,7 +49,7 @@ def targets(tx: PublishTransaction, project: Project, draft: Draft, sent: dict[i
 def append(
     tx: PublishTransaction,
     project: Project,
-    draft: Draft,
+    draft: EventDraft,
     conversation: int | None,
     targets: Sequence[Target],
     at: int,
@@ -65,7 +67,7 @@ def append(
 def extend(
     tx: PublishTransaction,
     project: Project,
-    draft: Draft,
+    draft: EventDraft,
     subject: int | None,
     at: int,
     *,
@@ -76,7 +78,7 @@ def extend(
     """Put an event beyond the contract into the log, with a delivery for each endpoint that names its type.
 
     Args:
-        subject: what it is about and is erased with, as for `tell_agents`; None for what holds nothing of a contact.
+        subject: what it is about and is erased with, as for `append_internal_event`; None for what holds nothing of a contact.
         at: time in milliseconds.
         lane: the key in whose order it is delivered: that of a conversation, of a contact or of a ticket; None for no order.
         ticket: storage key of the ticket that it is about and is erased with, too; its deliveries are in the ticket's lane.

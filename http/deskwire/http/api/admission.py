@@ -13,7 +13,7 @@ from typing import Final, Literal
 
 import trio
 
-from deskwire.engine.cluster.cluster import Alone, Cluster
+from deskwire.engine.cluster.cluster import Cluster, SingleNode
 from deskwire.engine.core.errors import TooManyRequests, Unavailable
 from deskwire.engine.core.limits.fair_share import Paced, Shares
 
@@ -89,7 +89,7 @@ class Admission:
         self.parsing: Final = Paced()
         self._writes_max = writes_max
         self._writes = writes
-        self._cluster = cluster or Alone()
+        self._cluster = cluster or SingleNode()
 
     @property
     def requests(self) -> int:

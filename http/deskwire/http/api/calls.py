@@ -17,8 +17,7 @@ from deskwire.engine.core.actor import ANONYMOUS, Actor
 from deskwire.engine.core.errors import Forbidden, PersonRequired
 from deskwire.engine.core.precondition import ANY, Precondition
 from deskwire.engine.core.values import replace
-from deskwire.engine.events.internal import Setting
-from deskwire.engine.events.telling import Telling
+from deskwire.engine.events.project_events import NotifyingStore, Setting
 from deskwire.engine.idempotency.once import Keeping, Once
 from deskwire.engine.ports import Store, Transaction
 from deskwire.http.api.input.headers import Fields
@@ -128,7 +127,7 @@ class Call(Struct, Generic[B, Q], frozen=True):
                 return (project,)
             return () if owner is None else tx.projects(owner.rowid, None, _NEWEST, _TOLD)
 
-        store = Telling(services.store, services.clock, what, concerned, object_id)
+        store = NotifyingStore(services.store, services.clock, what, concerned, object_id)
         return replace(self, services=replace(services, store=store))
 
     def signed(self, user: User | None = None) -> Call[B, Q]:

@@ -391,9 +391,9 @@ class _Exchange:
         try:
             known = await answer
         except (NotFound, Conflict):
-            await self._services.cluster.everywhere()
+            await self._services.cluster.wait_for_all_nodes()
             raise
-        await self._services.cluster.everywhere()
+        await self._services.cluster.wait_for_all_nodes()
         return known
 
     async def _checked(self) -> Caller:

@@ -17,7 +17,7 @@ from pydantic.alias_generators import to_camel
 
 from deskwire.engine.core.errors import DomainError
 from deskwire.engine.core.values import replace
-from deskwire.engine.events.internal import Setting
+from deskwire.engine.events.project_events import Setting
 from deskwire.http.api.calls import Answer, B, Call, Handler, Look, Q
 from deskwire.http.api.input.validation import Body, Empty, Query
 from deskwire.http.api.rate_limits import Counted

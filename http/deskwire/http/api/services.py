@@ -15,7 +15,7 @@ from deskwire.engine.agents.streams import AgentStreams
 from deskwire.engine.audit.naming import InNameOf
 from deskwire.engine.audit.refusals import Refusals, RefusedCalls
 from deskwire.engine.audit.trail import ChangeOrigin
-from deskwire.engine.cluster.cluster import Alone, Cluster
+from deskwire.engine.cluster.cluster import Cluster, SingleNode
 from deskwire.engine.conversations.registry import ActorRegistry
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.errors import Problem
@@ -164,7 +164,7 @@ class Services(Struct, frozen=True):
     refusals: Refusals = field(default_factory=Refusals)
     key_uses: dict[int, int] = field(default_factory=dict)
     machine_uses: dict[int, int] = field(default_factory=dict)
-    cluster: Cluster = field(default_factory=Alone)
+    cluster: Cluster = field(default_factory=SingleNode)
     holding: Holding = field(default_factory=Holding)
     authorization_refused: Callable[[str, str, float, bool], None] = lambda *_: None
 

@@ -258,13 +258,16 @@ METRICS: Final = (
         _one(lambda s: s.log.progress),
     ),
     Metric(
-        "log_ring_events", "gauge", "Newest events that are held in memory.", _one(lambda s: s.log.kept[0])
+        "log_ring_events",
+        "gauge",
+        "Newest events that are held in memory.",
+        _one(lambda s: s.log.memory_size[0]),
     ),
     Metric(
         "log_ring_bytes",
         "gauge",
         "Bytes of the envelopes of the events in memory.",
-        _one(lambda s: s.log.kept[1]),
+        _one(lambda s: s.log.memory_size[1]),
     ),
     # Webhooks
     Metric(
@@ -451,7 +454,7 @@ METRICS: Final = (
         "agent_streams_deaf",
         "gauge",
         "Open streams of agents that get nothing new, because their node has lost its lease.",
-        _one(lambda s: s.agents.silent),
+        _one(lambda s: s.agents.stalled),
     ),
     Metric(
         "agent_stream_lag_max_events",
@@ -463,7 +466,7 @@ METRICS: Final = (
         "agent_stream_events_total",
         "counter",
         "Events written to agents: stored ones, and those that pass.",
-        _named(lambda s: {"stored": s.agents.counters.events, "passing": s.agents.counters.passing}),
+        _named(lambda s: {"stored": s.agents.counters.events, "passing": s.agents.counters.ephemeral}),
         ("kind",),
     ),
     Metric(

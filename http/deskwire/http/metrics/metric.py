@@ -16,7 +16,7 @@ from prometheus_client.metrics_core import Metric as Family
 
 from deskwire.engine.audit.push import PushHealth
 from deskwire.engine.core.counters import Histogram, Room
-from deskwire.engine.stream.channel import Kind
+from deskwire.engine.stream.channel import ChannelKind
 from deskwire.engine.stream.lag import Lag
 from deskwire.http.api.services import Services
 
@@ -37,7 +37,7 @@ class Scrape(Struct, frozen=True):
     """
 
     services: Services
-    lags: Mapping[Kind, Lag]
+    lags: Mapping[ChannelKind, Lag]
     room: Room | None
     ready: bool
     conditions: Mapping[str, int]

@@ -19,7 +19,7 @@ class NodeMeasurements(Struct, frozen=True):
         lease_s: seconds for which its lease is still surely its own, 0 if it is over.
         clock_offset_s: how far its clock is ahead of the database's.
         live: the number of nodes with a valid lease, as it knows them.
-        on_duty: whether it does what only one node does.
+        is_leader: whether it does what only one node does.
         behind: events that its memory is known to lack.
         hints: heads that other nodes have told of, by whether that was `new` or `known`.
         messages: messages to and from other nodes, by what became of them: `sent`, `received`, `dropped`.
@@ -30,7 +30,7 @@ class NodeMeasurements(Struct, frozen=True):
     lease_s: Callable[[], float]
     clock_offset_s: Callable[[], float]
     live: Callable[[], int]
-    on_duty: Callable[[], bool]
+    is_leader: Callable[[], bool]
     behind: Callable[[], int]
     hints: Callable[[], Mapping[str, int]]
     messages: Callable[[], Mapping[str, int]]
@@ -82,7 +82,7 @@ NODE_METRICS: Final = (
         "node_on_duty",
         "gauge",
         "1 on the node that does what only one does: timers, retention, the search index, removals; else 0.",
-        _one(lambda node: node.on_duty()),
+        _one(lambda node: node.is_leader()),
     ),
     Metric(
         "node_commit_round_seconds",

@@ -10,7 +10,7 @@ from pydantic import Field
 from deskwire.engine.core.errors import NotFound, Problem
 from deskwire.engine.core.ids import is_id
 from deskwire.engine.events.ports import EventReader
-from deskwire.engine.events.types import NAMEABLE, STORED, StoredEvent, needed_for
+from deskwire.engine.events.types import NAMEABLE, STORED, StoredEvent, permissions_to_read
 from deskwire.http.api.calls import Answer, Call, RawJson
 from deskwire.http.api.input.validation import Body, Query, bad_query
 from deskwire.http.api.pagination import Paged, encode_cursor
@@ -61,7 +61,7 @@ async def list_recent_events(call: Call[Body, EventLog]) -> Answer:
     query.further(query.model_dump(exclude_none=True))
     named = frozenset(query.types.split(",")) if query.types else None
     types = named or frozenset(each for each in _TYPES if _may_read(call, each))
-    for permission in needed_for(types):
+    for permission in permissions_to_read(types):
         call.access.require(permission)
     before = query.row
 
@@ -85,10 +85,10 @@ async def get_event(call: Call[Body, Query]) -> Answer:
     )
     if found is None or found.type not in _TYPES:
         raise NotFound("There is no such event, or it is no longer stored.", code="event_not_found")
-    for permission in needed_for([found.type]):
+    for permission in permissions_to_read([found.type]):
         call.access.require(permission)
     return RawJson(found.body)
 
 
 def _may_read(call: Call[Any, Any], event_type: str) -> bool:
-    return call.access.permissions.issuperset(needed_for([event_type]))
+    return call.access.permissions.issuperset(permissions_to_read([event_type]))

@@ -10,10 +10,9 @@ from pydantic import Field
 
 from deskwire.engine.core.errors import Gone, NotFound, Problem
 from deskwire.engine.core.ids import is_id
-from deskwire.engine.events.as_of import NO_EVENT
-from deskwire.engine.events.log import Chunk
+from deskwire.engine.events.log import NO_EVENT_ID, Chunk
 from deskwire.engine.events.ports import EventReader
-from deskwire.engine.events.types import NAMEABLE, STORED, Named, needed_for
+from deskwire.engine.events.types import NAMEABLE, STORED, NamedTypesSource, permissions_to_read
 from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body, Query, bad_query
 from deskwire.http.api.routing import Routes, Tag, s2s
@@ -77,7 +76,7 @@ async def list_events(call: Call[Body, Feed]) -> Answer:
     query = call.query
     query.further(query.model_dump(exclude_none=True))
     types = frozenset(_names(query.types))
-    for permission in needed_for(types):
+    for permission in permissions_to_read(types):
         call.access.require(permission)
     after = await call.services.store.read(
         lambda reader: _position(reader, call.project.rowid, query.cursor or query.after)
@@ -90,7 +89,7 @@ async def list_events(call: Call[Body, Feed]) -> Answer:
 
 async def _read(call: Call[Body, Feed], after: int, types: frozenset[str]) -> Chunk:
     log, project, limit = call.services.log, call.project.rowid, call.query.limit + 1
-    source = project if types <= STORED else Named(project)
+    source = project if types <= STORED else NamedTypesSource(project)
     chunk = await log.read(source, after, limit, types)
     if chunk.events or not call.query.wait:
         return chunk
@@ -99,9 +98,9 @@ async def _read(call: Call[Body, Feed], after: int, types: frozenset[str]) -> Ch
             while not chunk.events:
                 with call.services.admission.waiting(project):
                     await log.wait(source, chunk.upto)
-                chunk = await log.read_on(source, chunk.upto, limit, types)
+                chunk = await log.read_after_wait(source, chunk.upto, limit, types)
     if call.access.machine is not None:  # it may have ended while the call waited
-        needed = {"conversations.read", *needed_for(types)}
+        needed = {"conversations.read", *permissions_to_read(types)}
         await call.services.machines.check(call.access.authorizes_as, needed, call.services.clock())
     return chunk
 
@@ -115,7 +114,7 @@ def _position(reader: EventReader, project: int, event_id: str | None) -> int:
     if event_id is None:
         return 0
     pruned, newest = reader.event_window(project)
-    if event_id > (newest or NO_EVENT):
+    if event_id > (newest or NO_EVENT_ID):
         raise NotFound("There is no such event yet.", code="event_not_found")
     if pruned is not None and event_id < pruned:
         raise Gone("Events behind that one are no longer stored; fetch the conversations anew.")

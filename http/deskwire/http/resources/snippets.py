@@ -15,7 +15,7 @@ from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.language import canonical_tag
 from deskwire.engine.core.store import Inline
 from deskwire.engine.core.values import replace
-from deskwire.engine.events.internal import settings_changed, tell_agents
+from deskwire.engine.events.project_events import append_internal_event, settings_changed
 from deskwire.engine.ports import Transaction
 from deskwire.engine.snippets.snippet import (
     PLACEHOLDERS,
@@ -199,7 +199,7 @@ async def delete_snippet(call: Call[Body, Query]) -> Answer:
 
 def _tell(tx: Transaction, call: Call[Any, Any], snippet: Snippet) -> None:
     draft = settings_changed("snippets", snippet.id)
-    tell_agents(tx, call.project, draft, None, call.services.clock())
+    append_internal_event(tx, call.project, draft, None, call.services.clock())
 
 
 def _editor(call: Call[Any, Any]) -> Editor:

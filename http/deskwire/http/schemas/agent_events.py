@@ -7,7 +7,7 @@ from typing import Annotated, Final
 
 from pydantic import Field
 
-from deskwire.engine.events.internal import EventActorType, Setting
+from deskwire.engine.events.project_events import EventActorType, Setting
 from deskwire.engine.events.types import AGENTS
 from deskwire.http.schemas.base import (
     ContactId,

@@ -9,7 +9,7 @@ from pydantic import Field
 from deskwire.engine.accounts.people import AssigneeType
 from deskwire.engine.conversations.activity import Action
 from deskwire.engine.conversations.conversation import AuthorType, Closer, Status
-from deskwire.engine.events.internal import EventActorType
+from deskwire.engine.events.project_events import EventActorType
 from deskwire.http.schemas.base import (
     ActivityId,
     ContactId,

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final, Literal, Union
 from pydantic import ConfigDict, Field, RootModel
 
 from deskwire.engine.conversations.conversation import Closer, Reason, Status
-from deskwire.engine.events.types import API_VERSION, CATALOG, STORED, Kind
+from deskwire.engine.events.types import API_VERSION, CATALOG, STORED, EventSpec
 from deskwire.engine.workflows.runs import Ending
 from deskwire.http.schemas.base import (
     ConversationId,
@@ -152,7 +152,7 @@ UNNUMBERED: Final = Annotated[
 
 
 @cache  # a type that agents are told of may be for webhooks, too: its schema is one
-def envelope(kind: Kind, data: type[Shape]) -> type[Shape]:
+def envelope(kind: EventSpec, data: type[Shape]) -> type[Shape]:
     """Return the shape of a type's envelope, whose `data` has this one."""
     name = "".join(word.title() for word in kind.type.split("."))
     fields: dict[str, Any] = {

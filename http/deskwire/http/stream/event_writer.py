@@ -13,7 +13,7 @@ import structlog
 import trio
 
 from deskwire.engine.core.errors import Unavailable
-from deskwire.engine.stream.subscription import Batch, Subscription
+from deskwire.engine.stream.subscription import Subscription, SubscriptionBatch
 from deskwire.http.stream import pusher
 from deskwire.http.stream.flusher import Flusher
 from deskwire.http.stream.lifetime import Lifetime
@@ -114,7 +114,7 @@ class EventWriter:
                     return
         self._catching_up = False
 
-    def _framed(self, subscription: Subscription, batch: Batch) -> bytes:
+    def _framed(self, subscription: Subscription, batch: SubscriptionBatch) -> bytes:
         """Return the frames of a channel's next batch. If their write fails nothing is confirmed any more."""
         subscription.written = batch.upto  # without events it is confirmed by the next heartbeat
         del self._pending[subscription]

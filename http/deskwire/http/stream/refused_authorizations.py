@@ -12,7 +12,7 @@ from typing import Final
 import orjson
 import trio
 
-from deskwire.engine.cluster.bus import Bus, NoBus
+from deskwire.engine.cluster.cluster import Bus, NoBus
 from deskwire.http.stream.protocol import PusherProtocol
 
 BUS: Final = "unauthorized"

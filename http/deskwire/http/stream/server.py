@@ -11,7 +11,7 @@ import trio
 
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.accounts.ports import CallerCommit
-from deskwire.engine.cluster.bus import Bus
+from deskwire.engine.cluster.cluster import Bus
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.commits import Commits
 from deskwire.engine.core.errors import Unavailable

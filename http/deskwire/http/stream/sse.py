@@ -15,7 +15,7 @@ import orjson
 import structlog
 import trio
 
-from deskwire.engine.agents.stream import AgentStream, Batch, Bye
+from deskwire.engine.agents.stream import AgentStream, AgentStreamBatch, Bye
 from deskwire.engine.agents.streams import AgentStreams, presence_event
 from deskwire.engine.core.errors import Unavailable
 
@@ -124,9 +124,9 @@ class Pieces(AsyncIterator[bytes]):
             },
         )
 
-    def _written(self, batch: Batch) -> bytes:
+    def _written(self, batch: AgentStreamBatch) -> bytes:
         counters = self._streams.counters
-        passing = [*batch.passing]
+        passing = [*batch.ephemeral]
         if batch.present:
             assert self._stream is not None, "a batch is of an open stream"
             present = self._streams.present(self._stream.viewer.project.rowid, batch.present)
@@ -134,7 +134,7 @@ class Pieces(AsyncIterator[bytes]):
         pieces = [b"id: %b\ndata: %b\n\n" % (event.id.encode(), event.body) for event in batch.events]
         pieces += [b"event: passing\ndata: %b\n\n" % event.body for event in passing]
         counters.events += len(batch.events)
-        counters.passing += len(passing)
+        counters.ephemeral += len(passing)
         if batch.bye is not None:
             self._over = True
             pieces.append(_told(b"bye", {"reason": batch.bye, "retryAfterMs": _RETRY_AFTER_MS[batch.bye]}))

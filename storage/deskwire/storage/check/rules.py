@@ -19,7 +19,7 @@ from deskwire.storage.connection import Connection
 from deskwire.storage.dialect import Dialect, Statement, differing, either, literals, postgres_json
 from deskwire.storage.refolding import TAGGED
 from deskwire.storage.tables.conversations.attributes import ATTRIBUTES_DIFFER
-from deskwire.storage.tables.events.feeds import ADDED
+from deskwire.storage.tables.events.events import ADDED
 from deskwire.storage.tables.reports.reports import AGENT, AUTHOR
 
 SHOWN: Final = 20

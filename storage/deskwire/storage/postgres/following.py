@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import orjson
 
-from deskwire.engine.events.ports import ProjectHead, Stretch
+from deskwire.engine.events.ports import LogSegment, ProjectHead
 from deskwire.engine.events.types import ERASURE, REDACTION, StoredEvent
 from deskwire.storage.connection import Connection
 from deskwire.storage.tables.events.events import EVENT_COLUMNS, event_of
@@ -39,17 +39,17 @@ class HeadReads:
         rows = self.conn.execute(_HEADS, (tuple(projects),)).fetchall()
         return [ProjectHead(*row) for row in rows]
 
-    def is_other(self, project: int, position: int, event_id: str) -> bool:
+    def is_replaced(self, project: int, position: int, event_id: str) -> bool:
         row = self.conn.execute("SELECT id FROM events WHERE position = ?", (position,)).fetchone()
         return row is not None and row[0] != event_id
 
-    def stretches(self, after: Sequence[tuple[int, int]], limit: int) -> Sequence[Stretch]:
+    def segments(self, after: Sequence[tuple[int, int]], limit: int) -> Sequence[LogSegment]:
         return self._behind(_EVENTS, after, limit)
 
-    def erasures(self, after: Sequence[tuple[int, int]], limit: int) -> Sequence[Stretch]:
+    def erasures(self, after: Sequence[tuple[int, int]], limit: int) -> Sequence[LogSegment]:
         return self._behind(_NOTES, after, limit)
 
-    def _behind(self, sql: str, after: Sequence[tuple[int, int]], limit: int) -> Sequence[Stretch]:
+    def _behind(self, sql: str, after: Sequence[tuple[int, int]], limit: int) -> Sequence[LogSegment]:
         projects, positions = zip(*after, strict=True)
         rows = self.conn.execute(sql, (projects, positions, limit)).fetchall()
         return [self._stretch([*some], limit) for _, some in groupby(rows, itemgetter(0))]
@@ -61,11 +61,11 @@ class HeadReads:
             return ()
         return [event_of(row) for row in self.conn.execute(_AT, (tuple(positions),)).fetchall()]
 
-    def _stretch(self, rows: Sequence[Sequence[Any]], limit: int) -> Stretch:
+    def _stretch(self, rows: Sequence[Sequence[Any]], limit: int) -> LogSegment:
         """Return the stretch of one project's rows, one of which has no event if there is none."""
         project, head = rows[0][:2]
         events = [event_of(row[2:]) for row in rows if row[2] is not None]
         upto = events[-1].position if len(events) == limit else head
         erased = frozenset(int(event.body) for event in events if event.type == ERASURE)
         rewritten = self._rewritten([event for event in events if event.type == REDACTION])
-        return Stretch(project, upto, [event for event in events if event.project], erased, rewritten)
+        return LogSegment(project, upto, [event for event in events if event.project], erased, rewritten)

@@ -16,7 +16,7 @@ from deskwire.engine.core.ids import day_of
 from deskwire.engine.events.types import (
     ERASURE,
     REDACTION,
-    Draft,
+    EventDraft,
     StoredEvent,
     contact_lane,
     ticket_lane,
@@ -201,7 +201,7 @@ class PostgresTransaction(PostgresReader, PostgresTicketWrites, LogWrites, AllWr
     def append_event(
         self,
         project: Project,
-        draft: Draft,
+        draft: EventDraft,
         conversation: int | None,
         at: int,
         *,

@@ -6,12 +6,11 @@ from typing import Final
 
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.core.ids import Mint, id_before
-from deskwire.engine.events.types import Draft, StoredEvent
+from deskwire.engine.events.types import EventDraft, StoredEvent
 from deskwire.engine.webhooks.delivery import Delivery
 from deskwire.engine.webhooks.outcome import NOT_STORED
 from deskwire.storage.tables.base import Queries
-from deskwire.storage.tables.events.events import ROW_COLUMNS, EventWrites, event_at, event_row
-from deskwire.storage.tables.events.feeds import TAIL
+from deskwire.storage.tables.events.events import ROW_COLUMNS, TAIL, EventWrites, event_at, event_row
 from deskwire.storage.tables.webhooks.deliveries import (
     INSERT_DELIVERY,
     DeliveryWrites,
@@ -127,7 +126,7 @@ class LogWrites(EventWrites, DeliveryWrites):
     def append_event(
         self,
         project: Project,
-        draft: Draft,
+        draft: EventDraft,
         conversation: int | None,
         at: int,
         *,

@@ -27,7 +27,7 @@ class Pace:
         self._here = 0
         self._folds = True
 
-    def may_hold_up(self, *, alone: bool) -> bool:
+    def may_block(self, *, alone: bool) -> bool:
         """Tell whether the next commit may be made on Trio's thread, and see to it that it folds no log there.
 
         Args:

@@ -254,7 +254,7 @@ class Writer:
         self._pace.took(_end(tx) if self._here(alone=alone) else await self._shielded(_end, tx))
 
     def _here(self, *, alone: bool) -> bool:
-        return self._pace.may_hold_up(alone=alone)
+        return self._pace.may_block(alone=alone)
 
     async def _shielded(self, work: Callable[[*Ts], R], *given: *Ts) -> R:
         """Have a thread do the work; no cancellation comes in between."""

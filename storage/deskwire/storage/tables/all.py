@@ -34,8 +34,7 @@ from deskwire.storage.tables.conversations.imports import ImportReads, ImportWri
 from deskwire.storage.tables.conversations.lists import ConversationListReads
 from deskwire.storage.tables.conversations.seen import SeenReads, SeenWrites
 from deskwire.storage.tables.events.consumers import ConsumerReads, ConsumerWrites
-from deskwire.storage.tables.events.events import EventReads, EventWrites
-from deskwire.storage.tables.events.feeds import FeedReads
+from deskwire.storage.tables.events.events import EventReads, EventWrites, FeedReads
 from deskwire.storage.tables.idempotency import AnswerReads, AnswerWrites
 from deskwire.storage.tables.reports.reports import ReportReads
 from deskwire.storage.tables.search import SearchSourceReads, SearchSourceWrites

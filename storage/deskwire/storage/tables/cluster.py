@@ -1,7 +1,7 @@
-"""The leases of nodes, and what is held with them.
+"""Queries on the leases of nodes, and on everything that is held with a lease.
 
-The database has functions for its own clock: `lease_now()`, `lease_end(ms)` for the time so many milliseconds from now,
-`lease_left(end)` for the milliseconds until then, and `clock_ms()` for the milliseconds since the epoch.
+The database has functions for its own clock: `lease_now()`, `lease_end(ms)` for the time `ms` milliseconds from now,
+`lease_left(end)` for the milliseconds until a time, and `clock_ms()` for the milliseconds since the epoch.
 """
 
 from __future__ import annotations
@@ -9,35 +9,35 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from deskwire.engine.cluster.ports import Beat, Candidate, Leased
+from deskwire.engine.cluster.ports import HeartbeatResult, JoiningNode, NodeLease
 from deskwire.engine.webhooks.delivery import Delivery
 from deskwire.engine.webhooks.ports import Courier
 from deskwire.storage.dialect import either
 from deskwire.storage.tables.base import Changes, Queries
 
+# SQL condition: the holder's lease is over, or there is no holder.
 _OVER: Final = "(incarnation IS NULL OR incarnation NOT IN (SELECT n.incarnation FROM nodes n))"
-"""Whether the lease of whoever holds a thing is over, or nobody holds it."""
 
 _ATTEMPTS: Final = either(
     "SELECT attempts FROM deliveries WHERE position = ? {of_day} AND status = 'pending'"
 )
 
+# SQL condition: a node prevents another one with this name and place of uploads from joining.
 BARS: Final = "(node = ? OR files <> ? OR files = 'disk')"
-"""Whether a node keeps another away that has this name and this place of uploads."""
 
 
 class ClusterReads(Queries):
-    """Queries on leases; the methods are those of `ports.Reader`."""
+    """Queries on leases; the methods implement `ports.Reader`."""
 
     def epoch(self) -> int:
         row = self.conn.execute("SELECT epoch FROM installation").fetchone()
         return int(row[0])
 
-    def leases(self) -> Sequence[Leased]:
+    def leases(self) -> Sequence[NodeLease]:
         rows = self.conn.execute(
             "SELECT node, incarnation, lease_left(expires), epoch_seen FROM nodes ORDER BY incarnation"
         )
-        return [Leased(*row) for row in rows]
+        return [NodeLease(*row) for row in rows]
 
     def is_live(self, incarnation: int) -> bool:
         row = self.conn.execute("SELECT 1 FROM nodes WHERE incarnation = ?", (incarnation,)).fetchone()
@@ -76,11 +76,12 @@ class ClusterReads(Queries):
 
 
 class ClusterWrites(ClusterReads, Changes):
-    """Changes of leases; the methods are those of `ports.Transaction`."""
+    """Changes of leases; the methods implement `ports.Transaction`."""
 
-    def join(self, candidate: Candidate, lease_ms: int) -> int:
+    def join(self, candidate: JoiningNode, lease_ms: int) -> int:
         name, run, version, files = candidate.name, candidate.run, candidate.version, candidate.files
-        self.conn.execute("UPDATE installation SET epoch = epoch")  # locked: of two at once one waits
+        # This locks the row, so that concurrent calls are serialized.
+        self.conn.execute("UPDATE installation SET epoch = epoch")
         self.conn.execute(
             f"DELETE FROM nodes WHERE run = ? OR (expires <= lease_now() AND {BARS})", (run, name, files)
         )
@@ -97,16 +98,16 @@ class ClusterWrites(ClusterReads, Changes):
         ).fetchone()
         return int(row[0])
 
-    def beat(self, incarnation: int, lease_ms: int, epoch_seen: int) -> Beat | None:
+    def heartbeat(self, incarnation: int, lease_ms: int, epoch_seen: int) -> HeartbeatResult | None:
         row = self.conn.execute(
             "UPDATE nodes SET expires = lease_end(?), epoch_seen = ? WHERE incarnation = ? RETURNING clock_ms()",
             (lease_ms, epoch_seen, incarnation),
         ).fetchone()
         if row is None:
             return None
-        return Beat(int(row[0]), self.epoch(), self.leases(), self._has_duties(incarnation))
+        return HeartbeatResult(int(row[0]), self.epoch(), self.leases(), self._elect(incarnation))
 
-    def bury(self) -> Sequence[str]:
+    def expire_nodes(self) -> Sequence[str]:
         rows = self.conn.execute("DELETE FROM nodes WHERE expires <= lease_now() RETURNING node").fetchall()
         return [row[0] for row in rows]
 
@@ -144,8 +145,8 @@ class ClusterWrites(ClusterReads, Changes):
     def forget_couriers(self) -> None:
         self.conn.execute("DELETE FROM couriers WHERE endpoint NOT IN (SELECT e.rowid FROM endpoints e)")
 
-    def _has_duties(self, incarnation: int) -> bool:
-        """Return whether a node holds the duties; it takes them if they are free."""
+    def _elect(self, incarnation: int) -> bool:
+        """Return whether a node is the leader, after making it the leader if there is none."""
         (holder, generation) = self.conn.execute("SELECT incarnation, generation FROM duties").fetchone()
         if holder == incarnation:
             return True

@@ -10,7 +10,7 @@ import orjson
 from deskwire.commands.reference.asyncapi.parts import Parts, security, servers
 from deskwire.commands.reference.events import example_envelopes
 from deskwire.commands.reference.openapi.schemas import Schema
-from deskwire.engine.events.types import CATALOG, STORED, Kind
+from deskwire.engine.events.types import CATALOG, STORED, EventSpec
 from deskwire.http.schemas.events import ENVELOPES
 from deskwire.http.stream import pusher
 
@@ -84,7 +84,7 @@ _TAKEN: Final[tuple[tuple[str, str, Schema, Any], ...]] = (
 """What clients send: name, meaning, the schema of `data`, and an example of it."""
 
 
-def carried() -> list[Kind]:
+def carried() -> list[EventSpec]:
     """Return the types of events that consumers of the stream get, those that they have to ask for included."""
     return [
         kind for kind in CATALOG.values() if kind.type in STORED or (kind.opt_in and kind.type in ENVELOPES)
@@ -109,7 +109,7 @@ def add(parts: Parts) -> None:
     _add_protocol(parts)
 
 
-def _add_event(parts: Parts, kind: Kind) -> str:
+def _add_event(parts: Parts, kind: EventSpec) -> str:
     name, envelope = f"stream.{kind.type}", example_envelopes()[kind.type]
     data = {
         "type": "string",

@@ -10,7 +10,7 @@ from deskwire.commands.reference.events import example_envelopes
 from deskwire.commands.reference.extensions import extension_envelopes
 from deskwire.commands.reference.openapi.samples import sample
 from deskwire.commands.reference.openapi.schemas import Schema, Schemas
-from deskwire.engine.events.types import CATALOG, EXTENSIONS, Kind
+from deskwire.engine.events.types import CATALOG, EXTENSIONS, EventSpec
 from deskwire.http.schemas.events import ENVELOPES
 from deskwire.http.schemas.extensions import ENVELOPES as EXTENDED
 
@@ -60,7 +60,7 @@ def webhooks(schemas: Schemas) -> dict[str, Schema]:
     }
 
 
-def _delivery(kind: Kind, schemas: Schemas, envelope: bytes | None) -> Schema:
+def _delivery(kind: EventSpec, schemas: Schemas, envelope: bytes | None) -> Schema:
     schema = schemas.of({**ENVELOPES, **EXTENDED}[kind.type])
     example: Any = sample(schema, schemas.components) if envelope is None else orjson.loads(envelope)
     headers = (*_HEADERS, _PREVIOUS) if kind.numbered else _HEADERS

@@ -11,7 +11,7 @@ from typing import Final
 import orjson
 import trio
 
-from deskwire.engine.cluster.bus import Bus
+from deskwire.engine.cluster.cluster import Bus
 from deskwire.engine.conversations.facts import Closed, Deleted, Fact, MessagePosted, Moved
 from deskwire.engine.conversations.typing.state import RENEWAL_S, TYPING_TIMEOUT_S, SetTyping
 

@@ -28,7 +28,7 @@ from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.ids import Mint
 from deskwire.engine.core.tasks.failure import contained
 from deskwire.engine.core.values import replace
-from deskwire.engine.events.types import Draft, EphemeralEvent, encode_envelope
+from deskwire.engine.events.types import EphemeralEvent, EventDraft, encode_envelope
 
 log: Final = structlog.get_logger(__name__)
 
@@ -51,7 +51,7 @@ class EphemeralPublisher:
         self._listeners = (*listeners, *self._agents)
         self._ids = Mint()
 
-    def publish(self, project: Project, state: Conversation, contact: Contact, draft: Draft) -> None:
+    def publish(self, project: Project, state: Conversation, contact: Contact, draft: EventDraft) -> None:
         """Make `draft`, which is about this conversation, an event for whoever listens now.
 
         Of what is `internal`, nobody but agents is told.

@@ -35,7 +35,7 @@ from deskwire.engine.conversations.facts import (
     WorkflowCompleted,
     WorkflowWaits,
 )
-from deskwire.engine.events.types import Draft
+from deskwire.engine.events.types import EventDraft
 
 STOPS_AFTER_S: Final = 6.0  # decisions 4
 """The seconds after an agent's last sign of typing."""
@@ -80,7 +80,7 @@ Typists = Mapping[str, Typist]
 
 NOBODY: Final[Typists] = MappingProxyType({})
 
-Outcome = tuple[Typists, tuple[Draft, ...]]
+Outcome = tuple[Typists, tuple[EventDraft, ...]]
 """Who types from now on, and the events that say what changed."""
 
 
@@ -95,7 +95,7 @@ def set_typing(typists: Typists, command: SetTyping, conversation_id: str, now: 
         again = Typist(agent, known.renewable_at, now + STOPS_AFTER_S, command.internal)
         return {**typists, agent.id: again}, ()
     _, stopped = _without(typists, (known,) if known and other else (), conversation_id)
-    started = Draft("agent.typing.started", None, _data(agent, conversation_id, command.internal))
+    started = EventDraft("agent.typing.started", None, _data(agent, conversation_id, command.internal))
     typist = Typist(agent, now + RENEWAL_S, now + STOPS_AFTER_S, command.internal)
     return {**typists, agent.id: typist}, (*stopped, started)
 
@@ -143,7 +143,7 @@ def _without(typists: Typists, ended: Iterable[Typist], conversation_id: str) ->
         return typists, ()
     kept = {agent_id: typist for agent_id, typist in typists.items() if agent_id not in gone}
     stopped = (
-        Draft("agent.typing.stopped", None, _data(typist.agent, conversation_id, typist.internal))
+        EventDraft("agent.typing.stopped", None, _data(typist.agent, conversation_id, typist.internal))
         for typist in gone.values()
     )
     return kept or NOBODY, tuple(stopped)

@@ -16,7 +16,7 @@ import structlog
 import trio
 from msgspec import Struct, field
 
-from deskwire.engine.cluster.cluster import Alone, Cluster
+from deskwire.engine.cluster.cluster import Cluster, SingleNode
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.errors import DomainError, NotFound, Unavailable
 from deskwire.engine.core.store import Store
@@ -88,7 +88,7 @@ class Refreshes:
         model: ChatModel | None,
         cluster: Cluster | None = None,
     ) -> None:
-        self._cluster = cluster or Alone()
+        self._cluster = cluster or SingleNode()
         self._nursery = nursery
         self._store = store
         self._clock = clock

@@ -12,7 +12,7 @@ from deskwire.engine.contacts.profile import FILTERED_MAX, whole_view
 from deskwire.engine.contacts.words import terms_of
 from deskwire.engine.core.sorting import Order
 from deskwire.engine.definitions.attributes import KEY_MAX, attribute_is
-from deskwire.engine.events.as_of import as_of
+from deskwire.engine.events.log import read_position
 from deskwire.engine.events.ports import EventReader
 from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body, Time
@@ -113,7 +113,7 @@ async def list_changed_contacts(call: Call[Body, ChangedContacts]) -> Answer:
     wanted, sort = _filter(query), Sort(query.sort, query.order)
 
     def read(reader: ListReader) -> tuple[list[Listed], str]:
-        moment = as_of(reader, call.project.rowid) if goes_on is None else goes_on[1]
+        moment = read_position(reader, call.project.rowid) if goes_on is None else goes_on[1]
         return _found(reader, call, wanted, sort, after), moment
 
     found, moment = await call.services.store.read(read)

@@ -20,7 +20,7 @@ from deskwire.engine.core.errors import Conflict, NotFound
 from deskwire.engine.core.ids import is_id, new_id
 from deskwire.engine.core.store import Inline
 from deskwire.engine.core.values import replace
-from deskwire.engine.events.internal import memory_changed, tell_agents
+from deskwire.engine.events.project_events import append_internal_event, memory_changed
 from deskwire.engine.events.types import contact_lane
 from deskwire.engine.ports import Reader, Transaction
 from deskwire.http.api.calls import Answer, Call
@@ -243,7 +243,7 @@ def _telling(call: Call[B, Q], *, deleted: bool = False) -> Callable[[Transactio
 
     def tell(tx: Transaction, contact: Contact) -> int:
         draft = memory_changed(contact.id, deleted=deleted)
-        tell_agents(tx, project, draft, contact_lane(contact.rowid), now)
+        append_internal_event(tx, project, draft, contact_lane(contact.rowid), now)
         return contact.rowid
 
     return tell

@@ -22,7 +22,7 @@ from deskwire.engine.core.errors import BadRequest, Problem
 from deskwire.engine.core.sorting import Order
 from deskwire.engine.core.store import Inline
 from deskwire.engine.definitions.attributes import AttributeIs, attribute_is
-from deskwire.engine.events.as_of import as_of
+from deskwire.engine.events.log import read_position
 from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Flag, Query, Time, bad_query
 from deskwire.http.api.pagination import ByChange, list_number, page
@@ -146,7 +146,9 @@ async def list_conversations(call: Call[Any, BackendConversationLists]) -> Answe
     sort = Sort(query.sort, query.order)
 
     def read(reader: ListReader) -> tuple[FoundConversations, str]:
-        moment = as_of(reader, project.rowid) if begun is None else begun[1]  # before what it is to cover
+        moment = (
+            read_position(reader, project.rowid) if begun is None else begun[1]
+        )  # before what it is to cover
         wanted = _filter(reader, call)
         return reader.search_conversations(project.rowid, wanted, sort, after, query.rows), moment
 

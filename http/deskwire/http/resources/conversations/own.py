@@ -6,7 +6,7 @@ from typing import Annotated, Any, Final
 
 from pydantic import Field
 
-from deskwire.engine.agents.passing import passing
+from deskwire.engine.agents.presence import ephemeral_event
 from deskwire.engine.conversations.agent_view import Seen, mine_view
 from deskwire.engine.conversations.conversation import Conversation, no_such_conversation
 from deskwire.engine.conversations.inbox import InboxReader, counters
@@ -91,8 +91,8 @@ async def put_seen(call: Call[SeenBody, Query]) -> Answer:
     if not await call.services.store.write(lambda tx: tx.put_seen(user, state.rowid, seen, at)):
         raise no_such_conversation()
     mine = mine_view(state, seen)
-    told = passing("me.seen", {"conversationId": state.id, "index": seen.index, "mine": mine})
-    call.services.agents.pass_on(call.project.rowid, told, to_user=user)
+    told = ephemeral_event("me.seen", {"conversationId": state.id, "index": seen.index, "mine": mine})
+    call.services.agents.broadcast(call.project.rowid, told, to_user=user)
     return {"mine": mine}
 
 
@@ -121,7 +121,7 @@ async def put_all_seen(call: Call[AllSeenBody, Query]) -> Answer:
         "until": iso_or_none(until),
         "before": iso_or_none(await call.services.store.write(put)),
     }
-    call.services.agents.pass_on(project, passing("me.all_seen", answer), to_user=user)
+    call.services.agents.broadcast(project, ephemeral_event("me.all_seen", answer), to_user=user)
     return answer
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Final
 
 from pydantic import Field
 
-from deskwire.engine.agents.passing import passing
+from deskwire.engine.agents.presence import ephemeral_event
 from deskwire.engine.conversations.automation.answers import answer_problems
 from deskwire.engine.conversations.automation.lookup import running
 from deskwire.engine.conversations.commands import (
@@ -332,7 +332,7 @@ async def set_contact_typing(call: Call[ContactTypingBody, Query]) -> Answer:
     )
     about = {"conversationId": identifier, "contact": {"id": contact.id, "name": contact.name}}
     kind = "contact.typing.started" if call.body.typing else "contact.typing.stopped"
-    services.agents.pass_on(project.rowid, passing(kind, about))
+    services.agents.broadcast(project.rowid, ephemeral_event(kind, about))
     return NO_CONTENT
 
 

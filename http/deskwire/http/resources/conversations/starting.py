@@ -18,7 +18,7 @@ from deskwire.engine.conversations.plan import Receipt
 from deskwire.engine.core.errors import Invalid, NotFound, Problem
 from deskwire.engine.core.ids import is_id, new_id
 from deskwire.engine.core.store import Inline
-from deskwire.engine.events.as_of import NO_EVENT
+from deskwire.engine.events.log import NO_EVENT_ID
 from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body
 from deskwire.http.resources.conversations import operations
@@ -117,4 +117,4 @@ def _started(receipt: Receipt) -> dict[str, Any]:
     said = [fact.message for fact in receipt.facts if isinstance(fact, MessagePosted)]
     last = said[-1] if said else None
     view = agent_view(receipt.after, receipt.contact, receipt.project.id, last, None)
-    return {**view, "asOf": NO_EVENT, "mine": mine_view(receipt.after, None)}
+    return {**view, "asOf": NO_EVENT_ID, "mine": mine_view(receipt.after, None)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import trio
 from werkzeug.http import parse_accept_header
 
-from deskwire.engine.cluster.grace_period import ELSEWHERE_S
+from deskwire.engine.cluster.cluster import REDIRECT_DELAY_S
 from deskwire.http.api.calls import Answer, Call, Page
 from deskwire.http.api.input.client_address import is_trusted
 from deskwire.http.api.input.validation import Body, Query
@@ -43,7 +43,7 @@ async def readyz(call: Call[Body, Query]) -> Answer:
         if _another_is_ready(call):
             call.services.hub.send_away_nowait()
             call.services.agents.send_away_nowait()
-            if trio.current_time() >= call.services.cluster.valid_until + ELSEWHERE_S:
+            if trio.current_time() >= call.services.cluster.valid_until + REDIRECT_DELAY_S:
                 call.services.holding.send_away_nowait()
         raise refusal
     notices = call.services.readiness.notices

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from deskwire.engine.core.errors import BadRequest, Invalid, Problem
 from deskwire.engine.core.nul import CODE, NUL, SENTENCE
-from deskwire.engine.stream.resume import is_resume
+from deskwire.engine.stream.subscription import is_resume
 from deskwire.http.api.input.decoding import decoded, escaped
 from deskwire.http.api.input.texts import is_blank
 

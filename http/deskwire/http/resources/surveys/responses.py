@@ -15,7 +15,7 @@ from deskwire.engine.core.errors import Conflict, Invalid, NotFound, Problem
 from deskwire.engine.core.ids import is_id, new_id
 from deskwire.engine.core.store import Inline, Store
 from deskwire.engine.core.values import replace
-from deskwire.engine.events.extensions import response_created, response_deleted
+from deskwire.engine.events.project_events import response_created, response_deleted
 from deskwire.engine.events.types import response_lane
 from deskwire.engine.ports import Transaction
 from deskwire.engine.surveys.answers import answer_problems

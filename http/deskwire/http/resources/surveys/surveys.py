@@ -11,7 +11,7 @@ from deskwire.engine.audit.deeds import deleted
 from deskwire.engine.core.errors import Conflict, Invalid, Problem
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.values import replace
-from deskwire.engine.events.extensions import survey_deleted
+from deskwire.engine.events.project_events import survey_deleted
 from deskwire.engine.ports import Transaction
 from deskwire.engine.surveys.ports import SurveyReader, SurveyTransaction
 from deskwire.engine.surveys.removal import put_out_of_sight

@@ -17,7 +17,7 @@ from deskwire.engine.conversations.conversation import Conversation, Message
 from deskwire.engine.conversations.ports import Claimed
 from deskwire.engine.core.errors import StaleState
 from deskwire.engine.core.ids import day_of
-from deskwire.engine.events.types import Draft, StoredEvent
+from deskwire.engine.events.types import EventDraft, StoredEvent
 from deskwire.engine.idempotency.ports import KeptAnswer
 from deskwire.engine.tickets.ticket import Ticket
 from deskwire.engine.webhooks.delivery import Attempt, Delivery, DeliveryStatus
@@ -315,7 +315,7 @@ class BatchTransaction(PostgresTransaction):
     def append_event(
         self,
         project: Project,
-        draft: Draft,
+        draft: EventDraft,
         conversation: int | None,
         at: int,
         *,

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 from msgspec.structs import force_setattr
 
 from deskwire.engine.accounts.people import Project
-from deskwire.engine.events.types import Draft, StoredEvent
+from deskwire.engine.events.types import EventDraft, StoredEvent
 from deskwire.engine.webhooks.delivery import Delivery
 from deskwire.storage.postgres.commit.heads import Head, project_of
 from deskwire.storage.postgres.transaction import row_of_day, row_with_subjects
@@ -70,7 +70,7 @@ class Unsealed:
     def append(
         self,
         project: Project,
-        draft: Draft,
+        draft: EventDraft,
         conversation: int | None,
         at: int,
         *,

@@ -13,7 +13,7 @@ from typing import Any, Final
 import psycopg
 from msgspec import Struct
 
-from deskwire.engine.cluster.ports import Candidate
+from deskwire.engine.cluster.ports import JoiningNode
 from deskwire.engine.core.database_identity import Reason
 from deskwire.storage.postgres.driver.server_identity import Seen, ServerIdentity
 from deskwire.storage.postgres.driver.servers import Servers
@@ -80,7 +80,7 @@ def claim(url: str, identity: Identity, name: str | None, servers: Servers | Non
     with connected(url, "setup", servers=servers) as connection:
         require_same_server(connection)
         if name is not None:
-            _require_room(connection, Candidate(name, "", "", identity.files))
+            _require_room(connection, JoiningNode(name, "", "", identity.files))
         _claim(connection, identity)
         note_server(connection)
 
@@ -174,7 +174,7 @@ def _require_empty(connection: psycopg.Connection[Any]) -> None:
         )
 
 
-def _require_room(connection: psycopg.Connection[Any], candidate: Candidate) -> None:
+def _require_room(connection: psycopg.Connection[Any], candidate: JoiningNode) -> None:
     """Wait until no node is left that keeps this one away. Raises NotAdmitted as soon as one renews its lease."""
     seen: dict[int, Any] = {}
     while rows := connection.execute(_BARRING, (candidate.name, candidate.files)).fetchall():

@@ -14,7 +14,7 @@ from deskwire.engine.conversations.milestones import Milestone
 from deskwire.engine.conversations.tags import tag_key
 from deskwire.engine.core.actor import Actor
 from deskwire.engine.core.ids import new_id
-from deskwire.engine.events.internal import event_actor_type
+from deskwire.engine.events.project_events import event_actor_type
 from deskwire.storage.tables.base import Changes, Queries
 
 _NO_ROW: Final = (1 << 63) - 1

@@ -1,1 +1,1 @@
-"""The event log and its consumers."""
+"""Queries on the event log and the stream consumers."""

@@ -1,4 +1,4 @@
-"""The consumers of stream channels: the holder of each, and the position that it has confirmed."""
+"""Queries on the consumers of stream channels: each channel's holder and its confirmed position."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from msgspec.structs import astuple
 
-from deskwire.engine.stream.ports import StreamConsumer, Wish
+from deskwire.engine.stream.ports import HolderRequest, StreamConsumer
 from deskwire.storage.tables.base import Changes
 from deskwire.storage.tables.cluster import ClusterReads
 
@@ -17,7 +17,7 @@ _COLUMNS: Final = (
     "node, incarnation, connected, dropped_at, takeovers, event, wanted"
 )
 _SAME_HOLDER: Final = "project = ? AND channel = ? AND generation = ? AND incarnation = ?"
-_FORGET: Final = json.dumps(astuple(Wish("forget")))
+_FORGET: Final = json.dumps(astuple(HolderRequest("forget")))
 _CHANNEL_OF_CONTACT: Final = (
     "(project, channel) IN (SELECT k.project, 'private-contact-' || k.user_id FROM contacts k WHERE k.rowid = ? "
     "AND NOT EXISTS (SELECT 1 FROM contacts o WHERE o.project = k.project AND o.user_id = k.user_id AND o.erasing = 0) "
@@ -43,12 +43,12 @@ def _consumer_of(row: Sequence[Any]) -> StreamConsumer:
         dropped_at,
         tuple(json.loads(takeovers)),
         event,
-        None if wanted is None else Wish(*json.loads(wanted)),
+        None if wanted is None else HolderRequest(*json.loads(wanted)),
     )
 
 
 class ConsumerReads(ClusterReads):
-    """Queries on stream consumers; the methods are those of `ports.Reader`."""
+    """Queries on stream consumers; the methods implement `ports.Reader`."""
 
     def stream_consumer(self, project: int, channel: str) -> StreamConsumer | None:
         row = self.conn.execute(
@@ -62,7 +62,7 @@ class ConsumerReads(ClusterReads):
         )
         return [_consumer_of(row) for row in rows]
 
-    def wished_consumers(self, incarnation: int) -> Sequence[StreamConsumer]:
+    def consumers_with_requests(self, incarnation: int) -> Sequence[StreamConsumer]:
         rows = self.conn.execute(
             f"SELECT {_COLUMNS} FROM consumers WHERE incarnation = ? AND wanted IS NOT NULL "
             "ORDER BY project, channel",
@@ -72,7 +72,7 @@ class ConsumerReads(ClusterReads):
 
 
 class ConsumerWrites(ConsumerReads, Changes):
-    """Takeovers and positions; the methods are those of `ports.Transaction`."""
+    """Takeovers and positions; the methods implement `ports.Transaction`."""
 
     def take_channel(
         self, project: int, channel: str, consumer_id: str, position: int, superseded: Sequence[str], at: int
@@ -117,11 +117,11 @@ class ConsumerWrites(ConsumerReads, Changes):
             )
         return changed.rowcount == 1
 
-    def wish(self, seen: StreamConsumer, wish: Wish | None) -> bool:
+    def request_holder(self, seen: StreamConsumer, request: HolderRequest | None) -> bool:
         changed = self.conn.execute(
             f"UPDATE consumers SET wanted = ? WHERE {_SAME_HOLDER} AND connected = 1 "
             "AND (wanted IS NULL OR wanted <> ?)",
-            (None if wish is None else json.dumps(astuple(wish)), *_holder_of(seen), _FORGET),
+            (None if request is None else json.dumps(astuple(request)), *_holder_of(seen), _FORGET),
         )
         return changed.rowcount == 1
 
@@ -152,9 +152,9 @@ class ConsumerWrites(ConsumerReads, Changes):
         )
 
     def forget_contact_channel(self, contact: int) -> None:
-        """Remove the row of a contact's channel, whose name holds the contact's user id.
+        """Delete the row of a contact's channel, because its name contains the contact's user id.
 
-        Where a node has to be told first that it holds the channel no more, it removes the row.
+        If a node holds the channel, it is asked to release the channel and delete the row.
         """
         self.conn.execute(
             f"DELETE FROM consumers WHERE (incarnation = 0 OR connected = 0) AND {_CHANNEL_OF_CONTACT}",

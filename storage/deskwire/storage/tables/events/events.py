@@ -1,36 +1,39 @@
-"""The event log's table. Positions grow in commit order, and with them the ids.
+"""Queries on the event log. Positions grow in commit order, and ids with them.
 
-A row whose `internal` is 1 is for agents, one with 2 for those who name its type: a query without `internal = 0` is one that
-may show it.
+The column `internal` is the level of the event's audience: 0 for `all`, 1 for `agents`, 2 for `named`. A query without
+`internal = 0` may return internal events.
+
+A project's events by position are a range of positions on PostgreSQL. SQLite has an index for each level; the one for level 0 is
+a table, `project_events`, to which events are added `TAIL` positions at a time (ADR 4). Newer events are found in the log itself.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any, Final
 
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.core.values import replace
 from deskwire.engine.events.types import (
     REGISTRY,
-    Draft,
+    EventDraft,
     StoredEvent,
     Topic,
     encode_envelope,
     ticket_lane,
     topics_of,
 )
-from deskwire.storage.dialect import differing, either
+from deskwire.storage.dialect import POSTGRES, SQLITE, Dialect, differing, either
 from deskwire.storage.tables.base import Changes, Queries
 
 EVENT_COLUMNS: Final = "e.position, e.id, e.type, e.project, e.conversation, e.sequence, e.body, e.ticket"
 
+# The columns for the values of `event_row`.
 ROW_COLUMNS: Final = "position, id, type, project, conversation, sequence, body, created_at, internal, ticket"
-"""The columns that `event_row` has the values of."""
 
-NO_PROJECT: Final = 0
-"""Stands in the row of an event that is for one endpoint alone, so that no feed finds it."""
+NO_PROJECT: Final = 0  # the project of an event that is directed to one endpoint, so that no feed finds it
 
 _DELETED_CONVERSATION: Final = differing(
     sqlite="e.conversation IS NULL AND json_extract(CAST(e.body AS TEXT), '$.data.conversation.id') = :subject",
@@ -40,16 +43,16 @@ _DELETED_OF_CONTACT: Final = differing(
     sqlite="e.conversation IS NULL AND json_extract(CAST(e.body AS TEXT), '$.data.conversation.contact.userId') = :subject",
     postgres="e.about_user = :subject AND e.about_conversation IS NOT NULL",
 )
+# A contact's own last event, after its erasure. SQLite searches the last events of all erased contacts after `:after`.
 _ERASED_CONTACT: Final = differing(
     sqlite="e.conversation IS NULL AND json_extract(CAST(e.body AS TEXT), '$.data.conversation.contact.userId') IS NULL "
     "AND json_extract(CAST(e.body AS TEXT), '$.data.contact.userId') = :subject",
     postgres="e.about_user = :subject AND e.about_conversation IS NULL",
 )
-"""A contact's own last event. SQLite finds it among those of all contacts that were erased since: its index has them together."""
-_BEHIND: Final = "SELECT e.position FROM events e WHERE e.position > :after AND e.internal = 0"
+_AFTER: Final = "SELECT e.position FROM events e WHERE e.position > :after AND e.internal = 0"
 _OF_CONVERSATION: Final = (
-    f"{_BEHIND} AND e.conversation = (SELECT rowid FROM conversations WHERE id = :subject AND project = :project) "
-    f"UNION ALL {_BEHIND} AND e.project = :project AND {{deleted_conversation}}"
+    f"{_AFTER} AND e.conversation = (SELECT rowid FROM conversations WHERE id = :subject AND project = :project) "
+    f"UNION ALL {_AFTER} AND e.project = :project AND {{deleted_conversation}}"
 )
 _CONTACTS: Final = " UNION ALL ".join(  # a term for each of the partial indexes
     f"SELECT rowid FROM contacts WHERE project = :project AND user_id = :subject AND {condition}"
@@ -58,20 +61,21 @@ _CONTACTS: Final = " UNION ALL ".join(  # a term for each of the partial indexes
 _BEFORE_IT_MOVED: Final = (
     "EXISTS (SELECT 1 FROM moved_conversations m WHERE m.conversation = e.conversation AND m.upto > e.id)"
 )
+# Earlier events of conversations that were moved to another contact; they stay on the former contact's channel.
 _WHILE_IT_WAS_THEIRS: Final = (
     "UNION ALL SELECT e.position FROM contact k JOIN moved_conversations m ON m.contact = k.rowid "
     "JOIN events e ON e.conversation = m.conversation WHERE e.position > :after AND e.internal = 0 "
     "AND e.id >= m.since AND e.id < m.upto"
 )
-"""Events of conversations that were moved to another contact since, which stay on the channel of the one before."""
 _OF_CONTACT: Final = (
-    f"WITH contact AS ({_CONTACTS}) {_BEHIND} AND e.conversation IN (SELECT -rowid FROM contact "
+    f"WITH contact AS ({_CONTACTS}) {_AFTER} AND e.conversation IN (SELECT -rowid FROM contact "
     "UNION ALL SELECT v.rowid FROM contact k JOIN conversations v ON v.contact = k.rowid) "
     f"AND NOT {_BEFORE_IT_MOVED} {_WHILE_IT_WAS_THEIRS} "
-    f"UNION ALL {_BEHIND} AND e.project = :project AND {{deleted_of_contact}} "
-    f"UNION ALL {_BEHIND} AND {{unindexed}}e.project = :project AND {{erased_contact}}"
+    f"UNION ALL {_AFTER} AND e.project = :project AND {{deleted_of_contact}} "
+    f"UNION ALL {_AFTER} AND {{unindexed}}e.project = :project AND {{erased_contact}}"
 )
-_OF_LANE: Final = {
+# Positions of a topic's events; an index finds each part.
+_OF_TOPIC: Final = {
     kind: either(
         template,
         deleted_conversation=_DELETED_CONVERSATION,
@@ -80,18 +84,17 @@ _OF_LANE: Final = {
     )
     for kind, template in (("conversation", _OF_CONVERSATION), ("contact", _OF_CONTACT))
 }
-"""Positions of a lane's events; each part is found by an index."""
 
+# The events of a conversation whose envelopes contain the id of a message.
 _NAMING: Final = differing(
     sqlite=f"SELECT {EVENT_COLUMNS} FROM events e WHERE e.conversation = ? AND instr(e.body, ?) > 0 ORDER BY e.position",
     postgres=f"SELECT {EVENT_COLUMNS} FROM events e WHERE e.conversation = ? AND position(CAST(? AS bytea) IN e.body) > 0 "
     "ORDER BY e.position",
 )
-"""The events of a conversation whose envelopes name a message."""
 
 
 def of_types(types: frozenset[str]) -> tuple[dict[str, str], str]:
-    """Return the values of these types by their marks, and the condition with the marks: none for no types."""
+    """Return the parameters for these types, and the SQL condition that uses them; both are empty for no types."""
     names = {f"type{number}": name for number, name in enumerate(sorted(types))}
     return names, f" AND e.type IN ({', '.join(f':{name}' for name in names)})" if names else ""
 
@@ -105,17 +108,17 @@ def event_at(
     position: int,
     event_id: str,
     project: Project,
-    draft: Draft,
+    draft: EventDraft,
     conversation: int | None,
     at: int,
     *,
     directed: bool,
     ticket: int | None,
 ) -> StoredEvent:
-    """Return an event at its place in the log; one that is `directed` to an endpoint is in no feed and in no topic."""
+    """Return the event of a draft at its position; a `directed` event is in no feed and in no topic."""
     internal = REGISTRY[draft.type].audience != "all"
     assert not (internal and (directed or draft.sequence is not None)), (
-        "what consumers do not get has no number"
+        "an event without consumers has no sequence number"
     )
     return StoredEvent(
         position,
@@ -147,7 +150,7 @@ def event_row(event: StoredEvent, at: int) -> tuple[object, ...]:
 
 
 class EventReads(Queries):
-    """Queries on the log; the methods are those of `ports.Reader`."""
+    """Queries on the log; the methods implement `ports.Reader`."""
 
     def conversation_events(self, conversation: int, after: int, limit: int) -> Sequence[bytes]:
         rows = self.conn.execute(
@@ -166,7 +169,7 @@ class EventReads(Queries):
 
     @abstractmethod
     def event_position(self, project: int, event_id: str) -> int:
-        """Find the newest event that is not newer."""
+        """Return the position of the newest event up to this id."""
 
     def confirmed_sequence(self, conversation: int, event_id: str) -> int | None:
         row = self.conn.execute(
@@ -175,13 +178,13 @@ class EventReads(Queries):
         ).fetchone()
         return None if row is None else row[0]
 
-    def lane_events(
-        self, lane: Topic, after: int, limit: int, types: frozenset[str]
+    def topic_events(
+        self, topic: Topic, after: int, limit: int, types: frozenset[str]
     ) -> Sequence[StoredEvent]:
         names, wanted = of_types(types)
-        values = {"project": lane.project, "after": after, "subject": lane.subject, "limit": limit, **names}
+        values = {"project": topic.project, "after": after, "subject": topic.subject, "limit": limit, **names}
         sql = (
-            f"SELECT {EVENT_COLUMNS} FROM events e WHERE e.position IN ({_OF_LANE[lane.kind][self.dialect]})"
+            f"SELECT {EVENT_COLUMNS} FROM events e WHERE e.position IN ({_OF_TOPIC[topic.kind][self.dialect]})"
             f"{wanted} ORDER BY e.position LIMIT :limit"
         )
         return [event_of(row) for row in self.conn.execute(sql, values)]
@@ -195,7 +198,7 @@ class EventReads(Queries):
 
 
 class EventWrites(Changes):
-    """Erasures from the log. Whoever adds to it gives the positions: another one for each database."""
+    """Erasures from the log. Each database has its own subclass, which assigns the positions of new events."""
 
     published: list[StoredEvent]
     erased: set[int]
@@ -204,13 +207,11 @@ class EventWrites(Changes):
 
     @abstractmethod
     def note_spent(self) -> None:
-        """See to it that no position is given again, whatever is deleted after this."""
+        """Record the newest position, so that it is not assigned again after deletions."""
 
     def erase_events(self, conversation: int) -> None:
-        """Remove a conversation's events, also from what this commit is about to publish.
-
-        The newest may be one of them, and its position must not be given again after a restart.
-        """
+        """Delete a conversation's events, and remove them from the events that this commit publishes."""
+        # The newest event may be among them, and its position must not be assigned again after a restart.
         self.note_spent()
         self.conn.execute("DELETE FROM events WHERE conversation = ?", (conversation,))
         self.published[:] = [event for event in self.published if event.conversation != conversation]
@@ -219,7 +220,7 @@ class EventWrites(Changes):
     def put_rewritten(
         self, conversation: int, message_id: str, rewritten: Callable[[bytes], bytes]
     ) -> Sequence[StoredEvent]:
-        """Rewrite the conversation's envelopes that name a message, also those that this commit is about to publish."""
+        """Rewrite the conversation's envelopes that contain a message's id, also in the events that this commit publishes."""
         rows = self.conn.execute(_NAMING[self.dialect], (conversation, message_id.encode())).fetchall()
         events = [replace(event, body=rewritten(event.body)) for event in map(event_of, rows)]
         for event in events:
@@ -232,8 +233,149 @@ class EventWrites(Changes):
         return events
 
     def erase_ticket_events(self, ticket: int) -> None:
-        """Remove a ticket's events, which are all internal, also from what this commit is about to publish."""
+        """Delete a ticket's events, which are all internal, and remove them from the events that this commit publishes."""
         self.note_spent()
         self.conn.execute("DELETE FROM events WHERE ticket = ?", (ticket,))
         self.published[:] = [event for event in self.published if event.ticket != ticket]
         self.erased.add(ticket_lane(ticket))
+
+
+# Positions that SQLite adds to `project_events` at a time. A query reads at most that many rows of the log,
+# in about 10 µs.
+TAIL: Final = 64
+
+_LARGEST: Final = (1 << 63) - 1
+_COLUMNS: Final = EVENT_COLUMNS.removeprefix("e.position, ")
+# The position before which `project_events` is complete. It may have later events, if the newest ones were erased.
+ADDED: Final = f"(SELECT max(position) / {TAIL} * {TAIL} FROM events)"
+_IN_TABLE: Final = f"l.project = :project AND l.position {{bound}} AND +l.position < {ADDED}"
+# SQLite may search by either of two bounds; a `+` before a column makes it search by the other one.
+_IN_TAIL: Final = (
+    f"e.position >= {ADDED} AND +e.position {{bound}} AND e.project = :project AND e.internal = 0"
+)
+_COUNTED: Final = (f"project_events l WHERE {_IN_TABLE}", f"events e WHERE {_IN_TAIL}")
+_PUBLISHED: Final = (
+    f"SELECT l.position AS position, {{columns}} FROM project_events l CROSS JOIN events e ON e.position = l.position WHERE {_IN_TABLE}",
+    f"SELECT e.position, {{columns}} FROM events e WHERE {_IN_TAIL}",
+)
+_OF_LEVEL: Final = (
+    "events e WHERE e.project = :project AND e.position {bound} AND e.internal = {level} {of_project}"
+)
+_NEWEST_OF_CONVERSATION: Final = (
+    f"SELECT {EVENT_COLUMNS} FROM events e WHERE e.conversation = "
+    "(SELECT rowid FROM conversations WHERE id = :subject AND project = :project) "
+    "AND e.position < :before{wanted} ORDER BY e.position DESC LIMIT :limit"
+)
+
+
+def _parts(dialect: Dialect, levels: Sequence[int], columns: str, bound: str, wanted: str) -> list[str]:
+    """Return the queries that together find the events of these levels, each one by an index.
+
+    Args:
+        columns: the columns after the position.
+        bound: a bound of the position, such as `> :after`.
+        wanted: an additional condition, or an empty text.
+    """
+    of_level = (f"SELECT e.position, {{columns}} FROM {_OF_LEVEL}",)
+    of_project = dialect.text("{of_project}")
+    return [
+        part.format(columns=columns, bound=bound, level=level, of_project=of_project) + wanted
+        for level in levels
+        for part in (_PUBLISHED if dialect is SQLITE and level == 0 else of_level)
+    ]
+
+
+@lru_cache(maxsize=256)
+def _after(dialect: Dialect, levels: tuple[int, ...], wanted: str) -> str:
+    """Return the query for up to `:limit` events after `:after`."""
+    parts = _parts(dialect, levels, _COLUMNS, "> :after", wanted)
+    return f"{' UNION ALL '.join(parts)} ORDER BY position LIMIT :limit"
+
+
+@lru_cache(maxsize=256)
+def _newest(dialect: Dialect, levels: tuple[int, ...], columns: str, bound: str, wanted: str = "") -> str:
+    """Return the query for up to `:limit` events, newest first."""
+    parts = _parts(dialect, levels, columns, bound, wanted)
+    order = "ORDER BY position DESC LIMIT :limit"
+    if dialect is POSTGRES and len(parts) > 1:
+        parts = [f"SELECT * FROM ({part} {order}) AS part{number}" for number, part in enumerate(parts)]
+    return f"{' UNION ALL '.join(parts)} {order}"
+
+
+@lru_cache(maxsize=2)
+def _count_query(dialect: Dialect) -> str:
+    """Return the query that counts the events after `:position`, up to `:limit`."""
+    parts = _COUNTED if dialect is SQLITE else (_OF_LEVEL,)
+    each = " UNION ALL ".join(f"SELECT 1 FROM {part}" for part in parts)
+    each = each.format(bound="> :position", level=0, of_project=dialect.text("{of_project}"))
+    return f"SELECT count(*) FROM ({each} LIMIT :limit) AS newer"
+
+
+def _levels(types: frozenset[str]) -> tuple[int, ...]:
+    return tuple(sorted({REGISTRY[name].level for name in types}))
+
+
+class FeedReads(Queries):
+    """Queries on a project's events by position; the methods implement `ports.Reader`."""
+
+    def events(self, project: int, after: int, limit: int, types: frozenset[str]) -> Sequence[StoredEvent]:
+        return self._select_after((0,), project, after, limit, types)
+
+    def agents_events(self, project: int, after: int, limit: int) -> Sequence[StoredEvent]:
+        return self._select_after((0, 1), project, after, limit, frozenset())
+
+    def named_events(
+        self, project: int, after: int, limit: int, types: frozenset[str]
+    ) -> Sequence[StoredEvent]:
+        return self._select_after(_levels(types), project, after, limit, types)
+
+    def _select_after(
+        self, levels: tuple[int, ...], project: int, after: int, limit: int, types: frozenset[str]
+    ) -> Sequence[StoredEvent]:
+        names, wanted = of_types(types)
+        values = {"project": project, "after": after, "limit": limit, **names}
+        rows = self.conn.execute(_after(self.dialect, levels, wanted), values)
+        return [event_of(row) for row in rows]
+
+    def newest_events(
+        self, project: int, before: int | None, limit: int, types: frozenset[str], conversation: str | None
+    ) -> Sequence[StoredEvent]:
+        names, wanted = of_types(types)
+        values: dict[str, object] = {
+            "project": project,
+            "before": _LARGEST if before is None else before,
+            "limit": limit,
+            **names,
+        }
+        if conversation is None:
+            sql = _newest(self.dialect, _levels(types), _COLUMNS, "< :before", wanted)
+        else:
+            sql = _NEWEST_OF_CONVERSATION.format(wanted=wanted)
+            values["subject"] = conversation
+        return [event_of(row) for row in self.conn.execute(sql, values)]
+
+    def event_id_at(self, project: int, position: int) -> str | None:
+        newest = self._newest_event((0,), project, position)
+        return None if newest is None else newest[1]
+
+    def newest_event(self, project: int) -> tuple[int, str] | None:
+        return self._newest_event((0, 1), project, _LARGEST)
+
+    def newest_event_id(self, project: int) -> str | None:
+        newest = self.newest_event(project)
+        return None if newest is None else newest[1]
+
+    def newest_id_of_any_event(self, project: int) -> str | None:
+        newest = self._newest_event((0, 1, 2), project, _LARGEST)
+        return None if newest is None else newest[1]
+
+    def _newest_event(self, levels: tuple[int, ...], project: int, position: int) -> tuple[int, str] | None:
+        """Return position and id of the newest event of these levels up to a position."""
+        values = {"project": project, "position": position, "limit": 1}
+        sql = _newest(self.dialect, levels, "e.id", "<= :position")
+        row: tuple[int, str] | None = self.conn.execute(sql, values).fetchone()
+        return row
+
+    def count_events_after(self, project: int, position: int, limit: int) -> int:
+        values = {"project": project, "position": position, "limit": limit}
+        return int(self.conn.execute(_count_query(self.dialect), values).fetchone()[0])

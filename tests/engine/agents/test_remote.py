@@ -1,4 +1,4 @@
-"""Agents on two nodes: each is shown who is there on the other, and has what passes there."""
+"""Agents on two nodes: each node shows presence and ephemeral events of the other."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ import trio
 from trio.testing import MockClock
 
 from deskwire.engine.accounts.people import User
-from deskwire.engine.agents.passing import passing
-from deskwire.engine.agents.presence import View
+from deskwire.engine.agents.presence import View, ephemeral_event
 from deskwire.engine.agents.rights import Viewer
 from deskwire.engine.agents.stream import AgentStream
 from deskwire.engine.agents.streams import AgentStreams
@@ -39,7 +38,7 @@ class Node:
         self.streams.view(stream.id, stream.viewer.user, P, View(conversations, composing))
 
     def present(self) -> dict[str, tuple[list[str], str | None]]:
-        """The agents that are there, as others are told, with what they look at and where they write."""
+        """Return the presence of all agents: the conversations that they view and write in."""
         shown = self.streams.present(P)
         assert all(each["online"] for each in shown)
         return {each["name"]: (each["conversationIds"], each["composing"]) for each in shown}
@@ -76,7 +75,7 @@ async def world(store: InlineStore) -> AsyncIterator[World]:
         nursery.cancel_scope.cancel()
 
 
-async def test_agents_are_shown_who_is_there_on_another_node_and_what_they_look_at(
+async def test_presence_includes_agents_of_other_nodes_and_their_views(
     inline_store: InlineStore, autojump_clock: MockClock
 ) -> None:
     async with world(inline_store) as both:
@@ -86,18 +85,20 @@ async def test_agents_are_shown_who_is_there_on_another_node_and_what_they_look_
         await trio.sleep(0.5)  # virtual time: the mock clock jumps
         assert here.present() == there.present()
         assert here.present() == {"ada": ([], None), "ken": (["cnv_1", "cnv_2"], "cnv_2")}
-        told = [agent.name for agent in (await mine.next()).present]
-        assert set(told) == {"ada", "ken"}
-        assert (here.streams.viewed(P, "cnv_1"), here.streams.anybody) == (True, True)
+        received = [agent.name for agent in (await mine.next()).present]
+        assert set(received) == {"ada", "ken"}
+        assert (here.streams.viewed(P, "cnv_1"), here.streams.has_viewers) == (True, True)
         there.streams.close(ken)
         await trio.sleep(0.5)  # virtual time: the mock clock jumps
         assert here.present() == {"ada": ([], None)}
         (gone,) = here.streams.present(P, (await mine.next()).present)
         assert (gone["name"], gone["online"]) == ("ken", False)
-        assert (here.streams.viewed(P, "cnv_1"), here.streams.anybody) == (False, False)
+        assert (here.streams.viewed(P, "cnv_1"), here.streams.has_viewers) == (False, False)
 
 
-async def test_an_agent_on_two_nodes_is_one(inline_store: InlineStore, autojump_clock: MockClock) -> None:
+async def test_agent_on_two_nodes_has_one_presence(
+    inline_store: InlineStore, autojump_clock: MockClock
+) -> None:
     async with world(inline_store) as both:
         here, there = both.node("a"), both.node("b")
         for node, conversation in ((here, "cnv_1"), (there, "cnv_2")):
@@ -107,7 +108,7 @@ async def test_an_agent_on_two_nodes_is_one(inline_store: InlineStore, autojump_
         assert there.present() == {"ada": (["cnv_2", "cnv_1"], None)}
 
 
-async def test_a_node_that_begins_later_is_told_at_once(
+async def test_later_node_gets_announcements_at_once(
     inline_store: InlineStore, autojump_clock: MockClock
 ) -> None:
     async with world(inline_store) as both:
@@ -119,7 +120,7 @@ async def test_a_node_that_begins_later_is_told_at_once(
         assert there.present() == {"ada": ([], None)}
 
 
-async def test_what_was_lost_is_said_again_and_a_dead_node_is_forgotten(
+async def test_lost_announcement_is_repeated_and_a_dead_node_expires(
     inline_store: InlineStore, autojump_clock: MockClock
 ) -> None:
     async with world(inline_store) as both:
@@ -138,9 +139,7 @@ async def test_what_was_lost_is_said_again_and_a_dead_node_is_forgotten(
         assert here.present() == {}
 
 
-async def test_nodes_that_are_gone_take_no_memory(
-    inline_store: InlineStore, autojump_clock: MockClock
-) -> None:
+async def test_expired_nodes_take_no_memory(inline_store: InlineStore, autojump_clock: MockClock) -> None:
     async with world(inline_store) as both:
         here = both.node("a")
         for number in range(50):
@@ -148,13 +147,13 @@ async def test_nodes_that_are_gone_take_no_memory(
             await there.open(both.ken)
             await trio.sleep(0.5)  # virtual time: the mock clock jumps
             there.bus.cut = True
-        elsewhere = here.streams._elsewhere
+        elsewhere = here.streams._remote
         assert elsewhere is not None
         await trio.sleep(40)  # virtual time: the mock clock jumps
-        assert not elsewhere._lives
+        assert not elsewhere._incarnations
 
 
-async def test_what_the_last_life_of_a_node_said_is_forgotten_as_soon_as_the_next_one_speaks(
+async def test_announcements_of_a_nodes_former_incarnation_expire_at_once(
     inline_store: InlineStore, autojump_clock: MockClock
 ) -> None:
     async with world(inline_store) as both:
@@ -178,7 +177,7 @@ async def test_what_the_last_life_of_a_node_said_is_forgotten_as_soon_as_the_nex
         (None, "cnv_9", False),
     ],
 )
-async def test_what_passes_on_one_node_passes_on_the_other(
+async def test_ephemeral_events_reach_the_other_node(
     to_user: str | None, viewing: str | None, has: bool, inline_store: InlineStore, autojump_clock: MockClock
 ) -> None:
     async with world(inline_store) as both:
@@ -188,14 +187,14 @@ async def test_what_passes_on_one_node_passes_on_the_other(
         await trio.sleep(0.5)  # virtual time: the mock clock jumps
         await ken.next()
         user = {"ken": both.ken.rowid, "ada": both.ada.rowid, None: None}[to_user]
-        here.streams.pass_on(P, passing("x", {"text": "ä\u0000"}), to_user=user, viewing=viewing)
+        here.streams.broadcast(P, ephemeral_event("x", {"text": "ä\u0000"}), to_user=user, viewing=viewing)
         with trio.move_on_after(1) as waiting:
-            (event,) = (await ken.next()).passing
+            (event,) = (await ken.next()).ephemeral
             assert orjson.loads(event.body) == {"type": "x", "data": {"text": "ä\u0000"}}
         assert waiting.cancelled_caught is not has
 
 
-async def test_nothing_is_sent_for_a_project_whose_agents_are_all_here(
+async def test_no_message_is_sent_for_a_project_with_local_agents_only(
     inline_store: InlineStore, autojump_clock: MockClock
 ) -> None:
     async with world(inline_store) as both:
@@ -204,14 +203,16 @@ async def test_nothing_is_sent_for_a_project_whose_agents_are_all_here(
         await here.open(both.ada)
         await trio.sleep(0.5)  # virtual time: the mock clock jumps
         here.bus.sent.clear()
-        here.streams.pass_on(OTHER_PROJECT.rowid, passing("x", {}))
-        here.streams.pass_on(P, passing("x", {}), viewing="cnv_1")
+        here.streams.broadcast(OTHER_PROJECT.rowid, ephemeral_event("x", {}))
+        here.streams.broadcast(P, ephemeral_event("x", {}), viewing="cnv_1")
         assert here.bus.sent == []
-        here.streams.pass_on(P, passing("x", {}))
+        here.streams.broadcast(P, ephemeral_event("x", {}))
         assert len(here.bus.sent) == 1
 
 
-async def test_a_busy_agent_fits_into_messages(inline_store: InlineStore, autojump_clock: MockClock) -> None:
+async def test_announcement_of_a_busy_agent_fits_into_messages(
+    inline_store: InlineStore, autojump_clock: MockClock
+) -> None:
     async with world(inline_store) as both:
         here, there = both.node("a"), both.node("b")
         names = [f"cnv_{number:026}" for number in range(100)]

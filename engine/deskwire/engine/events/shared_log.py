@@ -1,7 +1,7 @@
-"""The event log of a node that shares the store with others: memory has the events of the projects that somebody has open.
+"""The event log of a node that shares its store: memory has the events of open projects only.
 
-Memory may lag behind the table here, by what other nodes have committed and this one has not heard of yet. So `read`, which
-promises all that was acknowledged, looks into the table; whoever follows reads memory, which is never wrong, only late.
+Memory may lack commits of other nodes that have not reached this node yet. So `read`, which promises every acknowledged event,
+reads the table. Followers read memory, which may be late but is never wrong.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from deskwire.engine.core.store import Inline, Store
 from deskwire.engine.core.values import replace
 from deskwire.engine.events.log import Chunk, EventLog, Source
 from deskwire.engine.events.ports import EventReader, EventTransaction, HeadReader
-from deskwire.engine.events.tail import Head, Tail
+from deskwire.engine.events.tail import MemoryHead, Tail
 from deskwire.engine.events.types import StoredEvent, Topic, topics_of
 
 
@@ -26,9 +26,9 @@ class SharedLogReader(EventReader, HeadReader, Protocol):
 
 
 class SharedLog(EventLog):
-    """The event log of one node of several; a `Follower` tells it what is committed, here and elsewhere.
+    """The event log of a node that shares its store; a `Follower` applies the commits of all nodes to it.
 
-    A project stays in memory for a while after its last reader has gone, until `sweep` finds it unused a second time.
+    A project stays in memory for a while after its last reader has closed it, until `evict_unused` finds it unused twice.
 
     Args:
         ring_events, ring_bytes: as for `EventLog`.
@@ -39,34 +39,34 @@ class SharedLog(EventLog):
     ) -> None:
         super().__init__(store, 0, ring_events=ring_events, ring_bytes=ring_bytes)
         self._shared = store
-        self._heard: dict[int, int] = {}
-        self._shown = 0
+        self._opening: dict[int, int] = {}
+        self._published_count = 0
         self._topics = Counter[int]()
         self._unused: set[int] = set()
-        self._behind: Callable[[int, int], object] = _nobody
+        self._on_gap: Callable[[int, int], object] = _ignore_gap
         self._newest: dict[int, tuple[int, str]] = {}
 
-    def tell(self, behind: Callable[[int, int], object]) -> None:
-        """Have `behind` called with a project and a position once memory lacks events up to there as it is opened."""
-        self._behind = behind
+    def on_gap(self, listener: Callable[[int, int], object]) -> None:
+        """Call `listener` with a project and a position if its memory lacks events up to there when it opens."""
+        self._on_gap = listener
 
     @property
     def progress(self) -> int:
-        """See `EventLog.progress`: the events that this node has had in memory."""
-        return self._shown
+        """See `EventLog.progress`: the number of events that this node has published."""
+        return self._published_count
 
     @property
     def open_projects(self) -> Mapping[int, int]:
-        """The projects that are open, each with the position up to which memory has its events."""
+        """The open projects, each with the position up to which memory is complete."""
         return {project: tail.head.position for project, tail in self._tails.items()}
 
     @property
-    def known(self) -> Sequence[tuple[int, int, str]]:
-        """The newest event that memory knows of each open project: the project, the position, and the event's id."""
+    def newest_events(self) -> Sequence[tuple[int, int, str]]:
+        """The newest known event of each open project: project, position and event id."""
         return [(project, *self._newest[project]) for project in self._tails if project in self._newest]
 
     def is_open(self, project: int) -> bool:
-        """Tell whether the project is open."""
+        """Return whether the project is in memory."""
         return project in self._tails
 
     async def newest(self, project: int) -> int:
@@ -74,27 +74,27 @@ class SharedLog(EventLog):
         return await self._shared.read(Inline(lambda reader: _newest(reader, project)))
 
     async def open(self, source: Source) -> Tail:
-        """See `EventLog.open`. A project's events are in memory from now on, and for as long as anything of it is open."""
+        """See `EventLog.open`. The project's new events stay in memory while any source of it is open."""
         project = source if isinstance(source, int) else source.project
         if project not in self._tails:
-            await self._begin(project)
+            await self._load_project(project)
         tail = self._open(source)
         self._tails[project].readers += 1
         self._topics[project] += isinstance(source, Topic)
         return tail
 
-    async def _begin(self, project: int) -> None:
-        self._heard.setdefault(project, 0)
+    async def _load_project(self, project: int) -> None:
+        self._opening.setdefault(project, 0)
         try:
             position, newest = await self._shared.read(Inline(lambda reader: _end(reader, project)))
         finally:
-            heard = self._heard.pop(project, 0)
-        if project not in self._tails:  # nobody else was quicker
-            self._tails[project] = Tail(Head(position), position)
+            latest = self._opening.pop(project, 0)
+        if project not in self._tails:  # no other task was quicker
+            self._tails[project] = Tail(MemoryHead(position), position)
             if newest is not None:
                 self._newest[project] = newest
-            if heard > position:
-                self._behind(project, heard)
+            if latest > position:
+                self._on_gap(project, latest)
 
     def close(self, source: Source) -> None:
         """See `EventLog.close`."""
@@ -111,7 +111,7 @@ class SharedLog(EventLog):
                 yield
             return
         if source not in self._tails:
-            await self._begin(source)
+            await self._load_project(source)
         tail = self._tails[source]
         tail.readers += 1
         try:
@@ -120,11 +120,11 @@ class SharedLog(EventLog):
             tail.readers -= 1
 
     def note(self, project: int, position: int) -> None:
-        """Take note that there is an event at this position, in case that the project is just being opened."""
-        if project in self._heard:
-            self._heard[project] = max(self._heard[project], position)
+        """Note that the project has an event at this position, in case it is being opened at the moment."""
+        if project in self._opening:
+            self._opening[project] = max(self._opening[project], position)
 
-    def take_in(
+    def apply(
         self,
         project: int,
         upto: int,
@@ -132,31 +132,33 @@ class SharedLog(EventLog):
         erased: frozenset[int] = frozenset(),
         rewritten: Sequence[StoredEvent] = (),
     ) -> None:
-        """Show events of an open project, which are all that lie behind its position, up to `upto`, but for erasures there.
+        """Publish a contiguous segment of an open project's events. Events that memory already has are skipped.
 
-        Others are shown as they are `rewritten`.
-
-        What is there already is passed over.
+        Args:
+            upto: position up to which the segment is complete.
+            events: all stored events after the project's position in memory, up to `upto`.
+            erased: storage keys of the conversations that were erased in the segment.
+            rewritten: current versions of events that were rewritten in the segment.
         """
         tail = self._tails[project]
         before, tail.head.position = tail.head.position, max(upto, tail.head.position)
         new = [event for event in events if event.position > before]
-        self._shown += len(new)
+        self._published_count += len(new)
         if new:
             self._newest[project] = new[-1].position, new[-1].id
         shown = [self._with_topics(event) for event in new] if self._opened else new
         self.publish(shown, erased, rewritten)
 
     def erase(self, conversations: frozenset[int]) -> None:
-        """Show no more events of these conversations, wherever their erasure stands."""
+        """Evict the events of erased conversations, at whatever position their erasure is stored."""
         self.publish((), conversations)
 
     def rewrite(self, events: Sequence[StoredEvent]) -> None:
-        """Show these events as they are now, wherever their redaction stands."""
+        """Replace redacted events by these versions, at whatever position their redaction is stored."""
         self.publish((), frozenset(), events)
 
-    def sweep(self) -> None:
-        """Forget the projects that nobody has had open since the last call."""
+    def evict_unused(self) -> None:
+        """Evict the projects that have had no reader since the previous call."""
         unused = {project for project, tail in self._tails.items() if not tail.readers}
         gone = unused & self._unused
         self._unused = unused - gone
@@ -169,9 +171,9 @@ class SharedLog(EventLog):
         self._bytes = sum(len(event.body) for event in self._order)
 
     def rewind(self, project: int, position: int) -> None:
-        """Forget what memory has of an open project, whose newest event is at this position, before what memory had.
+        """Evict an open project's events because the database has lost commits; `position` is its newest event now.
 
-        That happens when the database has lost commits. Readers go on in the table, from wherever they are.
+        Its readers continue from the table at their own positions.
         """
         tail = self._tails[project]
         ours = [each for source, each in self._opened.items() if source.project == project]
@@ -197,14 +199,14 @@ class SharedLog(EventLog):
         return self._tails[project]
 
     def _with_topics(self, event: StoredEvent) -> StoredEvent:
-        """Return the event with its topics, if anybody may ask for them."""
+        """Return the event with its topics, if any topic of its project is open."""
         if event.topics or event.internal or not self._topics[event.project]:
             return event
         return replace(event, topics=topics_of(event.project, orjson.loads(event.body)["data"]))
 
 
-def _nobody(_project: int, _position: int) -> None:
-    """Be told nothing."""
+def _ignore_gap(_project: int, _position: int) -> None:
+    """Do nothing: the listener before a follower sets its own."""
 
 
 def _newest(reader: HeadReader, project: int) -> int:
@@ -212,5 +214,5 @@ def _newest(reader: HeadReader, project: int) -> int:
 
 
 def _end(reader: SharedLogReader, project: int) -> tuple[int, tuple[int, str] | None]:
-    """Return where a project's log ends, and the position and the id of its newest event, which may lie before that."""
+    """Return the position of a project's head, and position and id of its newest event, which may be before the head."""
     return _newest(reader, project), reader.newest_event(project)

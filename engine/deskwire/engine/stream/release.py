@@ -1,6 +1,7 @@
-"""The end of a channel's hold on a node that shares the store with others: nothing is written, and then that is stored.
+"""Release of channels on a node that shares its store: the node stops writing to the consumer, then stores the release.
 
-Another node asks for the channel, the consumer leaves, or the node's own lease was lost for too long (ADR 60).
+A channel is released when another node requests it, when its consumer leaves, or when the node has been without its own lease
+for too long (ADR 60).
 """
 
 from __future__ import annotations
@@ -14,47 +15,51 @@ import structlog
 import trio
 from msgspec import Struct
 
-from deskwire.engine.cluster.bus import Bus
-from deskwire.engine.cluster.cluster import Cluster
+from deskwire.engine.cluster.cluster import Bus, Cluster
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.core.store import Brief, Inline, Store
 from deskwire.engine.core.values import replace
 from deskwire.engine.stream.channel import Channel, named_channel
-from deskwire.engine.stream.lease import ChannelLease
-from deskwire.engine.stream.lease_news import LeaseNews
-from deskwire.engine.stream.ports import StreamConsumer, StreamReader, StreamTransaction, Wish, WishType
+from deskwire.engine.stream.lease import ChannelLease, LeaseNotifications, LeaseRules
+from deskwire.engine.stream.ports import (
+    HolderRequest,
+    HolderRequestType,
+    StreamConsumer,
+    StreamReader,
+    StreamTransaction,
+)
 from deskwire.engine.stream.subscription import Loss, Subscription
-from deskwire.engine.stream.tenure import Tenure
 
 log: Final = structlog.get_logger(__name__)
 
-PATIENCE_S: Final = 10.0
-"""How long another node may take to let a channel go; one that has died is known to be dead well before."""
-_LOOK_S: Final = 1.0
-"""Pause between two looks for what other nodes want, should nothing be heard of it."""
+# Time that another node may take to release a channel; a dead node's lease ends well before.
+RELEASE_TIMEOUT_S: Final = 10.0
+_POLL_INTERVAL_S: Final = 1.0  # interval between polls for requests, in case a notification was lost
 
-Wishes = Sequence[tuple[StreamConsumer, Wish]]
+Requests = Sequence[tuple[StreamConsumer, HolderRequest]]
 
 
 class _Release(Struct, frozen=True):
-    """A hold that has ended here.
+    """A channel that this node no longer holds.
 
     Args:
-        row: as it was stored before.
-        after: as it is to be stored, None if it is to be removed.
-        lease: this node's; None if it never knew of the hold, as the end of a takeover's commit was not heard of.
-        loser: the subscription to which nothing is written any more.
+        row: the stored row before the release.
+        request: the request that caused the release.
+        after: the row to store; None to delete it.
+        lease: this node's lease; None if the node never learned that it held the channel, because the outcome of the takeover's
+            commit was unknown.
+        loser: the subscription that held the channel here, which may no longer write.
     """
 
     row: StreamConsumer
-    wish: Wish
+    request: HolderRequest
     after: StreamConsumer | None
     lease: ChannelLease | None
     loser: Subscription | None
 
     def store(self, tx: StreamTransaction, at: int) -> None:
-        """Store it, with what was confirmed up to now."""
+        """Store the release together with the confirmed position."""
         row = self.row
         if self.after is None:
             tx.remove_consumer(row)
@@ -67,12 +72,12 @@ class _Release(Struct, frozen=True):
             tx.save_position(row.project, row.channel, row.generation, position, event, at)
 
 
-class LettingGo:
-    """The ends of what this node holds, whatever brings them about.
+class ChannelReleaser:
+    """Releases the channels that this node holds, and stores that.
 
     Args:
-        leases: those that this node knows of, by their channels.
-        gone: told of each subscription that has lost its channel, before its consumer is.
+        leases: the leases in this node's memory, by channel.
+        on_lost: called with each subscription that has lost its channel, before the subscription's own callback.
     """
 
     def __init__(
@@ -82,37 +87,39 @@ class LettingGo:
         cluster: Cluster,
         bus: Bus,
         leases: Mapping[Channel, ChannelLease],
-        gone: Callable[[Subscription], None],
+        on_lost: Callable[[Subscription], None],
     ) -> None:
         self._store = store
         self._clock = clock
         self._cluster = cluster
         self._leases = leases
-        self._gone = gone
+        self._on_lost = on_lost
         self._departed: dict[Channel, tuple[ChannelLease, int]] = {}
         self._wakeup = trio.Event()
-        self.news: Final = LeaseNews(bus, cluster.node.name, leases, lambda: self._wakeup.set())
+        self.notifications: Final = LeaseNotifications(
+            bus, cluster.node.name, leases, lambda: self._wakeup.set()
+        )
 
     async def run(self) -> None:
-        """Release channels that other nodes ask for, and store departures, until cancelled."""
+        """Release channels that other nodes request, and store departures, until cancelled."""
         while True:
-            with trio.move_on_after(_LOOK_S):
+            with trio.move_on_after(_POLL_INTERVAL_S):
                 await self._wakeup.wait()
             self._wakeup = trio.Event()
             self._store_departures()
             try:
-                await self.let_go(await self._wishes())
+                await self.release(await self._requests())
             except Unavailable as error:
                 log.warning("stream.not_let_go", error=error.detail)
 
-    async def let_go(self, wishes: Wishes) -> None:
-        """Write nothing more to the consumers of these channels, which this node holds, then store it and tell them.
+    async def release(self, requests: Requests) -> None:
+        """Stop writing to the consumers of these channels, store the releases, then notify the consumers.
 
-        Raises Unavailable if it is not stored; they are let go all the same.
+        Raises Unavailable if the releases could not be stored; this node stops writing nevertheless.
         """
-        if not wishes:
+        if not requests:
             return
-        releases = [self._release(row, wish) for row, wish in wishes]
+        releases = [self._stop(row, request) for row, request in requests]
         at, stored = self._clock(), False
 
         def job(tx: StreamTransaction) -> None:
@@ -125,11 +132,11 @@ class LettingGo:
         finally:
             for release in releases:
                 self._note(release, stored=stored)
-            self.news.tell([release.row for release in releases])
-            self._lose([(each.loser, _LOSS[each.wish.what] if stored else "lapsed") for each in releases])
+            self.notifications.notify([release.row for release in releases])
+            self._lose([(each.loser, _LOSS[each.request.what] if stored else "lapsed") for each in releases])
 
     def leave(self, lease: ChannelLease) -> None:
-        """Have it stored soon that the last holder of the channel, which was here, has left it."""
+        """Schedule the departure of a channel's last holder, which was on this node, to be stored."""
         self._departed[lease.channel] = lease, lease.generation
         self._store_departures()
 
@@ -142,59 +149,63 @@ class LettingGo:
         lost = [holder for lease in leases if (holder := lease.stop()) is not None]
         for lease in leases:
             lease.drop(self._now(), for_good=False)
-            self.leave(lease)  # stored if the node's lease was only late: then the channel is still its own
+            self.leave(
+                lease
+            )  # takes effect if the node's lease was only late, because the channel is still its own then
         self._lose([(holder, "lapsed") for holder in lost])
 
-    async def _wishes(self) -> Wishes:
-        incarnation, oldest = self._cluster.node.incarnation, self._clock() - PATIENCE_S * 1000
-        rows = await self._store.read(Inline(lambda reader: reader.wished_consumers(incarnation)))
-        found = [(row, row.wish) for row in rows if row.wish is not None]
-        return [(row, wish) for row, wish in found if wish.what == "forget" or wish.at > oldest]
+    async def _requests(self) -> Requests:
+        incarnation, oldest = self._cluster.node.incarnation, self._clock() - RELEASE_TIMEOUT_S * 1000
+        rows = await self._store.read(Inline(lambda reader: reader.consumers_with_requests(incarnation)))
+        found = [(row, row.request) for row in rows if row.request is not None]
+        return [(row, request) for row, request in found if request.what == "forget" or request.at > oldest]
 
     def _now(self) -> float:
         return self._clock() / 1000
 
-    def _release(self, row: StreamConsumer, wish: Wish) -> _Release:
-        """Stop writing to a channel's consumer, from here on."""
+    def _stop(self, row: StreamConsumer, request: HolderRequest) -> _Release:
+        """Stop writing to a channel's consumer."""
         channel = named_channel(row.project, row.channel)
         lease = None if channel is None else self._leases.get(channel)
         if lease is not None and lease.generation != row.generation:
             lease = None
         loser = None if lease is None else lease.stop()
-        return _Release(row, wish, self._after(row, wish, lease), lease, loser)
+        return _Release(row, request, self._released_row(row, request, lease), lease, loser)
 
-    def _after(self, row: StreamConsumer, wish: Wish, tenure: Tenure | None) -> StreamConsumer | None:
-        """Return the row as it is once the channel was let go; None if there is to be none."""
-        freed, now = free(row, self._clock()), self._now()
-        match wish.what:
+    def _released_row(
+        self, row: StreamConsumer, request: HolderRequest, rules: LeaseRules | None
+    ) -> StreamConsumer | None:
+        """Return the row to store after the release; None to delete it."""
+        freed, now = without_holder(row, self._clock()), self._now()
+        match request.what:
             case "forget":
                 return None
             case "end":
                 return replace(freed, superseded=(row.consumer_id,))
             case "take":
-                if tenure is None:
+                if rules is None:
                     return freed
-                superseded = tuple(tenure.after_taking(wish.consumer_id, now))
-                times = stored_times(tenure.after_takeover(wish.consumer_id, now))
+                superseded = tuple(rules.after_taking(request.consumer_id, now))
+                times = stored_times(rules.after_takeover(request.consumer_id, now))
                 return replace(freed, superseded=superseded, takeovers=times)
             case _:
-                assert_never(wish.what)
+                assert_never(request.what)
 
     def _note(self, release: _Release, *, stored: bool) -> None:
-        """Have the lease be as it is stored now."""
+        """Update the lease in memory after a release."""
         lease, now = release.lease, self._now()
         if lease is None or lease.generation != release.row.generation or lease.holder is not None:
             return
         if not stored:
             lease.drop(now, for_good=False)
             self.leave(lease)
-        elif release.wish.what == "take":
-            lease.yield_to(release.wish.consumer_id, now)
+        elif release.request.what == "take":
+            lease.yield_to(release.request.consumer_id, now)
         else:
-            lease.expel(now)
+            lease.fence_holder(now)
 
     def _store_departures(self) -> None:
-        """Have departures stored without waiting; those that are not are tried again."""
+        """Submit departures to the store without waiting; departures that fail are retried."""
         departed, self._departed = self._departed, {}
         for channel, (lease, generation) in departed.items():
             if lease.generation == generation and not lease.held:
@@ -209,7 +220,7 @@ class LettingGo:
     def _departure(
         self, lease: ChannelLease, generation: int, tx: StreamTransaction
     ) -> StreamConsumer | None:
-        """Store that the holder of that generation has left; return the row as it was, None if it is another's."""
+        """Store the departure of the holder of this generation; return the row before, None if the holder has changed."""
         channel = lease.channel
         row = tx.stream_consumer(channel.project, channel.name)
         mine = row is not None and row.connected and row.incarnation == self._cluster.node.incarnation
@@ -217,10 +228,12 @@ class LettingGo:
             return None
         dropped_at = 0 if lease.dropped_at == -inf else int(lease.dropped_at * 1000)
         after = replace(
-            free(row, dropped_at), superseded=tuple(lease.superseded), takeovers=stored_times(lease.takeovers)
+            without_holder(row, dropped_at),
+            superseded=tuple(lease.superseded),
+            takeovers=stored_times(lease.takeovers),
         )
         kept = None if row.forgotten else after
-        _Release(row, Wish("take"), kept, lease, None).store(tx, self._clock())
+        _Release(row, HolderRequest("take"), kept, lease, None).store(tx, self._clock())
         return row
 
     def _note_departure(
@@ -231,27 +244,25 @@ class LettingGo:
         elif isinstance(outcome, Exception):
             log.error("stream.departure_failed", channel=lease.channel.name, exc_info=outcome)
         elif outcome is not None:
-            self.news.tell([outcome])
+            self.notifications.notify([outcome])
 
     def _lose(self, lost: Sequence[tuple[Subscription | None, Loss]]) -> None:
-        told = [(subscription, loss) for subscription, loss in lost if subscription is not None]
-        for subscription, _ in told:
-            self._gone(subscription)
-        for (
-            subscription,
-            loss,
-        ) in told:  # once all are over, so that each can see what is left of its connection
+        losses = [(subscription, loss) for subscription, loss in lost if subscription is not None]
+        for subscription, _ in losses:
+            self._on_lost(subscription)
+        # Callbacks run after all removals, so that each one sees which subscriptions its connection still has.
+        for subscription, loss in losses:
             subscription.lost(loss)
 
 
-_LOSS: Final[Mapping[WishType, Loss]] = {"take": "superseded", "end": "ended", "forget": "lapsed"}
+_LOSS: Final[Mapping[HolderRequestType, Loss]] = {"take": "superseded", "end": "ended", "forget": "lapsed"}
 
 
-def free(row: StreamConsumer, dropped_at: int) -> StreamConsumer:
-    """Return the row as it is while nobody holds the channel."""
-    return replace(row, node="", incarnation=0, connected=False, dropped_at=dropped_at, wish=None)
+def without_holder(row: StreamConsumer, dropped_at: int) -> StreamConsumer:
+    """Return the row of a channel without a holder."""
+    return replace(row, node="", incarnation=0, connected=False, dropped_at=dropped_at, request=None)
 
 
 def stored_times(times: tuple[float, ...]) -> tuple[int, ...]:
-    """Return times in the milliseconds that are stored."""
+    """Return times in seconds as stored milliseconds."""
     return tuple(int(time * 1000) for time in times)
