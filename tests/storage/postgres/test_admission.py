@@ -13,18 +13,18 @@ from deskwire.engine.cluster.membership import LEASE_S, Membership
 from deskwire.engine.cluster.ports import NotAdmitted
 from deskwire.engine.core.clock import wall_clock
 from deskwire.engine.core.errors import Unavailable
-from deskwire.storage.postgres.beats import BeatStore
-from deskwire.storage.postgres.commit.lanes import clear
+from deskwire.storage.postgres.admin.installation import InstallationIdentity, claim
+from deskwire.storage.postgres.commit.commit_log import delete_old_lanes
 from deskwire.storage.postgres.driver.blocking import BlockingConnection
 from deskwire.storage.postgres.driver.session import Database
-from deskwire.storage.postgres.operating.installation import Identity, claim
+from deskwire.storage.postgres.heartbeats import HeartbeatStore
 from tests.support.postgres_nodes import node, rows
 
 
 @asynccontextmanager
 async def candidate(url: str, name: str, files: str) -> AsyncIterator[Membership]:
     async with trio.open_nursery() as nursery:
-        beats = BeatStore(Database(url, name), nursery)
+        beats = HeartbeatStore(Database(url, name), nursery)
         try:
             yield Membership(beats, NoBus(), name, "test", wall_clock, files)
         finally:
@@ -90,7 +90,7 @@ async def test_a_node_does_not_keep_itself_away(postgres_url: str) -> None:
 
 
 async def test_the_end_of_a_killed_nodes_lease_is_waited_for(postgres_url: str) -> None:
-    identity = Identity(["an-id"], "disk")
+    identity = InstallationIdentity(["an-id"], "disk")
     async with candidate(postgres_url, "a", "disk") as killed:
         began = trio.current_time()
         await killed._join()
@@ -107,7 +107,7 @@ async def test_a_claim_beside_a_node_that_lives_is_refused(postgres_url: str, na
         await nursery.start(first.run)
         began = trio.current_time()
         with pytest.raises(NotAdmitted):
-            await trio.to_thread.run_sync(claim, postgres_url, Identity(["an-id"], "disk"), name)
+            await trio.to_thread.run_sync(claim, postgres_url, InstallationIdentity(["an-id"], "disk"), name)
         assert trio.current_time() - began < LEASE_S
         nursery.cancel_scope.cancel()
 
@@ -128,7 +128,7 @@ async def test_lanes_of_nodes_that_are_gone_for_a_day_are_cleared_and_can_be_ope
         aged = "UPDATE lanes SET touched = touched - interval '1 day 1 min' WHERE node <> 'young' RETURNING 1"
         assert rows(postgres_url, aged)
         connection = BlockingConnection(Database(postgres_url, "duty"), "setup")
-        assert await trio.to_thread.run_sync(clear, connection) >= 1
+        assert await trio.to_thread.run_sync(delete_old_lanes, connection) >= 1
         connection.close()
         left = {name for (name,) in rows(postgres_url, "SELECT DISTINCT node FROM lanes")}
         assert left == {"here", "young"}

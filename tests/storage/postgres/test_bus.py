@@ -15,7 +15,7 @@ import pytest
 import trio
 from structlog.testing import capture_logs
 
-from deskwire.storage.postgres.bus import PAYLOAD_MAX, WAITING_MAX, PostgresBus
+from deskwire.storage.postgres.bus import PAYLOAD_MAX, QUEUE_MAX, PostgresBus
 from deskwire.storage.postgres.driver.session import Database
 from tests.support.postgres import fresh_database
 
@@ -83,24 +83,24 @@ async def test_a_message_comes_to_all_others_and_not_back(url: str) -> None:
 async def test_messages_come_in_order_and_several_at_once(url: str) -> None:
     async with buses(url, url) as (a, b):
         receiver = Receiver(b)
-        sent = [b"%d" % number for number in range(WAITING_MAX)]
+        sent = [b"%d" % number for number in range(QUEUE_MAX)]
         for each in sent:
             a.send("events", each)
         assert await receiver.until(len(sent)) == sent
-        assert (a.counters.sent, a.counters.dropped) == (WAITING_MAX, 0)
+        assert (a.counters.sent, a.counters.dropped) == (QUEUE_MAX, 0)
 
 
 async def test_of_too_many_messages_the_oldest_are_dropped_and_a_long_one_is_not_sent(url: str) -> None:
     async with buses(url, url) as (a, b):
         receiver = Receiver(b)
-        for number in range(WAITING_MAX + 10):
+        for number in range(QUEUE_MAX + 10):
             a.send("events", b"%d" % number)
         a.send("events", b"x" * (PAYLOAD_MAX + 1))
-        came = await receiver.until(WAITING_MAX)
+        came = await receiver.until(QUEUE_MAX)
         assert came[0] == b"10"
         a.send("events", b"y" * PAYLOAD_MAX)
         a.send("events", b"z" * PAYLOAD_MAX)
-        assert [len(each) for each in (await receiver.until(WAITING_MAX + 2))[-2:]] == [PAYLOAD_MAX] * 2
+        assert [len(each) for each in (await receiver.until(QUEUE_MAX + 2))[-2:]] == [PAYLOAD_MAX] * 2
         assert a.counters.dropped == 11
 
 
@@ -147,7 +147,7 @@ async def test_a_schema_does_not_hear_of_another(url: str) -> None:
 async def test_a_server_whose_notifications_do_not_come_is_noticed(
     url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("deskwire.storage.postgres.bus._TEST_S", 0.3)
+    monkeypatch.setattr("deskwire.storage.postgres.bus._TEST_TIMEOUT_S", 0.3)
     parts = urlsplit(url)
     with deaf(parts.port or 0) as port:
         address = parts._replace(

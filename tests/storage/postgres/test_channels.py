@@ -19,8 +19,8 @@ from deskwire.engine.events.shared import SharedLog
 from deskwire.engine.ports import Commit
 from deskwire.engine.stream.hub import ConsumerSuperseded, Hub
 from deskwire.engine.stream.subscription import Subscription
-from deskwire.storage.postgres.beats import BeatStore
 from deskwire.storage.postgres.bus import PostgresBus
+from deskwire.storage.postgres.heartbeats import HeartbeatStore
 from deskwire.storage.postgres.migrations.apply import migrate
 from deskwire.storage.postgres.store import open_postgres
 from tests.support.postgres import USER, PostgresServer
@@ -38,7 +38,7 @@ async def node(url: str, name: str) -> AsyncIterator[tuple[Stage, trio.CancelSco
     ):
         bus = PostgresBus(store.database)
         nursery.start_soon(bus.run)
-        beats = BeatStore(store.database, nursery)
+        beats = HeartbeatStore(store.database, nursery)
         cluster = Membership(beats, bus, name, "test", wall_clock)
         project = await store.write(found_project)
         log = SharedLog(store, ring_events=1_000, ring_bytes=10**6)

@@ -12,8 +12,8 @@ from deskwire.engine.conversations.commands import Delete
 from deskwire.engine.core.secret import Secrets
 from deskwire.storage.check.rules import RULES
 from deskwire.storage.files import DiskFiles
-from deskwire.storage.postgres.driver.unusable import DatabaseUnusableError
-from deskwire.storage.postgres.operating.check import check
+from deskwire.storage.postgres.admin.check import check
+from deskwire.storage.postgres.driver.errors import DatabaseUnusableError
 from tests.storage.backup.conftest import SECRET, fill
 from tests.storage.backup.test_check import BROKEN, TAGGED_ALIKE
 from tests.support.builders import PROJECT

@@ -20,13 +20,13 @@ from deskwire.engine.core.values import replace
 from deskwire.engine.events.types import Draft, Topic
 from deskwire.engine.uploads.ports import Content
 from deskwire.storage.check.counts import NOT_COUNTED, counted
-from deskwire.storage.postgres.commit.heads import SHIFT
-from deskwire.storage.postgres.copying.run import Copied, Order, copy
-from deskwire.storage.postgres.copying.text import Digest, escaped
-from deskwire.storage.postgres.driver.unusable import DatabaseUnusableError
+from deskwire.storage.postgres.admin.check import check
+from deskwire.storage.postgres.admin.installation import InstallationIdentity, claim
+from deskwire.storage.postgres.commit.positions import PROJECT_SHIFT
+from deskwire.storage.postgres.copying.run import Copied, CopyRequest, copy
+from deskwire.storage.postgres.copying.source import RowDigest, escaped
+from deskwire.storage.postgres.driver.errors import DatabaseUnusableError
 from deskwire.storage.postgres.files import DatabaseFiles
-from deskwire.storage.postgres.operating.check import check
-from deskwire.storage.postgres.operating.installation import Identity, claim
 from deskwire.storage.postgres.store import open_postgres
 from deskwire.storage.sqlite.backup.snapshot import CopyError, row_counts
 from deskwire.storage.sqlite.directory import FILE_NAME
@@ -34,7 +34,7 @@ from tests.storage.backup.conftest import CONTENT, FILE, SECRET, fill
 from tests.support.builders import CONTACT, NOON, PROJECT, post, running
 from tests.support.postgres import fresh_database
 
-IDENTITY = Identity(["an-id"], "database")
+IDENTITY = InstallationIdentity(["an-id"], "database")
 IDENTITIES = (
     "SELECT table_name, column_name, pg_get_serial_sequence(quote_ident(table_name), column_name) "
     "FROM information_schema.columns WHERE is_identity = 'YES' AND table_schema = current_schema()"
@@ -71,7 +71,7 @@ def url() -> Iterator[str]:
 
 
 def copied(data: Path, url: str) -> Copied:
-    return copy(Order(data / FILE_NAME, data, url, IDENTITY, None, lambda _: None))
+    return copy(CopyRequest(data / FILE_NAME, data, url, IDENTITY, None, lambda _: None))
 
 
 def sqlite_rows(data: Path, query: str) -> list[tuple[object, ...]]:
@@ -116,7 +116,9 @@ def test_ids_order_texts_and_files_are_those_of_the_source(data: Path, url: str)
     texts = "SELECT text FROM messages ORDER BY rowid"
     assert [escaped(row) for row in sqlite_rows(data, texts)] == postgres_rows(url, texts)
     places = "SELECT position FROM events ORDER BY position"
-    shifted = [(int(str(place)) + (PROJECT.rowid << SHIFT),) for (place,) in sqlite_rows(data, places)]
+    shifted = [
+        (int(str(place)) + (PROJECT.rowid << PROJECT_SHIFT),) for (place,) in sqlite_rows(data, places)
+    ]
     assert postgres_rows(url, places) == shifted
     [(entry,)] = postgres_rows(url, "SELECT rowid FROM contents")
     files = DatabaseFiles(url)
@@ -205,7 +207,7 @@ def test_a_node_with_another_secret_or_place_of_uploads_is_refused(data: Path, u
     with pytest.raises(DatabaseUnusableError, match="another secret"):
         claim(url, IDENTITY, "a")
     with pytest.raises(DatabaseUnusableError, match="set DESKWIRE_FILES to database"):
-        claim(url, Identity(["a-new-one"], "s3://elsewhere"), "a")
+        claim(url, InstallationIdentity(["a-new-one"], "s3://elsewhere"), "a")
 
 
 def test_a_node_that_waits_for_the_end_of_a_copy_finds_the_installation(data: Path, url: str) -> None:
@@ -218,15 +220,15 @@ def test_a_node_that_waits_for_the_end_of_a_copy_finds_the_installation(data: Pa
                 while postgres_rows(url, WAITING) == [(0,)]:
                     time.sleep(0.01)  # looks again: nothing announces it
 
-        copy(Order(data / FILE_NAME, data, url, IDENTITY, None, told))
+        copy(CopyRequest(data / FILE_NAME, data, url, IDENTITY, None, told))
         claims[0].result()
 
 
 def test_digests_are_the_same_for_the_same_rows_in_any_order_and_for_no_others() -> None:
     rows: list[tuple[object, ...]] = [(1, "a", None), (2, "b", b"c"), (2, "b", b"c")]
 
-    def digest(of: list[tuple[object, ...]], key: bytes = b"k") -> Digest:
-        made = Digest(key)
+    def digest(of: list[tuple[object, ...]], key: bytes = b"k") -> RowDigest:
+        made = RowDigest(key)
         assert list(made.over(of)) == of
         return made
 

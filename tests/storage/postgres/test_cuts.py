@@ -17,10 +17,10 @@ from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.core.store import Brief
 from deskwire.engine.events.types import Draft
 from deskwire.engine.ports import Transaction
-from deskwire.storage.postgres.commit.jobs import Job
-from deskwire.storage.postgres.driver.refusals import ConnectionLost
+from deskwire.storage.postgres.commit.batch_run import Job
+from deskwire.storage.postgres.driver.errors import ConnectionLost
+from deskwire.storage.postgres.driver.pipeline import PipelineConnection
 from deskwire.storage.postgres.driver.session import Database, Role
-from deskwire.storage.postgres.driver.wire import Wire
 from deskwire.storage.postgres.migrations.apply import migrate
 from tests.support.builders import NOON, PROJECT
 from tests.support.postgres import PostgresServer, fresh_database
@@ -102,13 +102,15 @@ async def test_a_batch_may_be_cut_at_every_byte(postgres_url: str, up: bool, par
 async def test_a_session_may_be_cut_anywhere_while_it_begins(postgres_url: str) -> None:
     """Whoever opens it hears of a lost connection, and of nothing else."""
     with line_to(postgres_url) as line:
-        wire = Wire(Database(line.url, "test"), "batch")
+        wire = PipelineConnection(Database(line.url, "test"), "batch")
         line.start_counting()
         await wire.open()
         lost, length = 0, line.received
         for at in range(length):
             wire.close()
-            wire = Wire(Database(line.url, "test"), "batch")  # knows no server yet, so it looks at all hosts
+            wire = PipelineConnection(
+                Database(line.url, "test"), "batch"
+            )  # knows no server yet, so it looks at all hosts
             line.start_counting(to_client=at)
             try:
                 await wire.open()
@@ -121,7 +123,7 @@ async def test_a_session_may_be_cut_anywhere_while_it_begins(postgres_url: str) 
 async def test_a_server_that_falls_silent_is_not_waited_for_without_end(postgres_url: str) -> None:
     """Behind its greeting, while the settings of the session are made, and while types are asked for."""
     with line_to(postgres_url) as line:
-        wire = Wire(Database(f"{line.url}?connect_timeout=1", "test"), "batch")
+        wire = PipelineConnection(Database(f"{line.url}?connect_timeout=1", "test"), "batch")
         line.start_counting()
         await wire.open()
         greeting = line.received
@@ -129,7 +131,7 @@ async def test_a_server_that_falls_silent_is_not_waited_for_without_end(postgres
         wire.close()
         line.silent = True
         for at in range(greeting - 40, greeting, 13):
-            wire = Wire(Database(f"{line.url}?connect_timeout=1", "test"), "batch")
+            wire = PipelineConnection(Database(f"{line.url}?connect_timeout=1", "test"), "batch")
             line.start_counting(to_client=at)
             with trio.fail_after(10), pytest.raises(ConnectionLost):
                 await wire.open()
@@ -149,7 +151,7 @@ async def test_a_session_that_is_lost_as_it_begins_is_no_session(postgres_url: s
             connection.exec_(b"SELECT pg_terminate_backend(pg_backend_pid())")
             return connection
 
-    wire = Wire(Ending(postgres_url, "test"), "batch")
+    wire = PipelineConnection(Ending(postgres_url, "test"), "batch")
     with pytest.raises(ConnectionLost):
         await wire.open()
     assert not wire.is_open
@@ -196,7 +198,7 @@ async def test_keys_of_new_rows_are_fetched_anew_behind_a_commit_that_was_asked_
 async def test_a_lane_that_could_not_be_opened_is_opened_by_the_next_job(postgres_url: str) -> None:
     async with node(postgres_url) as here:
         await here.store.write(Brief(add_event))
-        lone = here.store._writer._lones[0]
+        lone = here.store._writer._runners[0]
         with psycopg.connect(postgres_url, autocommit=True) as connection:
             connection.execute("ALTER TABLE lanes RENAME TO away")
             refused = await trio.to_thread.run_sync(lone.carry_out, Job(add_event, True, print))

@@ -18,13 +18,13 @@ from deskwire.engine.accounts.people import Project
 from deskwire.engine.core.ids import DAY_MS, day_of, id_before, new_id
 from deskwire.engine.events.types import Draft, StoredEvent
 from deskwire.engine.privacy.retention import BATCH
-from deskwire.storage.postgres import dropping
-from deskwire.storage.postgres.driver.refusals import LOCK_NOT_AVAILABLE, DatabaseError
-from deskwire.storage.postgres.operating.check import _missing_days, _row_counts
-from deskwire.storage.postgres.operating.days import add_days
-from deskwire.storage.postgres.operating.scrub import Vacuums
+from deskwire.storage.postgres import retention
+from deskwire.storage.postgres.admin.check import _missing_days, _row_counts
+from deskwire.storage.postgres.admin.days import add_days
+from deskwire.storage.postgres.admin.scrub import VacuumDuty
+from deskwire.storage.postgres.driver.errors import LOCK_NOT_AVAILABLE, DatabaseError
 from deskwire.storage.postgres.schema import days
-from deskwire.storage.postgres.schema.days import AHEAD, EVENTS, add_day, free
+from deskwire.storage.postgres.schema.days import DAYS_AHEAD, EVENTS, add_day, unblock_default
 from tests.storage.postgres.test_following import nodes, shown
 from tests.support.builders import OTHER_PROJECT, PROJECT, endpoint
 from tests.support.postgres import binaries, fresh_database, own_server, shared_server
@@ -194,14 +194,14 @@ async def test_later_days_wait_for_one_that_is_held_up(
     """Otherwise the log would have events before the position up to which it is said to be pruned."""
     old = today - 9
     add(postgres_url, old, old + 1)
-    real, refused = dropping._drop, [EVENTS.partition(old)]
+    real, refused = retention._drop_events_partition, [EVENTS.partition(old)]
 
     def drop(conn: Any, partition: str, day: int, at: int) -> int:
         if partition in refused:
             raise DatabaseError(LOCK_NOT_AVAILABLE, "held")
         return real(conn, partition, day, at)
 
-    monkeypatch.setattr(dropping, "_drop", drop)
+    monkeypatch.setattr(retention, "_drop_events_partition", drop)
     async with node(postgres_url) as here:
         made = await fill(here, [old * DAY_MS, (old + 1) * DAY_MS, today * DAY_MS])
         assert await prune(here, (old + 2) * DAY_MS) == 0
@@ -225,14 +225,14 @@ async def test_an_event_that_comes_into_a_day_while_it_is_dropped_is_not_lost(
             "INSERT INTO project_heads (project, position, delivery) VALUES (9, 9 << 40, 9 << 40)",
         )
 
-        real = dropping._close
+        real = retention._lock_against_writes
 
         def write_late(conn: Any, partition: str) -> None:
             with psycopg.connect(postgres_url) as other:
                 other.execute(RAW, (late, new_id("evt", old * DAY_MS), old))
             real(conn, partition)
 
-        monkeypatch.setattr(dropping, "_close", write_late)
+        monkeypatch.setattr(retention, "_lock_against_writes", write_late)
         assert await prune(here, (old + 1) * DAY_MS) == 0
         monkeypatch.undo()
         assert rows(postgres_url, f"SELECT 1 FROM events WHERE position = {late}") == [(1,)]
@@ -245,7 +245,7 @@ async def test_an_account_that_does_not_own_the_tables_deletes_rows(postgres_url
     with without_ownership(postgres_url) as url:
         with capture_logs() as logs:
             assert add_days(url)  # all are there
-            execute(postgres_url, f"DROP TABLE {EVENTS.partition(today + AHEAD)}")
+            execute(postgres_url, f"DROP TABLE {EVENTS.partition(today + DAYS_AHEAD)}")
             assert not add_days(url)
         assert "own the tables" in logs[-1]["advice"]
         async with node(url) as here:
@@ -297,30 +297,30 @@ def test_an_addition_that_was_cut_off_is_taken_back_before_its_day(postgres_url:
     """The proof that the default partition has no row of a day refuses such rows until the partition is there."""
     with psycopg.connect(postgres_url, autocommit=True) as connection:
         connection.execute(RAW, ((P << 40) + 1, "evt_1", today + 40))
-        assert days._spare(connection, EVENTS, today + 20)
+        assert days._exclude_day(connection, EVENTS, today + 20)
         with pytest.raises(errors.CheckViolation):
             connection.execute(RAW, ((P << 40) + 2, "evt_2", today + 20))
     assert add_days(postgres_url)  # as each node does before it begins, and then every hour
     with psycopg.connect(postgres_url, autocommit=True) as connection:
         connection.execute(RAW, ((P << 40) + 2, "evt_2", today + 20))
-        free(connection, EVENTS)
+        unblock_default(connection, EVENTS)
 
 
 def test_nodes_that_add_days_at_once_add_each_once(postgres_url: str, today: int) -> None:
     with psycopg.connect(postgres_url) as connection:
-        for day in range(today, today + AHEAD + 1):
+        for day in range(today, today + DAYS_AHEAD + 1):
             connection.execute(f"DROP TABLE {EVENTS.partition(day)}".encode())
     with ThreadPoolExecutor(4) as pool:
         done = [*pool.map(lambda _: [add_days(postgres_url) for _ in range(5)], range(4))]
     assert all(each[-1] for each in done)
-    wanted = [EVENTS.partition(day) for day in range(today, today + AHEAD + 1)]
+    wanted = [EVENTS.partition(day) for day in range(today, today + DAYS_AHEAD + 1)]
     assert partitions(postgres_url) == [*wanted, EVENTS.default, EVENTS.undated]
 
 
 def test_days_are_not_added_beside_a_long_reader_and_writers_do_not_wait(
     postgres_url: str, today: int
 ) -> None:
-    last = EVENTS.partition(today + AHEAD)
+    last = EVENTS.partition(today + DAYS_AHEAD)
     with psycopg.connect(postgres_url) as connection:
         connection.execute(f"DROP TABLE {last}".encode())
     with psycopg.connect(postgres_url) as reader:
@@ -331,7 +331,7 @@ def test_days_are_not_added_beside_a_long_reader_and_writers_do_not_wait(
         rows(
             postgres_url,
             "INSERT INTO events (position, id, project, type, created_at, body, day) "
-            f"VALUES (1, 'evt_1', 0, 'x', 0, '', {today + AHEAD}) RETURNING 1",
+            f"VALUES (1, 'evt_1', 0, 'x', 0, '', {today + DAYS_AHEAD}) RETURNING 1",
         )
     assert not add_days(postgres_url)  # its first row is in the default partition: it stays there
 
@@ -385,7 +385,7 @@ async def test_the_files_of_a_dropped_day_are_gone_and_vacuums_reach_the_others(
             execute(url, "CHECKPOINT")
             assert sum(path.exists() and mark in path.read_bytes() for path in paths) == 2
             execute(url, "UPDATE event_window SET scrub_due = 1, erasures = 1")
-            assert await trio.to_thread.run_sync(Vacuums(url, within_s=1).vacuum_if_due)
+            assert await trio.to_thread.run_sync(VacuumDuty(url, within_s=1).vacuum_if_due)
             rows(url, "SELECT pg_stat_force_next_flush()")
             after = rows(
                 url, "SELECT relname, vacuum_count FROM pg_stat_user_tables WHERE relname LIKE 'events_%'"

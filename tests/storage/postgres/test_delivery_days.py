@@ -21,12 +21,12 @@ from deskwire.engine.privacy.retention import BATCH
 from deskwire.engine.webhooks.delivery import Attempt, Delivery, DeliveryFilter
 from deskwire.storage.dialect import POSTGRES
 from deskwire.storage.files import DiskFiles
-from deskwire.storage.postgres import dropping
-from deskwire.storage.postgres.commit.merging import each_of, shape_of
-from deskwire.storage.postgres.driver.marks import translated
+from deskwire.storage.postgres import retention
+from deskwire.storage.postgres.admin.check import check
+from deskwire.storage.postgres.admin.days import add_days
+from deskwire.storage.postgres.commit.batch_statements import query_per_row, shape_of
+from deskwire.storage.postgres.driver.codec import translate_placeholders
 from deskwire.storage.postgres.migrations.apply import migrate
-from deskwire.storage.postgres.operating.check import check
-from deskwire.storage.postgres.operating.days import add_days
 from deskwire.storage.postgres.schema import days
 from deskwire.storage.postgres.schema.days import ATTEMPTS, DELIVERIES, DayTable, add_day
 from tests.storage.postgres.test_batches import at_once
@@ -210,8 +210,8 @@ async def test_a_day_with_many_pending_deliveries_loses_the_others_by_row(
 ) -> None:
     old = today - 9
     add(postgres_url, old, old + 1)
-    real = dropping._pending
-    monkeypatch.setattr(dropping, "_pending", lambda conn, partition, _: real(conn, partition, 1))
+    real = retention._pending
+    monkeypatch.setattr(retention, "_pending", lambda conn, partition, _: real(conn, partition, 1))
     async with node(postgres_url) as here:
         shelf = await Shelf.of(here)
         made = await shelf.put(*[old * DAY_MS + number for number in range(5)])
@@ -238,7 +238,7 @@ async def test_a_result_that_comes_while_its_day_is_dropped_is_kept(
     async with node(postgres_url) as here, node(postgres_url, "b") as other:
         shelf = await Shelf.of(here)
         live, ended = await shelf.put(old * DAY_MS, old * DAY_MS + 1)
-        real = dropping._detach
+        real = retention._detach
         results: list[Any] = []
 
         def end_before(conn: Any, table: DayTable, partition: str) -> None:
@@ -247,7 +247,7 @@ async def test_a_result_that_comes_while_its_day_is_dropped_is_kept(
                 results.extend(rows(postgres_url, end))
             real(conn, table, partition)
 
-        monkeypatch.setattr(dropping, "_detach", end_before)
+        monkeypatch.setattr(retention, "_detach", end_before)
         await shelf.prune((old + 1) * DAY_MS)
         assert placed(postgres_url) == [(1, DELIVERIES.default, None)]
         assert await Shelf(other, shelf.whom).end(live)
@@ -307,7 +307,7 @@ async def test_a_delivery_that_a_node_with_a_late_clock_adds_keeps_its_day_from_
     async with node(postgres_url) as here:
         shelf = await Shelf.of(here)
         [first] = await shelf.put((old - 1) * DAY_MS)
-        real = dropping._detach
+        real = retention._detach
         begin = old * DAY_MS
         late_id = new_id("dlv", begin)
         late = (
@@ -320,7 +320,7 @@ async def test_a_delivery_that_a_node_with_a_late_clock_adds_keeps_its_day_from_
             execute(postgres_url, late)
             real(conn, table, partition)
 
-        monkeypatch.setattr(dropping, "_detach", add_before)
+        monkeypatch.setattr(retention, "_detach", add_before)
         assert await shelf.prune((old + 1) * DAY_MS) == 0
         assert there.partition(old) in partitions(postgres_url, there)
         stored = rows(postgres_url, f"SELECT day FROM deliveries WHERE position = {first.position + 1}")
@@ -402,18 +402,18 @@ def test_a_change_of_many_rows_looks_only_into_the_days_of_these(postgres_url: s
     add(postgres_url, *range(today - 9, today))
     change = "UPDATE deliveries SET status = ? WHERE position = ? {of_day} AND status = 'pending'"
     query = "SELECT position FROM deliveries WHERE position = ? {of_day} AND status = 'pending' FOR UPDATE"
-    change, query = (translated(POSTGRES.text(each))[0] for each in (change, query))
+    change, query = (translate_placeholders(POSTGRES.text(each))[0] for each in (change, query))
     shape = shape_of(change)
-    assert shape.many is not None
+    assert shape.merged is not None
     assert (shape.day, shape_of(query).day) == (2, 1)
     many = (
         (change, "text, bigint, int", f"'x', 1, {today}"),
         (
-            shape.many,
+            shape.merged,
             "text[], bigint[], int[], int, int",
             f"'{{x}}', '{{1}}', '{{{today}}}', {today}, {today}",
         ),
-        (each_of(query, 2), "bigint[], int[], int, int", f"'{{1}}', '{{{today}}}', {today}, {today}"),
+        (query_per_row(query, 2), "bigint[], int[], int, int", f"'{{1}}', '{{{today}}}', {today}, {today}"),
     )
     with psycopg.connect(postgres_url) as connection:
         connection.execute("SET plan_cache_mode = force_generic_plan")

@@ -8,9 +8,9 @@ from typing import Any, Final
 
 import pytest
 
-from deskwire.storage.postgres.commit.lanes import ASK, COUNT, OPEN, Lane
+from deskwire.storage.postgres.commit.commit_log import CHECK_COMMIT, COUNT_COMMIT, OPEN_LANE, Lane
 from deskwire.storage.postgres.driver.blocking import BlockingConnection
-from deskwire.storage.postgres.driver.refusals import LANE_TAKEN, DatabaseError
+from deskwire.storage.postgres.driver.errors import LANE_TAKEN, DatabaseError
 from deskwire.storage.postgres.driver.session import Database
 from tests.support.postgres import fresh_database
 
@@ -49,36 +49,36 @@ def orders(steps: Iterable[str]) -> list[tuple[str, ...]]:
 def carry_out(connection: BlockingConnection, order: Iterable[str], *, opened_anew: bool) -> None:
     """Carry out what was sent, and hold each outcome that was told to what is stored in the end."""
     lane = Lane("a", 0)
-    connection.execute(OPEN, lane.opened())
-    commit_1, ask_1 = lane.counted(), lane.asked()
-    late_open, open_2 = lane.opened(), lane.opened()
+    connection.execute(OPEN_LANE, lane.open_values())
+    commit_1, ask_1 = lane.count_values(), lane.check_values()
+    late_open, open_2 = lane.open_values(), lane.open_values()
     if not opened_anew:
         lane.run = ask_1[-1]
-    commit_2, ask_2 = lane.counted(), lane.asked()
+    commit_2, ask_2 = lane.count_values(), lane.check_values()
     stored: dict[int, bool] = {1: False, 2: False}
     told: dict[int, bool | None] = {}
 
     def commit(values: tuple[Any, ...]) -> None:
         try:
-            connection.execute(COUNT, values)
+            connection.execute(COUNT_COMMIT, values)
         except DatabaseError as error:
             assert error.sqlstate == LANE_TAKEN  # noqa: PT017  # it may be refused, and then so is its transaction
         else:
             stored[values[0]] = True
 
     def ask(values: tuple[Any, ...]) -> None:
-        row = connection.execute(ASK, values).fetchone()
+        row = connection.execute(CHECK_COMMIT, values).fetchone()
         told[values[0]] = None if row is None else row[0] >= values[0]
 
     def ask_late(values: tuple[Any, ...]) -> None:
-        connection.execute(ASK, values)  # whose answer nobody hears
+        connection.execute(CHECK_COMMIT, values)  # whose answer nobody hears
 
     steps: dict[str, tuple[Callable[[Any], object], Any]] = {
         "commit 1": (commit, commit_1),
         "ask 1": (ask, ask_1),
         "late ask 1": (ask_late, ask_1),
-        "late open": (lambda values: connection.execute(OPEN, values), late_open),
-        "open": (lambda values: connection.execute(OPEN, values), open_2),
+        "late open": (lambda values: connection.execute(OPEN_LANE, values), late_open),
+        "open": (lambda values: connection.execute(OPEN_LANE, values), open_2),
         "commit 2": (commit, commit_2),
         "ask 2": (ask, ask_2),
         "late ask 2": (ask_late, ask_2),

@@ -10,7 +10,7 @@ import psycopg
 import pytest
 from sqlite_utils import Database
 
-from deskwire.storage.postgres.driver.unusable import DatabaseUnusableError
+from deskwire.storage.postgres.driver.errors import DatabaseUnusableError
 from deskwire.storage.postgres.migrations.apply import migrate, require_migrated
 from deskwire.storage.postgres.migrations.list import MIGRATIONS, TABLES, Migration
 from deskwire.storage.sqlite.migrations.apply import migrations

@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from deskwire.storage.postgres.driver.opening import seconds_for
-from deskwire.storage.postgres.driver.refusals import ConnectionLost
+from deskwire.storage.postgres.driver.errors import ConnectionLost
+from deskwire.storage.postgres.driver.opening import connect_timeout_s
 from deskwire.storage.postgres.driver.servers import Servers
 from tests.support.postgres import fresh_database
 
@@ -79,4 +79,4 @@ def test_every_reason_is_named_once() -> None:
     [(b"", 5), (b"connect_timeout=7", 7), (b"connect_timeout=0", 5), (b"connect_timeout=-1", 5)],
 )
 def test_timeout_without_a_bound_counts_as_none_given(options: bytes, seconds: float) -> None:
-    assert seconds_for(options) == seconds
+    assert connect_timeout_s(options) == seconds

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from deskwire.storage.postgres.driver.unusable import DatabaseUnusableError
-from deskwire.storage.postgres.operating.advice import unreachable
-from deskwire.storage.postgres.operating.preflight import examine
+from deskwire.storage.postgres.admin.preflight import examine, unreachable_error
+from deskwire.storage.postgres.driver.errors import DatabaseUnusableError
 from tests.storage.postgres.pooler import pooled
 from tests.support.postgres import USER, PostgresServer, own_server
 
@@ -104,7 +103,7 @@ def test_a_standby_is_refused_unless_the_url_names_the_primary_as_well(
     ],
 )
 def test_a_server_that_will_be_there_soon_is_no_standby(words: str) -> None:
-    said = str(unreachable("postgresql://one,two/deskwire", words))
+    said = str(unreachable_error("postgresql://one,two/deskwire", words))
     assert "Start the node again when it is up" in said
     assert words in said
 

@@ -13,13 +13,13 @@ import psycopg
 import pytest
 
 from deskwire.engine.ports import Transaction
+from deskwire.storage.postgres.admin import scrub
+from deskwire.storage.postgres.admin.installation import InstallationIdentity, claim
+from deskwire.storage.postgres.admin.scrub import VacuumDuty, rewrite_tables
+from deskwire.storage.postgres.driver.errors import DatabaseUnusableError
 from deskwire.storage.postgres.driver.session import Database
-from deskwire.storage.postgres.driver.unusable import DatabaseUnusableError
-from deskwire.storage.postgres.log import LogWrites
 from deskwire.storage.postgres.migrations.apply import migrate
-from deskwire.storage.postgres.operating import scrub
-from deskwire.storage.postgres.operating.installation import Identity, claim
-from deskwire.storage.postgres.operating.scrub import Vacuums, rewrite
+from deskwire.storage.postgres.retention import LogWrites
 from deskwire.storage.postgres.search.index import PostgresIndex
 from deskwire.storage.postgres.store import open_postgres
 from tests.support.postgres import USER, fresh_database
@@ -37,11 +37,11 @@ Work = Callable[[str], object]
 
 
 def vacuumed(url: str) -> object:
-    return Vacuums(url, within_s=1).vacuum_if_due()
+    return VacuumDuty(url, within_s=1).vacuum_if_due()
 
 
 def rewritten(url: str) -> object:
-    return list(rewrite(url))
+    return list(rewrite_tables(url))
 
 
 @pytest.fixture(params=[vacuumed, rewritten])
@@ -120,7 +120,7 @@ def test_an_account_that_may_not_vacuum_is_told_so_and_what_is_due_stays_due(url
 async def test_the_rights_in_the_guide_are_enough_for_a_node_and_its_vacuums(url: str, work: Work) -> None:
     with account(url, ", MAINTAIN") as other:
         assert migrate(other) == []
-        claim(other, Identity(["an-id"], "database"), "a")
+        claim(other, InstallationIdentity(["an-id"], "database"), "a")
         with closing(PostgresIndex(Database(other, "a"))) as index:
             await index.bound()
             await index.write(lambda _: None)
@@ -132,7 +132,7 @@ async def test_the_rights_in_the_guide_are_enough_for_a_node_and_its_vacuums(url
 def test_what_a_transaction_from_before_still_sees_stays_due_and_it_is_named(
     url: str, work: Work, how: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(scrub, "_HELD_S", 0.2)
+    monkeypatch.setattr(scrub, "_READERS_TIMEOUT_S", 0.2)
     with psycopg.connect(url, application_name="a report") as reader:
         if how == "reads":
             reader.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
@@ -166,7 +166,7 @@ def test_of_two_at_once_the_first_one_to_end_leaves_what_was_erased_meanwhile_to
             doing = pool.submit(vacuumed, url)
             wait_for_work(beside)
             beside.execute(ERASED)
-            others = rewrite(url)
+            others = rewrite_tables(url)
             next(others)
         doing.result()
     assert due(url)

@@ -12,11 +12,11 @@ import pytest
 import trio
 
 from deskwire.engine.core.errors import Unavailable
-from deskwire.storage.postgres.beats import ANSWER_S, BeatStore
+from deskwire.storage.postgres.admin.preflight import connected
 from deskwire.storage.postgres.driver.blocking import BlockingConnection
-from deskwire.storage.postgres.driver.refusals import ConnectionLost, Stopping
+from deskwire.storage.postgres.driver.errors import ConnectionLost, Stopping
 from deskwire.storage.postgres.driver.session import Database
-from deskwire.storage.postgres.operating.preflight import connected
+from deskwire.storage.postgres.heartbeats import ANSWER_TIMEOUT_S, HeartbeatStore
 from tests.support.database_pair import hang, wake
 from tests.support.postgres import PostgresServer, own_server
 
@@ -48,7 +48,7 @@ def test_all_sessions_with_a_silent_server_end_together(server: PostgresServer) 
     with ThreadPoolExecutor() as pool:
         waiting = [pool.submit(connection.command, SLEEP) for connection in connections]
         with hanging(server):
-            database.look_around(0.5)
+            database.check_hosts(0.5)
             assert [type(each.exception(10)) for each in waiting] == [ConnectionLost] * 3
             assert database.servers.current is None
     for connection in connections:
@@ -63,7 +63,7 @@ def test_server_that_is_only_busy_keeps_its_sessions(server: PostgresServer) -> 
     with ThreadPoolExecutor() as pool:
         waiting = pool.submit(connection.command, "SELECT CAST(pg_sleep(2) AS text)")
         for _ in range(3):
-            database.look_around(5)
+            database.check_hosts(5)
         assert waiting.result(20) is None
     connection.close()
 
@@ -73,7 +73,7 @@ async def test_beat_without_an_answer_ends_the_sessions_of_all(server: PostgresS
     other = BlockingConnection(database, "read")
     other.open()
     async with trio.open_nursery() as nursery:
-        beats = BeatStore(database, nursery)
+        beats = HeartbeatStore(database, nursery)
         assert await beats.read(lambda reader: 1) == 1
         with hanging(server):
             began = trio.current_time()
@@ -81,13 +81,13 @@ async def test_beat_without_an_answer_ends_the_sessions_of_all(server: PostgresS
                 both.start_soon(_refused, beats)
                 with pytest.raises(ConnectionLost):
                     await trio.to_thread.run_sync(other.command, SLEEP)
-                assert trio.current_time() - began < 3 * ANSWER_S
+                assert trio.current_time() - began < 3 * ANSWER_TIMEOUT_S
         beats.close()
         other.close()
         nursery.cancel_scope.cancel()
 
 
-async def _refused(beats: BeatStore) -> None:
+async def _refused(beats: HeartbeatStore) -> None:
     with pytest.raises(Unavailable):
         await beats.read(lambda reader: 1)
 
@@ -112,14 +112,14 @@ def test_stop_ends_what_waits_and_opens_nothing_else(server: PostgresServer) -> 
 def test_command_ends_when_the_server_stops_answering(
     server: PostgresServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("_LOOK_EACH_S", "_SILENT_S"):
-        monkeypatch.setattr(f"deskwire.storage.postgres.driver.thread_session.{name}", 0.3)
+    for name in ("_CHECK_INTERVAL_S", "_SILENCE_TIMEOUT_S"):
+        monkeypatch.setattr(f"deskwire.storage.postgres.driver.servers.{name}", 0.3)
     lost = pytest.raises(psycopg.OperationalError)
     with connected(server.url(), "check") as connection, hanging(server), lost:
         connection.execute("SELECT 1")
 
 
 def test_command_that_works_for_long_goes_on(server: PostgresServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("deskwire.storage.postgres.driver.thread_session._LOOK_EACH_S", 0.2)
+    monkeypatch.setattr("deskwire.storage.postgres.driver.servers._CHECK_INTERVAL_S", 0.2)
     with connected(server.url(), "check") as connection:
         assert connection.execute("SELECT 1 FROM pg_sleep(1.5)").fetchone() == (1,)

@@ -11,11 +11,11 @@ from typing import Any, Final
 import psycopg
 import pytest
 
+from deskwire.storage.postgres.admin.scrub import VacuumDuty
 from deskwire.storage.postgres.migrations.apply import migrate
 from deskwire.storage.postgres.migrations.list import MIGRATIONS
-from deskwire.storage.postgres.operating.scrub import Vacuums
 from deskwire.storage.postgres.schema import days
-from deskwire.storage.postgres.schema.days import AHEAD, EVENTS, split
+from deskwire.storage.postgres.schema.days import DAYS_AHEAD, EVENTS, split_by_day
 from tests.support.postgres import fresh_database, shared_server
 from tests.support.postgres_nodes import rows
 
@@ -92,7 +92,7 @@ def test_each_partition_has_the_keys_and_indexes_of_the_table(filled: str) -> No
     migrate(filled)
     [(today,)] = rows(filled, days.TODAY)
     names = [name for (name,) in rows(filled, EVENTS.partitions)]
-    dated = [EVENTS.partition(day) for day in range(today, today + AHEAD + 1)]
+    dated = [EVENTS.partition(day) for day in range(today, today + DAYS_AHEAD + 1)]
     assert names == [*dated, EVENTS.default, EVENTS.undated]
     for name in names:
         found = [text.split(" USING ")[1] for (text,) in rows(filled, INDEXES.format(name))]
@@ -118,7 +118,7 @@ def test_a_program_that_knows_nothing_of_days_goes_on_beside_it(filled: str) -> 
 
 
 def test_split_continues_from_wherever_it_was_cut_off_and_no_row_is_refused(filled: str) -> None:
-    run, number, cuts = split(EVENTS), 1_000, 0
+    run, number, cuts = split_by_day(EVENTS), 1_000, 0
     while True:
         with psycopg.connect(filled, autocommit=True) as connection:
             try:
@@ -134,9 +134,9 @@ def test_split_continues_from_wherever_it_was_cut_off_and_no_row_is_refused(fill
             with fresh_copy(filled) as other:  # from there in one go
                 migrate(other)
                 assert rows(other, STORED) == rows(filled, STORED)
-                assert len(rows(other, EVENTS.partitions)) == AHEAD + 3
+                assert len(rows(other, EVENTS.partitions)) == DAYS_AHEAD + 3
     assert cuts > 12
-    assert len(rows(filled, EVENTS.partitions)) == AHEAD + 3
+    assert len(rows(filled, EVENTS.partitions)) == DAYS_AHEAD + 3
 
 
 @contextmanager
@@ -180,7 +180,7 @@ def test_others_keep_their_rights(filled: str) -> None:
         migrate(filled)
         url = filled.replace("deskwire@", f"{role}@")
         [(today,)] = rows(filled, days.TODAY)
-        for name in ("events", EVENTS.default, EVENTS.partition(today), EVENTS.partition(today + AHEAD)):
+        for name in ("events", EVENTS.default, EVENTS.partition(today), EVENTS.partition(today + DAYS_AHEAD)):
             assert rows(url, f"SELECT has_table_privilege('{name}', 'INSERT, SELECT')") == [(True,)]
             assert rows(url, f"SELECT has_table_privilege('{name}', 'DELETE')") == [(False,)]
         assert rows(url, "SELECT count(*) FROM events") == [(499,)]
@@ -197,5 +197,5 @@ def test_an_older_program_that_vacuums_beside_it_leaves_what_is_due_to_this_one(
     with psycopg.connect(filled, autocommit=True, application_name="deskwire/vacuum") as older:
         older.execute("UPDATE event_window SET scrub_due = 0")
     assert rows(filled, "SELECT scrub_due FROM event_window") == [(5,)]
-    assert Vacuums(filled, within_s=1).vacuum_if_due()
+    assert VacuumDuty(filled, within_s=1).vacuum_if_due()
     assert rows(filled, "SELECT scrub_due FROM event_window") == [(0,)]

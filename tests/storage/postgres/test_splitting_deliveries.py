@@ -9,12 +9,18 @@ import psycopg
 import pytest
 
 from deskwire.engine.core.ids import DAY_MS, day_of, new_id
-from deskwire.storage.postgres.driver.unusable import DatabaseUnusableError
+from deskwire.storage.postgres.driver.errors import DatabaseUnusableError
 from deskwire.storage.postgres.migrations.apply import migrate
 from deskwire.storage.postgres.migrations.list import MIGRATIONS
-from deskwire.storage.postgres.schema import delivery_days
-from deskwire.storage.postgres.schema.days import AHEAD, ATTEMPTS, DELIVERIES, TODAY, DayTable
-from deskwire.storage.postgres.schema.delivery_days import split_deliveries
+from deskwire.storage.postgres.schema import days
+from deskwire.storage.postgres.schema.days import (
+    ATTEMPTS,
+    DAYS_AHEAD,
+    DELIVERIES,
+    TODAY,
+    DayTable,
+    split_deliveries,
+)
 from tests.storage.postgres.test_splitting import FILES, INDEXES, Cut, CutOff, fresh_copy
 from tests.support.postgres import fresh_database
 from tests.support.postgres_nodes import node, rows
@@ -118,7 +124,7 @@ def test_each_partition_has_the_keys_indexes_and_settings_of_its_table(filled: s
 def test_the_split_continues_from_wherever_it_was_cut_off(
     filled: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(delivery_days, "_BATCH", 7)
+    monkeypatch.setattr(days, "_BATCH_SIZE", 7)
     stored, cuts = rows(filled, STORED), 0
     while True:
         with psycopg.connect(filled, autocommit=True) as connection:
@@ -137,7 +143,7 @@ def test_the_split_continues_from_wherever_it_was_cut_off(
                 assert {day for _, status, day, _ in rows(other, PLACES) if status == "pending"} - {0}
     assert cuts > 20
     for table in (DELIVERIES, ATTEMPTS):
-        assert len(partitions(filled, table)) == AHEAD + 3
+        assert len(partitions(filled, table)) == DAYS_AHEAD + 3
     undated = "SELECT count(*) FROM deliveries WHERE status = 'pending' AND day = 0"
     assert rows(filled, undated) == [(0,)]
 

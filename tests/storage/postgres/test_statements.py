@@ -17,7 +17,7 @@ import psycopg
 from psycopg import pq
 
 from deskwire.storage.dialect import POSTGRES
-from deskwire.storage.postgres.driver.marks import translated
+from deskwire.storage.postgres.driver.codec import translate_placeholders
 from tests.support.root import ROOT
 
 SOURCE: Final = ROOT / "storage"
@@ -83,7 +83,7 @@ def numbered(text: str) -> bytes:
 
     if PSYCOPGS_MARK.search(text):
         return PSYCOPGS_MARK.sub(number, text).encode()
-    return translated(text)[0].encode()
+    return translate_placeholders(text)[0].encode()
 
 
 def test_the_migrated_schema_takes_each_statement(postgres_url: str) -> None:

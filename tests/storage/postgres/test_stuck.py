@@ -13,12 +13,12 @@ import trio
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.ports import Transaction
-from deskwire.storage.postgres.commit.jobs import Job
+from deskwire.storage.postgres.admin.watchdog import end_stuck_sessions, run_wait_watchdog, run_watchdog
+from deskwire.storage.postgres.commit.batch_run import Job
 from deskwire.storage.postgres.driver.blocking import BlockingConnection
+from deskwire.storage.postgres.driver.pipeline import PipelineConnection, Statement
 from deskwire.storage.postgres.driver.session import Database
-from deskwire.storage.postgres.driver.wire import Statement, Wire
 from deskwire.storage.postgres.migrations.apply import migrate
-from deskwire.storage.postgres.operating.watchdog import end_stuck, watch, watch_waits
 from tests.support.builders import NOON, OTHER_PROJECT, PROJECT, create, endpoint
 from tests.support.postgres import PostgresServer
 from tests.support.postgres_nodes import check_whole, node, rows, until_found, until_one_waits
@@ -33,7 +33,7 @@ STOPPED: Final = (
 async def test_who_stops_in_a_transaction_is_ended_by_the_server_and_others_go_on(postgres_url: str) -> None:
     async with node(postgres_url) as here:
         conversation = await here.new_conversation()
-        stopped = Wire(Database(postgres_url, "stopped"), "batch")
+        stopped = PipelineConnection(Database(postgres_url, "stopped"), "batch")
         await stopped.exchange([Statement("BEGIN"), Statement(HEAD)])  # and no more, as if it were stopped
 
         began = trio.current_time()
@@ -48,26 +48,26 @@ async def test_the_watchdog_ends_who_stops_in_the_middle_of_a_pipeline(postgres_
     async with node(postgres_url) as here:
         conversation = await here.new_conversation()
         stopped = await stop_in_a_pipeline(postgres_url)
-        watch = BlockingConnection(Database(postgres_url, "watch"), "beat")
-        young = end_stuck(watch)
+        run_watchdog = BlockingConnection(Database(postgres_url, "watch"), "beat")
+        young = end_stuck_sessions(run_watchdog)
 
         async with trio.open_nursery() as nursery:
             nursery.start_soon(here.post, conversation)
             await trio.sleep(0.6)  # the transaction has to become that old
             assert rows(postgres_url, "SELECT count(*) FROM messages") == [(0,)]
             assert young == 0
-            assert await trio.to_thread.run_sync(end_stuck, watch, 0.5) >= 1
-        watch.close()
+            assert await trio.to_thread.run_sync(end_stuck_sessions, run_watchdog, 0.5) >= 1
+        run_watchdog.close()
         stopped.close()
     assert rows(postgres_url, "SELECT count(*) FROM messages") == [(1,)]
     check_whole(postgres_url)
 
 
-async def stop_in_a_pipeline(url: str) -> Wire:
+async def stop_in_a_pipeline(url: str) -> PipelineConnection:
     """A batch's session that holds the head, and is active to the server, not idle: no Sync follows."""
-    stopped = Wire(Database(url, "stopped"), "batch")
+    stopped = PipelineConnection(Database(url, "stopped"), "batch")
     await stopped.open()
-    connection: Any = stopped._opened()
+    connection: Any = stopped._session()
     for text in (b"BEGIN", HEAD.encode()):
         connection.send_query_params(text, None)
     connection.send_flush_request()
@@ -84,9 +84,9 @@ async def test_nodes_watch_by_themselves(postgres_url: str, who: str) -> None:
         assert here.store.waited_s() == 0
         stopped = await stop_in_a_pipeline(postgres_url)
         if who == "a node that waits":
-            nursery.start_soon(watch_waits, database, here.store.waited_s, 0.3, 0.5)
+            nursery.start_soon(run_wait_watchdog, database, here.store.waited_s, 0.3, 0.5)
         else:
-            nursery.start_soon(watch, database, 0.2, 0.5)
+            nursery.start_soon(run_watchdog, database, 0.2, 0.5)
         began = trio.current_time()
         await here.post(conversation)
         assert trio.current_time() - began < 5, "the server alone ends it after ten seconds, the younger ones"
@@ -112,7 +112,7 @@ async def test_a_node_that_does_not_wait_does_not_watch(postgres_url: str) -> No
             return here.store.waited_s()
 
         stopped = await stop_in_a_pipeline(postgres_url)
-        await watch_waits(here.store.database, waited_s, 0.2, 0.0)
+        await run_wait_watchdog(here.store.database, waited_s, 0.2, 0.0)
     assert looks == 3
     assert rows(postgres_url, STOPPED) == [(1,)]
     stopped.close()
@@ -187,7 +187,7 @@ async def test_of_two_that_wait_for_each_other_both_are_done_in_the_end(postgres
 
         async def run(store: Any, job: Any) -> None:
             # As those that a batch leaves alone, of which several run at once.
-            lone = store._writer._lones[0]
+            lone = store._writer._runners[0]
             done = await trio.to_thread.run_sync(lone.carry_out, Job(job, True, print))
             tries.append(done.outcome)
 

@@ -117,7 +117,7 @@ async def test_a_node_that_was_not_told_that_another_keeps_the_index_writes_noth
 async def test_an_index_of_another_version_is_made_anew(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
     await kept.take_in()
     monkeypatch.setattr(module, "VERSION", "2, Unicode 99")
-    monkeypatch.setattr(module, "_ANEW", module._ANEW.replace("'1, ", "'2, "))
+    monkeypatch.setattr(module, "_RESET_INDEX", module._RESET_INDEX.replace("'1, ", "'2, "))
     await kept.index.bound()
     assert kept.index.position == Position(0, None, 0, 0)
     assert not await found(kept, "first")

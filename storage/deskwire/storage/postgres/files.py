@@ -15,16 +15,19 @@ from psycopg import errors
 
 from deskwire.engine.uploads.ports import Content
 from deskwire.storage.drafts import SpooledDraft
-from deskwire.storage.postgres.driver.refusals import ConnectionLost
-from deskwire.storage.postgres.driver.servers import Servers
+from deskwire.storage.postgres.driver.blocking import ThreadSession
+from deskwire.storage.postgres.driver.errors import ConnectionLost
+from deskwire.storage.postgres.driver.servers import Servers, watched
 from deskwire.storage.postgres.driver.session import Database
-from deskwire.storage.postgres.driver.thread_session import ThreadSession, watched
-from deskwire.storage.postgres.schema.files import PART_BYTES
+
+PART_BYTES: Final = 1 << 18
+"""Bytes of a row; the last of a file has fewer."""
+
 
 T = TypeVar("T")
 _Connection: TypeAlias = psycopg.Connection[Any]
 
-AT_ONCE: Final = 4
+SESSIONS_MAX: Final = 4
 """The sessions that are open at most."""
 
 _READ: Final = f"""
@@ -46,11 +49,11 @@ class DatabaseFiles:
         self._database = Database(url, "", servers or Servers())
         self._watched = servers is not None
         self._idle: SimpleQueue[_Connection] = SimpleQueue()
-        self._places = BoundedSemaphore(AT_ONCE)
+        self._slots = BoundedSemaphore(SESSIONS_MAX)
 
     def close(self) -> None:
         """See `Files.close`."""
-        while (connection := self._unused()) is not None:
+        while (connection := self._idle_connection()) is not None:
             connection.close()
 
     def clear_drafts(self) -> None:
@@ -108,22 +111,22 @@ class DatabaseFiles:
         """Do something that may be done twice, on a connection that nobody uses. Raises OSError, and IntegrityError."""
         watch = nullcontext() if self._watched else watched(self._database.servers, self._options)
         try:
-            with self._places, watch:
-                used = self._unused()
+            with self._slots, watch:
+                used = self._idle_connection()
                 try:
-                    return self._done(used or self._connected(), work)
+                    return self._run_and_return(used or self._connected(), work)
                 except psycopg.OperationalError:
                     if used is None:
                         raise
                     self.close()  # whatever has ended this one has ended the others
-                    return self._done(self._connected(), work)
+                    return self._run_and_return(self._connected(), work)
         except psycopg.IntegrityError:
             raise
         except (psycopg.Error, ConnectionLost) as error:
             said = f"the database can't keep or read files ({str(error).partition(chr(10))[0]})"
             raise OSError(errno.EIO, said) from error
 
-    def _done(self, connection: _Connection, work: Callable[[_Connection], T]) -> T:
+    def _run_and_return(self, connection: _Connection, work: Callable[[_Connection], T]) -> T:
         try:
             return work(connection)
         finally:
@@ -132,7 +135,7 @@ class DatabaseFiles:
             else:
                 self._idle.put(connection)
 
-    def _unused(self) -> _Connection | None:
+    def _idle_connection(self) -> _Connection | None:
         while True:
             try:
                 connection = self._idle.get_nowait()

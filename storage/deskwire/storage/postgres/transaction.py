@@ -12,7 +12,6 @@ from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.conversations.conversation import Conversation
 from deskwire.engine.conversations.ports import Claimed
 from deskwire.engine.conversations.writing_changes import WritingChange
-from deskwire.engine.core.ids import day_of
 from deskwire.engine.events.types import (
     ERASURE,
     REDACTION,
@@ -29,16 +28,24 @@ from deskwire.engine.webhooks.delivery import Delivery
 from deskwire.engine.webhooks.endpoint import Endpoint
 from deskwire.storage.connection import Connection
 from deskwire.storage.dialect import POSTGRES
-from deskwire.storage.postgres.commit.heads import SAVE, VERSIONS, Head, lock_head, project_of
-from deskwire.storage.postgres.driver.refusals import DatabaseError
-from deskwire.storage.postgres.following import HeadReads
-from deskwire.storage.postgres.log import LogReads, LogWrites
+from deskwire.storage.postgres.commit.positions import (
+    ENDPOINTS_VERSION,
+    SAVE_HEAD,
+    LogHead,
+    delivery_values,
+    event_values,
+    lock_head,
+    project_of,
+)
+from deskwire.storage.postgres.driver.errors import DatabaseError
+from deskwire.storage.postgres.log import FollowerReads, LogReads
+from deskwire.storage.postgres.retention import LogWrites
 from deskwire.storage.postgres.schema.days import TODAY
 from deskwire.storage.postgres.search.lookup import PostgresSearchReads
 from deskwire.storage.postgres.search.tickets import PostgresTicketReads, PostgresTicketWrites
 from deskwire.storage.tables.all import AllReads, AllWrites
-from deskwire.storage.tables.events.events import NO_PROJECT, ROW_COLUMNS, event_at, event_row
-from deskwire.storage.tables.webhooks.deliveries import INSERT_DELIVERY, delivery_at, delivery_row
+from deskwire.storage.tables.events.events import NO_PROJECT, ROW_COLUMNS, event_at
+from deskwire.storage.tables.webhooks.deliveries import INSERT_DELIVERY, delivery_at
 
 INSERT_EVENT: Final = (
     f"INSERT INTO events ({ROW_COLUMNS}, about_conversation, about_user, day) "
@@ -73,7 +80,7 @@ class EndpointsMoved(DatabaseError):
         super().__init__("40001", "the endpoints have changed meanwhile")
 
 
-class PostgresReader(PostgresSearchReads, PostgresTicketReads, HeadReads, LogReads, AllReads):
+class PostgresReader(PostgresSearchReads, PostgresTicketReads, FollowerReads, LogReads, AllReads):
     """`ports.Reader` on one connection."""
 
     dialect = POSTGRES
@@ -100,16 +107,16 @@ class PostgresTransaction(PostgresReader, PostgresTicketWrites, LogWrites, AllWr
         self.wakings_due: list[int] = []
         self.held_due: list[int] = []
         self.writing: list[WritingChange] = []
-        self._heads: dict[int, Head] = {}
-        self._versions: dict[int, int] = {}
-        self._locked: set[int] = set()
+        self._heads: dict[int, LogHead] = {}
+        self._endpoint_versions: dict[int, int] = {}
+        self._locked_rowids: set[int] = set()
         self.forget_claims()
         self.start_endpoints()
 
     def save_heads(self) -> None:
         """Store where the logs end now. The last statement before COMMIT."""
         for head in self._heads.values():
-            self.conn.execute(SAVE, head.saved())
+            self.conn.execute(SAVE_HEAD, head.values())
 
     def commit(self, changes: str | None = None) -> Commit:
         """Return what the rest of the program is told of; `changes` is what CHANGES has answered."""
@@ -150,13 +157,13 @@ class PostgresTransaction(PostgresReader, PostgresTicketWrites, LogWrites, AllWr
         row = self.conn.execute(_LOCKED_BY_ID, (conversation_id, project)).fetchone()
         if row is None:
             return None
-        self._locked.add(row[0])
+        self._locked_rowids.add(row[0])
         return super().conversation(project, conversation_id)
 
     def claim(self, state: Conversation) -> Claimed:
-        if state.rowid not in self._locked:
+        if state.rowid not in self._locked_rowids:
             self.conn.execute(_LOCKED, (state.rowid,))
-            self._locked.add(state.rowid)
+            self._locked_rowids.add(state.rowid)
         return super().claim(state)
 
     def one_node_at_a_time(self) -> None:
@@ -189,12 +196,12 @@ class PostgresTransaction(PostgresReader, PostgresTicketWrites, LogWrites, AllWr
 
     # The log
 
-    def head(self, project: int) -> Head:
+    def head(self, project: int) -> LogHead:
         """Return the head of a project's log, locked. Raises EndpointsMoved."""
         head = self._heads.get(project)
         if head is None:
             head = self._heads[project] = lock_head(self.conn, project)
-            if self._versions.get(project, head.endpoints_version) != head.endpoints_version:
+            if self._endpoint_versions.get(project, head.endpoints_version) != head.endpoints_version:
                 raise EndpointsMoved
         return head
 
@@ -212,7 +219,7 @@ class PostgresTransaction(PostgresReader, PostgresTicketWrites, LogWrites, AllWr
         event = event_at(
             position, event_id, project, draft, conversation, at, directed=directed, ticket=ticket
         )
-        self.conn.execute(INSERT_EVENT, row_with_subjects(event, at))
+        self.conn.execute(INSERT_EVENT, event_values(event, at))
         if not directed:
             self.published.append(event)
         return event
@@ -276,7 +283,7 @@ class PostgresTransaction(PostgresReader, PostgresTicketWrites, LogWrites, AllWr
             at,
             redelivery=redelivery_of is not None,
         )
-        self.conn.execute(INSERT_DELIVERY[POSTGRES], row_of_day(delivery, skipped, redelivery_of))
+        self.conn.execute(INSERT_DELIVERY[POSTGRES], delivery_values(delivery, skipped, redelivery_of))
         if skipped is None:
             self.deliveries.append(delivery)
         return delivery
@@ -290,21 +297,7 @@ class PostgresTransaction(PostgresReader, PostgresTicketWrites, LogWrites, AllWr
     # Endpoints
 
     def routed_endpoints(self, project: int) -> Sequence[Endpoint]:
-        if project not in self._heads and project not in self._versions:
-            row = self.conn.execute(VERSIONS, (project,)).fetchone()
-            self._versions[project] = 0 if row is None else row[0]
+        if project not in self._heads and project not in self._endpoint_versions:
+            row = self.conn.execute(ENDPOINTS_VERSION, (project,)).fetchone()
+            self._endpoint_versions[project] = 0 if row is None else row[0]
         return super().routed_endpoints(project)
-
-
-def row_of_day(delivery: Delivery, skipped: str | None, redelivery_of: int | None) -> tuple[object, ...]:
-    """Return the values of INSERT_DELIVERY."""
-    return (*delivery_row(delivery, skipped, redelivery_of), day_of(delivery.id))
-
-
-def row_with_subjects(event: StoredEvent, at: int) -> tuple[object, ...]:
-    """Return the values of INSERT_EVENT. What outlives its subject is found by what it is about."""
-    about: tuple[str | None, str | None] = (None, None)
-    if event.conversation is None and event.topics:
-        subjects = {topic.kind: topic.subject for topic in event.topics}
-        about = subjects.get("conversation"), subjects.get("contact")
-    return (*event_row(event, at), *about, day_of(event.id))

@@ -20,15 +20,14 @@ from deskwire.engine.uploads.ports import Content
 from deskwire.storage.check.rules import Problem, broken_rules
 from deskwire.storage.dialect import POSTGRES
 from deskwire.storage.files import DiskFiles
-from deskwire.storage.postgres.copying.source import LEFT_OUT, Source
-from deskwire.storage.postgres.copying.target import Target
-from deskwire.storage.postgres.copying.text import Digest
-from deskwire.storage.postgres.driver.unusable import DatabaseUnusableError
+from deskwire.storage.postgres.admin.check import CheckConnection
+from deskwire.storage.postgres.admin.installation import InstallationIdentity
+from deskwire.storage.postgres.admin.preflight import connected, examine
+from deskwire.storage.postgres.copying.source import LEFT_OUT, RowDigest, SqliteSource
+from deskwire.storage.postgres.copying.target import PostgresTarget
+from deskwire.storage.postgres.driver.errors import DatabaseUnusableError
 from deskwire.storage.postgres.migrations.apply import migrate
-from deskwire.storage.postgres.operating.asked import Asked
-from deskwire.storage.postgres.operating.installation import Identity
-from deskwire.storage.postgres.operating.preflight import connected, examine
-from deskwire.storage.postgres.schema.delivery_days import date_pending
+from deskwire.storage.postgres.schema.days import date_pending
 from deskwire.storage.sqlite.backup.snapshot import CopyError, opened
 
 
@@ -45,7 +44,7 @@ class Copied(Struct):
     problems: list[Problem] = field(default_factory=list)
 
 
-class Order(Struct, frozen=True):
+class CopyRequest(Struct, frozen=True):
     """A copy to be made.
 
     Args:
@@ -54,32 +53,32 @@ class Order(Struct, frozen=True):
         url: of the PostgreSQL database.
         identity: the installation's settings.
         put: stores an upload's file where it is kept; None for the database itself.
-        told: is told the name of each table that begins.
+        on_table: is on_table the name of each table that begins.
     """
 
     database: Path
     folder: Path
     url: str
-    identity: Identity
+    identity: InstallationIdentity
     put: Callable[[Content, Path], None] | None
-    told: Callable[[str], None]
+    on_table: Callable[[str], None]
 
 
-def copy(order: Order) -> Copied:
+def copy(request: CopyRequest) -> Copied:
     """Copy everything; returns once it is committed.
 
     Raises CopyError and DatabaseUnusableError; then the target is as it was.
     """
-    examine(order.url)
-    migrate(order.url)
+    examine(request.url)
+    migrate(request.url)
     try:
         with (
-            closing(opened(order.database, writing=False)) as lite,
-            connected(order.url, "copy") as connection,
+            closing(opened(request.database, writing=False)) as sqlite_connection,
+            connected(request.url, "copy") as connection,
         ):
-            lite.execute("BEGIN")
+            sqlite_connection.execute("BEGIN")
             with connection.transaction():
-                done = _copied(order, Source(lite), connection)
+                done = _copied(request, SqliteSource(sqlite_connection), connection)
             connection.execute("ANALYZE")
             return done
     except psycopg.Error as error:
@@ -87,32 +86,32 @@ def copy(order: Order) -> Copied:
             f"The database has refused the copy, and is as it was: {' '.join(str(error).split())}"
         ) from error
     except sqlite3.Error as error:
-        raise CopyError(f"The database {order.database} can't be read: {error}") from error
+        raise CopyError(f"The database {request.database} can't be read: {error}") from error
 
 
-def _copied(order: Order, source: Source, connection: psycopg.Connection[Any]) -> Copied:
+def _copied(request: CopyRequest, source: SqliteSource, connection: psycopg.Connection[Any]) -> Copied:
     _require_empty(connection)
-    target, done = Target(connection), Copied()
+    target, done = PostgresTarget(connection), Copied()
     key = secrets.token_bytes(32)
     shared = (source.tables.keys() & target.tables.keys()) - LEFT_OUT
     for table in target.in_order(shared):
-        order.told(table)
+        request.on_table(table)
         columns = _columns(source, table, target.tables[table])
         done.rows[table] = _copy_table(source, target, table, columns, key)
         key_column = next((each for each in ("rowid", "position") if each in columns), None)
         if key_column is not None:
             target.continue_keys(table, key_column, source.used_key(table))
-    target.continue_lines(*source.lines(), source.window())
+    target.continue_logs(*source.log_ends(), source.window())
     date_pending(connection)
-    order.told("words of tickets")
+    request.on_table("words of tickets")
     target.index_tickets()
-    order.told("uploads' files")
-    _copy_files(order, source, target, done)
-    order.told("and checking it")
-    done.problems += broken_rules(Asked(connection), POSTGRES)
+    request.on_table("uploads' files")
+    _copy_files(request, source, target, done)
+    request.on_table("and checking it")
+    done.problems += broken_rules(CheckConnection(connection), POSTGRES)
     connection.execute(
         "UPDATE installation SET secret_id = %s, files = %s",
-        (order.identity.secret_ids[0], order.identity.files),
+        (request.identity.secret_ids[0], request.identity.files),
     )
     return done
 
@@ -131,7 +130,7 @@ def _require_empty(connection: psycopg.Connection[Any]) -> None:
         )
 
 
-def _columns(source: Source, table: str, columns: Mapping[str, str]) -> dict[str, str]:
+def _columns(source: SqliteSource, table: str, columns: Mapping[str, str]) -> dict[str, str]:
     """Return the columns that can be filled. Raises CopyError if one of the source would be lost."""
     lost = set(source.tables[table]) - columns.keys()
     if lost:
@@ -139,9 +138,11 @@ def _columns(source: Source, table: str, columns: Mapping[str, str]) -> dict[str
     return {name: kind for name, kind in columns.items() if source.has(table, name)}
 
 
-def _copy_table(source: Source, target: Target, table: str, columns: dict[str, str], key: bytes) -> int:
+def _copy_table(
+    source: SqliteSource, target: PostgresTarget, table: str, columns: dict[str, str], key: bytes
+) -> int:
     """Copy a table and compare both sides; returns the number of rows. Raises CopyError."""
-    sent, found = Digest(key), Digest(key)
+    sent, found = RowDigest(key), RowDigest(key)
     target.fill(table, columns, sent.over(source.rows(table, [*columns])))
     for _ in found.over(target.rows(table, columns)):
         pass
@@ -153,9 +154,9 @@ def _copy_table(source: Source, target: Target, table: str, columns: dict[str, s
     return sent.rows
 
 
-def _copy_files(order: Order, source: Source, target: Target, done: Copied) -> None:
+def _copy_files(request: CopyRequest, source: SqliteSource, target: PostgresTarget, done: Copied) -> None:
     """Copy the contents of uploads, each under an entry of its own, and compare them by their SHA-256. Raises CopyError."""
-    disk = DiskFiles(order.folder)
+    disk = DiskFiles(request.folder)
     entries: dict[int, str] = {}
     for project, sha256, size, at in source.contents():
         entry = target.add_content(project, sha256, at)
@@ -163,14 +164,14 @@ def _copy_files(order: Order, source: Source, target: Target, done: Copied) -> N
         if not path.exists():
             done.missing.append(sha256)
             continue
-        if order.put is None:
+        if request.put is None:
             target.store_file(entry, path)
             entries[entry] = sha256
         else:
-            order.put(Content(project, sha256, entry), path)
+            request.put(Content(project, sha256, entry), path)
         done.files += 1
         done.file_bytes += size
-    if order.put is None:
+    if request.put is None:
         stored = target.stored_digests()
         for entry, sha256 in entries.items():
             if stored[entry] != sha256:

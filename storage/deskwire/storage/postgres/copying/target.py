@@ -9,9 +9,9 @@ from typing import Any, Final
 
 import psycopg
 
-from deskwire.storage.postgres.commit.heads import SHIFT
-from deskwire.storage.postgres.copying.source import Line
-from deskwire.storage.postgres.schema.files import PART_BYTES
+from deskwire.storage.postgres.commit.positions import PROJECT_SHIFT
+from deskwire.storage.postgres.copying.source import LogEnd
+from deskwire.storage.postgres.files import PART_BYTES
 from deskwire.storage.postgres.search.tickets import words_of
 
 Columns = Mapping[str, str]
@@ -27,12 +27,12 @@ SELECT c.conrelid::regclass::text, c.confrelid::regclass::text FROM pg_constrain
 WHERE c.contype = 'f' AND c.conrelid <> c.confrelid AND c.connamespace = current_schema()::regnamespace
 """
 _HEADS: Final = f"""
-UPDATE project_heads SET position = (project << {SHIFT}) + %s, last_id = %s, delivery = (project << {SHIFT}) + %s, delivery_id = %s,
-    pruned_position = CASE WHEN %s = 0 THEN 0 ELSE (project << {SHIFT}) + %s END, pruned_id = %s
+UPDATE project_heads SET position = (project << {PROJECT_SHIFT}) + %s, last_id = %s, delivery = (project << {PROJECT_SHIFT}) + %s, delivery_id = %s,
+    pruned_position = CASE WHEN %s = 0 THEN 0 ELSE (project << {PROJECT_SHIFT}) + %s END, pruned_id = %s
 """
 
 
-class Target:
+class PostgresTarget:
     """A database in a transaction."""
 
     def __init__(self, connection: psycopg.Connection[Any]) -> None:
@@ -55,7 +55,7 @@ class Target:
         self._connection.execute(f'DELETE FROM "{table}"'.encode())
         with (
             self._connection.cursor() as cursor,
-            cursor.copy(f"COPY {_named(table, columns)} FROM STDIN (FORMAT BINARY)".encode()) as copy,
+            cursor.copy(f"COPY {_table_columns(table, columns)} FROM STDIN (FORMAT BINARY)".encode()) as copy,
         ):
             copy.set_types([*columns.values()])
             for row in rows:
@@ -66,7 +66,7 @@ class Target:
         with (
             self._connection.cursor() as cursor,
             cursor.copy(
-                f'COPY (SELECT {_list(columns)} FROM "{table}") TO STDOUT (FORMAT BINARY)'.encode()
+                f'COPY (SELECT {_column_list(columns)} FROM "{table}") TO STDOUT (FORMAT BINARY)'.encode()
             ) as copy,
         ):
             copy.set_types([*columns.values()])
@@ -80,7 +80,7 @@ class Target:
                 (used, table, column),
             )
 
-    def continue_lines(self, events: Line, deliveries: Line, pruned: tuple[int, str | None]) -> None:
+    def continue_logs(self, events: LogEnd, deliveries: LogEnd, pruned: tuple[int, str | None]) -> None:
         """Have each project's events and deliveries go on behind all that was ever given."""
         position, last = pruned
         self._connection.execute(
@@ -124,9 +124,9 @@ class Target:
         return dict(self._connection.execute(sql).fetchall())
 
 
-def _named(table: str, columns: Columns) -> str:
-    return f'"{table}" ({_list(columns)})'
+def _table_columns(table: str, columns: Columns) -> str:
+    return f'"{table}" ({_column_list(columns)})'
 
 
-def _list(columns: Columns) -> str:
+def _column_list(columns: Columns) -> str:
     return ", ".join(f'"{column}"' for column in columns)

@@ -1,42 +1,55 @@
-"""Queries in worker threads, each at one moment of the database."""
+"""Queries in worker threads, each at one moment of the database.
+
+The requests of all tasks at a few rows, on one connection: what is asked for while an exchange is under way shares the next.
+
+A query of several statements gets them all in one transaction, and so from one moment: when it has asked for another
+one, all of them are fetched together, until it asks for nothing else.
+"""
 
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from math import inf
 from typing import Any, Final, TypeVar
 
+import structlog
 import trio
+from msgspec import Struct, field
+from psycopg import pq
 
 from deskwire.engine.core.errors import Unavailable
+from deskwire.engine.core.tasks.oneshot import OneShot
 from deskwire.engine.ports import SharedReader
 from deskwire.storage.dialect import POSTGRES
 from deskwire.storage.postgres.driver.blocking import BlockingConnection
-from deskwire.storage.postgres.driver.codec import Result
-from deskwire.storage.postgres.driver.refusals import QUERY_CANCELED, ConnectionLost, DatabaseError, unread
+from deskwire.storage.postgres.driver.codec import QueryResult, rows_of
+from deskwire.storage.postgres.driver.errors import QUERY_CANCELED, ConnectionLost, DatabaseError, read_failed
+from deskwire.storage.postgres.driver.pipeline import PipelineConnection, Statement, bound_statement
+from deskwire.storage.postgres.driver.recorded_reads import MissingRead, ReadKey, RecordedReads
 from deskwire.storage.postgres.driver.session import Database
 from deskwire.storage.postgres.transaction import PostgresReader
 
 T = TypeVar("T")
-_PAUSE_S: Final = 0.05
+_RETRY_DELAY_S: Final = 0.05
 _SLACK: Final = 0.9
-"""A limit is set anew when this share of it is left or less, so that a look takes a ninth longer at most."""
+"""A limit is set anew when this share of it is left or less, so that a request takes a ninth longer at most."""
 
 
-class Readers:
+class ReaderPool:
     """A number of connections that are only read from, opened when they are first needed.
 
     Args:
-        count: of the threads that ask at once, at most.
-        patience_s: how long a database that can't be reached is waited for.
+        count: of the threads that read at once, at most.
+        timeout_s: how long a database that can't be reached is waited for.
     """
 
-    def __init__(self, database: Database, count: int, patience_s: float) -> None:
-        self._patience_s = patience_s
+    def __init__(self, database: Database, count: int, timeout_s: float) -> None:
+        self._patience_s = timeout_s
         self._free = [BlockingConnection(database, "read") for _ in range(count)]
 
-    def ask(self, query: Callable[[SharedReader], T], seconds: float) -> T:
+    def read(self, query: Callable[[SharedReader], T], seconds: float) -> T:
         """Return the query's result; called in a thread.
 
         Args:
@@ -46,25 +59,27 @@ class Readers:
         """
         conn = self._free.pop()
         try:
-            return self._patiently(conn, query, seconds)
+            return self._with_retries(conn, query, seconds)
         except DatabaseError as error:
             if error.sqlstate == QUERY_CANCELED and seconds < inf:
                 detail = f"The database did not answer within {seconds:g} s; ask for less at a time."
                 raise Unavailable(detail, code="read_timeout") from error
-            raise unread(error) from error
+            raise read_failed(error) from error
         finally:
             self._free.append(conn)
 
-    def _patiently(self, conn: BlockingConnection, query: Callable[[SharedReader], T], seconds: float) -> T:
-        """Ask, and again on another session if one is lost: to look twice does no harm."""
+    def _with_retries(
+        self, conn: BlockingConnection, query: Callable[[SharedReader], T], seconds: float
+    ) -> T:
+        """Ask, and again on another session if one is lost: to request twice does no harm."""
         began = time.monotonic()
         while True:
             try:
-                return _at_one_moment(conn, query, began + seconds)
+                return _in_snapshot(conn, query, began + seconds)
             except ConnectionLost as lost:
                 if lost.final or time.monotonic() >= began + min(self._patience_s, seconds):
                     raise
-                time.sleep(_PAUSE_S)
+                time.sleep(_RETRY_DELAY_S)
 
     async def open(self) -> None:
         """Open one connection before it is used. Raises ConnectionLost."""
@@ -80,7 +95,7 @@ class Readers:
             conn.close()
 
 
-class _Bounded:
+class _TimeLimited:
     """A connection all of whose statements are ended at one time: each gets what those before it have left."""
 
     dialect: Final = POSTGRES
@@ -90,16 +105,18 @@ class _Bounded:
         self._until = until
         self._set = self._left()
 
-    def begun(self) -> str:
+    def timeout_statement(self) -> str:
         """Return what sets the limit of the first statement."""
         return f"SET LOCAL statement_timeout = {max(1, round(self._set * 1000))}"
 
-    def execute(self, sql: str, values: Sequence[Any] | Mapping[str, Any] = (), /) -> Result:
+    def execute(self, sql: str, values: Sequence[Any] | Mapping[str, Any] = (), /) -> QueryResult:
         """See `Connection.execute`."""
         left = self._left()
-        if left < self._set * _SLACK:  # a look of the usual kind never comes here, and pays for no exchange
+        if (
+            left < self._set * _SLACK
+        ):  # a request of the usual kind never comes here, and pays for no exchange
             self._set = left
-            self._conn.command(self.begun())
+            self._conn.command(self.timeout_statement())
         return self._conn.execute(sql, values)
 
     def _left(self) -> float:
@@ -109,13 +126,13 @@ class _Bounded:
         return left
 
 
-def _at_one_moment(conn: BlockingConnection, query: Callable[[SharedReader], T], until: float) -> T:
+def _in_snapshot(conn: BlockingConnection, query: Callable[[SharedReader], T], until: float) -> T:
     """Run a query all of whose statements see the same state, whatever is committed between them."""
     begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
     source: Any = conn
     if until < inf:
-        source = _Bounded(conn, until)
-        begin = f"{begin}; {source.begun()}"
+        source = _TimeLimited(conn, until)
+        begin = f"{begin}; {source.timeout_statement()}"
     conn.command(begin)
     try:
         reader: Any = PostgresReader(source)
@@ -123,3 +140,130 @@ def _at_one_moment(conn: BlockingConnection, query: Callable[[SharedReader], T],
     finally:
         if conn.in_transaction:
             conn.command("ROLLBACK")
+
+
+log: Final = structlog.get_logger(__name__)
+
+_BATCH_SIZE: Final = 256
+"""Looks that share an exchange."""
+
+_STATEMENTS_MAX: Final = 16
+_BEGIN: Final = Statement("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+_END: Final = Statement("COMMIT")
+
+
+class TooManyStatements(Exception):
+    """A query is not one of a few rows: it is to be run on a connection of its own."""
+
+
+class _ReadRequest(Struct, eq=False):
+    keys: list[ReadKey]
+    slot: OneShot[list[list[tuple[Any, ...]]]] = field(default_factory=OneShot)
+
+    def statements(self) -> list[Statement]:
+        asked = [bound_statement(*key) for key in self.keys]
+        return asked if len(asked) == 1 else [_BEGIN, *asked, _END]
+
+    def take(self, answers: Sequence[pq.abc.PGresult]) -> None:
+        """Answer with those of `statements`."""
+        rows = answers if len(answers) == 1 else answers[1:-1]
+        self.slot.put([rows_of(each) for each in rows])
+
+
+class ReadBatcher:
+    """The connection that all tasks request through.
+
+    Args:
+        timeout_s: how long a database that can't be reached is waited for.
+    """
+
+    def __init__(self, database: Database, timeout_s: float) -> None:
+        self._connection = PipelineConnection(database, "look")
+        self._patience_s = timeout_s
+        self._waiting: deque[_ReadRequest] = deque()
+        self._wakeup = trio.Event()
+
+    async def read(self, query: Callable[[SharedReader], T]) -> T:
+        """Return the query's result.
+
+        Raises Unavailable if the database can't be read, TooManyStatements if the query asks for a lot.
+        """
+        recall = RecordedReads()
+        reader: Any = PostgresReader(recall)
+        keys: list[ReadKey] = []
+        while True:
+            try:
+                return query(reader)
+            except MissingRead as wanted:
+                if len(keys) >= _STATEMENTS_MAX:
+                    raise TooManyStatements from None
+                keys += wanted.keys
+            for key, rows in zip(keys, await self._fetch(keys), strict=True):
+                recall.known[key] = rows
+
+    async def open(self) -> None:
+        """Open the connection before it is used. Raises ConnectionLost."""
+        await self._connection.open()
+
+    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Fetch what is asked for until cancelled."""
+        task_status.started()
+        while True:
+            await self._wakeup.wait()
+            requests = [self._waiting.popleft() for _ in range(min(_BATCH_SIZE, len(self._waiting)))]
+            if not self._waiting:
+                self._wakeup = trio.Event()
+            await self._answer(requests)
+
+    def close(self) -> None:
+        """Close the connection; nobody requests any more."""
+        self._connection.close()
+
+    async def _fetch(self, keys: list[ReadKey]) -> list[list[tuple[Any, ...]]]:
+        request = _ReadRequest(list(keys))
+        self._waiting.append(request)
+        self._wakeup.set()
+        return await request.slot.take()
+
+    async def _answer(self, requests: Sequence[_ReadRequest]) -> None:
+        """Fetch for all in one exchange; if one of them spoils it, for each in one of its own."""
+        # Those with a transaction of their own first: no isolation level can be chosen behind a request in the same exchange.
+        requests = sorted(requests, key=lambda request: len(request.keys) == 1)
+        each = [request.statements() for request in requests]
+        try:
+            answers = await self._exchange([statement for some in each for statement in some])
+        except ConnectionLost as lost:
+            for request in requests:
+                request.slot.put(read_failed(lost))
+        except DatabaseError as error:
+            if len(requests) == 1:
+                self._connection.close()  # it may be in a failed transaction
+                requests[0].slot.put(read_failed(error))
+                return
+            self._connection.close()
+            for request in requests:
+                await self._answer([request])
+        else:
+            first = 0
+            for request, some in zip(requests, each, strict=True):
+                _put_rows(request, answers[first : first + len(some)])
+                first += len(some)
+
+    async def _exchange(self, statements: Sequence[Statement]) -> list[pq.abc.PGresult]:
+        """Exchange, on another connection if this one is lost: to request twice does no harm."""
+        until = trio.current_time() + self._patience_s
+        while True:
+            try:
+                return await self._connection.exchange(statements, self._patience_s)
+            except ConnectionLost as lost:
+                if lost.final or trio.current_time() >= until:
+                    raise
+                log.info("storage.look_again", error=str(lost))
+                await trio.sleep(_RETRY_DELAY_S)
+
+
+def _put_rows(request: _ReadRequest, answers: Sequence[pq.abc.PGresult]) -> None:
+    try:
+        request.take(answers)
+    except TypeError as error:  # of a type that is not read: whoever asks is told, the others go on
+        request.slot.put(error)

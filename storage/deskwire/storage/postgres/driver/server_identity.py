@@ -18,7 +18,7 @@ _SYSTEM: Final = "SELECT CAST(system_identifier AS text) FROM pg_control_system(
 _WAL_NAME: Final = "SELECT substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8)"
 _CHECKPOINT: Final = "SELECT lpad(to_hex(timeline_id), 8, '0') FROM pg_control_checkpoint()"
 _STANDBY: Final = "SELECT pg_is_in_recovery()"
-_TOGETHER: Final = (
+_ALL_AT_ONCE: Final = (
     f"SELECT pg_is_in_recovery(), ({_SYSTEM}), CASE WHEN pg_is_in_recovery() THEN NULL ELSE ({_WAL_NAME}) END"
 )
 
@@ -40,7 +40,7 @@ class ServerIdentity(Struct, frozen=True):
     standby: bool = False
 
 
-class Seen(Struct, frozen=True):
+class KnownServer(Struct, frozen=True):
     """The newest identity that the installation has had; each part is None until it is known."""
 
     system: str | None = None
@@ -54,18 +54,18 @@ class Seen(Struct, frozen=True):
             return "older_timeline"
         return None
 
-    def is_behind(self, found: ServerIdentity) -> bool:
+    def is_older_than(self, found: ServerIdentity) -> bool:
         """Return whether a server was promoted after the newest one that was seen."""
         return self.timeline is not None and found.timeline is not None and found.timeline > self.timeline
 
-    def with_found(self, found: ServerIdentity) -> Seen:
+    def updated_with(self, found: ServerIdentity) -> KnownServer:
         """Return this identity, updated with that of an accepted server."""
-        return Seen(found.system or self.system, found.timeline or self.timeline)
+        return KnownServer(found.system or self.system, found.timeline or self.timeline)
 
 
-def questions() -> Answers:
+def identity_queries() -> Answers:
     """Ask for the identity, in one statement if the account may ask all of it."""
-    row = yield _TOGETHER
+    row = yield _ALL_AT_ONCE
     if row is not None:
         return ServerIdentity(row[1], _timeline(row[2]), row[0] == "t")
     standby = yield _STANDBY

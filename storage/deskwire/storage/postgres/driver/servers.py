@@ -13,8 +13,8 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import Final
 from weakref import WeakKeyDictionary, finalize
 
@@ -23,25 +23,33 @@ from msgspec import Struct
 from psycopg import pq
 
 from deskwire.engine.core.database_identity import DatabaseIdentity, Reason
+from deskwire.storage.postgres.driver.errors import ConnectionLost, Stopping
 from deskwire.storage.postgres.driver.opening import (
-    GRACE_S,
-    Address,
-    Opened,
-    opened_at,
-    race,
-    seconds_for,
-    survey,
+    GRACE_TIMEOUT_S,
+    OpenedSession,
+    ServerAddress,
+    connect_timeout_s,
+    open_best_session,
+    open_session_at,
+    scan_hosts,
 )
-from deskwire.storage.postgres.driver.refusals import ConnectionLost, Stopping
-from deskwire.storage.postgres.driver.server_identity import Seen, ServerIdentity
+from deskwire.storage.postgres.driver.server_identity import KnownServer, ServerIdentity
+
+_CHECK_INTERVAL_S: Final = 5.0
+
+
+_SILENCE_TIMEOUT_S: Final = 15.0
+"""Time in which the server has to answer on another session while a command works. The work itself may take hours: a bound on
+its time would end an index build or a copy that makes progress."""
+
 
 log: Final = structlog.get_logger(__name__)
 
-_HEAD_START_S: Final = 0.5
+_KNOWN_SERVER_TIMEOUT_S: Final = 0.5
 """Time that the server in use has before the other hosts are tried as well."""
-_FIRST_GRACE_S: Final = 2.0
+_FIRST_GRACE_TIMEOUT_S: Final = 2.0
 """Time for hosts that have not answered while nothing is known: an old primary may be the first to answer."""
-_SHARED_FAILURE_S: Final = 0.2
+_FAILURE_CACHE_S: Final = 0.2
 """Age up to which the failure of a search answers other callers, so that each of them does not search in turn."""
 _ADVICE: Final = {
     "older_timeline": (
@@ -58,7 +66,7 @@ _ADVICE: Final = {
 
 
 class _Session(Struct, frozen=True):
-    address: Address
+    address: ServerAddress
     timeline: int | None
     descriptor: int
     """A duplicate of the session's own, which its owner may close at any time."""
@@ -75,8 +83,8 @@ class Servers:
 
     def __init__(self) -> None:
         self.identity: Final = DatabaseIdentity()
-        self.seen = Seen()
-        self._current: Address | None = None
+        self.seen = KnownServer()
+        self._current: ServerAddress | None = None
         self._last: str | None = None
         self._lock = threading.Lock()
         self._searching = threading.Lock()
@@ -85,14 +93,14 @@ class Servers:
         self._heard_at = 0.0
         self._failed: tuple[float, str] | None = None
         self._stopped = False
-        self._asked_in_vain = False
+        self._unknown_logged = False
 
     @property
     def current(self) -> str | None:
         """The server that is used; None while none is known."""
         return None if self._current is None else self._current.server
 
-    def heard(self) -> None:
+    def note_answer(self) -> None:
         """Note the time of an answer of the server."""
         self._heard_at = time.monotonic()
 
@@ -101,13 +109,13 @@ class Servers:
 
         The caller ends it by `release`. Raises ConnectionLost if there is none within the options' `connect_timeout`.
         """
-        until = time.monotonic() + seconds_for(options)
+        until = time.monotonic() + connect_timeout_s(options)
         while True:
             if self._stopped:
                 raise Stopping
             generation, known = self._generation, self._current
-            found = self._found(options, known, until)
-            if found is not None and self._added(found, generation):
+            found = self._open_known_or_search(options, known, until)
+            if found is not None and self._add_session(found, generation):
                 return found.connection
             if time.monotonic() >= until:
                 raise ConnectionLost("no server was found in time")
@@ -120,25 +128,25 @@ class Servers:
         if session is not None:
             session.close()
 
-    def look_around(
-        self, options: bytes, seconds: float, given_up: Callable[[], bool] = lambda: False
+    def check_hosts(
+        self, options: bytes, seconds: float, is_cancelled: Callable[[], bool] = lambda: False
     ) -> None:
         """Ask all hosts for their identity; leave a server that does not answer, and a primary that was replaced.
 
         Args:
             options: of a session, as for `open`.
             seconds: how long they have for an answer.
-            given_up: returns True when the caller has given the look up; then nothing is changed.
+            is_cancelled: returns True when the caller has given the check up; then nothing is changed.
         """
         began, used = time.monotonic(), self._current
         try:
-            found = survey(options, seconds, lambda: self._stopped or given_up())
+            found = scan_hosts(options, seconds, lambda: self._stopped or is_cancelled())
         except Stopping:
             return
         primaries = {address: each for address, each in found.found.items() if not each.standby}
         usable = {address: each for address, each in primaries.items() if self.seen.refusal(each) is None}
         newest = max(usable, key=lambda address: usable[address].timeline or 0, default=None)
-        if newest is not None and self.seen.is_behind(usable[newest]):
+        if newest is not None and self.seen.is_older_than(usable[newest]):
             self._use(newest, usable[newest])
         elif used is not None and not found.is_alive(used.server) and self._heard_at < began:
             self._leave(used)
@@ -152,25 +160,29 @@ class Servers:
             self._stopped = True
             self._shut(lambda _: True)
 
-    def _found(self, options: bytes, known: Address | None, until: float) -> Opened | None:
+    def _open_known_or_search(
+        self, options: bytes, known: ServerAddress | None, until: float
+    ) -> OpenedSession | None:
         """Return a session; None if another thread has found a server in the meantime. Raises ConnectionLost."""
-        if known is not None and (found := self._at(options, known)) is not None:
+        if known is not None and (found := self._open_known(options, known)) is not None:
             return found
         if not self._searching.acquire(timeout=max(0.0, until - time.monotonic())):
             raise ConnectionLost("no server was found in time")
         try:
             if self._current is not known:
                 return None
-            if self._failed is not None and time.monotonic() < self._failed[0] + _SHARED_FAILURE_S:
+            if self._failed is not None and time.monotonic() < self._failed[0] + _FAILURE_CACHE_S:
                 raise ConnectionLost(self._failed[1])
-            return self._searched(options)
+            return self._search(options)
         finally:
             self._searching.release()
 
-    def _at(self, options: bytes, known: Address) -> Opened | None:
+    def _open_known(self, options: bytes, known: ServerAddress) -> OpenedSession | None:
         """Return a session with the server that is in use; None if it does not give one soon. Raises Stopping."""
         try:
-            found = opened_at(options, known, _Judge(self.seen), _HEAD_START_S, self._is_stopped)
+            found = open_session_at(
+                options, known, _KnownServerPolicy(self.seen), _KNOWN_SERVER_TIMEOUT_S, self._is_stopped
+            )
         except Stopping:
             raise
         except ConnectionLost:
@@ -178,11 +190,11 @@ class Servers:
         self._use(found.address, found.identity)
         return found
 
-    def _searched(self, options: bytes) -> Opened:
-        judge, seen = _Judge(self.seen), self.seen
-        grace_s = _FIRST_GRACE_S if seen == Seen() else GRACE_S
+    def _search(self, options: bytes) -> OpenedSession:
+        judge, seen = _KnownServerPolicy(self.seen), self.seen
+        grace_s = _FIRST_GRACE_TIMEOUT_S if seen == KnownServer() else GRACE_TIMEOUT_S
         try:
-            found = race(options, judge, grace_s=grace_s, stopped=self._is_stopped)
+            found = open_best_session(options, judge, grace_s=grace_s, stopped=self._is_stopped)
         except Stopping:
             raise
         except ConnectionLost as lost:
@@ -194,7 +206,7 @@ class Servers:
         self._note_refused(judge.met, used=True)
         return found
 
-    def _added(self, found: Opened, generation: int) -> bool:
+    def _add_session(self, found: OpenedSession, generation: int) -> bool:
         """Add a session to those of the server in use; if that was left in the meantime, end it and return False. Raises Stopping."""
         with self._lock:
             current = self._current
@@ -211,13 +223,13 @@ class Servers:
             raise Stopping
         return False
 
-    def _use(self, address: Address, identity: ServerIdentity) -> None:
+    def _use(self, address: ServerAddress, identity: ServerIdentity) -> None:
         """Use a server from now on; sessions with any other are ended."""
         with self._lock:
             if self.seen.refusal(identity) is not None:
                 return  # another thread has found a newer one in the meantime
             before, self._last, self._current = self._last, address.server, address
-            self.seen = self.seen.with_found(identity)
+            self.seen = self.seen.updated_with(identity)
             stale = self._shut(lambda each: _is_stale(each, address, identity))
         if stale or before not in (None, address.server):
             log.info(
@@ -226,15 +238,15 @@ class Servers:
                 timeline=identity.timeline,
                 ended_sessions=stale,
             )
-        if identity == ServerIdentity() and not self._asked_in_vain:
-            self._asked_in_vain = True
+        if identity == ServerIdentity() and not self._unknown_logged:
+            self._unknown_logged = True
             log.warning(
                 "database.identity_unknown",
                 server=address.server,
                 advice="this account may call neither pg_control_system() nor pg_walfile_name(): a second primary goes unnoticed",
             )
 
-    def _leave(self, address: Address) -> None:
+    def _leave(self, address: ServerAddress) -> None:
         """End all sessions with a server that does not answer."""
         with self._lock:
             if self._current is not address:
@@ -244,7 +256,7 @@ class Servers:
             silent = self._shut(lambda each: each.address.server == address.server)
         log.warning("storage.server_silent", server=address.server, ended_sessions=silent)
 
-    def _note_refused(self, met: Mapping[Address, ServerIdentity], *, used: bool) -> None:
+    def _note_refused(self, met: Mapping[ServerAddress, ServerIdentity], *, used: bool) -> None:
         """Note the first primary of those met that is refused, or that none is.
 
         Args:
@@ -253,7 +265,7 @@ class Servers:
         for address, identity in met.items():
             reason = self.seen.refusal(identity)
             if reason is not None:
-                detail = _words(reason, address, identity, self.seen)
+                detail = _refusal_text(reason, address, identity, self.seen)
                 self.identity.refuse(reason, detail, blocking=not used)
                 return
         if used:
@@ -279,30 +291,48 @@ def _shut(descriptor: int) -> None:
         sock.shutdown(socket.SHUT_RDWR)
 
 
-class _Judge:
+class _KnownServerPolicy:
     """The judgement of servers by the newest identity that was seen."""
 
-    def __init__(self, seen: Seen) -> None:
-        self.met: dict[Address, ServerIdentity] = {}
+    def __init__(self, seen: KnownServer) -> None:
+        self.met: dict[ServerAddress, ServerIdentity] = {}
         self._seen = seen
 
-    def refusal(self, address: Address, identity: ServerIdentity) -> str | None:
+    def refusal(self, address: ServerAddress, identity: ServerIdentity) -> str | None:
         """See `opening.Judge.refusal`."""
         self.met[address] = identity
         reason = self._seen.refusal(identity)
-        return None if reason is None else _words(reason, address, identity, self._seen)
+        return None if reason is None else _refusal_text(reason, address, identity, self._seen)
 
     def is_newer(self, identity: ServerIdentity) -> bool:
         """See `opening.Judge.is_newer`."""
-        return self._seen.is_behind(identity)
+        return self._seen.is_older_than(identity)
 
 
-def _is_stale(session: _Session, address: Address, identity: ServerIdentity) -> bool:
+def _is_stale(session: _Session, address: ServerAddress, identity: ServerIdentity) -> bool:
     if session.address.server != address.server:
         return True
     known = session.timeline is not None and identity.timeline is not None
     return known and session.timeline != identity.timeline
 
 
-def _words(reason: Reason, address: Address, found: ServerIdentity, seen: Seen) -> str:
+def _refusal_text(reason: Reason, address: ServerAddress, found: ServerIdentity, seen: KnownServer) -> str:
     return _ADVICE[reason].format(server=address.server, found=found, seen=seen)
+
+
+@contextmanager
+def watched(servers: Servers, options: bytes) -> Iterator[None]:
+    """End the sessions with a server that stops answering while the context is open; for work outside a node's beats."""
+    over = threading.Event()
+
+    def check() -> None:
+        while not over.wait(_CHECK_INTERVAL_S):
+            servers.check_hosts(options, _SILENCE_TIMEOUT_S, is_cancelled=over.is_set)
+
+    thread = threading.Thread(target=check, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()

@@ -8,16 +8,16 @@ import psycopg
 from msgspec import Struct, field
 from psycopg import conninfo, pq
 
-from deskwire.storage.postgres.driver.opening import prepare
-from deskwire.storage.postgres.driver.refusals import ConnectionLost
+from deskwire.storage.postgres.driver.errors import ConnectionLost
+from deskwire.storage.postgres.driver.opening import apply_settings
 from deskwire.storage.postgres.driver.servers import Servers
 
 Role = Literal["batch", "look", "read", "lone", "search", "bus", "beat", "files", "setup"]
 
-PREFIX: Final = "deskwire"
+SESSION_NAME_PREFIX: Final = "deskwire"
 """Begins the name by which the server knows a session; the watchdog ends such sessions alone."""
 
-ALWAYS: Final = {
+DEFAULT_OPTIONS: Final = {
     "connect_timeout": "5",
     "keepalives": "1",
     "keepalives_idle": "2",
@@ -30,7 +30,7 @@ ALWAYS: Final = {
 """What is not said otherwise: a server that has died is noticed within five seconds, and a standby is not written to."""
 
 _LOCKS: Final = {"lock_timeout": "8s", "TimeZone": "UTC", "bytea_output": "hex"}
-_BY_KEY: Final = {"enable_seqscan": "off", "jit": "off"}
+_KEY_LOOKUPS: Final = {"enable_seqscan": "off", "jit": "off"}
 """For sessions whose statements are planned once, and find rows by keys. A plan that was made while a day's partition was empty would
 otherwise read all of it at each use (ADR 104). Up to version 17 a scan that no index can replace costs so much with the first setting
 that PostgreSQL would compile the statement without the second one."""
@@ -38,10 +38,10 @@ that PostgreSQL would compile the statement without the second one."""
 _SETTINGS: Final[dict[Role, dict[str, str]]] = {
     # What stops in the middle of a transaction lets others go on after two seconds. No `statement_timeout`: it would
     # not end a COMMIT that waits for a standby, and what it ends elsewhere has not gone wrong.
-    "batch": {**_LOCKS, **_BY_KEY, "idle_in_transaction_session_timeout": "2s"},
-    "lone": {**_LOCKS, **_BY_KEY, "idle_in_transaction_session_timeout": "5s"},
+    "batch": {**_LOCKS, **_KEY_LOOKUPS, "idle_in_transaction_session_timeout": "2s"},
+    "lone": {**_LOCKS, **_KEY_LOOKUPS, "idle_in_transaction_session_timeout": "5s"},
     "search": {**_LOCKS, "idle_in_transaction_session_timeout": "5s"},
-    "look": {**_LOCKS, **_BY_KEY, "idle_in_transaction_session_timeout": "10s"},
+    "look": {**_LOCKS, **_KEY_LOOKUPS, "idle_in_transaction_session_timeout": "10s"},
     "read": {**_LOCKS, "idle_in_transaction_session_timeout": "10s"},
     "bus": {"synchronous_commit": "off"},
     "beat": dict(_LOCKS),
@@ -72,12 +72,12 @@ class Database(Struct, frozen=True):
         """Return what libpq is given to begin a session."""
         given = conninfo.conninfo_to_dict(self.url)
         settings = " ".join(f"-c {name}={value}" for name, value in _SETTINGS[role].items())
-        own: dict[str, str] = {name: value for name, value in ALWAYS.items() if name not in given}
-        own["application_name"] = f"{PREFIX}/{role}/{self.node}"[:63]
+        own: dict[str, str] = {name: value for name, value in DEFAULT_OPTIONS.items() if name not in given}
+        own["application_name"] = f"{SESSION_NAME_PREFIX}/{role}/{self.node}"[:63]
         own["options"] = f"{settings} {given.get('options') or ''}".strip()
         return conninfo.make_conninfo(self.url, **own).encode()
 
-    def later(self, role: Role, server_version: int) -> list[bytes]:
+    def versioned_settings(self, role: Role, server_version: int) -> list[bytes]:
         """Return the statements that set what this server may have. One that it does not take can be left out."""
         wanted = _LATER.get(role, {})
         return [
@@ -92,7 +92,7 @@ class Database(Struct, frozen=True):
         connection = self.servers.open(options)
         try:
             connection.notice_handler = None
-            prepare(connection, self.later(role, connection.server_version), options)
+            apply_settings(connection, self.versioned_settings(role, connection.server_version), options)
         except (psycopg.Error, ConnectionLost) as error:
             self.release(connection)
             raise ConnectionLost(str(error)) from error
@@ -102,6 +102,6 @@ class Database(Struct, frozen=True):
         """End a session."""
         self.servers.release(connection)
 
-    def look_around(self, seconds: float) -> None:
-        """Look, from a thread, which server is to be used: see `Servers.look_around`."""
-        self.servers.look_around(self.options("setup"), seconds)
+    def check_hosts(self, seconds: float) -> None:
+        """Look, from a thread, which server is to be used: see `Servers.check_hosts`."""
+        self.servers.check_hosts(self.options("setup"), seconds)

@@ -10,15 +10,14 @@ from typing import Final
 import psycopg
 from psycopg import errors
 
+from deskwire.storage.postgres.admin.preflight import connected, database_location, require_fit
+from deskwire.storage.postgres.driver.errors import DatabaseUnusableError
 from deskwire.storage.postgres.driver.servers import Servers
-from deskwire.storage.postgres.driver.unusable import DatabaseUnusableError
 from deskwire.storage.postgres.migrations.list import MIGRATIONS, RECORDS, Migration
-from deskwire.storage.postgres.operating.advice import place
-from deskwire.storage.postgres.operating.preflight import connected, require_fit
 from deskwire.storage.versions import outdated
 
 _LOCK: Final = 0x6465736B77697265  # "deskwire"
-_LOOK_S: Final = 0.05
+_POLL_INTERVAL_S: Final = 0.05
 _INVALID: Final = r"""
 SELECT quote_ident(c.relname) FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
 WHERE NOT i.indisvalid AND c.relnamespace = current_schema()::regnamespace AND %s ~ ('\m' || c.relname || '\M')
@@ -29,7 +28,7 @@ CREATE TABLE IF NOT EXISTS {RECORDS} (
     name text COLLATE "C" PRIMARY KEY, at timestamptz NOT NULL DEFAULT clock_timestamp(), oldest_program text COLLATE "C" NOT NULL
 )
 """
-_OF_OTHERS: Final = f"""
+_FOREIGN_TABLES: Final = f"""
 SELECT relname FROM pg_class c WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p')
 AND relname <> '{RECORDS}' AND NOT EXISTS
     (SELECT 1 FROM pg_depend d WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e')
@@ -51,12 +50,12 @@ def migrate(
 
     Raises DatabaseUnusableError if the database can't be reached or used, or is of a program too new for this one.
     """
-    with _opened(url, servers) as connection:
+    with _connected(url, servers) as connection:
         if not _pending(connection, migrations):
             return []
         # Asked for again and again: who waits within a statement keeps a snapshot, which CREATE INDEX CONCURRENTLY waits for.
         while connection.execute("SELECT pg_try_advisory_lock(%s)", (_LOCK,)).fetchone() != (True,):
-            time.sleep(_LOOK_S)  # it is let go of with the connection
+            time.sleep(_POLL_INTERVAL_S)  # it is let go of with the connection
         pending = _pending(connection, migrations)
         if pending and _applied(connection):
             _require_no_nodes(connection, pending)
@@ -70,12 +69,12 @@ def migrate(
 
 def require_migrated(url: str, migrations: Sequence[Migration] = MIGRATIONS) -> None:
     """Make sure that a database is up to date, and leave it as it is. Raises DatabaseUnusableError."""
-    with _opened(url) as connection:
+    with _connected(url) as connection:
         _pending(connection, migrations)  # what a newer program has applied does not fit
         applied = _applied(connection)
         if words := outdated(applied, [migration.name for migration in migrations]):
             raise DatabaseUnusableError(
-                f"The database {place(url)} {words} Run `deskwire migrate`, or start a node with `deskwire serve`."
+                f"The database {database_location(url)} {words} Run `deskwire migrate`, or start a node with `deskwire serve`."
             )
 
 
@@ -127,7 +126,7 @@ def _applied(connection: psycopg.Connection) -> dict[str, str]:
 
 def _require_empty(connection: psycopg.Connection) -> None:
     """Raise DatabaseUnusableError if a database that is not ours yet is somebody else's."""
-    if found := connection.execute(_OF_OTHERS.encode()).fetchall():
+    if found := connection.execute(_FOREIGN_TABLES.encode()).fetchall():
         raise DatabaseUnusableError(
             f"The database has tables of something else ({', '.join(name for (name,) in found)}): name an empty one."
         )
@@ -149,19 +148,21 @@ def _require_no_nodes(connection: psycopg.Connection, pending: Sequence[Migratio
 
 
 @contextmanager
-def _opened(url: str, servers: Servers | None = None) -> Iterator[psycopg.Connection]:
+def _connected(url: str, servers: Servers | None = None) -> Iterator[psycopg.Connection]:
     try:
         with connected(url, "migrate", servers=servers) as connection:
             require_fit(connection, url)
             yield connection
     except errors.InsufficientPrivilege as error:
         raise DatabaseUnusableError(
-            f"The database's schema has to be changed, which this account may not do ({_said(error)}). Run `deskwire migrate` "
+            f"The database's schema has to be changed, which this account may not do ({_message(error)}). Run `deskwire migrate` "
             "with the URL of an account that may."
         ) from error
     except psycopg.Error as error:
-        raise DatabaseUnusableError(f"The database {place(url)} can't be used: {_said(error)}") from error
+        raise DatabaseUnusableError(
+            f"The database {database_location(url)} can't be used: {_message(error)}"
+        ) from error
 
 
-def _said(error: psycopg.Error) -> str:
+def _message(error: psycopg.Error) -> str:
     return " ".join(str(error).split())

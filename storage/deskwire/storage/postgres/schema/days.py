@@ -3,6 +3,11 @@
 `events_20261128` has the rows whose ids were made on that day in UTC. `events_undated` has those of before the split and
 those that outlive their day, and `events_default` those of a day that has no partition. Each has the keys and indexes that
 the table had before. The parent has none, because PostgreSQL wants the day in each unique key of a parent.
+
+Deliveries and attempts by day: the split of both tables, and the days of deliveries that are still to be made (ADR 104).
+
+A pending delivery and its attempts always have the day of the delivery's id. So the recorder of a result knows the
+partition, and a repeated attempt replaces the first one. Deliveries that had ended before the split have no day.
 """
 
 from __future__ import annotations
@@ -17,9 +22,11 @@ import structlog
 from msgspec import Struct
 from psycopg import errors
 
+from deskwire.engine.core.ids import DAY_MS, day_of, id_before
+
 log: Final = structlog.get_logger(__name__)
 
-AHEAD: Final = 3
+DAYS_AHEAD: Final = 3
 """Days after today that get a partition before they begin."""
 
 LOCK_TIMEOUT_MS: Final = 100
@@ -29,7 +36,7 @@ _RETRY_DELAY_S: Final = 2.0
 """So others queue for at most a twentieth of the time while a dump reads the table."""
 
 _EPOCH: Final = date(1970, 1, 1)
-VACUUMS_DAYS: Final = "deskwire.vacuums_days"
+VACUUM_DAYS_SETTING: Final = "deskwire.vacuums_days"
 """The setting of a session that also vacuums the partitions."""
 
 # An older program beside this one skips the partitions when it vacuums, so it must not clear `scrub_due`.
@@ -37,7 +44,7 @@ _KEEP_DUE: Final = (
     f"""
 CREATE OR REPLACE FUNCTION keep_scrub_due() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
     IF current_setting('application_name') IN ('deskwire/vacuum', 'deskwire/scrub')
-        AND current_setting('{VACUUMS_DAYS}', true) IS DISTINCT FROM 'on' THEN NEW.scrub_due := OLD.scrub_due; END IF;
+        AND current_setting('{VACUUM_DAYS_SETTING}', true) IS DISTINCT FROM 'on' THEN NEW.scrub_due := OLD.scrub_due; END IF;
     RETURN NEW; END $$
 """,
     "CREATE OR REPLACE TRIGGER keep_scrub_due BEFORE UPDATE ON event_window FOR EACH ROW EXECUTE FUNCTION keep_scrub_due()",
@@ -108,7 +115,7 @@ ATTEMPTS: Final = DayTable("attempts", key="delivery, number, day")
 DAY_TABLES: Final = (EVENTS, DELIVERIES, ATTEMPTS)
 
 
-def split(table: DayTable) -> Callable[[psycopg.Connection[Any]], None]:
+def split_by_day(table: DayTable) -> Callable[[psycopg.Connection[Any]], None]:
     """Return the step of a migration that makes a table the first partition of a parent that takes its name.
 
     No row is rewritten, and none is refused at any moment: a program that knows nothing of days leaves the column out, and its
@@ -117,12 +124,16 @@ def split(table: DayTable) -> Callable[[psycopg.Connection[Any]], None]:
 
     def run(connection: psycopg.Connection[Any]) -> None:
         if _kind(connection, table) != "p":
-            _locked(connection, [*_KEEP_DUE, *_close(table)])
+            _change_with_retries(connection, [*_KEEP_DUE, *_forbid_days(table)])
             # Reads the whole table beside those who write to it, so that the split needs to read nothing.
             connection.execute(f"ALTER TABLE {table.name} VALIDATE CONSTRAINT {table.name}_no_day".encode())
-            _locked(connection, _split(table), lambda: _grant(connection, table, table.undated, table.name))
+            _change_with_retries(
+                connection,
+                _split_statements(table),
+                lambda: _grant(connection, table, table.undated, table.name),
+            )
         today = _today(connection)
-        for day in range(today, today + AHEAD + 1):
+        for day in range(today, today + DAYS_AHEAD + 1):
             add_day(connection, table, day)
         # Autovacuum never analyzes a parent, and the planner uses the parent's statistics for joins.
         connection.execute(f"ANALYZE {table.name}".encode())
@@ -141,26 +152,32 @@ def add_day(connection: psycopg.Connection[Any], table: DayTable, day: int) -> b
     if _exists(connection, name):
         return True
     spare = _has_rows(connection, table.default)
-    if spare and not _spare(connection, table, day):
+    if spare and not _exclude_day(connection, table, day):
         return False
     try:
-        _change(connection, _attach(table, name, day), lambda: _grant(connection, table, table.name, name))
+        _change(
+            connection,
+            _attach_statements(table, name, day),
+            lambda: _grant(connection, table, table.name, name),
+        )
     except (errors.DuplicateTable, errors.UniqueViolation):
         log.info("storage.day_added_elsewhere", partition=name)
     finally:
         if spare:
-            free(connection, table)
+            unblock_default(connection, table)
     return True
 
 
-def free(connection: psycopg.Connection[Any], table: DayTable) -> None:
+def unblock_default(connection: psycopg.Connection[Any], table: DayTable) -> None:
     """Let the default partition take rows of every day again, after an `add_day` that was cut off. Raises as that does."""
     query = "SELECT 1 FROM pg_constraint WHERE conname = %s AND conrelid = %s::regclass"
-    if connection.execute(query, (_spared(table), table.default)).fetchone() is not None:
-        _change(connection, [f"ALTER TABLE {table.default} DROP CONSTRAINT IF EXISTS {_spared(table)}"])
+    if connection.execute(query, (_exclusion_name(table), table.default)).fetchone() is not None:
+        _change(
+            connection, [f"ALTER TABLE {table.default} DROP CONSTRAINT IF EXISTS {_exclusion_name(table)}"]
+        )
 
 
-def _close(table: DayTable) -> list[str]:
+def _forbid_days(table: DayTable) -> list[str]:
     name = table.name
     return [
         f"ALTER TABLE {name} ADD COLUMN IF NOT EXISTS day integer NOT NULL DEFAULT 0",
@@ -169,7 +186,7 @@ def _close(table: DayTable) -> list[str]:
     ]
 
 
-def _split(table: DayTable) -> list[str]:
+def _split_statements(table: DayTable) -> list[str]:
     name, undated = table.name, table.undated
     add_key = f"ALTER TABLE {name} ADD PRIMARY KEY ({table.key})"
     return [
@@ -185,18 +202,18 @@ def _split(table: DayTable) -> list[str]:
     ]
 
 
-def _attach(table: DayTable, name: str, day: int) -> list[str]:
+def _attach_statements(table: DayTable, name: str, day: int) -> list[str]:
     return [
         f"CREATE TABLE {name} (LIKE {table.undated} INCLUDING ALL) {table.storage}",
         f"ALTER TABLE {table.name} ATTACH PARTITION {name} FOR VALUES FROM ({day}) TO ({day + 1})",
     ]
 
 
-def _spared(table: DayTable) -> str:
+def _exclusion_name(table: DayTable) -> str:
     return f"{table.default}_spared"
 
 
-def _spare(connection: psycopg.Connection[Any], table: DayTable, day: int) -> bool:
+def _exclude_day(connection: psycopg.Connection[Any], table: DayTable, day: int) -> bool:
     """Prove that the default partition has no row of a day, so that attaching that day reads nothing under its lock.
 
     The proof refuses rows of the day until its partition is there, so it is made at least a whole day before.
@@ -204,17 +221,21 @@ def _spare(connection: psycopg.Connection[Any], table: DayTable, day: int) -> bo
     if day <= _today(connection) + 1:
         return False
     check = f"CHECK (day < {day} OR day >= {day + 1})"
-    free(connection, table)
-    _change(connection, [f"ALTER TABLE {table.default} ADD CONSTRAINT {_spared(table)} {check} NOT VALID"])
+    unblock_default(connection, table)
+    _change(
+        connection, [f"ALTER TABLE {table.default} ADD CONSTRAINT {_exclusion_name(table)} {check} NOT VALID"]
+    )
     try:
-        connection.execute(f"ALTER TABLE {table.default} VALIDATE CONSTRAINT {_spared(table)}".encode())
+        connection.execute(
+            f"ALTER TABLE {table.default} VALIDATE CONSTRAINT {_exclusion_name(table)}".encode()
+        )
     except errors.CheckViolation:
-        free(connection, table)
+        unblock_default(connection, table)
         return False
     return True
 
 
-def _locked(
+def _change_with_retries(
     connection: psycopg.Connection[Any], statements: list[str], then: Callable[[], None] | None = None
 ) -> None:
     """Run statements in one transaction, again and again until their locks are free for a moment."""
@@ -260,3 +281,40 @@ def _has_rows(connection: psycopg.Connection[Any], name: str) -> bool:
 
 def _today(connection: psycopg.Connection[Any]) -> int:
     return int(connection.execute(TODAY.encode()).fetchall()[0][0])
+
+
+_BATCH_SIZE: Final = 5_000
+_UNDATED: Final = f"""
+SELECT d.position, d.id FROM endpoints e JOIN {DELIVERIES.undated} d ON d.endpoint = e.rowid AND d.status = 'pending'
+WHERE d.id >= %s LIMIT %s
+"""
+_DATED: Final = id_before("dlv", DAY_MS)
+"""Smaller ids are of day 0, which stands for no day."""
+
+_DATE_DELIVERIES: Final = """
+UPDATE deliveries SET day = m.day FROM unnest(%s::bigint[], %s::int[]) AS m (position, day)
+WHERE deliveries.day = 0 AND deliveries.position = m.position
+"""
+_DATE_ATTEMPTS: Final = """
+UPDATE attempts SET day = m.day FROM unnest(%s::bigint[], %s::int[]) AS m (position, day)
+WHERE attempts.day = 0 AND attempts.delivery = m.position
+"""
+
+
+def split_deliveries(connection: psycopg.Connection[Any]) -> None:
+    """Split both tables, then date the pending deliveries; a step of a migration, which may be cut off and run again.
+
+    No older program may run beside it: it does not name the day, which the key of `attempts` has from then on.
+    """
+    split_by_day(DELIVERIES)(connection)
+    split_by_day(ATTEMPTS)(connection)
+    date_pending(connection)
+
+
+def date_pending(connection: psycopg.Connection[Any]) -> None:
+    """Move pending deliveries that have no day, with their attempts, to the partitions of the days of their ids."""
+    while rows := connection.execute(_UNDATED, (_DATED, _BATCH_SIZE)).fetchall():
+        values = [position for position, _ in rows], [day_of(delivery_id) for _, delivery_id in rows]
+        with connection.transaction():
+            connection.execute(_DATE_DELIVERIES, values)
+            connection.execute(_DATE_ATTEMPTS, values)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-_FORGETTING: Final = (
+_ROW_ENDS: Final = (
     ("contacts", "DELETE", None),
     ("conversations", "DELETE", None),
     ("memory", "DELETE", None),
@@ -22,7 +22,7 @@ _FORGETTING: Final = (
 )
 """Tables, with the change by which a row is gone for those who have kept an answer about it."""
 
-_TOLD: Final = (
+_NOTIFYING_CHANGES: Final = (
     ("server_keys", "INSERT OR DELETE OR UPDATE OF hash, project, revoked_at", "callers"),
     ("projects", "INSERT OR DELETE OR UPDATE", "callers"),
     ("memberships", "DELETE OR UPDATE", "people"),
@@ -32,7 +32,7 @@ _TOLD: Final = (
 )
 """Tables, with the changes that nodes are told of, and the word for it."""
 
-_FORGET: Final = """
+_FORGET_ANSWERS: Final = """
 CREATE FUNCTION forget_answers() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
     UPDATE kept_answers SET subject = NULL, sealed = NULL WHERE subject = OLD.id;
     RETURN NULL; END $$;
@@ -47,7 +47,7 @@ CREATE TRIGGER sessions_end AFTER UPDATE OF generation ON users FOR EACH ROW WHE
     EXECUTE FUNCTION end_sessions();
 """
 
-_TELL: Final = """
+_NOTIFY: Final = """
 -- For the transaction itself: words in the setting `deskwire.changes`, that of a session with its id behind a colon.
 CREATE FUNCTION note_change() RETURNS trigger LANGUAGE plpgsql AS $$ DECLARE word text := TG_ARGV[0]; BEGIN
     IF word = 'session' THEN word := word || ':' || OLD.id; END IF;
@@ -71,13 +71,13 @@ CREATE CONSTRAINT TRIGGER a_route_anew AFTER INSERT OR DELETE OR UPDATE OF url, 
 """
 
 
-def forgetting(table: str, change: str, condition: str | None) -> str:
+def forget_answers_trigger(table: str, change: str, condition: str | None) -> str:
     """Return the trigger by which a table's kept answers are removed with its rows."""
     when = "" if condition is None else f"WHEN ({condition}) "
     return f"CREATE TRIGGER kept_answers AFTER {change} ON {table} FOR EACH ROW {when}EXECUTE FUNCTION forget_answers();\n"
 
 
-def telling(table: str, change: str, word: str) -> str:
+def notify_triggers(table: str, change: str, word: str) -> str:
     """Return the triggers by which nodes are told of a table's changes."""
     return (
         f"CREATE TRIGGER note_change AFTER {change} ON {table} FOR EACH ROW EXECUTE FUNCTION note_change('{word}');\n"
@@ -87,5 +87,10 @@ def telling(table: str, change: str, word: str) -> str:
 
 
 SQL: Final = "".join(
-    (_FORGET, *(forgetting(*each) for each in _FORGETTING), _TELL, *(telling(*each) for each in _TOLD))
+    (
+        _FORGET_ANSWERS,
+        *(forget_answers_trigger(*each) for each in _ROW_ENDS),
+        _NOTIFY,
+        *(notify_triggers(*each) for each in _NOTIFYING_CHANGES),
+    )
 )

@@ -9,11 +9,11 @@ from typing import Final
 
 from deskwire.engine.search.ports import Position
 from deskwire.storage.connection import Connection
-from deskwire.storage.postgres.log import WANT_SCRUB
+from deskwire.storage.postgres.retention import REQUEST_SCRUB
 from deskwire.storage.search.blocks import changed
 from deskwire.storage.search.postings import NONE, Place, PostingChanges, Words, joined, split
 
-AT_ONCE: Final = 2_000
+POSTINGS_BATCH_SIZE: Final = 2_000
 """Postings that are read and written with one statement."""
 
 _PLACES: Final = "unnest(CAST(? AS bigint[]), CAST(? AS bigint[]), CAST(? AS text[]), CAST(? AS bigint[]))"
@@ -92,12 +92,12 @@ class IndexChanges:
                     changes.note(conversation, project, before, after)
         self._write_words(put, gone)
         places = changes.places()
-        for start in range(0, len(places), AT_ONCE):
-            self._write_postings(places[start : start + AT_ONCE], changes)
+        for start in range(0, len(places), POSTINGS_BATCH_SIZE):
+            self._write_postings(places[start : start + POSTINGS_BATCH_SIZE], changes)
         if (
             gone or self._replaced
         ):  # a vacuum may have come between the erasure's commit and this one; last, as erasures wait for this row
-            self._connection.execute(WANT_SCRUB)
+            self._connection.execute(REQUEST_SCRUB)
 
     def _stored(self, conversations: AbstractSet[int]) -> dict[int, tuple[int, Words]]:
         rows = self._connection.execute(

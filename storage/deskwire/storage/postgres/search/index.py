@@ -20,7 +20,7 @@ import trio
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.search.ports import IndexTransaction, Position
 from deskwire.storage.postgres.driver.blocking import BlockingConnection
-from deskwire.storage.postgres.driver.refusals import DatabaseError
+from deskwire.storage.postgres.driver.errors import DatabaseError
 from deskwire.storage.postgres.driver.session import Database
 from deskwire.storage.postgres.search.changes import IndexChanges
 
@@ -30,10 +30,10 @@ log: Final = structlog.get_logger(__name__)
 VERSION: Final = f"2, Unicode {unicodedata.unidata_version}"
 """The form of the index, and of the words in it; an index of another one is made anew."""
 
-LOOK_S: Final = 0.02
+POLL_INTERVAL_S: Final = 0.02
 """The time after which it is looked again whether those have ended who may still add something."""
 
-PATIENCE_S: Final = 1.0
+WRITERS_TIMEOUT_S: Final = 1.0
 """The time for which they are waited for; what was surely there before is taken in then."""
 
 _KEYS: Final = (
@@ -46,7 +46,7 @@ _WRITERS: Final = (
     "(CAST('messages' AS regclass), CAST('conversations' AS regclass), CAST('search_changes' AS regclass))"
 )
 _STATE: Final = "SELECT message, message_id, conversation, change, complete, version FROM search_state"
-_ANEW: Final = (
+_RESET_INDEX: Final = (
     "TRUNCATE search_postings, search_words; UPDATE search_state SET message = 0, message_id = NULL, conversation = 0, "
     f"change = 0, complete = 0, version = '{VERSION}'"
 )
@@ -58,7 +58,7 @@ class PostgresIndex:
 
     def __init__(self, database: Database) -> None:
         self._connection = BlockingConnection(database, "search")
-        self._turn = threading.Lock()
+        self._lock = threading.Lock()
         self._thread = trio.CapacityLimiter(1)
         self._bound = _START
         self.position = _START
@@ -71,12 +71,12 @@ class PostgresIndex:
 
     async def bound(self) -> Position:
         """See `Index.bound`."""
-        keys, writers = await self._in_thread(self._look)
-        end = trio.current_time() + PATIENCE_S
+        keys, writers = await self._in_thread(self._newest_keys)
+        end = trio.current_time() + WRITERS_TIMEOUT_S
         while writers:
             if trio.current_time() > end:
                 return self._bound
-            await trio.sleep(LOOK_S)
+            await trio.sleep(POLL_INTERVAL_S)
             writers &= await self._in_thread(self._writers)
         self._bound = keys
         return keys
@@ -92,12 +92,12 @@ class PostgresIndex:
 
     def close(self) -> None:
         """Close the connection; nobody keeps the index any more."""
-        with self._turn:
+        with self._lock:
             self._connection.close()
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
         def alone() -> T:
-            with self._turn:
+            with self._lock:
                 return work()
 
         try:
@@ -107,13 +107,13 @@ class PostgresIndex:
                 f"The search index could not be written: {error}", code="storage_failed"
             ) from error
 
-    def _look(self) -> tuple[Position, set[str]]:
+    def _newest_keys(self) -> tuple[Position, set[str]]:
         """Return the newest keys that were given, and who may have some of which nothing can be seen."""
         *position, complete, version = self._connection.execute(_STATE).fetchone()
         if version != VERSION:
             if version:  # else it is new
                 log.warning("search.index_discarded", reason=f"it is of version {version}, not {VERSION}")
-            self._connection.command(_ANEW)
+            self._connection.command(_RESET_INDEX)
             position, complete = list(_START), 0
         self.position, self.complete = Position(*position), bool(complete)
         message, conversation, change = self._connection.execute(_KEYS).fetchone()

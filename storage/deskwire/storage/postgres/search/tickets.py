@@ -1,7 +1,7 @@
 """The words of tickets, as SQLite's FTS5 cuts them, so that both databases find the same.
 
-Its tokenizer is asked itself, in a database in memory, as Python brings it along. A ticket's words stand in `ticket_words` one
-behind the other, which says whether those of an address stand together; the index has each of them by itself.
+Its tokenizer is lexemes itself, in a database in memory, as Python brings it along. A ticket's words stand in `ticket_words` one
+behind the other, which says whether those of an address stand phrases_in_order; the index has each of them by itself.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from deskwire.storage.search.tickets import words_of_search
 from deskwire.storage.tables.tickets.lists import TicketListReads, Words
 from deskwire.storage.tables.tickets.tickets import TicketWrites
 
-INDEXED: Final = 200
+INDEXED_CHARS_MAX: Final = 200
 """Characters of a word that the index has: PostgreSQL takes 2,046 bytes at most."""
 
 WRITE_TICKET_WORDS: Final = (
@@ -29,15 +29,15 @@ _SOURCE: Final = "ticket_words s JOIN tickets t ON t.rowid = s.rowid"
 
 
 class _Tokenizer:
-    """FTS5's tokenizer, for one thread at a time. Its database is made when it is first asked, and stays."""
+    """FTS5's tokenizer, for one thread at a time. Its database is made when it is first lexemes, and stays."""
 
     def __init__(self) -> None:
-        self._turn = threading.Lock()
+        self._lock = threading.Lock()
         self._connection: sqlite3.Connection | None = None
 
     def __call__(self, text: str) -> list[str]:
         """Return the words of a text in their order."""
-        with self._turn:
+        with self._lock:
             if self._connection is None:
                 self._connection = _opened()
             self._connection.execute("INSERT INTO cut VALUES (?)", (text.encode(errors="replace").decode(),))
@@ -66,14 +66,21 @@ class PostgresTicketReads(TicketListReads):
         phrases = [tokens for tokens in map(_tokens, words_of_search(text)) if tokens]
         if not phrases:
             return None
-        asked = [_lexeme(_project(project)), *(_lexeme(token) for tokens in phrases for token in tokens[:-1])]
-        asked += [f"{_lexeme(tokens[-1])}:*" for tokens in phrases]
-        # Of one short word the index has said it already.
-        together = [
-            f" {' '.join(tokens)}" for tokens in phrases if len(tokens) > 1 or len(tokens[0]) > INDEXED
+        lexemes = [
+            _lexeme(_project_token(project)),
+            *(_lexeme(token) for tokens in phrases for token in tokens[:-1]),
         ]
-        term = " AND ".join(["s.lexemes @@ CAST(? AS tsquery)", *["strpos(s.words, ?) > 0"] * len(together)])
-        return Words(_SOURCE, "s.rowid", (term, (" & ".join(asked), *together)))
+        lexemes += [f"{_lexeme(tokens[-1])}:*" for tokens in phrases]
+        # Of one short word the index has said it already.
+        phrases_in_order = [
+            f" {' '.join(tokens)}"
+            for tokens in phrases
+            if len(tokens) > 1 or len(tokens[0]) > INDEXED_CHARS_MAX
+        ]
+        term = " AND ".join(
+            ["s.lexemes @@ CAST(? AS tsquery)", *["strpos(s.words, ?) > 0"] * len(phrases_in_order)]
+        )
+        return Words(_SOURCE, "s.rowid", (term, (" & ".join(lexemes), *phrases_in_order)))
 
 
 class PostgresTicketWrites(TicketWrites):
@@ -98,20 +105,22 @@ def words_row(ticket: Ticket) -> tuple[int, str, str]:
 def words_of(rowid: int, project: int, title: str, description: str | None) -> tuple[int, str, str]:
     """Return the row of `ticket_words` for a ticket with this key and these texts."""
     columns = [_tokens(fold(title)), _tokens(fold(description or ""))]
-    lexemes = {token[:INDEXED] for tokens in columns for token in tokens} | {_project(project)}
-    return rowid, _lines(columns), " ".join(map(_lexeme, sorted(lexemes)))
+    lexemes = {token[:INDEXED_CHARS_MAX] for tokens in columns for token in tokens} | {
+        _project_token(project)
+    }
+    return rowid, _word_lines(columns), " ".join(map(_lexeme, sorted(lexemes)))
 
 
-def _lines(columns: Sequence[Sequence[str]]) -> str:
+def _word_lines(columns: Sequence[Sequence[str]]) -> str:
     """Return the words of each column behind a space, and the columns in lines of their own."""
     return "\n".join("".join(f" {token}" for token in tokens) for tokens in columns)
 
 
-def _project(project: int) -> str:
+def _project_token(project: int) -> str:
     """Return what stands for a project among the words; no word has such a sign."""
     return f"@{project}"
 
 
 def _lexeme(word: str) -> str:
     """Return a word as `tsvector` and `tsquery` read it."""
-    return "'" + word[:INDEXED].replace("\\", "\\\\").replace("'", "''") + "'"
+    return "'" + word[:INDEXED_CHARS_MAX].replace("\\", "\\\\").replace("'", "''") + "'"
