@@ -1,6 +1,8 @@
-"""Jobs on their way through the writer.
+"""The jobs of one batch, and the loop that runs them in memory until no read is missing.
 
-The course of a batch's jobs in memory: run until nothing is wanted any more, or left to another commit.
+A job runs on the rows that were fetched so far. If it needs a row that was not fetched, the batch fetches
+that row and runs the job again. A job that the batch can't carry out is left to a later batch or to a
+transaction of its own.
 """
 
 from __future__ import annotations
@@ -22,15 +24,18 @@ T = TypeVar("T")
 
 
 class Job(Struct, Generic[T], eq=False):
-    """A job that was handed in.
+    """A job that was submitted to the writer.
 
     Args:
-        brief: whether it may share a transaction.
-        again: decides anew, on what is stored; None if nothing can.
-        needs: returns the reads that it begins with, and with `again=True` those of `again`; None if that is not known.
-        order: jobs of the same are committed as they were handed in; None for any order.
-        log: the project whose log the job adds to, if it adds to one single and waits for no other transaction; else None.
-        skips: how often a batch went without it, because another transaction had locked a row that it needs.
+        brief: True if the job may share a transaction with others.
+        again: decides the job again on the stored state; None if the job can't be decided again.
+        needs: returns the job's first reads, and with `again=True` also those of `again`; None if they are
+            unknown.
+        order: jobs with the same `order` are committed in the order of their submission; None for any order.
+        log: the project whose log the job adds to, if that is the only log and the job never waits for
+            another
+            transaction; else None.
+        skips: how many batches left the job out because another transaction had locked a row that it needs.
     """
 
     run: Callable[[Transaction], T]
@@ -45,7 +50,7 @@ class Job(Struct, Generic[T], eq=False):
 
 
 def make_job(job: Callable[[Transaction], T], ended: Callable[[T | Exception], None]) -> Job[T]:
-    """Return what was handed in, with what is to be known of it; see `engine.core.store.Revisable`."""
+    """Return a submitted job; see `engine.core.store.Revisable` for its attributes."""
     brief = isinstance(job, Brief)
     inner: Any = job.job if isinstance(job, Brief) else job
     again = getattr(inner, "again", None)
@@ -54,18 +59,18 @@ def make_job(job: Callable[[Transaction], T], ended: Callable[[T | Exception], N
     return Job(inner, brief, ended, again, inner.needs, inner.order, inner.log)
 
 
+# Approximate bytes of a batch's last exchange. Other writers wait for the log heads while it is sent.
 _BYTES_MAX: Final = 256 * 1024
-"""What a batch sends in its last round, about: the longer that takes, the longer others wait for the heads."""
 
 
 class BatchOutcome(Struct):
-    """The course that a batch has taken.
+    """The result of one batch.
 
     Args:
-        commit: what it makes known; None if nothing was stored.
-        done: the jobs that have their outcome.
-        postponed: those that somebody else is in the way of, in order.
-        single: those that a batch can't carry out.
+        commit: what was committed; None if nothing was stored.
+        done: the jobs that have an outcome.
+        postponed: the jobs for a later batch, in order, because another transaction blocks them.
+        single: the jobs that need a transaction of their own.
     """
 
     commit: Commit | None = None
@@ -75,12 +80,12 @@ class BatchOutcome(Struct):
 
 
 def split_by_log(jobs: Sequence[Job[Any]], *, logged: bool) -> tuple[list[Job[Any]], list[Job[Any]]]:
-    """Divide jobs into those for this batch and those for a postponed one.
+    """Divide jobs into those for this batch and those for a later one.
 
-    A job is left to a postponed batch if an earlier one of its `order` is.
+    A job is left to a later batch if an earlier job of its `order` is.
 
     Args:
-        logged: True to choose the jobs that add to one known log, False to choose the others.
+        logged: True to choose the jobs with a `log`, False to choose the others.
     """
     chosen, left = list[Job[Any]](), list[Job[Any]]()
     held = set[str]()
@@ -95,7 +100,7 @@ def split_by_log(jobs: Sequence[Job[Any]], *, logged: bool) -> tuple[list[Job[An
 
 
 def may_block(key: ReadKey) -> bool:
-    """Return whether a read may wait for another transaction, because it locks rows."""
+    """Return whether a read locks rows, and so may wait for another transaction."""
     return " FOR " in key[0]
 
 
@@ -108,7 +113,7 @@ class _Missing(Struct):
 
 
 class BatchRun:
-    """The course of one batch: which of its jobs have been decided, and what the others want."""
+    """The progress of one batch: its decided jobs, and the missing reads of the others."""
 
     def __init__(
         self,
@@ -116,15 +121,14 @@ class BatchRun:
         tx: Any,  # a `BatchTransaction`
         counters: SharedCommits,
     ) -> None:
+        # The projects whose log heads are locked; None if there are none. Jobs that may block are postponed
+        # in the meantime.
         self.heads: Collection[int] | None = None
-        """The projects whose heads are locked; None if none is. A job that may wait is left to a postponed batch while they are."""
-        self.postponed_any = False
-        """True if a job was left to a postponed batch, which locks the heads last."""
+        self.postponed_any = False  # True if a job was left to a later batch, which locks the heads last.
         self.result: Final = BatchOutcome()
         self.missing = _Missing()
         self.tried_locks: Final[set[int]] = set()
-        self.stale = False
-        """True if a job had to be decided again, because the stored state was another one."""
+        self.stale = False  # True if a job was decided again because its state was out of date.
         self._jobs = jobs
         self._tx = tx
         self._counters = counters
@@ -132,7 +136,11 @@ class BatchRun:
         self._blocked_orders: set[str] = set()
 
     def prefetch(self, *, again: bool) -> None:
-        """Note the reads that the jobs certainly need; with `again` also those for deciding them again."""
+        """Collect the reads that the jobs certainly need.
+
+        Args:
+            again: True to add the reads for deciding the jobs again.
+        """
         tx = self._tx
         for job in self._jobs:
             for need in (job.run,) if job.needs is None else job.needs(again=again):
@@ -147,7 +155,10 @@ class BatchRun:
                 tx.undo_job()
 
     def run(self) -> None:
-        """Run the jobs up to the first that missing something; and those behind it, to hear what they want."""
+        """Run the jobs up to the first one that misses a read.
+
+        The jobs after it are run only to collect their missing reads.
+        """
         tx, self.missing = self._tx, _Missing()
         for job in self._jobs[self._next :]:
             if job.order in self._blocked_orders or tx.buffer.size > _BYTES_MAX:
@@ -186,7 +197,7 @@ class BatchRun:
             self._decide(job, self.result.done)
 
     def leave_rest_single(self) -> None:
-        """Have those single that want more and more."""
+        """Leave all undecided jobs to transactions of their own, because they keep missing reads."""
         self.result.single += self._jobs[self._next :]
 
     def _decide(self, job: Job[Any], fate: list[Job[Any]]) -> None:
@@ -196,7 +207,7 @@ class BatchRun:
             self._blocked_orders.add(job.order)
 
     def _run_job(self, job: Job[Any]) -> tuple[Any, bool]:
-        """Run a job, and decide it again if the stored state is another one.
+        """Run a job, and decide it again if its state is out of date.
 
         Returns the result or the exception of the job, and whether the job was decided again.
         """
@@ -215,12 +226,12 @@ class BatchRun:
             return error, True
 
     def _postpone(self, job: Job[Any]) -> None:
-        """Leave a job to a postponed batch, which locks the heads last."""
+        """Leave a job to a later batch, which locks the heads last."""
         job.log, self.postponed_any = None, True
         self._decide(job, self.result.postponed)
 
     def _may_block(self, needed: MissingRead | NotLocked) -> bool:
-        """Return whether a read may wait for another transaction while heads are locked."""
+        """Return whether a missing read may wait for another transaction while heads are locked."""
         return self.heads is not None and isinstance(needed, MissingRead) and any(map(may_block, needed.keys))
 
     def _note(self, needed: MissingRead | NotLocked) -> None:

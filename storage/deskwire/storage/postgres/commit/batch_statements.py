@@ -1,14 +1,13 @@
-"""Many rows in one statement, made of the statement for one.
+"""The statements of a batch: reads for many jobs, and writes of many rows in one.
 
-`INSERT INTO t (…) VALUES (?, 0, ?)` becomes `INSERT INTO t (…) SELECT m.p1, 0, m.p2 FROM unnest($1, $2) AS m (p1, p2)`, and
-`UPDATE t SET a = ? WHERE k = ?` becomes `UPDATE t SET a = m.p1 FROM unnest($1, $2) AS m (p1, p2) WHERE k = m.p2`. A query becomes
-one for each of the rows of its values. The types of the values are those that PostgreSQL has found in the statement for
-one.
+`INSERT INTO t (…) VALUES (?, 0, ?)` becomes `INSERT INTO t (…) SELECT m.p1, 0, m.p2 FROM unnest($1, $2) AS m
+(p1, p2)`, and `UPDATE t SET a = ? WHERE k = ?` becomes `UPDATE t SET a = m.p1 FROM unnest($1, $2) AS m (p1,
+p2) WHERE k = m.p2`. A query becomes a lateral join with the rows of its values. The types of the values are
+those that PostgreSQL inferred for the statement of one row.
 
-A statement for one that names a day besides a key, with `AND day = ?`, names the first and the last of their days when it is for
-merged. Unlike a column of the rows, these let PostgreSQL leave out the partitions of all other days before it begins.
-
-The statements of a batch: what is fetched for its jobs, and what they have written, merged rows in one.
+A statement for one row that names a day besides a key, with `AND day = ?`, names the range of days when it is
+merged. Only such constants, and no column of the values, let PostgreSQL skip the partitions of other days at
+the start.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ from deskwire.storage.tables.contacts.contacts import CONTACT_COLUMNS
 
 
 class BufferedWrite(NamedTuple):
-    """A change that waits: the statement as PostgreSQL takes it, with its values in order."""
+    """A change that was not sent yet, with its values in order."""
 
     text: str
     values: Sequence[Any]
@@ -48,17 +47,17 @@ READ_CLAIMED: Final = (
 )
 
 
+# Skips rows that another transaction has locked, so that a batch never waits for a conversation.
 LOCK_CONVERSATIONS: Final = (
     "SELECT rowid FROM conversations WHERE rowid = ANY($1) ORDER BY rowid FOR UPDATE SKIP LOCKED"
 )
-"""Locks those that nobody else has locked, so that no batch waits while it holds conversations."""
 
 
 class FetchedRows:
-    """The rows that were fetched for a batch, under its locks.
+    """The rows that were fetched for a batch under its locks.
 
-    `rows` are the answers to statements, `locked` the conversations whose rows it has, `claims` the rows of READ_CLAIMED of those,
-    by the conversation; `rowids` are keys for new rows, by their table.
+    `rows` has the results by statement and values, `locked` the locked conversations, `claims` the rows of
+    READ_CLAIMED by conversation, and `rowids` the reserved keys for new rows by table.
     """
 
     def __init__(self, rowids: dict[str, list[int]]) -> None:
@@ -81,14 +80,14 @@ _TABLES: Final = re.compile(r"\b(?:FROM|JOIN|INTO|UPDATE)\s+(\w+)", re.IGNORECAS
 
 
 class StatementShape(NamedTuple):
-    """The properties of a statement by which others are merged with it.
+    """The properties of a statement that decide whether and how it is merged.
 
     Args:
-        reads: whether it only reads.
-        tables: those that it names.
-        merged: the same statement for merged rows, before their number is known; None if there is none.
-        width: how merged values it takes.
-        day: the index of the day among them.
+        reads: True if the statement only reads.
+        tables: the tables that it names.
+        merged: the statement for many rows; None if it can't be merged.
+        width: the number of its values.
+        day: the index of the day among the values; None if the statement names no day.
     """
 
     reads: bool
@@ -100,7 +99,7 @@ class StatementShape(NamedTuple):
 
 @lru_cache(maxsize=2_048)
 def shape_of(text: str) -> StatementShape:
-    """Return what there is to know of a statement with `$1` for its values."""
+    """Return the shape of a statement in PostgreSQL's form."""
     tables = frozenset(name.lower() for name in _TABLES.findall(text))
     width = max((int(number) for number in _MARK.findall(text)), default=0)
     reads = text.lstrip().startswith(("SELECT", "WITH")) and not re.search(
@@ -123,9 +122,9 @@ def _merged(text: str, width: int) -> str | None:
 
 
 def _within_days(part: str, width: int) -> str:
-    """Put the bounds of the days, whose places are after those of the columns, in index of each row's day.
+    """Replace each row's day by a range of days, whose parameters follow those of the columns.
 
-    The join must not choose partitions by day, because PostgreSQL then finds no row after one for which FOR UPDATE has waited.
+    The join must not choose partitions by day: PostgreSQL then loses rows for which FOR UPDATE has waited.
     """
     first, last = (f"${width + at}{UNPLANNED}" for at in (1, 2))
     return _NAMED_DAY.sub(f"AND day >= {first} AND day <= {last}", part)
@@ -137,7 +136,10 @@ def _named(part: str) -> str:
 
 @lru_cache(maxsize=512)
 def query_per_row(text: str, width: int) -> str:
-    """Return a query for merged rows of values; its rows begin with the number of those values, from 1."""
+    """Return a query that runs once for each row of values.
+
+    Its first column is the number of that row, from 1.
+    """
     marks = ", ".join(f"${at + 1}" for at in range(width))
     names = ", ".join(f"p{at + 1}" for at in range(width))
     return (
@@ -149,10 +151,10 @@ def query_per_row(text: str, width: int) -> str:
 def with_columns(
     text: str, types: Sequence[int], rows: Sequence[Sequence[Any]], day: int | None = None
 ) -> Statement:
-    """Return the statement for merged rows, with the columns of their values. Raises KeyError if a type is unknown.
+    """Return a merged statement with its values as arrays. Raises KeyError if a type is unknown.
 
     Args:
-        day: the index of the day among the values of a row, if the statement takes the bounds of the days.
+        day: the index of the day in a row, if the statement takes a range of days.
     """
     columns = [array_of(kind, column) for kind, column in zip(types, zip(*rows, strict=True), strict=True)]
     forms, kinds = [pq.Format.BINARY] * len(columns), [ARRAY_OF[kind] for kind in types]
@@ -168,14 +170,15 @@ def with_columns(
 BEGIN: Final = Statement("BEGIN")
 COMMIT: Final = Statement("COMMIT")
 ROLLBACK: Final = Statement("ROLLBACK")
+# Matches an UPDATE of one row by its key. Such updates are merged as long as no two have the same key.
 _KEYED: Final = re.compile(
     r"UPDATE .* WHERE \w+ = \$(\d+) ?(?: AND day = \$\d+"
     + re.escape(UNPLANNED)
     + r")?(?: AND status = 'pending')?",
     re.DOTALL,
 )
-"""An UPDATE of one row by its key, which may be merged with others if none has the same key."""
 
+# Tables that others refer to. A table may refer to those before it in this order.
 PARENT_TABLES: Final = (
     "organisations",
     "projects",
@@ -191,15 +194,13 @@ PARENT_TABLES: Final = (
     "contents",
     "audit_pushes",
 )
-"""Tables to whose rows those of others refer; of two of them the second may refer to the first."""
 _TABLE_LEVELS: Final = {table: number for number, table in enumerate(PARENT_TABLES)}
 
-Types = dict[str, tuple[int, ...]]
-"""PostgreSQL's numbers of the types of a statement's values, by its text."""
+Types = dict[str, tuple[int, ...]]  # The type OIDs of a statement's values, by its text.
 
 
 class Planner:
-    """Makes statements for merged rows; it remembers what it was told of the types of each."""
+    """Makes merged statements, and caches the value types of each."""
 
     def __init__(self) -> None:
         self._types: Types = {}
@@ -207,13 +208,13 @@ class Planner:
     async def learn(
         self, connection: PipelineConnection, texts: Iterable[str], timeout_s: float = inf
     ) -> None:
-        """Ask for the types of the statements that are not known yet. Raises DatabaseError."""
+        """Ask the server for the value types of unknown statements. Raises DatabaseError."""
         unknown = [text for text in dict.fromkeys(texts) if text not in self._types]
         if unknown:
             self._types.update(zip(unknown, await connection.describe(unknown, timeout_s), strict=True))
 
     def merged(self, text: str, rows: Sequence[Sequence[Any]]) -> Statement:
-        """Return the statement for these rows; one that has been learned if there are several."""
+        """Return the statement for these rows. For several rows, `learn` must have seen the statement."""
         shape = shape_of(text)
         if len(rows) == 1 or shape.merged is None:
             assert len(rows) == 1, "what can't be merged comes by itself"
@@ -221,7 +222,7 @@ class Planner:
         return with_columns(shape.merged, self._types[text], rows, shape.day)
 
     def queries(self, keys: Iterable[ReadKey]) -> list[tuple[Statement, list[ReadKey]]]:
-        """Return the statements that fetch the answers, each with the keys of its answers."""
+        """Return the statements that fetch these reads, each with the reads that it answers."""
         by_text: dict[str, list[ReadKey]] = {}
         for key in keys:
             by_text.setdefault(key[0], []).append(key)
@@ -239,7 +240,7 @@ class Planner:
 
 
 def lock_conversations(rowids: Sequence[int]) -> list[Statement]:
-    """Return the statements that lock conversations, and then read what they are claimed with."""
+    """Return the statements that lock conversations and then read the columns for `claim`."""
     values, forms, types = [array_of(INT8, rowids)], [pq.Format.BINARY], [ARRAY_OF[INT8]]
     return [
         Statement(LOCK_CONVERSATIONS, values, forms, types),
@@ -248,14 +249,14 @@ def lock_conversations(rowids: Sequence[int]) -> list[Statement]:
 
 
 def note_locks(fetched: FetchedRows, answers: Sequence[pq.abc.PGresult]) -> None:
-    """Take the answers to `lock_conversations`."""
+    """Store the results of `lock_conversations`."""
     locked = {rowid for (rowid,) in rows_of(answers[0])}
     fetched.locked |= locked
     fetched.claims.update({row[0]: row for row in rows_of(answers[1]) if row[0] in locked})
 
 
 def note_rows(fetched: FetchedRows, keys: Sequence[ReadKey], answer: pq.abc.PGresult) -> None:
-    """Take the answer to one of `Planner.queries`."""
+    """Store the result of one of the statements of `Planner.queries`."""
     rows = rows_of(answer)
     if len(keys) == 1:
         fetched.rows[keys[0]] = rows
@@ -267,7 +268,11 @@ def note_rows(fetched: FetchedRows, keys: Sequence[ReadKey], answer: pq.abc.PGre
 
 
 def group_writes(writes: Sequence[BufferedWrite]) -> list[tuple[str, list[Sequence[Any]]]]:
-    """Put rows of one statement together where no other change of the same tables is between them, nor one they may refer to."""
+    """Group rows by statement, where no change between them prevents it.
+
+    Rows are not moved before another change of the same tables, nor before an insert of rows that they may
+    refer to.
+    """
     groups: list[tuple[str, list[Sequence[Any]]]] = []
     open_: dict[str, list[Sequence[Any]]] = {}
     keys: dict[str, set[Any]] = {}
@@ -278,7 +283,7 @@ def group_writes(writes: Sequence[BufferedWrite]) -> list[tuple[str, list[Sequen
             rows.append(values)
         else:
             if shape.merged is None or (index is None and not text.startswith("INSERT")):
-                open_.clear()  # whatever it is, nothing moves past it
+                open_.clear()  # rows are never moved past a statement that can't be merged
             for other in [each for each in open_ if _must_follow(each, text)]:
                 del open_[other]
             rows = [values]
@@ -291,7 +296,7 @@ def group_writes(writes: Sequence[BufferedWrite]) -> list[tuple[str, list[Sequen
 
 
 def _must_follow(later: str, earlier: str) -> bool:
-    """Tell whether rows of one statement may not be sent before another: it is of the same tables, or adds what they may refer to."""
+    """Return whether the rows of `later` must not be sent before those of `earlier`."""
     ours, theirs = shape_of(later).tables, shape_of(earlier).tables
     if not ours.isdisjoint(theirs):
         return True
@@ -304,17 +309,20 @@ def _table_level(tables: Iterable[str]) -> int:
 
 @lru_cache(maxsize=2_048)
 def _key_index(text: str) -> int | None:
-    """Return the index of the key among the values of an UPDATE of one row."""
+    """Return the index of the key in an UPDATE of one row; None for other statements."""
     found = _KEYED.fullmatch(text)
     return None if found is None else int(found[1]) - 1
 
 
+# Divides by zero if not all rows were found, because then one of the states is out of date.
 _COUNTED_SAVE: Final = "WITH saved AS ({} RETURNING 1) SELECT 1 / CAST(count(*) = ${} AS int) FROM saved"
-"""Fails if another number of rows was found: then one of the states is not the one that is stored."""
 
 
 def save_conversations(planner: Planner, text: str, rows: Sequence[Sequence[Any]]) -> Statement:
-    """Return the statement that saves conversations, and fails if one of them is another by now."""
+    """Return the statement that saves conversations.
+
+    It fails if another transaction has changed one of them.
+    """
     sql, values, forms, types = planner.merged(text, rows)
     return Statement(
         _counted(sql, len(values) + 1),
@@ -330,17 +338,17 @@ def _counted(text: str, index: int) -> str:
 
 
 def lock_heads(projects: Sequence[int]) -> Statement:
-    """Return the statement that locks the heads of these projects."""
+    """Return the statement that locks the log heads of these projects."""
     return bound_statement(translate_placeholders(LOCK_HEADS)[0], (tuple(projects),))
 
 
 def lock_heads_of(rowids: Sequence[int]) -> Statement:
-    """Return the statement that locks the heads of these conversations' projects."""
+    """Return the statement that locks the log heads of these conversations' projects."""
     return Statement(
         LOCK_HEADS_OF_CONVERSATIONS, [array_of(INT8, rowids)], [pq.Format.BINARY], [ARRAY_OF[INT8]]
     )
 
 
 def heads_from(answer: pq.abc.PGresult) -> Mapping[int, LogHead]:
-    """Return the heads that `lock_heads` has locked, by their projects."""
+    """Return the heads in the result of `lock_heads`, by project."""
     return {head.project: head for head in map(head_from_row, rows_of(answer))}

@@ -1,6 +1,7 @@
-"""The transaction of a batch's jobs: buffered, with what existed_before jobs of the batch have written laid over what is stored.
+"""The transaction of a batch's jobs, with buffered writes and an overlay.
 
-What is not laid over is read as it was fetched, if no job of the batch can have written it; else a job is run by itself.
+Reads see the changes of earlier jobs in the batch. A read without an overlay is answered from the fetched
+rows if no job of the batch can have changed them. Otherwise the job needs a transaction of its own.
 """
 
 from __future__ import annotations
@@ -53,12 +54,12 @@ _INSERT_MESSAGE: Final = (
 _BESIDE_TABLES: Final = frozenset({"messages", "workflow_runs"})
 
 
+# The endpoints that receive a project's events, with the endpoints version that was read before them.
 Routes = tuple[int, tuple[Endpoint, ...]]
-"""The endpoints that a project's events are for, with the version that the project's head had before."""
 
 
-class NotLocked(BaseException):  # no error: it passes by whoever catches those
-    """A job needs a conversation's row that is not locked for the batch, so nothing of it is known."""
+class NotLocked(BaseException):  # not an Exception, so that `except Exception` in a job does not catch it
+    """Raised when a job needs a conversation that the batch has not locked."""
 
     def __init__(self, rowid: int, conversation_id: str) -> None:
         super().__init__(conversation_id)
@@ -67,15 +68,17 @@ class NotLocked(BaseException):  # no error: it passes by whoever catches those
 
 
 class BatchTransaction(PostgresTransaction):
-    """`ports.Transaction` for the jobs of one batch, one after the other: `begin_job` before each, `undo_job` behind one that leaves nothing."""
+    """`ports.Transaction` for the jobs of one batch, one after the other.
+
+    Call `begin_job` before each job, and `undo_job` after a job whose changes are to be discarded.
+    """
 
     def __init__(self, fetched: FetchedRows, routes: Mapping[int, Routes]) -> None:
         self.buffer: Final = WriteBuffer(fetched.rows)
         super().__init__(self.buffer)
+        # The endpoints version that events were addressed with, by project.
         self.versions: dict[int, int] = {}
-        """The versions of the endpoints that events were addressed to, by project."""
-        self.routes: dict[int, Routes] = {}
-        """The endpoints that were read, with their version, by project."""
+        self.routes: dict[int, Routes] = {}  # The endpoints that this batch has read, by project.
         self.appends: Final = LogAppends()
         self._fetched = fetched
         self._routes = routes
@@ -97,14 +100,14 @@ class BatchTransaction(PostgresTransaction):
     # Jobs
 
     def begin_job(self) -> None:
-        """Begin a job, and keep what the one before has written."""
+        """Begin a job; the changes of the job before stay."""
         self._overlay.begin()
         self._taken_rowids.clear()
         self._first_write, self._size_before = len(self.buffer.writes), self.buffer.size
         self._lengths_before = tuple(map(len, self._lists))
 
     def undo_job(self) -> None:
-        """Forget what the job has written."""
+        """Discard the changes of the current job."""
         self._overlay.undo()
         while self._taken_rowids:
             table, rowid = self._taken_rowids.pop()
@@ -115,7 +118,7 @@ class BatchTransaction(PostgresTransaction):
             del each[length:]
 
     def never_blocks(self, heads: Collection[int]) -> bool:
-        """Return whether all changes of the job can be sent while these projects' heads are locked."""
+        """Return whether the job's changes can be sent while these projects' heads are locked."""
         events, deliveries = (
             self.appends.events[self._lengths_before[0] :],
             self.appends.deliveries[self._lengths_before[1] :],
@@ -127,7 +130,10 @@ class BatchTransaction(PostgresTransaction):
         )
 
     def assign_positions(self, heads: Mapping[int, LogHead]) -> dict[int | str, int | str]:
-        """Give all events and deliveries their places, under the locked heads; return these by their stand-ins."""
+        """Assign positions and ids under the locked heads.
+
+        Returns them by their provisional values.
+        """
         real = self.appends.assign_positions(heads)
         self._heads.update(heads)
         self.published += self.appends.published()
@@ -135,7 +141,7 @@ class BatchTransaction(PostgresTransaction):
         return real
 
     def changed_conversations(self) -> list[SavedConversation]:
-        """Return what becomes of conversations that are stored already."""
+        """Return the stored conversations that the batch changes."""
         return [each for each in self._overlay.saved.values() if each.before is not None]
 
     # Conversations
@@ -204,7 +210,7 @@ class BatchTransaction(PostgresTransaction):
         )
 
     def beside(self, conversations: Sequence[int]) -> Mapping[int, Beside]:
-        """See the port. Of a conversation whose messages this batch adds to, the newest is not stored yet."""
+        """See the port. Raises NeedsOwnTransaction if the batch adds to one of the conversations."""
         if any(self._has_written_to(each) for each in conversations):
             raise NeedsOwnTransaction
         with self.buffer.reading_unchanged_rows():
@@ -223,7 +229,7 @@ class BatchTransaction(PostgresTransaction):
         return self._overlay.saved.get(rowid)
 
     def _has_written_to(self, conversation: int) -> bool:
-        """Tell whether anything but the row of a conversation may wait in this batch."""
+        """Return whether the batch may have written more of a conversation than its own row."""
         if conversation in self._overlay.made or self._overlay.existed_before(
             self._overlay.saved, conversation
         ):
@@ -254,7 +260,7 @@ class BatchTransaction(PostgresTransaction):
     # New rows
 
     def inserted(self, sql: str, values: Sequence[Any] | Mapping[str, Any]) -> int:
-        """Insert a row, and return its key, which was taken from the table's sequence before."""
+        """Insert a row, and return its key, which was reserved from the table's sequence."""
         into = _INTO.match(sql)
         if into is None or isinstance(values, Mapping):
             raise NeedsOwnTransaction
@@ -265,7 +271,7 @@ class BatchTransaction(PostgresTransaction):
         return rowid
 
     def _rowid(self, table: str) -> int:
-        """Return the key for a new row, larger than those that this node has given to existed_before rows."""
+        """Return a key for a new row. Keys of this node only grow."""
         pool = self._fetched.rowids.setdefault(table, [])
         if not pool:
             key = NEXT_ROWIDS, (table,)
@@ -293,10 +299,10 @@ class BatchTransaction(PostgresTransaction):
         raise NeedsOwnTransaction
 
     def prune_events(self, older_than: int, limit: int, at: int) -> int:
-        raise NeedsOwnTransaction  # it may drop a table
+        raise NeedsOwnTransaction  # may drop a table
 
     def prune_deliveries(self, older_than: int, limit: int) -> int:
-        raise NeedsOwnTransaction  # it may drop tables, too
+        raise NeedsOwnTransaction  # may drop tables
 
     def append_event(
         self,
@@ -335,7 +341,7 @@ class BatchTransaction(PostgresTransaction):
         return known[1]
 
     def _read_routes(self, project: int) -> Routes:
-        """Read the endpoints, and before them their version, in one round."""
+        """Return the endpoints and their version, which is read before them."""
         with self.buffer.reading_unchanged_rows():
             try:
                 row = self.conn.execute(ENDPOINTS_VERSION, (project,)).fetchone()
@@ -350,7 +356,8 @@ class BatchTransaction(PostgresTransaction):
     # Results of deliveries
 
     def prefetch_results(self, endpoint: int, deliveries: Sequence[Delivery]) -> None:
-        # Otherwise each result asks for its row in turn, and many results need more rounds than a batch has.
+        # Without this each result would ask for its row in turn, and many results would exceed a batch's
+        # rounds of reads.
         wanted = [
             read_key(GENERATION, (endpoint,)),
             *(read_key(_PENDING, _place(each)) for each in deliveries),
@@ -404,5 +411,5 @@ def _place(delivery: Delivery) -> tuple[int, int]:
 
 @lru_cache(maxsize=256)
 def _with_rowid(sql: str) -> str:
-    """Return an INSERT that names the key as well."""
+    """Return an INSERT that sets the key as well."""
     return _INTO.sub(r"INSERT INTO \g<table> (rowid, \g<columns>) VALUES (?, ", sql)

@@ -1,16 +1,18 @@
-"""Batches: many jobs in one transaction, in two or three round trips on Trio's thread.
+"""Commits of many jobs in one transaction, with two or three round trips on Trio's thread.
 
-1. The conversations' rows are locked, and what the jobs need is read. Then they are run, and their changes buffered.
-2. The changes are sent, and behind them the heads of the projects are locked. Then events have their places.
-3. Events, deliveries and heads are sent, with the number of the batch in its lane and the COMMIT.
+1. Lock the rows of conversations, and read what the jobs need. Then run the jobs and buffer their changes.
+2. Send the changes, then lock the log heads of the projects. Under these locks events get their positions.
+3. Send events, deliveries and heads, the number of the commit for its lane, and the COMMIT.
 
-A batch waits for a head while it holds rows, and for rows of others before that; for conversations it never waits.
+A batch waits for other rows first and for heads last. It never waits for a conversation.
 
-A few jobs take two: the heads of their conversations are locked with the first one, and all that was written goes with the last.
-A job that may wait for another transaction is then left to a later batch, because a batch never waits while it holds a head.
+A batch of few jobs takes two round trips: the first one also locks the heads, and the last one sends all
+changes. A job that may wait for another transaction is then left to a later batch, because a batch never
+waits while it holds a head.
 
-Under load, and if other nodes write to the same projects, the heads come first: the transaction waits for them before its jobs
-are chosen, so that jobs which arrive in the meantime share its commit (ADR 105). It holds no other lock while it waits.
+If other nodes write to the same projects under load, the heads come first. The transaction waits for the
+heads before it chooses its jobs, so that jobs which arrive during the wait share its commit (ADR 105). It
+holds no other lock in that time.
 """
 
 from __future__ import annotations
@@ -62,21 +64,20 @@ from deskwire.storage.tables.webhooks.deliveries import INSERT_DELIVERY
 
 log: Final = structlog.get_logger(__name__)
 
+# Rounds of reads for one batch. Jobs that miss reads after that get a transaction of their own.
 _READ_ROUNDS_MAX: Final = 8
-"""How often a batch reads what its jobs have asked for since; who asks for more is run by itself."""
 
-_SMALL_BATCH_MAX: Final = 4
-"""As many jobs are run in a moment, for which others may wait for the heads."""
+_SMALL_BATCH_MAX: Final = 4  # So few jobs run fast enough that other nodes can wait for the heads.
 
+# Number of small batches that lock the heads last after one that had to postpone a job.
 _HEADS_LAST_BATCHES: Final = 16
-"""Number of small batches that lock the heads last after a small batch that had to leave a job to a later one."""
 
+# Largest batch that locks the heads first. A larger one runs its jobs before it locks the heads: it already
+# shares the cost of a commit among enough messages, and all commits of the project would wait for jobs that
+# run under the heads.
 _HEADS_FIRST_MAX: Final = 16
-"""Most jobs for a batch that locks the heads first. A larger batch runs its jobs while another node holds the heads: enough
-messages share its cost already, and all commits of the project wait for jobs that are run under the heads."""
 
-_FILLED_MAX: Final = 32
-"""Most jobs of such a batch, with those that arrived while it waited."""
+_FILLED_MAX: Final = 32  # Largest such batch after jobs that arrived during the wait were added.
 
 _RETRY_DELAY_S: Final = 0.05
 _SAVE_TEXT: Final = translate_placeholders(SAVE_HEAD)[0]
@@ -88,16 +89,16 @@ _COUNT_TEXT, _OPEN_TEXT, _ASK_TEXT = (
 _CHANGES: Final = Statement(CHANGES)
 
 
+# Adds jobs that write only to the logs of these projects, up to a number of jobs.
 AddJobs = Callable[[Collection[int], int], None]
-"""Adds jobs to a batch, up to a number of them, that write to the logs of these projects only."""
 
 
 class Batcher:
-    """One lane for batches.
+    """The connection and lane of a node's batches.
 
     Args:
-        timeout_s: how long a database that can't be reached is asked what became of a COMMIT.
-        counters: what it is counted in.
+        timeout_s: time to find out the result of a COMMIT on a server that does not respond.
+        counters: receives the counts and times of commits.
     """
 
     def __init__(self, database: Database, lane: Lane, timeout_s: float, counters: SharedCommits) -> None:
@@ -115,7 +116,8 @@ class Batcher:
         self._own_positions: dict[int, int] = {}
         self._moved_by_others: set[int] = set()
         self._stale = False
-        self._unlogged_left = False  # True if a batch that locked the heads first has left the jobs without a log to the next one
+        # True if a batch that locked the heads first left jobs without a log to the next batch.
+        self._unlogged_left = False
 
     async def carry_out(self, jobs: list[Job[Any]], more: AddJobs, *, under_load: bool) -> BatchOutcome:
         """Run jobs in one transaction.
@@ -123,9 +125,10 @@ class Batcher:
         Args:
             jobs: the jobs, to which `more` adds.
             more: adds jobs that arrived in the meantime.
-            under_load: True if jobs arrived while the last batch was outcome out.
+            under_load: True if jobs arrived during the last batch.
 
-        Raises DatabaseError if nothing of it is stored, and Unavailable (`outcome_unknown`) if nobody says whether it is.
+        Raises DatabaseError if nothing was stored, and Unavailable (`outcome_unknown`) if the result is
+        unknown.
         """
         try:
             await self._prepare()
@@ -144,7 +147,7 @@ class Batcher:
             self._open = self._open and error.sqlstate != LANE_TAKEN
             await self._roll_back()
             raise
-        except BaseException:  # re-raised: in the middle of an exchange the session is of no further use
+        except BaseException:  # re-raised: after half an exchange the session can't be used again
             self._connection.close()
             raise
 
@@ -157,9 +160,9 @@ class Batcher:
         self._connection.close()
 
     def _contended(self, jobs: Sequence[Job[Any]]) -> frozenset[int]:
-        """Return the projects whose heads are locked before the jobs are run; none if that does not pay.
+        """Return the projects whose heads to lock before the jobs run; empty if that does not pay.
 
-        It pays if other nodes write to the projects as well, or have the conversations.
+        It pays if other nodes write to the projects, or hold the conversations.
         """
         if len(jobs) > _HEADS_FIRST_MAX:
             return frozenset()
@@ -172,7 +175,7 @@ class Batcher:
         self._note_heads(heads_from(answers[-1]))
 
     def _note_heads(self, heads: Mapping[int, LogHead]) -> None:
-        """Store locked heads, and note which of them others have moved since this batcher's last commit to them."""
+        """Store locked heads, and note the projects to which another node has committed."""
         self._heads = heads
         for project, head in heads.items():
             before = head.events.before
@@ -182,10 +185,10 @@ class Batcher:
                 self._moved_by_others.add(project)
 
     async def _prepare(self) -> None:
-        """Reset the state of the last batch, and open the session and the lane if they are not open."""
+        """Reset the state of the last batch, and open the session and the lane if necessary."""
         self._in_transaction, self._heads = False, None
         if not self._connection.is_open:
-            self._rowids.clear()  # a standby that has taken over may give the keys again
+            self._rowids.clear()  # a promoted standby may give the same keys again
         if not self._open:
             await self._connection.exchange(
                 [bound_statement(_OPEN_TEXT, self._lane.open_values())], self._patience_s
@@ -193,7 +196,7 @@ class Batcher:
             self._open = True
 
     def _locks_heads_early(self, jobs: Sequence[Job[Any]]) -> bool:
-        """Return whether the heads are locked with the first exchange."""
+        """Return whether to lock the heads in the first exchange."""
         if len(jobs) > _SMALL_BATCH_MAX or any(job.log is None for job in jobs):
             return False
         if self._heads_last_left:
@@ -223,9 +226,9 @@ class Batcher:
         return outcome
 
     async def _fetch(self, fetched: FetchedRows, run: BatchRun, *, early: bool) -> None:
-        """The first round: lock and read. What was read before rows were locked is read again.
+        """Lock and read: the first round. Rows that were read before their locks are read again.
 
-        With `early` the heads are locked, too, unless something else may be waited for, or they are already.
+        With `early` the heads are locked as well, unless they already are or another read may wait.
         """
         missing = run.missing
         rowids = sorted(missing.rowids)
@@ -237,7 +240,7 @@ class Batcher:
         queries = self._planner.queries(keys)
         locking = lock_conversations(rowids) if rowids else []
         early = early and self._heads is None and bool(rowids) and not any(map(may_block, keys))
-        # The heads come first: a batch that waits for them holds no conversation, which other nodes would have to pass by.
+        # Heads first: a batch that waits for them holds no conversation that other nodes would have to skip.
         heads = [lock_heads_of(rowids)] if early else []
         statements = [*heads, *locking, *(query for query, _ in queries)]
         answers = await self._exchange("heads" if early else "read", statements)
@@ -251,13 +254,15 @@ class Batcher:
             note_rows(fetched, alike, answer)
 
     async def _store(self, tx: BatchTransaction, outcome: BatchOutcome) -> Commit | None:
-        """The rounds behind the first; return what is made known, None if nothing was to be stored."""
+        """Send the remaining rounds; return the commit, or None if nothing was to be stored."""
         appends, writes = tx.appends, tx.buffer.writes
         conversations = tx.changed_conversations()
         if not (writes or conversations or appends.events or appends.deliveries):
             replayed = any(isinstance(job.outcome, AlreadyAnswered) for job in outcome.done)
-            if replayed:  # what was read is told only behind a write: then it is stored for good
-                await self._commit([])  # raises if it is not
+            if (
+                replayed
+            ):  # a replayed response must be durable before it is sent, and only a write proves that
+                await self._commit([])  # raises if not
             elif self._in_transaction:
                 await self._exchange("commit", [COMMIT])
             return None
@@ -289,7 +294,7 @@ class Batcher:
     async def _positioned_statements(
         self, tx: BatchTransaction, heads: Mapping[int, LogHead], late: Sequence[BufferedWrite]
     ) -> list[Statement]:
-        """Return the statements of the last round, for which the heads are locked. Raises EndpointsMoved."""
+        """Return the statements of the last round; the heads must be locked. Raises EndpointsMoved."""
         appends = tx.appends
         moved = [
             project
@@ -315,7 +320,7 @@ class Batcher:
         await self._planner.learn(self._connection, texts, 3 * self._patience_s)
 
     async def _exchange(self, round_: str, statements: Sequence[Statement]) -> list[pq.abc.PGresult]:
-        """Exchange within the transaction, which is begun with the first statements."""
+        """Send statements in the transaction, which begins with the first of them."""
         begin, began = [] if self._in_transaction else [BEGIN], trio.current_time()
         answers = await self._connection.exchange([*begin, *statements], 3 * self._patience_s)
         self._in_transaction = True
@@ -323,9 +328,9 @@ class Batcher:
         return answers[len(begin) :]
 
     async def _commit(self, statements: Sequence[Statement]) -> str | None:
-        """Commit behind the last statements; return the answer to the last of them.
+        """Commit after the last statements; return the value of CHANGES, the last statement.
 
-        Raises DatabaseError if it is not stored, and Unavailable if that can't be known.
+        Raises DatabaseError if the commit is not stored, and Unavailable if that can't be known.
         """
         counted = bound_statement(_COUNT_TEXT, self._lane.count_values())
         begin = [] if self._in_transaction else [BEGIN]
@@ -345,8 +350,10 @@ class Batcher:
         return rows[0][0] if rows else None
 
     async def _is_committed(self) -> bool:
-        """Find out by a write whether the lane's last commit is stored. Raises Unavailable if nobody answers."""
-        self._rowids.clear()  # a standby that has taken over may answer, and give the keys again
+        """Find out by a write whether the lane's last commit is stored. Raises Unavailable if no server can
+        tell.
+        """
+        self._rowids.clear()  # a promoted standby may answer, and give the same keys again
         until = trio.current_time() + self._patience_s
         asking = [BEGIN, bound_statement(_ASK_TEXT, self._lane.check_values()), COMMIT]
         while True:
@@ -360,7 +367,9 @@ class Batcher:
             else:
                 if NOT_REPLICATED not in self._connection.notices:
                     rows = rows_of(answers[1])
-                    if not rows:  # another process has taken the name, or a standby that never had it
+                    if (
+                        not rows
+                    ):  # another process uses this node's name, or a promoted standby never had the row
                         raise outcome_unknown()
                     return self._counters.note_outcome(stored=rows[0][0] >= self._lane.batch)
             if trio.current_time() >= until:
@@ -368,7 +377,7 @@ class Batcher:
             await trio.sleep(_RETRY_DELAY_S)
 
     async def _roll_back(self) -> None:
-        """Roll back what was begun; a session that can't is closed, which does the same."""
+        """Roll back; close the session if that fails, which has the same effect."""
         if self._connection.is_open:
             try:
                 await self._connection.exchange([ROLLBACK], self._patience_s)
@@ -376,10 +385,10 @@ class Batcher:
                 self._connection.close()
 
 
+# Reported for a commit whose response was lost, so that all caches are invalidated.
 ALL_CHANGES: Final = "callers people"
-"""Told for a commit whose answer is lost, with what it has changed: whoever remembers anything forgets it."""
 
 
 def _several(groups: Sequence[tuple[str, list[Sequence[Any]]]]) -> list[str]:
-    """Return the statements of which there are several rows."""
+    """Return the statements that have several rows."""
     return [text for text, rows in groups if len(rows) > 1]

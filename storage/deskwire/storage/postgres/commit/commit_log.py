@@ -1,11 +1,14 @@
-"""The lanes in which a node writes: each counts its commits in its own row, so that one without an answer can be check_values for.
+"""The commit log of a node, in which the result of an unanswered COMMIT is found.
 
-It is check_values for by a write. A commit whose wait for the standby was broken off can be read, and is lost all the same
-when that standby takes over; a write behind it is not answered before the standby has both (ADR 57). And one that
-is still on its way when it is check_values for may not count any more: the question leaves its number in the row, negative, and
-a commit counts only with a number that is greater than any before (ADR 57).
+A lane is one of the node's writing connections. Each commit stores its number in the lane's row of `lanes`.
 
-Of two processes of one name, the second of which is refused its lease and ends, the first takes its lanes back with the next write.
+The lookup is a write. After a commit whose wait for the standby was aborted, its rows can be read, yet they
+are lost if that standby takes over; a later write is only acknowledged once the standby has both (ADR 57).
+The lookup stores the number it asks for as a negative one, and a commit needs a greater number than any
+before. So a commit that arrives after the lookup fails (ADR 57).
+
+If two processes use one name, the second one is refused its lease and ends. The first one takes its lanes
+back with its next write.
 """
 
 from __future__ import annotations
@@ -24,35 +27,37 @@ from deskwire.storage.postgres.driver.session import Database
 
 log: Final = structlog.get_logger(__name__)
 
+# Fails with LANE_TAKEN, and aborts the transaction, if another process has taken the node's name, or if the
+# commit arrives after its own lookup or after a later commit.
 COUNT_COMMIT: Final = (
     "WITH counted AS (UPDATE lanes SET batch = ?1, touched = clock_timestamp() "
     "WHERE node = ?2 AND lane = ?3 AND run = ?4 AND abs(batch) < ?1 RETURNING 1) "
     "SELECT CAST(CASE count(*) WHEN 1 THEN '1' ELSE 'taken' END AS int) FROM counted"
 )
-"""Fails with LANE_TAKEN, and the transaction with it, if another process has taken the node's name, or if it comes late:
-behind the question for this very commit, or behind a later commit."""
 OPEN_LANE: Final = (
     "INSERT INTO lanes (node, lane, run, batch, touched) VALUES (?, ?, ?, 0, clock_timestamp()) "
     "ON CONFLICT (node, lane) DO UPDATE SET run = excluded.run, batch = 0, touched = excluded.touched"
 )
+# Returns the number of the commit if it is stored. Otherwise the number is negative, and the commit will
+# never be stored.
 CHECK_COMMIT: Final = (
     "UPDATE lanes SET touched = clock_timestamp(), "
     "batch = CASE WHEN abs(batch) < ?1 THEN -CAST(?1 AS bigint) ELSE batch END "
     "WHERE node = ?2 AND lane = ?3 AND run = ?4 RETURNING batch"
 )
-"""Returns the number of the commit if that is stored; else a negative one, and it never will be."""
 
+# A process that returns after such a time is refused one write, and then opens its lanes again.
 _CLEAR: Final = "DELETE FROM lanes WHERE touched < clock_timestamp() - interval '1 day' AND node NOT IN (SELECT n.node FROM nodes n)"
-"""A process that is away for as long and comes back is refused one write, and opens its lanes again."""
 _CLEANUP_INTERVAL_S: Final = 3_600.0
 
 
 class Lane(Struct):
-    """One of a node's lanes.
+    """One of a node's writing connections, as its row in `lanes` knows it.
 
     Args:
-        batch: the number of the last commit that was begun.
-        run: tells this opening of the lane from all others, by this process or by another of the same name.
+        batch: the number of the last commit that was started.
+        run: identifies this session of the lane among all others, also those of another process of the same
+            name.
     """
 
     node: str
@@ -61,26 +66,30 @@ class Lane(Struct):
     run: str = ""
 
     def open_values(self) -> tuple[str, int, str]:
-        """Return the values of OPEN. What was sent under an earlier opening and comes behind it does nothing."""
+        """Return the values of OPEN_LANE. Statements of an earlier `run` that arrive later have no effect."""
         self.run = secrets.token_hex(8)
         return self.node, self.number, self.run
 
     def count_values(self) -> tuple[int, str, int, str]:
-        """Return the values of COUNT for the next commit."""
+        """Return the values of COUNT_COMMIT for the next commit."""
         self.batch += 1
         return self.check_values()
 
     def check_values(self) -> tuple[int, str, int, str]:
-        """Return the values of ASK for the last commit."""
+        """Return the values of CHECK_COMMIT for the last commit."""
         return self.batch, self.node, self.number, self.run
 
 
+# The warning of a COMMIT whose wait for the standby was aborted. The commit may be lost, so it does not count
+# as stored.
 NOT_REPLICATED: Final = "01000"
-"""The warning of a COMMIT whose wait for the standby was broken off: it may be lost, so it counts as none."""
 
 
 async def clear_lanes(database: Database, interval_s: float = _CLEANUP_INTERVAL_S) -> None:
-    """Remove the lanes of nodes that have been gone for a day, every so many seconds, until cancelled; a duty."""
+    """Delete the lanes of nodes that have been gone for a day, at each interval.
+
+    Runs until cancelled, on the leader.
+    """
     connection = BlockingConnection(database, "setup")
     try:
         while True:
@@ -96,5 +105,5 @@ async def clear_lanes(database: Database, interval_s: float = _CLEANUP_INTERVAL_
 
 
 def delete_old_lanes(conn: Connection) -> int:
-    """Remove the lanes of nodes that have been gone for a day; return their number."""
+    """Delete the lanes of nodes that have been gone for a day; return their number."""
     return conn.execute(_CLEAR).rowcount

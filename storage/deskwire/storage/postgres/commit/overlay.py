@@ -1,9 +1,7 @@
-"""The connection of a batch's jobs: it knows what was fetched, and keeps what is written until the batch is sent.
+"""The uncommitted state of a batch: buffered writes, and an overlay of changed rows.
 
-What a job has written is undo off again at no cost. A job that reads what may have been written in its batch can't be
-answered from what was fetched, and is run by itself.
-
-The changes by the jobs of a batch, laid over what is stored for the jobs behind them.
+The changes of a single job can be undone without a statement to the server. A job that reads rows which its
+batch may have changed can't be answered from the fetched rows, and needs a transaction of its own.
 """
 
 from __future__ import annotations
@@ -25,44 +23,47 @@ from deskwire.storage.postgres.driver.recorded_reads import MissingRead, ReadKey
 from deskwire.storage.tables.conversations.columns import update
 
 
-class NeedsOwnTransaction(BaseException):  # no error: it passes by whoever catches those
-    """A job asks for what only a transaction of its own can answer."""
+class NeedsOwnTransaction(
+    BaseException
+):  # not an Exception, so that `except Exception` in a job does not catch it
+    """Raised when a job needs the result of a real transaction."""
 
 
 class UnsentResult:
-    """The result of a change that waits: nobody knows yet what it will change."""
+    """The result of a change that was not sent yet."""
 
     def __init__(self, sure: int | None = None) -> None:
         self._unchanged = sure
 
     @property
     def rowcount(self) -> int:
-        """The number of rows that it surely changes. Raises NeedsAlone if that is not known."""
+        """The number of rows that will change. Raises NeedsOwnTransaction if it is unknown."""
         if self._unchanged is None:
             raise NeedsOwnTransaction
         return self._unchanged
 
     def fetchone(self) -> NoReturn:
-        """Raise NeedsAlone."""
+        """Raise NeedsOwnTransaction."""
         raise NeedsOwnTransaction
 
     def fetchall(self) -> NoReturn:
-        """Raise NeedsAlone."""
+        """Raise NeedsOwnTransaction."""
         raise NeedsOwnTransaction
 
     def __iter__(self) -> Iterator[Any]:
-        """Raise NeedsAlone."""
+        """Raise NeedsOwnTransaction."""
         raise NeedsOwnTransaction
 
 
+# Inserts into these tables never block, because their rows refer to no row that another transaction can lock.
 _NEVER_BLOCKING_TABLES: Final = frozenset({"messages", "kept_answers"})
-"""Tables whose new rows never wait, because they refer to no row that another transaction may have locked."""
 
 
 def never_block(writes: Iterable[BufferedWrite]) -> bool:
-    """Return whether these changes wait for no other transaction, so that they can be sent while heads are locked.
+    """Return whether these changes never wait for another transaction.
 
-    The name of a kept answer is already locked by the job that adds it.
+    Such changes can be sent while heads are locked. The job that adds a kept answer already holds the lock of
+    its name.
     """
     return all(
         write.text.startswith("INSERT") and write.shape.tables <= _NEVER_BLOCKING_TABLES for write in writes
@@ -74,12 +75,14 @@ _ONE_ROW: Final = UnsentResult(1)
 
 
 class WriteBuffer:
-    """`connection.Connection` for the jobs of one batch.
+    """`connection.Connection` that buffers the writes of a batch.
+
+    Reads are answered from fetched rows.
 
     Args:
-        known: what was fetched for them.
+        known: the fetched rows.
 
-    `writes` are the changes that wait, `size` about how many bytes they have.
+    `writes` are the buffered changes, and `size` is their approximate size in bytes.
     """
 
     dialect: Final = POSTGRES
@@ -95,7 +98,11 @@ class WriteBuffer:
     def execute(
         self, sql: str, values: Sequence[Any] | Mapping[str, Any] = (), /
     ) -> QueryResult | UnsentResult:
-        """See `Connection.execute`. Raises Wanted for what is not known, NeedsAlone for what can't be."""
+        """See `Connection.execute`.
+
+        Raises MissingRead for rows that were not fetched, and NeedsOwnTransaction for rows that the batch may
+        have changed.
+        """
         text, names = translate_placeholders(sql)
         given = ordered_values(names, values)
         shape = shape_of(text)
@@ -112,13 +119,13 @@ class WriteBuffer:
         return QueryResult(rows, len(rows))
 
     def executemany(self, sql: str, rows: Iterable[Sequence[Any]], /) -> None:
-        """Have a statement wait for each of the rows."""
+        """Buffer a statement once for each of the rows."""
         for row in rows:
             self.execute(sql, row)
 
     @contextmanager
     def reading_unchanged_rows(self) -> Iterator[None]:
-        """Allow reads of rows that surely nobody in the batch has written, in tables that somebody has."""
+        """Allow reads of unchanged rows in tables that the batch has changed."""
         before, self._unchanged = self._unchanged, True
         try:
             yield
@@ -127,7 +134,7 @@ class WriteBuffer:
 
     @contextmanager
     def changing_one_row(self) -> Iterator[None]:
-        """Say of the changes within that each surely changes one row."""
+        """Declare that each change within the context changes exactly one row."""
         self._one = True
         try:
             yield
@@ -135,7 +142,7 @@ class WriteBuffer:
             self._one = False
 
     def truncate(self, mark: int) -> None:
-        """Forget the changes behind the first `mark` of them."""
+        """Discard all changes after the first `mark` ones."""
         for write in self.writes[mark:]:
             self._tables.subtract(write.shape.tables)
         del self.writes[mark:]
@@ -146,11 +153,11 @@ V = TypeVar("V")
 
 
 class SavedConversation(NamedTuple):
-    """The state that a batch gives a conversation.
+    """A conversation with the state that the batch gives it.
 
     Args:
-        before: the state that is stored, None if the batch has made the conversation.
-        state: as it will be.
+        before: the stored state; None if the batch created the conversation.
+        state: the new state.
     """
 
     before: Conversation | None
@@ -159,10 +166,11 @@ class SavedConversation(NamedTuple):
 
 
 class Overlay:
-    """The changes that jobs have laid over what is stored, each of which can be taken back.
+    """The changes of a batch's jobs on top of the stored state.
 
-    `saved` are conversations, `made` the projects of new ones, `contacts` new contacts by project and user id, `kept` answers,
-    and `ended` deliveries that wait no more.
+    The changes of the current job can be undone. `saved` has conversations, `made` the projects of new ones,
+    `contacts` new contacts by project and user id, `kept` the kept answers by name, and `ended` the positions
+    of deliveries that are no longer pending.
     """
 
     __slots__ = ("_before", "contacts", "ended", "kept", "made", "saved")
@@ -176,23 +184,23 @@ class Overlay:
         self._before: list[tuple[dict[Any, Any], Any, Any]] = []
 
     def begin(self) -> None:
-        """Keep what there is."""
+        """Start a new job; the changes so far stay."""
         self._before.clear()
 
     def put(self, where: dict[K, V], key: K, value: V) -> None:
-        """Lay something over."""
+        """Set an entry."""
         self._before.append((where, key, where.get(key)))
         where[key] = value
 
     def existed_before(self, where: dict[K, V], key: K) -> bool:
-        """Tell whether there was such an entry at `begin`."""
+        """Return whether there was such an entry at the last `begin`."""
         for other, known, before in self._before:
             if other is where and known == key:
                 return before is not None
         return key in where
 
     def undo(self) -> None:
-        """Take back what was laid over since `begin`."""
+        """Undo all changes since the last `begin`."""
         while self._before:
             where, key, value = self._before.pop()
             if value is None:
@@ -202,7 +210,10 @@ class Overlay:
 
 
 def conversation_rows(conversations: Sequence[SavedConversation]) -> dict[str, list[Sequence[Any]]]:
-    """Return the rows of the changed conversations, by their statement; each expects the revision that was claimed."""
+    """Return the rows of changed conversations, by statement.
+
+    Each row expects the revision that was claimed.
+    """
     found: dict[str, list[Sequence[Any]]] = {}
     for before, state, claimed in conversations:
         assert before is not None

@@ -1,12 +1,10 @@
-"""The heads of the projects' logs: who holds a project's row gives its events their places, and nobody else meanwhile.
+"""Positions of events and deliveries, assigned under the lock of a project's log head.
 
-A head is locked behind everything else that a transaction locks, and stays so until its commit is visible. So of two
-positions the smaller one is visible before the larger one is given, and no reader ever skips one (ADR 57).
+A transaction locks heads after everything else, and holds them until its commit is visible. So a position is
+visible before the next one is assigned, and no reader skips one (ADR 57).
 
-Events and deliveries that wait for their places: those are given under their projects' heads, last of all.
-
-Until then an event has stand-ins for its position and its id, and so has each row that names it. `assign_positions` puts the real
-ones into the very objects.
+Until then the events of a batch have provisional positions and ids, and so do the rows that refer to them.
+`LogAppends.assign_positions` replaces the values in these very objects.
 """
 
 from __future__ import annotations
@@ -27,18 +25,17 @@ from deskwire.storage.connection import Connection
 from deskwire.storage.tables.events.events import event_at, event_row
 from deskwire.storage.tables.webhooks.deliveries import delivery_at, delivery_row
 
-PROJECT_SHIFT: Final = 40
-"""Bits of a position that count within its project; above them stands the project."""
+PROJECT_SHIFT: Final = 40  # Bits of the position within its project; the project's number is above them.
 
 LOCK_HEADS: Final = (
     "SELECT project, position, last_id, delivery, delivery_id, endpoints_version FROM project_heads "
     "WHERE project IN (SELECT unnest(CAST(? AS bigint[]))) ORDER BY project FOR UPDATE"
 )
+# The same lock, by the conversations whose events will follow.
 LOCK_HEADS_OF_CONVERSATIONS: Final = (
     "SELECT project, position, last_id, delivery, delivery_id, endpoints_version FROM project_heads WHERE project IN "
     "(SELECT c.project FROM conversations c WHERE c.rowid = ANY($1)) ORDER BY project FOR UPDATE"
 )
-"""The same by the conversations whose events are to come."""
 
 SAVE_HEAD: Final = (
     "UPDATE project_heads SET position = ?, last_id = ?, delivery = ?, delivery_id = ? WHERE project = ?"
@@ -47,16 +44,16 @@ ENDPOINTS_VERSION: Final = "SELECT endpoints_version FROM project_heads WHERE pr
 
 
 def project_of(position: int) -> int:
-    """Return the project in whose log a position is."""
+    """Return the project of a position."""
     return position >> PROJECT_SHIFT
 
 
 class PositionCounter:
-    """The places of one kind, and the ids that grow with them.
+    """The last position and id of events or of deliveries in one project.
 
     Args:
-        last: the last place that was given.
-        last_id: the id of what took it.
+        last: the last position that was assigned.
+        last_id: the id of that event or delivery.
     """
 
     __slots__ = ("_mint", "_prefix", "before", "last", "last_id")
@@ -69,17 +66,17 @@ class PositionCounter:
         self._mint = Mint(last_id)
 
     def next(self, at: int) -> tuple[int, str]:
-        """Return the next position, and the id of what takes it."""
+        """Return the next position and id."""
         self.last += 1
         self.last_id = self._mint.new(self._prefix, at)
         return self.last, self.last_id
 
 
 class LogHead(Struct):
-    """The head of a project's log, while its row is locked.
+    """The head of a project's log while its row is locked.
 
     Args:
-        endpoints_version: counts the changes of the endpoints that events are for.
+        endpoints_version: grows with each change of the project's endpoints.
     """
 
     project: int
@@ -89,7 +86,7 @@ class LogHead(Struct):
 
     @property
     def advance(self) -> Advance:
-        """The move of this head since it was locked."""
+        """The positions before and after the changes since the lock."""
         events, deliveries = self.events, self.deliveries
         return Advance(
             ProjectHead(self.project, events.before, deliveries.before),
@@ -97,13 +94,13 @@ class LogHead(Struct):
         )
 
     def values(self) -> tuple[object, ...]:
-        """Return the values of SAVE."""
+        """Return the values of SAVE_HEAD."""
         events, deliveries = self.events, self.deliveries
         return events.last, events.last_id, deliveries.last, deliveries.last_id, self.project
 
 
 def head_from_row(row: Sequence[Any]) -> LogHead:
-    """Return the head in a row of LOCK."""
+    """Return the head in a row of LOCK_HEADS."""
     project, position, last_id, delivery, delivery_id, version = row
     return LogHead(
         project,
@@ -114,7 +111,7 @@ def head_from_row(row: Sequence[Any]) -> LogHead:
 
 
 def lock_head(conn: Connection, project: int) -> LogHead:
-    """Lock a project's head, which it has from its begin, and return it."""
+    """Lock and return a project's head, which exists as long as the project."""
     return head_from_row(conn.execute(LOCK_HEADS, ((project,),)).fetchone())
 
 
@@ -124,13 +121,13 @@ _numbers: Final = count(1)
 
 
 class ProvisionalPosition(int):
-    """Stands for a position that is not given yet; negative, and no other is like it."""
+    """A negative, unique number in place of a position that is not assigned yet."""
 
     __slots__ = ()
 
 
 class ProvisionalId(str):
-    """Stands for an id that is not given yet; as long as one."""
+    """A unique text in place of an id that is not assigned yet, with the length of an id."""
 
     __slots__ = ()
 
@@ -153,7 +150,7 @@ class _Delivery(NamedTuple):
 
 
 class LogAppends:
-    """The events and deliveries of one batch, in order."""
+    """The events and deliveries that a batch appends to the logs, in order."""
 
     def __init__(self) -> None:
         self.events: Final[list[_Event]] = []
@@ -162,7 +159,7 @@ class LogAppends:
 
     @property
     def projects(self) -> list[int]:
-        """The projects whose heads are needed, in the order in which they are locked."""
+        """The projects whose heads must be locked, in the order of the locks."""
         return sorted({each.project for each in self.events} | {each.project for each in self.deliveries})
 
     def add_event(
@@ -175,7 +172,7 @@ class LogAppends:
         directed: bool,
         ticket: int | None,
     ) -> StoredEvent:
-        """Add an event, and return it with its stand-ins."""
+        """Add an event, and return it with a provisional position and id."""
         number = next(_numbers)
         position, event_id = ProvisionalPosition(-number), ProvisionalId(f"evt_{number:026d}")
         event = event_at(
@@ -196,7 +193,7 @@ class LogAppends:
         skipped: str | None,
         redelivery_of: int | None,
     ) -> Delivery:
-        """Add a delivery, and return it with its stand-ins."""
+        """Add a delivery, and return it with a provisional position and id."""
         number = next(_numbers)
         delivery = delivery_at(
             ProvisionalPosition(-number),
@@ -209,13 +206,16 @@ class LogAppends:
             redelivery=redelivery_of is not None,
         )
         project = self._projects.get(event.position)
-        if project is None:  # an event of an earlier commit
+        if project is None:  # the event was committed before
             project = project_of(event.position)
         self.deliveries.append(_Delivery(delivery, project, skipped, redelivery_of))
         return delivery
 
     def assign_positions(self, heads: Mapping[int, LogHead]) -> dict[int | str, int | str]:
-        """Give everything its place and id; return these by the stand-ins."""
+        """Assign positions and ids to all events and deliveries.
+
+        Returns them by their provisional values.
+        """
         real: dict[int | str, int | str] = {}
         for event, project, at, _ in self.events:
             position, event_id = heads[project].events.next(at)
@@ -234,29 +234,29 @@ class LogAppends:
         return real
 
     def published(self) -> tuple[StoredEvent, ...]:
-        """Return the events that are made known, once they are sealed."""
+        """Return the events to publish; their positions must be assigned."""
         return tuple([each.event for each in self.events if each.published])
 
     def pending(self) -> tuple[Delivery, ...]:
-        """Return the deliveries that are to be made, once they are sealed."""
+        """Return the deliveries to make; their positions must be assigned."""
         return tuple([each.delivery for each in self.deliveries if each.skipped is None])
 
     def event_rows(self) -> list[Sequence[Any]]:
-        """Return the rows of the events, once they are sealed."""
+        """Return the rows of the events; their positions must be assigned."""
         return [event_values(each.event, each.at) for each in self.events]
 
     def delivery_rows(self) -> list[Sequence[Any]]:
-        """Return the rows of the deliveries, once they are sealed."""
+        """Return the rows of the deliveries; their positions must be assigned."""
         return [delivery_values(each.delivery, each.skipped, each.redelivery_of) for each in self.deliveries]
 
 
 def has_provisional(values: Sequence[Any]) -> bool:
-    """Tell whether a row has a stand-in."""
+    """Return whether a row has a provisional position or id."""
     return not _STAND_INS.isdisjoint(map(type, values))
 
 
 def with_positions(values: Sequence[Any], real: Mapping[int | str, int | str]) -> list[Any]:
-    """Return a row with the real ones in place of its stand-ins."""
+    """Return a row with assigned positions and ids in place of provisional ones."""
     return [real[each] if type(each) in _STAND_INS else each for each in values]
 
 
@@ -266,7 +266,11 @@ def delivery_values(delivery: Delivery, skipped: str | None, redelivery_of: int 
 
 
 def event_values(event: StoredEvent, at: int) -> tuple[object, ...]:
-    """Return the values of INSERT_EVENT. What outlives its subject is found by what it is about."""
+    """Return the values of INSERT_EVENT.
+
+    An event that outlives its conversation or contact is stored with their public ids, so that it can be
+    found.
+    """
     about: tuple[str | None, str | None] = (None, None)
     if event.conversation is None and event.topics:
         subjects = {topic.kind: topic.subject for topic in event.topics}

@@ -1,4 +1,4 @@
-"""Jobs that run by themselves: in a thread, statement by statement, each in a transaction of its own."""
+"""Jobs with a transaction of their own, run statement by statement in a worker thread."""
 
 from __future__ import annotations
 
@@ -34,17 +34,22 @@ from deskwire.storage.postgres.transaction import CHANGES, PostgresTransaction
 T = TypeVar("T")
 log: Final = structlog.get_logger(__name__)
 
-DATABASE_TIMEOUT_S: Final = 10.0
-"""How long a database that can't be reached is waited for before a job is refused."""
+DATABASE_TIMEOUT_S: Final = 10.0  # Time for the database to become reachable before a job is refused.
 
 _RETRY_DELAY_S: Final = 0.05
 _ATTEMPTS_MAX: Final = 10
+# Taken by each job that is not brief, so that only one of them runs at a time, as with SQLite.
 _EXCLUSIVE: Final = "SELECT pg_advisory_xact_lock(7310868735422231918)"
-"""Taken by each job that is not brief: of them one runs at a time, as of all jobs with SQLite."""
 
 
 class FinishedJob(NamedTuple):
-    """The end of a job; `commit` is None if nothing was stored, `refused` says that it should have been."""
+    """The result of a job.
+
+    Args:
+        outcome: the return value or exception of the job, or Unavailable.
+        commit: what was committed; None if nothing was stored.
+        refused: True if the database failed.
+    """
 
     outcome: Any
     commit: Commit | None
@@ -52,11 +57,11 @@ class FinishedJob(NamedTuple):
 
 
 class SingleJobRunner:
-    """One lane for jobs that run by themselves; one thread uses it at a time.
+    """Runs jobs on one connection and lane; one thread uses it at a time.
 
     Args:
-        timeout_s: how long a database that can't be reached is waited for.
-        counters: what the outcomes of commits without an answer are count_values in.
+        timeout_s: time for the database to become reachable before a job is refused.
+        counters: counts the outcomes of unanswered commits.
     """
 
     def __init__(
@@ -73,9 +78,10 @@ class SingleJobRunner:
         self._open = False
 
     def carry_out(self, job: Job[Any]) -> FinishedJob:
-        """Run a job and commit it; again if it was its neighbours' fault, and decided anew if the state was another.
+        """Run and commit a job; called in a thread.
 
-        The outcome is what the job has returned or raised, or Unavailable. Called in a thread.
+        A job that failed because of a concurrent transaction is run again, and one whose state is out of date
+        is decided again. The outcome is the return value or exception of the job, or Unavailable.
         """
         again, brief = job.again, job.brief
         until = time.monotonic() + self._patience_s
@@ -110,7 +116,9 @@ class SingleJobRunner:
         self._conn.close()
 
     def _attempt(self, run: Callable[[Transaction], T], *, brief: bool) -> FinishedJob:
-        """Run a job and commit what it has written. Raises DatabaseError, StaleState, and Unavailable for an unknown end."""
+        """Run a job and commit its changes. Raises DatabaseError, StaleState, and Unavailable for an unknown
+        result.
+        """
         conn = self._conn
         if not self._open:
             conn.execute(OPEN_LANE, self._lane.open_values())
@@ -141,7 +149,7 @@ class SingleJobRunner:
         return FinishedJob(outcome, tx.commit(changes))
 
     def _confirm(self) -> None:
-        """Return when all that could be read is stored for good: behind a write."""
+        """Return once everything that was read is durable, which only a later write proves."""
         stored = False
         while not stored:
             self._conn.command("BEGIN")
@@ -149,7 +157,7 @@ class SingleJobRunner:
             stored = self._commit()
 
     def _commit(self) -> bool:
-        """Commit, and return whether that is stored. Raises Unavailable if it can't be known."""
+        """Commit, and return whether the commit is stored. Raises Unavailable if that can't be known."""
         conn = self._conn
         try:
             conn.command("COMMIT", self._patience_s)
@@ -162,7 +170,9 @@ class SingleJobRunner:
         return self._is_committed()
 
     def _is_committed(self) -> bool:
-        """Find out by a write whether the lane's last commit is stored. Raises Unavailable if nobody answers."""
+        """Find out by a write whether the lane's last commit is stored. Raises Unavailable if no server can
+        tell.
+        """
         until = time.monotonic() + self._patience_s
         while True:
             try:
@@ -176,14 +186,14 @@ class SingleJobRunner:
                 time.sleep(_RETRY_DELAY_S)
             else:
                 if NOT_REPLICATED not in self._conn.notices:
-                    if row is None:  # it is another process's, or a standby took over that never had it
+                    if row is None:  # another process uses this lane, or a promoted standby never had the row
                         raise outcome_unknown()
                     return self._counters.note_outcome(stored=row[0] >= self._lane.batch)
                 if time.monotonic() >= until:
                     raise outcome_unknown()
 
     def _roll_back(self) -> None:
-        """Roll back; a session that can't is closed, which does the same."""
+        """Roll back; close the session if that fails, which has the same effect."""
         try:
             if self._conn.in_transaction:
                 self._conn.command("ROLLBACK")

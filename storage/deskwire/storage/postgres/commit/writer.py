@@ -1,7 +1,8 @@
-"""The writer: jobs in, commits out.
+"""The queue of jobs to commit, and the tasks that commit them.
 
-Brief jobs share transactions on Trio's thread. The others, and those that a batch can't carry out, run by themselves in two
-threads. Jobs of one `order` are committed as they were handed in: while one of them is away, those behind it wait.
+Brief jobs share transactions on Trio's thread. Other jobs, and those that a batch can't carry out, run one at
+a time in two worker threads. Jobs of one `order` are committed in the order of their submission: while one of
+them runs alone, the later ones wait.
 """
 
 from __future__ import annotations
@@ -31,13 +32,12 @@ from deskwire.storage.postgres.driver.session import Database
 T = TypeVar("T")
 log: Final = structlog.get_logger(__name__)
 
-QUEUE_MAX: Final = 10_000
-"""Jobs that may wait by default."""
+QUEUE_MAX: Final = 10_000  # Default number of queued jobs.
 
 SINGLE_JOB_RUNNERS: Final = 2
 _ATTEMPTS_MAX: Final = 3
+# Number of batches that leave out a blocked job before it gets a transaction of its own, which may wait.
 _SKIPS_MAX: Final = 3
-"""How often a batch goes without a job before that waits for what it needs, by itself."""
 
 _RETRY_DELAY_S: Final = 0.05
 _POLL_INTERVAL_S: Final = 0.005
@@ -47,10 +47,10 @@ class Writer:
     """The writer of one node.
 
     Args:
-        batch: how many jobs one transaction takes at most.
-        on_commit: called for each commit, before any of its jobs is answered; those of two lanes come in any order.
-        waiting_max: how many jobs may wait.
-        timeout_s: how long a database that can't be reached is waited for before jobs are refused.
+        batch: maximum number of jobs in one transaction.
+        on_commit: called for each commit, before its jobs end. Commits of two lanes arrive in any order.
+        waiting_max: maximum number of queued jobs.
+        timeout_s: time for the database to become reachable before jobs are refused.
     """
 
     def __init__(
@@ -88,17 +88,17 @@ class Writer:
 
     @property
     def backlog(self) -> Sized:
-        """The jobs that no commit has taken yet."""
+        """The jobs that are not part of a commit yet."""
         return _Backlog(self)
 
     @property
     def waiting(self) -> int:
-        """The number of jobs that no commit has taken yet."""
+        """The number of jobs that are not part of a commit yet."""
         return len(self._jobs) + len(self._single_jobs) + sum(map(len, self._waiting_by_order.values()))
 
     @property
     def waited_s(self) -> float:
-        """The seconds for which the oldest transaction under way has been; 0 if there is none."""
+        """The age of the oldest running transaction in seconds; 0 if there is none."""
         return time.perf_counter() - min(self._started_at) if self._started_at else 0.0
 
     def submit(self, job: Callable[[Transaction], T], ended: Callable[[T | Exception], None]) -> None:
@@ -111,9 +111,9 @@ class Writer:
         self._wakeup.set()
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Commit jobs until cancelled; those that are queued by then are still committed.
+        """Commit jobs until cancelled, then commit those that are queued.
 
-        Raises what is a bug: without the writer nothing may go on.
+        Any exception here is a bug and stops the process, which can't work without a writer.
         """
         try:
             async with trio.open_nursery() as nursery:
@@ -134,7 +134,7 @@ class Writer:
             self._stopped = True
             for job in chain(
                 self._jobs, self._single_jobs, *self._waiting_by_order.values()
-            ):  # after a bug; otherwise none
+            ):  # after a bug; otherwise the queues are empty
                 job.ended(_shutting_down())
 
     async def open(self) -> None:
@@ -142,13 +142,15 @@ class Writer:
         await self._batcher.open()
 
     def close(self) -> None:
-        """Close the connections."""
+        """Close all connections."""
         self._batcher.close()
         for runner in (*self._runners, self._shutdown_runner):
             runner.close()
 
     async def _finish(self) -> None:
-        """Carry out all that waits, unless the database is gone; what waits behind those that run now is put back by them."""
+        """Commit all queued jobs, unless the database is unreachable. Jobs that wait for their order are
+        queued again first.
+        """
         while (self.waiting and not self._unreachable) or self._threads.borrowed_tokens:
             await self._commit_next()
             while self._single_jobs and not self._unreachable:
@@ -156,7 +158,7 @@ class Writer:
             await trio.sleep(_POLL_INTERVAL_S)
 
     async def _commit_next(self) -> None:
-        """Commit what waits, a batch of it, and answer."""
+        """Commit one batch of queued jobs, and end them."""
         batch: list[Job[Any]] = []
         while self._jobs and len(batch) < self._batch:
             job = self._jobs.popleft()
@@ -175,7 +177,10 @@ class Writer:
             self._under_load = bool(self._jobs) or len(batch) > chosen
 
     def _add_jobs(self, batch: list[Job[Any]], projects: Collection[int], count: int) -> None:
-        """Fill a batch up to `count` jobs with waiting ones that write to these projects' logs only; the others keep their order."""
+        """Add queued jobs that write only to these projects' logs, up to `count`.
+
+        The other jobs keep their order.
+        """
         left, held = list[Job[Any]](), set[str | None]()
         while self._jobs and len(batch) < min(count, self._batch):
             job = self._jobs.popleft()
@@ -209,7 +214,9 @@ class Writer:
                     self._fail(batch, unavailable(error))
                     return
                 log.info("storage.batch_failed", error=str(error), jobs=len(batch))
-                if not error.retryable or tries >= _ATTEMPTS_MAX:  # one of them is to blame: each by itself
+                if (
+                    not error.retryable or tries >= _ATTEMPTS_MAX
+                ):  # one job is to blame, so each gets its own transaction
                     for job in batch:
                         self._queue_single(job)
                     return
@@ -229,7 +236,7 @@ class Writer:
 
     @contextmanager
     def _timed(self) -> Iterator[None]:
-        """Count what happens in the context as a transaction under way."""
+        """Count the body as a running transaction."""
         began = time.perf_counter()
         self._started_at.append(began)
         try:
@@ -259,7 +266,7 @@ class Writer:
             self._requeue(self._waiting_by_order.pop(job.order))
 
     def _queue_single(self, job: Job[Any]) -> None:
-        """Have a job run by itself; those of its order wait until it has."""
+        """Queue a job for a transaction of its own; later jobs of its order wait for it."""
         if job.order is not None:
             if job.order in self._waiting_by_order:
                 self._waiting_by_order[job.order].append(job)
@@ -269,7 +276,7 @@ class Writer:
         self._wakeup_single.set()
 
     def _requeue(self, jobs: Sequence[Job[Any]] | deque[Job[Any]]) -> None:
-        """Put jobs before all others that wait, in their order."""
+        """Put jobs before all queued ones, in their order."""
         if jobs:
             self._jobs.extendleft(reversed(jobs))
             self._wakeup.set()
@@ -281,7 +288,7 @@ class Writer:
         self._on_commit(commit)
 
     def _fail(self, batch: Sequence[Job[Any]], refusal: Unavailable) -> None:
-        """Tell a batch that the database did not take it, or that nobody knows."""
+        """End a batch with an error, because it was not stored or its result is unknown."""
         self.commits.refused += 1
         self.commits.failure = str(refusal)
         log.error("storage.commit_failed", error=str(refusal), jobs=len(batch))
@@ -290,7 +297,7 @@ class Writer:
 
 
 class _Backlog:
-    """The number of jobs that wait, as something that has a length."""
+    """A sized view of the number of queued jobs."""
 
     def __init__(self, writer: Writer) -> None:
         self._writer = writer

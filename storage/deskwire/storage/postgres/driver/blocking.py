@@ -1,6 +1,7 @@
-"""A connection for worker threads: one statement after the other, each waited for.
+"""Connections for worker threads and commands, which wait for each statement.
 
-psycopg sessions for threads and commands, which end with all others when the process leaves their server.
+`BlockingConnection` implements the store's connection with prepared statements. `ThreadSession` is a psycopg
+connection. Both end with all other sessions when the process leaves their server.
 """
 
 from __future__ import annotations
@@ -28,12 +29,13 @@ from deskwire.storage.postgres.driver.errors import ConnectionLost
 from deskwire.storage.postgres.driver.servers import Servers
 from deskwire.storage.postgres.driver.session import Database, Role
 
+# Statements that a session keeps prepared: all of the program's, except rare variants.
 _PREPARED_MAX: Final = 500
-"""Statements that a session keeps prepared: all of the program's but the variants of a few."""
 
 _ROLE_TIMEOUT_S: Final[dict[Role, float]] = {"beat": 10.0, "setup": 60.0}
+# Time for one statement of any other role, some of which process many rows. The heartbeat detects a dead
+# server much earlier.
 _STATEMENT_TIMEOUT_S: Final = 600.0
-"""Time for one statement of any other role, some of which read or write much. The beat notices a dead server much earlier."""
 
 _SUCCESS: Final = frozenset(
     {pq.ExecStatus.COMMAND_OK, pq.ExecStatus.TUPLES_OK, pq.ExecStatus.EMPTY_QUERY, pq.ExecStatus.COPY_IN}
@@ -41,9 +43,9 @@ _SUCCESS: Final = frozenset(
 
 
 class BlockingConnection:
-    """`connection.Connection` with PostgreSQL; session when it is first used, and anew after it was lost.
+    """`connection.Connection` with PostgreSQL, for one thread at a time.
 
-    One thread uses it at a time.
+    The session is opened at its first use, and again after it was lost.
     """
 
     dialect: Final = POSTGRES
@@ -54,14 +56,12 @@ class BlockingConnection:
         self._patience_s = _ROLE_TIMEOUT_S.get(role, _STATEMENT_TIMEOUT_S)
         self._connection: pq.abc.PGconn | None = None
         self._prepared: dict[str, bytes] = {}
-        self.notices: list[str] = []
-        """SQLSTATEs of the notices of the last `command`."""
-        self.changed = False
-        """Set by each statement that may have changed rows."""
+        self.notices: list[str] = []  # SQLSTATEs of the notices of the last `command`
+        self.changed = False  # set by each statement that may have changed rows
 
     @property
     def session(self) -> pq.abc.PGconn:
-        """The session; it is session if there is none. Raises ConnectionLost."""
+        """The session, opened if necessary. Raises ConnectionLost."""
         if self._connection is None:
             connection = self._database.connect(self._role)
             connection.notice_handler = self._record_notice
@@ -70,7 +70,7 @@ class BlockingConnection:
 
     @property
     def in_transaction(self) -> bool:
-        """True while a transaction has begun and not ended, failed or not."""
+        """True if a transaction has begun and not ended, whether it failed or not."""
         connection = self._connection
         return connection is not None and connection.transaction_status != pq.TransactionStatus.IDLE
 
@@ -94,20 +94,24 @@ class BlockingConnection:
 
     @property
     def is_open(self) -> bool:
-        """True if there is a session, as far as is known."""
+        """True if there is a session, as far as the client knows."""
         return self._connection is not None
 
     def command(self, sql: str, timeout_s: float = inf) -> None:
-        """Run statements without values. Raises DatabaseError; ConnectionLost also if that takes longer than `timeout_s`.
+        """Run statements without values.
 
-        Nothing is cancelled then: the server may carry it out.
+        Raises DatabaseError, and ConnectionLost if that takes longer than `timeout_s`. The statement is not
+        cancelled then: the server may still carry it out.
         """
         self.notices.clear()
         connection = self.session
         self._check(self._answer(lambda: connection.send_query(sql.encode()), timeout_s))
 
     def _answer(self, send: Callable[[], None], timeout_s: float = inf) -> pq.abc.PGresult:
-        """Send a statement, and return its last answer. Raises ConnectionLost, also if the answer is late."""
+        """Send a statement, and return its last result.
+
+        Raises ConnectionLost, also if it is late.
+        """
         connection = self.session
         timeout_s = min(timeout_s, self._patience_s)
         try:
@@ -122,7 +126,7 @@ class BlockingConnection:
 
     @staticmethod
     def _wait_for_answer(connection: pq.abc.PGconn, until: float) -> pq.abc.PGresult | None:
-        """Return the last answer; None if it is late."""
+        """Return the last result; None if it is late."""
         last: pq.abc.PGresult | None = None
         readable = select.poll()
         readable.register(connection.socket, select.POLLIN)
@@ -138,7 +142,7 @@ class BlockingConnection:
         return last
 
     def close(self) -> None:
-        """Close the session, if there is one; a transaction that it is in is rolled back."""
+        """Close the session, if there is one; its transaction is rolled back."""
         if self._connection is not None:
             self._database.release(self._connection)
             self._connection = None
@@ -167,7 +171,7 @@ class BlockingConnection:
         )
 
     def _check(self, answer: pq.abc.PGresult) -> pq.abc.PGresult:
-        """Return what succeeded; raise what did not."""
+        """Return a successful result; raise an error for any other."""
         if answer.status in _SUCCESS:
             return answer
         error = error_of(answer)

@@ -1,15 +1,15 @@
-"""Values on their way to PostgreSQL and back, and the rows they come back in.
+"""Statements and values in PostgreSQL's form, and rows in Python's.
 
-No type is named on the way there: PostgreSQL infers it from the statement, as SQLite takes any. On the way back
-values are binary, as bytes need no unpacking then.
+Values are sent without a type: PostgreSQL infers it from the statement. Results are binary, which is faster
+to decode.
 
-PostgreSQL refuses U+0000 in a text. It is stored as U+E000 with a `0` behind it, and U+E000 itself as two of them.
+PostgreSQL refuses U+0000 in a text. It is stored as U+E000 followed by a `0`, and U+E000 itself as two of
+them.
 
-Columns of values as PostgreSQL's binary arrays, so that one statement takes many rows.
+Merged statements take a column of values as a binary array, which takes a third of the time of psycopg's own
+lists.
 
-psycopg's own way with lists takes three times as long.
-
-The marks for values: `?`, `?1` and `:name` of the shared statements, `$1` of PostgreSQL's.
+The shared statements have placeholders of the forms `?`, `?1` and `:name`, and PostgreSQL's have `$1`.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ _NEGATIVE: Final = 0x4000
 
 
 def encode_text(text: str) -> bytes:
-    """Return a text as it is stored."""
+    """Return a text in its stored form."""
     if "\0" in text or _MARK in text:
         text = text.replace(_MARK, _MARK * 2).replace("\0", f"{_MARK}0")
     return text.encode()
 
 
 def decode_text(stored: bytes) -> str:
-    """Return the text that is stored so."""
+    """Return the text of a stored form."""
     text = stored.decode()
     if _MARK_BYTES in stored:
         return _MARKED.sub(lambda found: "\0" if found[1] == "0" else _MARK, text)
@@ -51,7 +51,7 @@ def decode_text(stored: bytes) -> str:
 
 
 def encode_value(value: Any) -> bytes | None:
-    """Return a value as it is sent: bytes for a `bytea` as they are, everything else as text."""
+    """Return a value as it is sent: bytes for a `bytea` unchanged, all others as text."""
     kind = type(value)
     if kind is str:
         return encode_text(value)
@@ -61,7 +61,7 @@ def encode_value(value: Any) -> bytes | None:
         return b"%d" % value
     if kind is bytes:
         return value  # type: ignore[no-any-return]  # mypy does not narrow by `kind`
-    if isinstance(value, int):  # bool too: columns of yes and no are small numbers
+    if isinstance(value, int):  # bool as well: columns of yes and no are small integers
         return b"%d" % value
     if isinstance(value, str):
         return encode_text(value)
@@ -75,7 +75,7 @@ def encode_value(value: Any) -> bytes | None:
 
 
 def _member(value: int | str) -> bytes:
-    """Return a value as it stands in an array that is written as text."""
+    """Return a value as a member of an array in text form."""
     raw = encode_value(value)
     assert raw is not None
     return raw if isinstance(value, int) else b'"%b"' % _QUOTED.sub(rb"\\\g<0>", raw)
@@ -85,7 +85,7 @@ _QUOTED: Final = re.compile(rb'[\\"]')
 
 
 def formats(values: Sequence[Any]) -> list[pq.Format]:
-    """Return the form in which `encode_value` gives each value."""
+    """Return the format that `encode_value` uses for each value."""
     return [_BINARY if isinstance(value, _BYTES) else _TEXT for value in values]
 
 
@@ -109,7 +109,7 @@ def _float(raw: bytes) -> float:
 
 
 def _numeric(raw: bytes) -> int | float:
-    """Return what a sum of large integers is, or an average."""
+    """Decode a numeric, which is the type of averages and of sums of large integers."""
     count, weight, sign, scale = _NUMERIC.unpack_from(raw)
     digits = [int.from_bytes(raw[at : at + 2]) for at in range(8, 8 + 2 * count, 2)]
     whole = 0
@@ -131,8 +131,9 @@ def _nothing(raw: bytes) -> None:
     return None
 
 
+# By type OID. A query casts values of other types.
 _DECODERS: Final[dict[int, Decoder]] = {
-    16: lambda raw: raw[0],  # bool, as SQLite has it
+    16: lambda raw: raw[0],  # bool as an integer, as in SQLite
     17: bytes,
     18: decode_text,
     19: decode_text,
@@ -152,11 +153,10 @@ _DECODERS: Final[dict[int, Decoder]] = {
     2278: _nothing,
     3802: _jsonb,
 }
-"""By PostgreSQL's number of the type; a query casts what is of another type."""
 
 
 def rows_of(result: pq.abc.PGresult) -> list[tuple[Any, ...]]:
-    """Return a result's rows."""
+    """Return the rows of a result."""
     count, width = result.ntuples, result.nfields
     if not count:
         return []
@@ -173,7 +173,7 @@ def rows_of(result: pq.abc.PGresult) -> list[tuple[Any, ...]]:
 
 
 class QueryResult:
-    """The rows of a statement, and how many it has changed; `connection.Rows`."""
+    """The rows of a statement, and the number of rows that it changed; `connection.Rows`."""
 
     __slots__ = ("_next", "_rows", "rowcount")
 
@@ -195,12 +195,12 @@ class QueryResult:
         return rest
 
     def __iter__(self) -> Iterator[Any]:
-        """Yield the rest of the rows."""
+        """Yield the remaining rows."""
         return iter(self.fetchall())
 
 
 def result_of(answer: pq.abc.PGresult) -> QueryResult:
-    """Return what a statement that succeeded has answered."""
+    """Return the result of a successful statement."""
     return QueryResult(rows_of(answer), answer.command_tuples or 0)
 
 
@@ -208,17 +208,19 @@ _HEAD: Final = Struct(">iiIii")
 _LENGTH: Final = Struct(">i").pack
 _NULL: Final = _LENGTH(-1)
 
-BOOL, BYTEA, INT8, INT2, INT4, TEXT, FLOAT8 = 16, 17, 20, 21, 23, 25, 701
-"""PostgreSQL's numbers of the types that columns have."""
+BOOL, BYTEA, INT8, INT2, INT4, TEXT, FLOAT8 = 16, 17, 20, 21, 23, 25, 701  # Type OIDs of the columns
 
+# Type OIDs of arrays, by the type of their members
 ARRAY_OF: Final = {BOOL: 1000, BYTEA: 1001, INT8: 1016, INT2: 1005, INT4: 1007, TEXT: 1009, FLOAT8: 1022}
-"""The number of the type of an array of each."""
 
 _WIDTHS: Final = {INT8: (8, "q"), INT2: (2, "h"), INT4: (4, "i"), FLOAT8: (8, "d"), BOOL: (1, "?")}
 
 
 def array_of(kind: int, values: Sequence[Any]) -> bytes:
-    """Return the values of one column as an array of a type, by that type's number. Raises KeyError for an unknown one."""
+    """Return the values of one column as an array of a type.
+
+    Raises KeyError for an unknown type.
+    """
     head = _HEAD.pack(1, 1, kind, len(values), 1)
     width = _WIDTHS.get(kind)
     if width is None:
@@ -266,7 +268,7 @@ _PLACEHOLDER: Final = re.compile(
 
 @lru_cache(maxsize=2_048)
 def translate_placeholders(sql: str) -> tuple[str, tuple[str, ...]]:
-    """Return the statement as PostgreSQL takes it, with the names of its values in order; none if they have none."""
+    """Return the statement with `$1` for its values, and the names of the values in order."""
     names: dict[str, int] = {}
     count = 0
 
@@ -286,14 +288,14 @@ def translate_placeholders(sql: str) -> tuple[str, tuple[str, ...]]:
 
 
 def ordered_values(names: tuple[str, ...], values: Sequence[Any] | Mapping[str, Any]) -> Sequence[Any]:
-    """Return the values in the order of their marks."""
+    """Return the values in the order of their placeholders."""
     if isinstance(values, Mapping):
         return [values[name] for name in names]
     return values
 
 
 def error_of(result: pq.abc.PGresult) -> DatabaseError:
-    """Return what a failed statement is raised as."""
+    """Return the exception for a failed statement."""
     state = (result.error_field(pq.DiagnosticField.SQLSTATE) or b"").decode()
     text = (result.error_field(pq.DiagnosticField.MESSAGE_PRIMARY) or result.error_message).decode(
         errors="replace"

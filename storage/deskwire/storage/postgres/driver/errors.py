@@ -1,7 +1,4 @@
-"""The answers that PostgreSQL gives instead of rows, and what is made of them.
-
-The error of a database that can't be used.
-"""
+"""The errors of a PostgreSQL database, and the refusals that callers get for them."""
 
 from __future__ import annotations
 
@@ -10,21 +7,22 @@ from typing import ClassVar, Final
 from deskwire.engine.core.errors import Unavailable
 
 UNIQUE_VIOLATION: Final = "23505"
+# The error of a commit whose lane another process has taken, or that arrived after it was looked up.
 LANE_TAKEN: Final = "22P02"
-"""What a commit is refused with whose lane is another process's by now, or that comes when it was found not to be stored."""
 
 QUERY_CANCELED: Final = "57014"
 LOCK_NOT_AVAILABLE: Final = "55P03"
 INSUFFICIENT_PRIVILEGE: Final = "42501"
 
+# Serialization failure, deadlock and lock timeout: another transaction is the cause.
 _RETRYABLE: Final = frozenset({"40001", "40P01", LOCK_NOT_AVAILABLE})
-"""Serialization failure, deadlock, a lock that was waited for too long: a transaction's neighbours are to blame."""
+# The server stops, starts or became a standby, or the session was ended or was idle in its transaction for
+# too long.
 SESSION_OVER: Final = frozenset({"57P01", "57P02", "57P03", "57P05", "25P03", "25P04", "25006"})
-"""The server stops, starts or was made a standby; the session was ended, or idle in its transaction for too long."""
 
 
 class DatabaseError(Exception):
-    """A statement was refused; `sqlstate` says why in five characters.
+    """A statement was refused; `sqlstate` is the five-character code of the reason.
 
     `final` is True if the process opens no other session, so that a retry is pointless.
     """
@@ -37,12 +35,12 @@ class DatabaseError(Exception):
 
     @property
     def retryable(self) -> bool:
-        """True if the same transaction may succeed when it is run once more."""
+        """True if the same transaction may succeed when it is run again."""
         return self.sqlstate in _RETRYABLE
 
 
 class ConnectionLost(DatabaseError):
-    """The session is over, and with it the transaction that it was in, unless a COMMIT was on its way."""
+    """The session and its transaction are over, unless a COMMIT had been sent."""
 
     def __init__(self, message: str) -> None:
         super().__init__("08006", message)
@@ -50,7 +48,7 @@ class ConnectionLost(DatabaseError):
 
 
 class Stopping(ConnectionLost):
-    """The process is stopping, and has ended its sessions with the database."""
+    """The process is stopping, and has ended its database sessions."""
 
     final = True
 
@@ -59,7 +57,7 @@ class Stopping(ConnectionLost):
 
 
 def unavailable(error: DatabaseError) -> Unavailable:
-    """Return the refusal for a caller whose work was not done."""
+    """Return the refusal for a change that was not stored."""
     if error.sqlstate == LANE_TAKEN:
         detail = "Another process writes under this node's name; nothing is stored. Give each a DESKWIRE_NODE of its own."
         return Unavailable(detail, code="storage_failed")
@@ -69,12 +67,12 @@ def unavailable(error: DatabaseError) -> Unavailable:
 
 
 def read_failed(error: DatabaseError) -> Unavailable:
-    """Return the refusal for a caller who asked for something."""
+    """Return the refusal for a query that failed."""
     return Unavailable(f"The database could not be read: {error}", code="storage_failed")
 
 
 def outcome_unknown() -> Unavailable:
-    """Return the refusal for a caller whose work may be stored or not: nobody answers who knows."""
+    """Return the refusal for a change whose result no server can tell."""
     return Unavailable(
         "The database was lost while it stored the change, so it is not known whether it is stored. Send the request again "
         "with the same Idempotency-Key: it is carried out once.",
@@ -83,4 +81,4 @@ def outcome_unknown() -> Unavailable:
 
 
 class DatabaseUnusableError(Exception):
-    """The PostgreSQL database can't be used; the text says why and what to do."""
+    """The PostgreSQL database can't be used; the message says why and what to do."""

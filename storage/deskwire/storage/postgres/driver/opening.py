@@ -1,8 +1,8 @@
-"""The opening of sessions: all hosts of the URL at once, and the first one that is a usable primary wins.
+"""Opening of sessions with the primary, by concurrent attempts at all hosts of the URL.
 
-libpq's own call tries one host after the other and holds Python's lock while it waits: with a server that does not answer,
-nothing else in the process would run for seconds. So names are looked up here, each address is a separate attempt, and this
-module waits for all of them together.
+libpq's own function tries one host after the other and holds Python's lock while it waits: with a server that
+does not answer, nothing else in the process would run for seconds. So names are looked up here, each address
+is a separate attempt, and this module waits for all of them together.
 
 A host that has refused is tried again while others have not answered: a standby may be promoted at any time.
 """
@@ -25,21 +25,19 @@ from psycopg import conninfo, pq
 from deskwire.storage.postgres.driver.errors import ConnectionLost, Stopping
 from deskwire.storage.postgres.driver.server_identity import ServerIdentity, first_row, identity_queries
 
+# Time for the other hosts to answer once one is usable, because another one may have been promoted later.
 GRACE_TIMEOUT_S: Final = 0.5
-"""Time for hosts that have not answered, once one is usable: another host may have been promoted later."""
-_CONNECT_TIMEOUT_S: Final = 5.0
-"""Time for all hosts together, if the URL names none."""
-_RETRY_DELAY_S: Final = 0.25
-"""Pause before a host that has refused is tried again."""
+_CONNECT_TIMEOUT_S: Final = 5.0  # Time for all hosts together, if the URL names none.
+_RETRY_DELAY_S: Final = 0.25  # Pause before a host that has refused is tried again.
+# Pause before a name is looked up again: the address of a service moves with its primary.
 _LOOKUP_INTERVAL_S: Final = 1.0
-"""Pause before a name is looked up again: the address of a service moves with its primary."""
+# Interval at which lookups and the stop are checked, because no descriptor announces them.
 _POLL_INTERVAL_S: Final = 0.02
-"""Interval at which names and the stop are checked, because no descriptor announces them."""
 _PORT: Final = "5432"
 
 
 class ServerAddress(NamedTuple):
-    """An address of a host of the URL. `hostaddr` is empty for a directory of sockets."""
+    """An address of a host of the URL; `hostaddr` is empty for a directory of sockets."""
 
     host: str
     port: str
@@ -47,7 +45,7 @@ class ServerAddress(NamedTuple):
 
     @property
     def server(self) -> str:
-        """The host as the URL names it, with its port: all addresses of one name are one server."""
+        """The host and port as the URL names them: all addresses of one name are one server."""
         return f"{self.host or self.hostaddr or 'local'}:{self.port or _PORT}"
 
 
@@ -60,14 +58,14 @@ class OpenedSession(NamedTuple):
 
 
 class FailedAttempt(NamedTuple):
-    """An attempt that has failed; `answered` is True if the server itself refused it."""
+    """A failed attempt; `answered` is True if the server itself refused it."""
 
     reason: str
     answered: bool = False
 
 
 class ServerPolicy(Protocol):
-    """The rules by which one of the usable servers is chosen."""
+    """The rules for choosing one of the usable servers."""
 
     def refusal(self, address: ServerAddress, identity: ServerIdentity) -> str | None:
         """Return why a server must not be used; None if it may be."""
@@ -86,7 +84,7 @@ class _Running(Struct, eq=False):
 
 
 class _Refused(Exception):
-    """The server itself has refused an attempt."""
+    """Raised when the server itself refuses an attempt."""
 
 
 class Attempts(Struct):
@@ -94,7 +92,7 @@ class Attempts(Struct):
 
     Args:
         options_given: the options of libpq.
-        stopped: returns True when the result is not needed.
+        stopped: returns True when the result is no longer needed.
         usable: the open sessions, by address.
         failed: the last failure of each address.
     """
@@ -112,7 +110,7 @@ class Attempts(Struct):
         return [*self._running]
 
     def begin(self, address: ServerAddress) -> None:
-        """Begin an attempt, unless one is under way or the last one began less than the retry delay ago."""
+        """Begin an attempt, unless one is running or the retry delay is not over."""
         now = time.monotonic()
         tried_at = self._tried_at.get(address)
         if address in self._running or address in self.usable:
@@ -123,7 +121,10 @@ class Attempts(Struct):
         self._step(address, _attempt(self.options_given, address))
 
     def wait(self, until: float) -> None:
-        """Advance the attempts whose sockets are ready; return within 20 ms, or at `until` if that is earlier. Raises Stopping."""
+        """Advance the attempts whose sockets are ready.
+
+        Returns within 20 ms, or at `until` if that is earlier. Raises Stopping.
+        """
         if self.stopped():
             raise Stopping
         seconds = max(0.0, min(_POLL_INTERVAL_S, until - time.monotonic()))
@@ -171,7 +172,10 @@ class Attempts(Struct):
 
 
 def connect_timeout_s(options: bytes) -> float:
-    """Return the time for an opening with these options; libpq's zero, which is no bound, counts as none options_given."""
+    """Return the time for opening a session with these options.
+
+    libpq's zero, which means no timeout, counts as not given.
+    """
     seconds = float(conninfo.conninfo_to_dict(options.decode()).get("connect_timeout") or 0)
     return seconds if seconds > 0 else _CONNECT_TIMEOUT_S
 
@@ -185,13 +189,14 @@ def open_best_session(
 ) -> OpenedSession:
     """Open a session with the best of the servers in the options, which are all tried at once.
 
-    A server that was certainly promoted last wins at once. Any other wins when each other host has answered, after `grace_s`,
-    or at the end of `connect_timeout`.
+    A server that was certainly promoted last wins immediately. Any other wins when each other host has
+    answered, after `grace_s`, or at the end of `connect_timeout`.
 
     Args:
-        options: as libpq takes them; `connect_timeout` is for all hosts together.
+        options: in libpq's form; `connect_timeout` is for all hosts together.
 
-    Raises ConnectionLost with all reasons if no server is usable, at the end of `connect_timeout` at the latest.
+    Raises ConnectionLost with all reasons if no server is usable, at the end of `connect_timeout` at the
+    latest.
     """
     options_given, seconds = conninfo.conninfo_to_dict(options.decode()), connect_timeout_s(options)
     names, attempts = _HostNames(options_given), Attempts(options_given, stopped)
@@ -219,7 +224,7 @@ def open_best_session(
 def open_session_at(
     options: bytes, address: ServerAddress, policy: ServerPolicy, seconds: float, stopped: Callable[[], bool]
 ) -> OpenedSession:
-    """Open a session at one address. Raises ConnectionLost if that takes longer than `seconds`."""
+    """Open a session at one address. Raises ConnectionLost after `seconds`."""
     attempts, until = (
         Attempts(conninfo.conninfo_to_dict(options.decode()), stopped),
         time.monotonic() + seconds,
@@ -275,10 +280,10 @@ def scan_hosts(options: bytes, seconds: float, stopped: Callable[[], bool] = lam
 
 
 def apply_settings(connection: pq.abc.PGconn, statements: Sequence[bytes], options: bytes) -> None:
-    """Carry out statements on a new session, whether or not they are refused. Raises ConnectionLost.
+    """Run statements on a new session, and ignore refusals. Raises ConnectionLost.
 
     Args:
-        options: those it was opened with; all statements together have the time for an opening.
+        options: the options of the session; their connect timeout is the time for all statements together.
     """
     seconds = connect_timeout_s(options)
     until = time.monotonic() + seconds
@@ -310,7 +315,10 @@ def _reasons(names: _HostNames, attempts: Attempts, seconds: float) -> str:
 
 
 class _HostNames:
-    """The addresses of a URL's hosts. Names are looked up in threads, because a resolver may take long or never answer."""
+    """The addresses of a URL's hosts.
+
+    Names are looked up in threads, because a resolver may take long or never answer.
+    """
 
     def __init__(self, options_given: dict[str, Any]) -> None:
         self.reasons: list[str] = []
@@ -321,7 +329,10 @@ class _HostNames:
         self._looked_up_at: float | None = None
 
     def addresses(self) -> Sequence[ServerAddress]:
-        """Return the known addresses in the URL's order; the first call looks names up, and later calls do once a second."""
+        """Return the known addresses in the URL's order.
+
+        The first call looks names up, and later calls do so once a second.
+        """
         now = time.monotonic()
         if self._looked_up_at is None or (
             not self.pending and now >= self._looked_up_at + _LOOKUP_INTERVAL_S
@@ -393,9 +404,9 @@ def _options_at(options_given: dict[str, Any], address: ServerAddress) -> bytes:
 
 
 def _attempt(options_given: dict[str, Any], address: ServerAddress) -> _Attempt:
-    """Open a session step by step, and ask for the server's identity. Yields a socket and the event to poll it for.
+    """Open a session step by step, and ask for the server's identity.
 
-    Raises _Refused or psycopg.Error.
+    Yields a socket and the event to poll it for. Raises _Refused or psycopg.Error.
     """
     connection = pq.PGconn.connect_start(_options_at(options_given, address))
     try:
@@ -432,14 +443,17 @@ def _connected(connection: pq.abc.PGconn) -> Generator[tuple[int, int], None, No
     raise psycopg.OperationalError(reason)
 
 
+# Messages of libpq for a connection that ended without a message from the server.
 _NOT_ANSWERED: Final = ("closed the connection", "could not receive data", "Connection refused")
-"""Words of libpq for a connection that ended without a message from the server."""
 
 
 def _answer(
     connection: pq.abc.PGconn, statement: bytes
 ) -> Generator[tuple[int, int], None, pq.abc.PGresult | None]:
-    """Send a statement, and return its last answer. Yields like `_attempt`; raises psycopg.Error."""
+    """Send a statement, and return its last result.
+
+    Yields like `_attempt`; raises psycopg.Error.
+    """
     connection.send_query(statement)
     last: pq.abc.PGresult | None = None
     while True:

@@ -1,8 +1,8 @@
-"""A connection for Trio's own thread: libpq without waiting, and many statements on their way at once.
+"""A connection for Trio's thread: libpq without blocking, with several statements in flight.
 
-An exchange is one round trip: statements, a Sync, and all their answers. Of one that fails the rest is not carried out
-up to that Sync. Nobody may be halfway through an exchange when the next begins, so one that is left early ends the
-session.
+An exchange is one round trip: statements, a Sync, and all their results. After a failed statement the server
+skips the others up to the Sync. An exchange must end before the next one begins, so an exchange that is
+cancelled ends the session.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _BINARY: Final = pq.Format.BINARY
 
 
 class Statement(NamedTuple):
-    """A statement on its way.
+    """A statement with encoded values.
 
     Args:
         sql: with `$1` for its values.
-        values, forms: as `codec` encodes them.
-        types: PostgreSQL's numbers of the values' types, if they are named.
+        values, forms: the values and their formats, as `codec` encodes them.
+        types: the type OIDs of the values, if they are named.
     """
 
     sql: str
@@ -46,7 +46,10 @@ _NOTHING: Final = Statement("")
 
 
 class PipelineConnection:
-    """A session that is opened when it is first used, and anew after it was lost; one task uses it at a time."""
+    """A pipelined session for one task at a time.
+
+    The session is opened at its first use, and again after it was lost.
+    """
 
     def __init__(self, database: Database, role: Role) -> None:
         self._database: Final = database
@@ -54,12 +57,11 @@ class PipelineConnection:
         self._connection: pq.abc.PGconn | None = None
         self._prepared: dict[str, bytes] = {}
         self._named = 0
-        self.notices: list[str] = []
-        """SQLSTATEs of the notices of the last exchange."""
+        self.notices: list[str] = []  # SQLSTATEs of the notices of the last exchange
 
     @property
     def is_open(self) -> bool:
-        """True if there is a session, as far as is known."""
+        """True if there is a session, as far as the client knows."""
         return self._connection is not None
 
     async def open(self) -> None:
@@ -81,10 +83,10 @@ class PipelineConnection:
     async def exchange(
         self, statements: Sequence[Statement], timeout_s: float = inf
     ) -> list[pq.abc.PGresult]:
-        """Carry out statements in one round trip, and return their answers.
+        """Run statements in one round trip, and return their results.
 
-        Raises DatabaseError for the first one that is refused; none behind it was carried out. Raises ConnectionLost if
-        there is no telling how far it came, or after so many seconds.
+        Raises DatabaseError for the first statement that is refused; the server skips all later ones. Raises
+        ConnectionLost if it is unknown how many were run, or after `timeout_s`.
         """
         await self.open()
         answers: list[pq.abc.PGresult] = []
@@ -101,7 +103,10 @@ class PipelineConnection:
         return answers
 
     async def describe(self, texts: Sequence[str], timeout_s: float = inf) -> list[tuple[int, ...]]:
-        """Return the numbers of the types of each statement's values. Raises DatabaseError as `exchange` does."""
+        """Return the type OIDs of each statement's values.
+
+        Raises DatabaseError as `exchange` does.
+        """
         await self.open()
         answers: list[pq.abc.PGresult] = []
         with self._close_on_error():
@@ -120,7 +125,10 @@ class PipelineConnection:
         return [tuple(each.param_type(at) for at in range(each.nparams)) for each in answers[1::2]]
 
     def close(self) -> None:
-        """End the session, if there is one. The server rolls back what it was in, unless a COMMIT has reached it."""
+        """End the session, if there is one.
+
+        The server rolls back its transaction, unless a COMMIT has arrived.
+        """
         if self._connection is not None:
             self._database.release(self._connection)
             self._connection = None
@@ -133,7 +141,7 @@ class PipelineConnection:
         return _CloseOnError(self.close)
 
     def _send(self, statements: Sequence[Statement]) -> dict[int, tuple[str, bytes]]:
-        """Put statements on their way; return the names of those that are prepared first, by their place."""
+        """Queue statements for sending; return the names of those to prepare, by their index."""
         connection = self._session()
         self.notices.clear()
         names: dict[int, tuple[str, bytes]] = {}
@@ -164,7 +172,7 @@ class PipelineConnection:
         names: dict[int, tuple[str, bytes]],
         answers: list[pq.abc.PGresult],
     ) -> DatabaseError | None:
-        """Take all answers up to the Sync; return the first refusal. Raises ConnectionLost."""
+        """Receive all results up to the Sync; return the first refusal. Raises ConnectionLost."""
         refused: DatabaseError | None = None
         for at in range(len(statements)):
             if at in names:
@@ -186,7 +194,7 @@ class PipelineConnection:
         return refused
 
     async def _answer(self) -> pq.abc.PGresult:
-        """Take the answer of one statement, with the mark behind it."""
+        """Receive the result of one statement, and the end mark after it."""
         answer = await self._next()
         if answer is None:
             raise ConnectionLost(self._session().get_error_message())
@@ -204,7 +212,7 @@ class PipelineConnection:
         return connection.get_result()
 
     async def _flush(self) -> None:
-        """Send what is to be sent, and take meanwhile what comes: else both sides may wait for each other."""
+        """Send everything, and read in the meantime: otherwise both sides may wait for each other."""
         connection = self._session()
         while connection.flush():
             async with trio.open_nursery() as nursery:
@@ -221,7 +229,7 @@ def _no_answer(timeout_s: float) -> ConnectionLost:
 
 
 class _CloseOnError:
-    """Ends the session if an exchange is left before its end, whatever the reason."""
+    """Ends the session if an exchange is left early, for any reason."""
 
     def __init__(self, close: Callable[[], None]) -> None:
         self._close = close
@@ -238,7 +246,7 @@ class _CloseOnError:
 
 
 class _SessionOpening:
-    """A session that is opened in a thread, and closed there if nobody waits for it any more."""
+    """A session that a thread opens, and closes itself if its task was cancelled."""
 
     def __init__(
         self, connect: Callable[[], pq.abc.PGconn], release: Callable[[pq.abc.PGconn], None]
@@ -266,5 +274,5 @@ async def _wait_first(ready: Callable[[int], Any], socket: int, others: trio.Can
 
 
 def bound_statement(text: str, values: Sequence[Any]) -> Statement:
-    """Return a statement with its values."""
+    """Return a statement with its encoded values."""
     return Statement(text, [encode_value(each) for each in values], formats(values))

@@ -1,9 +1,10 @@
-"""Queries in worker threads, each at one moment of the database.
+"""Reads: a pool of connections in worker threads, and one connection for small queries.
 
-The requests of all tasks at a few rows, on one connection: what is asked for while an exchange is under way shares the next.
+All statements of a query see the same moment of the database.
 
-A query of several statements gets them all in one transaction, and so from one moment: when it has asked for another
-one, all of them are fetched together, until it asks for nothing else.
+`ReadBatcher` runs the small queries of all tasks on one connection: queries that arrive during an exchange
+share the next one. It runs a query on recorded results. When the query needs another statement, all of its
+statements are fetched again in one transaction, until none is missing.
 """
 
 from __future__ import annotations
@@ -33,16 +34,17 @@ from deskwire.storage.postgres.transaction import PostgresReader
 
 T = TypeVar("T")
 _RETRY_DELAY_S: Final = 0.05
+# The statement timeout is set again when this share of it is left, so that a query takes at most a ninth
+# longer.
 _SLACK: Final = 0.9
-"""A limit is set anew when this share of it is left or less, so that a request takes a ninth longer at most."""
 
 
 class ReaderPool:
-    """A number of connections that are only read from, opened when they are first needed.
+    """A pool of connections for reads, opened when they are first needed.
 
     Args:
-        count: of the threads that read at once, at most.
-        timeout_s: how long a database that can't be reached is waited for.
+        count: maximum number of threads that read at the same time.
+        timeout_s: time for the database to become reachable.
     """
 
     def __init__(self, database: Database, count: int, timeout_s: float) -> None:
@@ -53,7 +55,7 @@ class ReaderPool:
         """Return the query's result; called in a thread.
 
         Args:
-            seconds: how long it may take, with all of its statements.
+            seconds: time for all statements of the query together.
 
         Raises Unavailable if the database can't be read, or takes longer.
         """
@@ -71,7 +73,7 @@ class ReaderPool:
     def _with_retries(
         self, conn: BlockingConnection, query: Callable[[SharedReader], T], seconds: float
     ) -> T:
-        """Ask, and again on another session if one is lost: to request twice does no harm."""
+        """Run a query, and repeat it on another session if one is lost: reads have no effect."""
         began = time.monotonic()
         while True:
             try:
@@ -90,13 +92,13 @@ class ReaderPool:
             self._free.append(conn)
 
     def close(self) -> None:
-        """Close the connections; nobody asks any more."""
+        """Close all connections."""
         for conn in self._free:
             conn.close()
 
 
 class _TimeLimited:
-    """A connection all of whose statements are ended at one time: each gets what those before it have left."""
+    """A connection with a timeout for all of its statements together."""
 
     dialect: Final = POSTGRES
 
@@ -106,15 +108,13 @@ class _TimeLimited:
         self._set = self._left()
 
     def timeout_statement(self) -> str:
-        """Return what sets the limit of the first statement."""
+        """Return the statement that sets the timeout."""
         return f"SET LOCAL statement_timeout = {max(1, round(self._set * 1000))}"
 
     def execute(self, sql: str, values: Sequence[Any] | Mapping[str, Any] = (), /) -> QueryResult:
         """See `Connection.execute`."""
         left = self._left()
-        if (
-            left < self._set * _SLACK
-        ):  # a request of the usual kind never comes here, and pays for no exchange
+        if left < self._set * _SLACK:  # a usual query never comes here, and needs no further round trip
             self._set = left
             self._conn.command(self.timeout_statement())
         return self._conn.execute(sql, values)
@@ -127,7 +127,7 @@ class _TimeLimited:
 
 
 def _in_snapshot(conn: BlockingConnection, query: Callable[[SharedReader], T], until: float) -> T:
-    """Run a query all of whose statements see the same state, whatever is committed between them."""
+    """Run a query in one snapshot, so that it sees no later commits."""
     begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
     source: Any = conn
     if until < inf:
@@ -144,8 +144,7 @@ def _in_snapshot(conn: BlockingConnection, query: Callable[[SharedReader], T], u
 
 log: Final = structlog.get_logger(__name__)
 
-_BATCH_SIZE: Final = 256
-"""Looks that share an exchange."""
+_BATCH_SIZE: Final = 256  # Maximum number of queries in one exchange.
 
 _STATEMENTS_MAX: Final = 16
 _BEGIN: Final = Statement("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
@@ -153,7 +152,7 @@ _END: Final = Statement("COMMIT")
 
 
 class TooManyStatements(Exception):
-    """A query is not one of a few rows: it is to be run on a connection of its own."""
+    """The query has too many statements, and must run on a connection of its own."""
 
 
 class _ReadRequest(Struct, eq=False):
@@ -165,16 +164,16 @@ class _ReadRequest(Struct, eq=False):
         return asked if len(asked) == 1 else [_BEGIN, *asked, _END]
 
     def take(self, answers: Sequence[pq.abc.PGresult]) -> None:
-        """Answer with those of `statements`."""
+        """Set the results of `statements`."""
         rows = answers if len(answers) == 1 else answers[1:-1]
         self.slot.put([rows_of(each) for each in rows])
 
 
 class ReadBatcher:
-    """The connection that all tasks request through.
+    """Runs the small queries of all tasks on one connection.
 
     Args:
-        timeout_s: how long a database that can't be reached is waited for.
+        timeout_s: time for the database to become reachable.
     """
 
     def __init__(self, database: Database, timeout_s: float) -> None:
@@ -186,7 +185,8 @@ class ReadBatcher:
     async def read(self, query: Callable[[SharedReader], T]) -> T:
         """Return the query's result.
 
-        Raises Unavailable if the database can't be read, TooManyStatements if the query asks for a lot.
+        Raises Unavailable if the database can't be read, and TooManyStatements if the query has too many
+        statements.
         """
         recall = RecordedReads()
         reader: Any = PostgresReader(recall)
@@ -206,7 +206,7 @@ class ReadBatcher:
         await self._connection.open()
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Fetch what is asked for until cancelled."""
+        """Run queries until cancelled."""
         task_status.started()
         while True:
             await self._wakeup.wait()
@@ -216,7 +216,7 @@ class ReadBatcher:
             await self._answer(requests)
 
     def close(self) -> None:
-        """Close the connection; nobody requests any more."""
+        """Close the connection."""
         self._connection.close()
 
     async def _fetch(self, keys: list[ReadKey]) -> list[list[tuple[Any, ...]]]:
@@ -226,8 +226,9 @@ class ReadBatcher:
         return await request.slot.take()
 
     async def _answer(self, requests: Sequence[_ReadRequest]) -> None:
-        """Fetch for all in one exchange; if one of them spoils it, for each in one of its own."""
-        # Those with a transaction of their own first: no isolation level can be chosen behind a request in the same exchange.
+        """Fetch for all queries in one exchange; if it fails, for each query in its own."""
+        # Queries with a transaction come first: an isolation level can't be set after another query in the
+        # same exchange.
         requests = sorted(requests, key=lambda request: len(request.keys) == 1)
         each = [request.statements() for request in requests]
         try:
@@ -250,7 +251,7 @@ class ReadBatcher:
                 first += len(some)
 
     async def _exchange(self, statements: Sequence[Statement]) -> list[pq.abc.PGresult]:
-        """Exchange, on another connection if this one is lost: to request twice does no harm."""
+        """Run an exchange, and repeat it on another session if one is lost: reads have no effect."""
         until = trio.current_time() + self._patience_s
         while True:
             try:
@@ -265,5 +266,5 @@ class ReadBatcher:
 def _put_rows(request: _ReadRequest, answers: Sequence[pq.abc.PGresult]) -> None:
     try:
         request.take(answers)
-    except TypeError as error:  # of a type that is not read: whoever asks is told, the others go on
+    except TypeError as error:  # unknown result type: fail this query only
         request.slot.put(error)

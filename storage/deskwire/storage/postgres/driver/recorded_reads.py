@@ -1,7 +1,7 @@
-"""A connection that knows some answers, and says which one it lacks: for queries on Trio's thread, where nobody may wait.
+"""A connection that replays recorded results, for queries on Trio's thread.
 
-A query is plain and may be run again. So it is run with what is known, what it asks besides is fetched, and it is run
-once more.
+A query has no side effects and can be run again. So it runs on the recorded results; the first missing result
+is fetched and recorded, and the query runs again.
 """
 
 from __future__ import annotations
@@ -16,12 +16,11 @@ from deskwire.storage.postgres.driver.codec import (
     translate_placeholders,
 )
 
-ReadKey = tuple[str, tuple[Any, ...]]
-"""A statement as PostgreSQL takes it, and its values in order."""
+ReadKey = tuple[str, tuple[Any, ...]]  # A statement in PostgreSQL's form, and its values in order.
 
 
-class MissingRead(BaseException):  # no error: it passes by whoever catches those
-    """A query has asked for answers that are not known; `keys` says which, in the order in which they are to be fetched."""
+class MissingRead(BaseException):  # not an Exception, so that `except Exception` in a query does not catch it
+    """Raised for results that were not recorded; `keys` are the reads in the order to fetch."""
 
     def __init__(self, *keys: ReadKey) -> None:
         super().__init__(keys[0][0])
@@ -29,13 +28,13 @@ class MissingRead(BaseException):  # no error: it passes by whoever catches thos
 
 
 def read_key(sql: str, values: Sequence[Any] | Mapping[str, Any]) -> ReadKey:
-    """Return what an answer is known by."""
+    """Return the key under which a result is recorded."""
     text, names = translate_placeholders(sql)
     return text, tuple(ordered_values(names, values))
 
 
 class RecordedReads:
-    """`connection.Connection` for queries alone. Raises Wanted for what it does not know."""
+    """`connection.Connection` that replays recorded results, and raises MissingRead for others."""
 
     dialect: Final = POSTGRES
 
@@ -51,5 +50,5 @@ class RecordedReads:
         return QueryResult(rows, len(rows))
 
     def executemany(self, sql: str, rows: Iterable[Sequence[Any]], /) -> None:
-        """Refuse: what is only read from changes nothing."""
+        """Raise TypeError, because a query changes nothing."""
         raise TypeError("a query changes nothing")

@@ -1,7 +1,7 @@
-"""The identity of a server: its system identifier and its timeline, which distinguish two primaries of one cluster.
+"""The system identifier and timeline of a server, which distinguish two primaries.
 
-A promotion begins a new timeline. The control file has it only after the next checkpoint, for which a promotion does not
-wait; the name of the current WAL file has it at once. So that name is asked for first.
+A promotion begins a new timeline. The control file has it only after the next checkpoint, for which a
+promotion does not wait; the name of the current WAL file has it immediately. So that name is queried first.
 """
 
 from __future__ import annotations
@@ -22,17 +22,18 @@ _ALL_AT_ONCE: Final = (
     f"SELECT pg_is_in_recovery(), ({_SYSTEM}), CASE WHEN pg_is_in_recovery() THEN NULL ELSE ({_WAL_NAME}) END"
 )
 
+# Yields statements, and receives the first row of each; None for a refused statement.
 Answers: TypeAlias = Generator[str, list[str | None] | None, "ServerIdentity"]
-"""Yields statements, and receives the first row of each; None for a refused one."""
 
 
 class ServerIdentity(Struct, frozen=True):
-    """The server of a session.
+    """The identity of a session's server.
 
     Args:
-        system: its system identifier; None if this account may not ask for it.
-        timeline: the timeline on which it writes; None if this account may not ask for it, or for a standby.
-        standby: True if it follows another server.
+        system: the system identifier; None if this account may not query it.
+        timeline: the timeline on which the server writes; None for a standby, or if this account may not
+            query it.
+        standby: True if the server follows another one.
     """
 
     system: str | None = None
@@ -41,13 +42,13 @@ class ServerIdentity(Struct, frozen=True):
 
 
 class KnownServer(Struct, frozen=True):
-    """The newest identity that the installation has had; each part is None until it is known."""
+    """The newest server that the installation has used; unknown parts are None."""
 
     system: str | None = None
     timeline: int | None = None
 
     def refusal(self, found: ServerIdentity) -> Reason | None:
-        """Return why a server is not the installation's; None if it may be, or if too little is known."""
+        """Return why a server is not the installation's; None if it may be."""
         if self.system is not None and found.system is not None and found.system != self.system:
             return "other_system"
         if self.timeline is not None and found.timeline is not None and found.timeline < self.timeline:
@@ -55,7 +56,7 @@ class KnownServer(Struct, frozen=True):
         return None
 
     def is_older_than(self, found: ServerIdentity) -> bool:
-        """Return whether a server was promoted after the newest one that was seen."""
+        """Return whether a server was promoted after the newest known one."""
         return self.timeline is not None and found.timeline is not None and found.timeline > self.timeline
 
     def updated_with(self, found: ServerIdentity) -> KnownServer:
@@ -64,7 +65,7 @@ class KnownServer(Struct, frozen=True):
 
 
 def identity_queries() -> Answers:
-    """Ask for the identity, in one statement if the account may ask all of it."""
+    """Query the identity, in one statement if the account may query all of it."""
     row = yield _ALL_AT_ONCE
     if row is not None:
         return ServerIdentity(row[1], _timeline(row[2]), row[0] == "t")
@@ -78,7 +79,7 @@ def identity_queries() -> Answers:
 
 
 def first_row(answer: pq.abc.PGresult) -> list[str | None] | None:
-    """Return the first row of an answer in text form; None if the statement was refused."""
+    """Return the first row of a result in text form; None if the statement was refused."""
     if answer.status != pq.ExecStatus.TUPLES_OK or not answer.ntuples:
         return None
     values = [answer.get_value(0, column) for column in range(answer.nfields)]

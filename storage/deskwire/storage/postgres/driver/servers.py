@@ -1,10 +1,11 @@
-"""The servers of a URL as one process has found them: the server in use, its identity, and all sessions with it.
+"""The servers of a URL: the one in use, its identity, and all sessions with it.
 
-A process has sessions with one server at a time. When another server turns out to be the primary, or the server in use stops
-answering, all sessions are ended together by shutting their sockets, which wakes every thread and task that waits for an answer.
+A process has sessions with one server at a time. When another server turns out to be the primary, or the
+server in use stops answering, all sessions are ended together by shutting down their sockets, which wakes
+every waiting thread and task.
 
-The process remembers the newest system identifier and timeline. A server with an older timeline is a primary that was
-replaced, and a server with another identifier belongs to another installation: neither is used.
+The process remembers the newest system identifier and timeline. A server with an older timeline is a primary
+that was replaced, and a server with another identifier belongs to another installation: neither is used.
 """
 
 from __future__ import annotations
@@ -38,19 +39,18 @@ from deskwire.storage.postgres.driver.server_identity import KnownServer, Server
 _CHECK_INTERVAL_S: Final = 5.0
 
 
+# Time for the server to answer on another session while a command works. The command itself may take hours: a
+# timeout for it would end an index build or a copy that makes progress.
 _SILENCE_TIMEOUT_S: Final = 15.0
-"""Time in which the server has to answer on another session while a command works. The work itself may take hours: a bound on
-its time would end an index build or a copy that makes progress."""
 
 
 log: Final = structlog.get_logger(__name__)
 
-_KNOWN_SERVER_TIMEOUT_S: Final = 0.5
-"""Time that the server in use has before the other hosts are tried as well."""
+_KNOWN_SERVER_TIMEOUT_S: Final = 0.5  # Time for the server in use before the other hosts are tried as well.
+# Time for the other hosts to answer while no server is known, because a replaced primary may answer first.
 _FIRST_GRACE_TIMEOUT_S: Final = 2.0
-"""Time for hosts that have not answered while nothing is known: an old primary may be the first to answer."""
+# Time for which a failed search is cached, so that waiting callers do not repeat it in turn.
 _FAILURE_CACHE_S: Final = 0.2
-"""Age up to which the failure of a search answers other callers, so that each of them does not search in turn."""
 _ADVICE: Final = {
     "older_timeline": (
         "The PostgreSQL at {server} is a primary that was replaced: it writes on timeline {found.timeline}, and this "
@@ -68,8 +68,7 @@ _ADVICE: Final = {
 class _Session(Struct, frozen=True):
     address: ServerAddress
     timeline: int | None
-    descriptor: int
-    """A duplicate of the session's own, which its owner may close at any time."""
+    descriptor: int  # a duplicate, because the owner of the session may close the original at any time
     close: Callable[[], object]
 
 
@@ -77,7 +76,7 @@ class Servers:
     """The servers of one URL; all methods may be called from any thread.
 
     Attributes:
-        identity: notes the servers that are refused.
+        identity: records the servers that are refused.
         seen: the newest identity of a server that was used.
     """
 
@@ -97,17 +96,18 @@ class Servers:
 
     @property
     def current(self) -> str | None:
-        """The server that is used; None while none is known."""
+        """The server in use; None while none is known."""
         return None if self._current is None else self._current.server
 
     def note_answer(self) -> None:
-        """Note the time of an answer of the server."""
+        """Note the time of a server's response."""
         self._heard_at = time.monotonic()
 
     def open(self, options: bytes) -> pq.abc.PGconn:
-        """Open a session with the primary: with the server in use, or else with the best of all hosts.
+        """Open a session with the primary: the server in use, or else the best of all hosts.
 
-        The caller ends it by `release`. Raises ConnectionLost if there is none within the options' `connect_timeout`.
+        The caller ends it by `release`. Raises ConnectionLost if there is none within the options'
+        `connect_timeout`.
         """
         until = time.monotonic() + connect_timeout_s(options)
         while True:
@@ -131,12 +131,12 @@ class Servers:
     def check_hosts(
         self, options: bytes, seconds: float, is_cancelled: Callable[[], bool] = lambda: False
     ) -> None:
-        """Ask all hosts for their identity; leave a server that does not answer, and a primary that was replaced.
+        """Ask all hosts for their identity, and leave a silent server or a replaced primary.
 
         Args:
             options: of a session, as for `open`.
-            seconds: how long they have for an answer.
-            is_cancelled: returns True when the caller has given the check up; then nothing is changed.
+            seconds: time for the hosts to answer.
+            is_cancelled: returns True when the caller no longer needs the check; then nothing is changed.
         """
         began, used = time.monotonic(), self._current
         try:
@@ -155,7 +155,7 @@ class Servers:
             self._note_refused(primaries, used=current is not None and found.is_alive(current.server))
 
     def stop(self) -> None:
-        """End all sessions, and refuse to open another, so that a stop does not wait for the database."""
+        """End all sessions, and refuse new ones, so that a stop does not wait for the database."""
         with self._lock:
             self._stopped = True
             self._shut(lambda _: True)
@@ -163,7 +163,10 @@ class Servers:
     def _open_known_or_search(
         self, options: bytes, known: ServerAddress | None, until: float
     ) -> OpenedSession | None:
-        """Return a session; None if another thread has found a server in the meantime. Raises ConnectionLost."""
+        """Return a session; None if another thread has found a server in the meantime.
+
+        Raises ConnectionLost.
+        """
         if known is not None and (found := self._open_known(options, known)) is not None:
             return found
         if not self._searching.acquire(timeout=max(0.0, until - time.monotonic())):
@@ -178,7 +181,10 @@ class Servers:
             self._searching.release()
 
     def _open_known(self, options: bytes, known: ServerAddress) -> OpenedSession | None:
-        """Return a session with the server that is in use; None if it does not give one soon. Raises Stopping."""
+        """Return a session with the server in use; None if it does not open one soon.
+
+        Raises Stopping.
+        """
         try:
             found = open_session_at(
                 options, known, _KnownServerPolicy(self.seen), _KNOWN_SERVER_TIMEOUT_S, self._is_stopped
@@ -207,7 +213,10 @@ class Servers:
         return found
 
     def _add_session(self, found: OpenedSession, generation: int) -> bool:
-        """Add a session to those of the server in use; if that was left in the meantime, end it and return False. Raises Stopping."""
+        """Add a session to those of the server in use.
+
+        If the process has left that server, ends the session and returns False. Raises Stopping.
+        """
         with self._lock:
             current = self._current
             valid = generation == self._generation and current is not None
@@ -224,7 +233,7 @@ class Servers:
         return False
 
     def _use(self, address: ServerAddress, identity: ServerIdentity) -> None:
-        """Use a server from now on; sessions with any other are ended."""
+        """Use a server from now on, and end the sessions with any other."""
         with self._lock:
             if self.seen.refusal(identity) is not None:
                 return  # another thread has found a newer one in the meantime
@@ -257,10 +266,10 @@ class Servers:
         log.warning("storage.server_silent", server=address.server, ended_sessions=silent)
 
     def _note_refused(self, met: Mapping[ServerAddress, ServerIdentity], *, used: bool) -> None:
-        """Note the first primary of those met that is refused, or that none is.
+        """Record the first of these primaries that is refused, or that none is.
 
         Args:
-            used: True if the node has another server, and so can work.
+            used: True if the node uses another server, and so can work.
         """
         for address, identity in met.items():
             reason = self.seen.refusal(identity)
@@ -275,7 +284,10 @@ class Servers:
         return self._stopped
 
     def _shut(self, ends: Callable[[_Session], bool]) -> int:
-        """End sessions, with the lock held; return their number. Their owners see the error and release them."""
+        """End sessions, with the lock held; return their number.
+
+        Their owners get an error and release them.
+        """
         ended = [connection for connection, session in self._sessions.items() if ends(session)]
         for connection in ended:
             session = self._sessions.pop(connection)
@@ -285,27 +297,27 @@ class Servers:
 
 
 def _shut(descriptor: int) -> None:
-    """Shut a socket, for its duplicates as well."""
+    """Shut down a socket and its duplicates."""
     sock = socket.socket(fileno=os.dup(descriptor))
     with sock, suppress(OSError):  # the server has closed it already
         sock.shutdown(socket.SHUT_RDWR)
 
 
 class _KnownServerPolicy:
-    """The judgement of servers by the newest identity that was seen."""
+    """Chooses servers by the newest known identity."""
 
     def __init__(self, seen: KnownServer) -> None:
         self.met: dict[ServerAddress, ServerIdentity] = {}
         self._seen = seen
 
     def refusal(self, address: ServerAddress, identity: ServerIdentity) -> str | None:
-        """See `opening.Judge.refusal`."""
+        """See `opening.ServerPolicy.refusal`."""
         self.met[address] = identity
         reason = self._seen.refusal(identity)
         return None if reason is None else _refusal_text(reason, address, identity, self._seen)
 
     def is_newer(self, identity: ServerIdentity) -> bool:
-        """See `opening.Judge.is_newer`."""
+        """See `opening.ServerPolicy.is_newer`."""
         return self._seen.is_older_than(identity)
 
 
@@ -322,7 +334,10 @@ def _refusal_text(reason: Reason, address: ServerAddress, found: ServerIdentity,
 
 @contextmanager
 def watched(servers: Servers, options: bytes) -> Iterator[None]:
-    """End the sessions with a server that stops answering while the context is open; for work outside a node's beats."""
+    """End the sessions with a silent server while the context is open.
+
+    For work without a node's heartbeats.
+    """
     over = threading.Event()
 
     def check() -> None:
