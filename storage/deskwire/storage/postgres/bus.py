@@ -1,10 +1,11 @@
-"""The bus between nodes by NOTIFY and LISTEN, on a connection of its own (ADR 60).
+"""Messages between nodes by NOTIFY and LISTEN, on one connection (ADR 60).
 
-A NOTIFY in a commit makes all commits of the server wait for each other, so none is: each message goes out behind what
-it is about, in a transaction of its own that is not waited for to be on disk. What is sent within a moment goes as one.
+A NOTIFY within a commit would serialize all commits of the server. So each message is sent after the commit
+it is about, in a transaction that does not wait for the disk. Messages that are queued within 2 ms share one
+NOTIFY.
 
-Whether messages received at all, the server says by itself: each session begins with a message to itself. A proxy that
-shares sessions out, or a server that forbids it, is noticed so, and who needs to know looks by itself then.
+Each session first sends a message to itself. If that does not arrive, because of a proxy that shares sessions
+or a server that forbids NOTIFY, the bus counts as down, and its users poll instead.
 """
 
 from __future__ import annotations
@@ -26,20 +27,13 @@ from deskwire.storage.postgres.driver.session import Database
 
 log: Final = structlog.get_logger(__name__)
 
-PAYLOAD_MAX: Final = 4_000
-"""Bytes of a message at most."""
-QUEUE_MAX: Final = 256
-"""Messages that wait to be sent at most; the oldest are dropped."""
-_NOTIFY_MAX: Final = 7_999
-"""Bytes that PostgreSQL takes in one NOTIFY."""
-_NOTIFY_INTERVAL_S: Final = 0.002
-"""Time from one NOTIFY to the next."""
-_TEST_TIMEOUT_S: Final = 5.0
-"""Time in which a session's message to itself must received."""
-_RETRY_DELAY_S: Final = 0.5
-"""Pause before a lost session is opened anew."""
-_ANSWER_TIMEOUT_S: Final = 10.0
-"""Time that the server has for an answer."""
+PAYLOAD_MAX: Final = 4_000  # maximum bytes of a message
+QUEUE_MAX: Final = 256  # maximum number of queued messages; the oldest are dropped
+_NOTIFY_MAX: Final = 7_999  # bytes that PostgreSQL accepts in one NOTIFY
+_NOTIFY_INTERVAL_S: Final = 0.002  # minimum time between two NOTIFY
+_TEST_TIMEOUT_S: Final = 5.0  # time in which the session's message to itself must arrive
+_RETRY_DELAY_S: Final = 0.5  # pause before a lost session is opened again
+_ANSWER_TIMEOUT_S: Final = 10.0  # time for the server to respond
 _TEST: Final = "test"
 _CHANNEL: Final = Statement("SELECT 'deskwire/' || md5(current_schema())")
 
@@ -48,8 +42,8 @@ class BusCounters(Struct):
     """Counts of messages.
 
     Args:
-        sent, received: messages, of which a NOTIFY has several.
-        dropped: messages that were too many or too long.
+        sent, received: messages; one NOTIFY may carry several.
+        dropped: messages that were too long, or too many.
     """
 
     sent: int = 0
@@ -58,15 +52,15 @@ class BusCounters(Struct):
 
 
 class _ListenSession(PipelineConnection):
-    """A session that messages received in on."""
+    """A session that receives notifications."""
 
     @property
     def pid(self) -> int:
-        """The server's number of the session."""
+        """The server's process id of the session."""
         return self._session().backend_pid
 
     def received(self) -> list[tuple[int, str]]:
-        """Return the messages that have received, each with the number of the session that has sent it."""
+        """Return the messages that have arrived, each with the process id of the sending session."""
         found: list[tuple[int, str]] = []
         connection = self._session()
         while (notice := connection.notifies()) is not None:
@@ -74,7 +68,7 @@ class _ListenSession(PipelineConnection):
         return found
 
     async def wait(self) -> None:
-        """Return when something comes. Raises ConnectionLost."""
+        """Return when data arrives. Raises ConnectionLost."""
         connection = self._session()
         await trio.lowlevel.wait_readable(connection.socket)
         with self._close_on_error():
@@ -84,9 +78,9 @@ class _ListenSession(PipelineConnection):
 
 
 class PostgresBus:
-    """`cluster.Bus` by one session of a database; `run` keeps it up.
+    """`cluster.Bus` on one session of a database, which `run` opens again when it is lost.
 
-    Messages of nodes that use another schema of the database do not received.
+    Messages of nodes that use another schema of the database are not received.
     """
 
     def __init__(self, database: Database) -> None:
@@ -121,7 +115,7 @@ class PostgresBus:
         self._connected.append(receiver)
 
     async def run(self) -> None:
-        """Send and receive until cancelled, on a new session whenever one is lost."""
+        """Send and receive until cancelled; open another session whenever one is lost."""
         while True:
             try:
                 await self._serve()
@@ -133,7 +127,7 @@ class PostgresBus:
             await trio.sleep(_RETRY_DELAY_S)
 
     async def _serve(self) -> None:
-        """Open a session, try it, and use it. Raises DatabaseError when it is lost."""
+        """Open, test and use a session. Raises DatabaseError when it is lost."""
         await self._session.open()
         answer = (await self._session.exchange([_CHANNEL], _ANSWER_TIMEOUT_S))[0]
         channel = answer.get_value(0, 0)
@@ -173,7 +167,7 @@ class PostgresBus:
         )
 
     def _next_payload(self) -> str:
-        """Take messages that go as one, the oldest first."""
+        """Take the oldest messages that fit into one NOTIFY."""
         taken: list[str] = []
         size = 0
         while self._waiting:
@@ -188,7 +182,7 @@ class PostgresBus:
         return "\n".join(taken)
 
     def _dispatch(self) -> None:
-        """Hand out the messages that have received from others."""
+        """Pass messages of other sessions to their receivers."""
         for pid, text in self._session.received():
             if pid == self._session.pid:
                 continue
@@ -209,6 +203,6 @@ class PostgresBus:
 
     def _mark_down(self, event: str, reason: str) -> None:
         self.listening = False
-        if self._logged_event != event:  # once for each, however often it is tried again
+        if self._logged_event != event:  # once for each event, however often the session is lost
             log.warning(event, reason=reason, advice="nodes look by themselves meanwhile, a little later")
         self._logged_event = event

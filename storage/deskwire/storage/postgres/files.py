@@ -1,4 +1,7 @@
-"""The bytes of uploads in the database, as rows of 256 KiB: nothing else has to be there, and every backup has them (ADR 17)."""
+"""Contents of uploads in the database, as rows of 256 KiB (ADR 17).
+
+No other storage is needed, and each backup of the database has the files.
+"""
 
 from __future__ import annotations
 
@@ -20,15 +23,13 @@ from deskwire.storage.postgres.driver.errors import ConnectionLost
 from deskwire.storage.postgres.driver.servers import Servers, watched
 from deskwire.storage.postgres.driver.session import Database
 
-PART_BYTES: Final = 1 << 18
-"""Bytes of a row; the last of a file has fewer."""
+PART_BYTES: Final = 1 << 18  # bytes of a row; the last row of a file has fewer
 
 
 T = TypeVar("T")
 _Connection: TypeAlias = psycopg.Connection[Any]
 
-SESSIONS_MAX: Final = 4
-"""The sessions that are open at most."""
+SESSIONS_MAX: Final = 4  # maximum number of open sessions
 
 _READ: Final = f"""
 SELECT substr(data, greatest(0, %(start)s - number * {PART_BYTES}) + 1,
@@ -39,10 +40,10 @@ ORDER BY number
 
 
 class DatabaseFiles:
-    """`uploads.ports.Files` in a PostgreSQL database; connections are opened when they are wanted, and used again.
+    """`uploads.ports.Files` in a PostgreSQL database, with a pool of connections.
 
     Args:
-        servers: a node's, which watches them; None for a command.
+        servers: those of a node, which watches them; None for a command.
     """
 
     def __init__(self, url: str, servers: Servers | None = None) -> None:
@@ -57,7 +58,7 @@ class DatabaseFiles:
             connection.close()
 
     def clear_drafts(self) -> None:
-        """See `Files.clear_drafts`. There are none: what was not committed is gone."""
+        """See `Files.clear_drafts`. Nothing to do: uncommitted drafts are gone."""
 
     def draft(self) -> SpooledDraft:
         """See `Files.draft`."""
@@ -83,12 +84,12 @@ class DatabaseFiles:
         return parts
 
     def remove(self, content: Content) -> None:
-        """See `Files.remove`. Its bytes leave the tables' files when they are vacuumed."""
+        """See `Files.remove`. The bytes leave the table's file with the next vacuum."""
         sql = "DELETE FROM upload_parts WHERE content = %s"
         self._on_connection(lambda connection: connection.execute(sql, (content.entry,)))
 
     def contents(self) -> Iterator[Content]:
-        """See `Files.contents`. Those without an entry can't be."""
+        """See `Files.contents`. There are none without an entry."""
         sql = (
             "SELECT project, sha256, rowid FROM contents c WHERE rowid > %s "
             "AND EXISTS (SELECT 1 FROM upload_parts p WHERE p.content = c.rowid) ORDER BY rowid LIMIT 1000"
@@ -103,12 +104,12 @@ class DatabaseFiles:
         try:
             self._on_connection(partial(_copy, content, file))
         except errors.UniqueViolation:
-            return  # another request has put it there meanwhile
+            return  # another request has stored it in the meantime
         except errors.ForeignKeyViolation:
-            return  # its entry has gone meanwhile, as the commit that would refer to it finds out
+            return  # its entry was deleted in the meantime; the commit that refers to it will fail
 
     def _on_connection(self, work: Callable[[_Connection], T]) -> T:
-        """Do something that may be done twice, on a connection that nobody uses. Raises OSError, and IntegrityError."""
+        """Run an idempotent function on an idle connection. Raises OSError and IntegrityError."""
         watch = nullcontext() if self._watched else watched(self._database.servers, self._options)
         try:
             with self._slots, watch:
@@ -118,7 +119,7 @@ class DatabaseFiles:
                 except psycopg.OperationalError:
                     if used is None:
                         raise
-                    self.close()  # whatever has ended this one has ended the others
+                    self.close()  # the other idle connections were probably ended as well
                     return self._run_and_return(self._connected(), work)
         except psycopg.IntegrityError:
             raise

@@ -1,9 +1,10 @@
-"""A store on one session of its own, for a node's lease: a beat waits for no other work of the node.
+"""A store for a node's lease, on a session of its own.
 
-The beat also detects a server that has stopped answering. After one second without an answer to the beat, all hosts are asked
-for their identity. If the server in use does not answer that within another second, all of the node's sessions with it are
-ended; if another server was promoted, the node moves there. A server that only makes the beat wait, for a standby or a lock,
-answers the question and keeps its sessions.
+So heartbeats wait for no other work. A heartbeat also detects a server that has stopped answering. After one
+second without a response, all hosts are asked for their identity. If the server in use does not answer that
+within another second, all of the node's sessions with it are ended; if another server was promoted, the node
+moves there. A server that only delays the heartbeat, for a standby or a lock, answers the second question and
+keeps its sessions.
 """
 
 from __future__ import annotations
@@ -24,17 +25,18 @@ from deskwire.storage.postgres.transaction import PostgresTransaction
 
 T = TypeVar("T")
 
+# Time for a heartbeat: half of it until the server's identity is queried on another session, and half for
+# that query.
 ANSWER_TIMEOUT_S: Final = 2.0
-"""Time that the server has for a beat: half until its identity is asked for on another session, and half for that answer."""
 
 
 class HeartbeatStore:
-    """`core.Store` that runs one query or job after the other, each in a transaction of its own.
+    """`core.Store` that runs one query or job at a time, each in its own transaction.
 
-    What it does has to be harmless when it is done twice: nobody asks what became of a commit without an answer.
+    Jobs must be idempotent, because a commit without a response is not looked up.
 
     Args:
-        nursery: where submitted jobs run, and where the server is watched.
+        nursery: runs submitted jobs and the check of the servers.
     """
 
     def __init__(self, database: Database, nursery: trio.Nursery) -> None:
@@ -80,7 +82,7 @@ class HeartbeatStore:
             watching.cancel()
 
     async def _check_hosts_while_waiting(self, watching: trio.CancelScope) -> None:
-        """Look at the servers repeatedly while a beat has no answer."""
+        """Check the servers repeatedly while a heartbeat has no response."""
         look = partial(self._database.check_hosts, ANSWER_TIMEOUT_S / 2)
         with watching:
             while True:
@@ -91,7 +93,7 @@ class HeartbeatStore:
     def _with_retry(self, work: Callable[[Any], T]) -> T:
         try:
             return self._attempt(work)
-        except ConnectionLost as lost:  # the session may have been idle for long: try again on a new one
+        except ConnectionLost as lost:  # the session may have been idle for long, so try again on a new one
             if lost.final:
                 raise
             return self._attempt(work)

@@ -1,6 +1,6 @@
-"""Queries on the logs of projects, each of which has positions of its own: those of a project are `project << 40 | n`.
+"""Reads of projects' event and delivery logs, also for followers (ADR 60).
 
-The queries of followers: where the projects' lines of events end, and what lies behind a position in each (ADR 60).
+Each project has positions of its own, of the form `project << 40 | n`.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from deskwire.storage.dialect import UNPLANNED
 from deskwire.storage.tables.base import Queries
 from deskwire.storage.tables.events.events import EVENT_COLUMNS, event_of
 
+# Finds the position up to which nothing is newer than an id, because ids grow with positions. Everything up
+# to `low` is not newer, and everything after `high` is.
 _BISECTED: Final = """
 WITH RECURSIVE bisected (low, high) AS (
     SELECT h.project << 40, {high} FROM project_heads h WHERE h.project = :project
@@ -31,16 +33,15 @@ WITH RECURSIVE bisected (low, high) AS (
         ORDER BY t.position DESC LIMIT 1) AS e ON true)
 SELECT low FROM bisected WHERE low >= high
 """
-"""The position up to which nothing is newer than an id, as ids grow with positions: everything up to `low` is not newer,
-everything behind `high` is."""
 _EVENT: Final = _BISECTED.format(high="h.position", table="events", chosen="")
 _DAY: Final = f"CAST(:day AS int){UNPLANNED}"
 _OF_DAY: Final = f"AND t.day IN (0, {_DAY})"
 
+# Deliveries of earlier days are older than the id, and those of later days newer; `end` is the position
+# before the latter.
 _DELIVERED_BEFORE: Final = _BISECTED.format(
     high="least(h.delivery, (SELECT CAST(:end AS bigint)))", table="deliveries", chosen=_OF_DAY
 )
-"""All of earlier days are older than the id, and all of later days newer, of which `end` is before the first."""
 
 _END_OF_DAY: Final = f"""
 SELECT min(position) - 1 FROM deliveries WHERE position > (SELECT CAST(:project AS bigint) << 40)
@@ -105,8 +106,10 @@ class LogReads(Queries):
 
 
 _HEADS: Final = "SELECT project, position, delivery FROM project_heads WHERE project IN (SELECT unnest(CAST(? AS bigint[])))"
-# The values are in sub-selects to hide them from the planner, which would otherwise plan each query again. That takes longer
-# than looking into the partitions of all days.
+# The values are in sub-selects to hide them from the planner, which would otherwise plan each query again.
+# Planning takes longer than a look into the partitions of all days.
+# The head is read at the same moment as the events. So all events up to it are there, except erased and
+# pruned ones.
 _BEHIND: Final = f"""
 SELECT w.project, h.position, {EVENT_COLUMNS} FROM unnest((SELECT CAST(? AS bigint[])), (SELECT CAST(? AS bigint[]))) AS w (project, after)
 JOIN project_heads h ON h.project = w.project LEFT JOIN LATERAL
@@ -114,7 +117,6 @@ JOIN project_heads h ON h.project = w.project LEFT JOIN LATERAL
     ORDER BY v.position LIMIT (SELECT CAST(? AS bigint))) AS e ON true
 ORDER BY w.project, e.position
 """
-"""The head is of the same moment as the events: each of those up to it is there, unless it was erased or pruned."""
 _EVENTS: Final = _BEHIND.format(chosen="")
 _NOTES: Final = _BEHIND.format(chosen=f"AND v.type IN ('{ERASURE}', '{REDACTION}')")
 _AT: Final = f"SELECT {EVENT_COLUMNS} FROM events e WHERE e.position = ANY(CAST(? AS bigint[]))"
@@ -145,14 +147,14 @@ class FollowerReads:
         return [self._stretch([*some], limit) for _, some in groupby(rows, itemgetter(0))]
 
     def _rewritten(self, notes: Sequence[StoredEvent]) -> Sequence[StoredEvent]:
-        """Return the events that redactions have rewritten, as they are at this moment: as these left them, or later ones."""
+        """Return the events that redactions have rewritten, in their present form."""
         positions = [position for note in notes for position in orjson.loads(note.body)]
         if not positions:
             return ()
         return [event_of(row) for row in self.conn.execute(_AT, (tuple(positions),)).fetchall()]
 
     def _stretch(self, rows: Sequence[Sequence[Any]], limit: int) -> Stretch:
-        """Return the stretch of one project's rows, one of which has no event if there is none."""
+        """Return the stretch of one project's rows; without events the only row has none."""
         project, head = rows[0][:2]
         events = [event_of(row[2:]) for row in rows if row[2] is not None]
         upto = events[-1].position if len(events) == limit else head

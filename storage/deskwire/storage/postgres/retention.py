@@ -1,4 +1,7 @@
-"""Retention by whole days: a day's partition is dropped, after rows that must outlive it are moved elsewhere (ADR 104)."""
+"""Retention of events and deliveries by whole days (ADR 104).
+
+A day's partition is dropped after the rows that must outlive it were moved to another partition.
+"""
 
 from __future__ import annotations
 
@@ -43,8 +46,8 @@ WHERE d.created_at < :older_than AND d.status <> 'pending' LIMIT :limit
 """
 
 
+# `scrub_due` is the time of the oldest erasure that no vacuum has covered.
 REQUEST_SCRUB: Final = "UPDATE event_window SET scrub_due = CASE scrub_due WHEN 0 THEN clock_ms() ELSE scrub_due END, erasures = erasures + 1"
-"""`scrub_due` is the time of the oldest erasure that no vacuum has covered."""
 
 
 _NO_DAY: Final = -1
@@ -64,12 +67,13 @@ WHERE NOT EXISTS (SELECT 1 FROM events n WHERE n.position > l.position AND n.pos
 _MOVE_TO_UNDATED: Final = (
     "UPDATE events SET day = 0 WHERE day = CAST(? AS int) AND position = ANY(CAST(? AS bigint[]))"
 )
+# Ends a project's pending deliveries up to a position if their event is gone, or belongs to a day that is
+# being dropped.
 END_WITHOUT_EVENT: Final = (
     "UPDATE deliveries SET status = 'dropped', reason = ?, ended_at = ? WHERE position IN ("
     "SELECT d.position FROM endpoints e JOIN deliveries d ON d.endpoint = e.rowid AND d.status = 'pending' AND d.event <= ? "
     "WHERE e.project = ? AND NOT EXISTS (SELECT 1 FROM events v WHERE v.position = d.event AND v.day <> ?))"
 )
-"""Ends a project's pending deliveries up to a position whose event is gone, or is of a day that is being dropped."""
 
 _SAVE_PRUNED: Final = (
     "UPDATE project_heads h SET pruned_position = p.position, pruned_id = p.id "
@@ -83,10 +87,10 @@ WHERE l.relation IN (SELECT to_regclass(unnest(CAST(? AS text[])))) AND l.grante
 """
 
 
+# by endpoint, which has an index
 _PENDING: Final = """
 SELECT d.position FROM endpoints e JOIN {partition} d ON d.endpoint = e.rowid AND d.status = 'pending' LIMIT CAST(? AS bigint)
 """
-"""By the endpoints, for which there is an index."""
 _LOCK_TIMEOUT: Final = "SELECT set_config('lock_timeout', ?, true)"
 _COLUMNS: Final = """
 SELECT string_agg(quote_ident(attname), ', ' ORDER BY attnum) FROM pg_attribute
@@ -95,15 +99,15 @@ WHERE attrelid = CAST(? AS regclass) AND attnum > 0 AND NOT attisdropped AND att
 
 
 class DayLocked(Exception):
-    """Another transaction has used the table for longer than the drop of a day may wait."""
+    """Another transaction has locked the table for longer than the drop of a day may wait."""
 
 
 class DayNotOwned(Exception):
-    """The account may not drop the table, so rows of the day have to be deleted."""
+    """The account may not drop the table, so that rows of the day must be deleted."""
 
 
 class DayInUse(Exception):
-    """More deliveries of the day are left than can be moved within a moment."""
+    """The day has more pending deliveries than can be moved quickly."""
 
 
 def partition_days(conn: Connection, table: DayTable) -> list[int]:
@@ -115,9 +119,10 @@ def partition_days(conn: Connection, table: DayTable) -> list[int]:
 def drop_day_of_events(conn: Connection, day: int, at: int) -> int:
     """Drop a day's events in the transaction of `conn`; return their number.
 
-    The newest event of a project is moved to the partition without a day. Deliveries whose event goes are ended.
+    The newest event of a project is moved to the partition without a day. Deliveries whose event is dropped
+    are ended.
 
-    Raises DayHeldUp and DayNotOwned, with nothing changed.
+    Raises DayLocked and DayNotOwned, with nothing changed.
     """
     partition = EVENTS.partition(day)
     with _all_or_nothing(conn, [EVENTS], day):
@@ -127,9 +132,9 @@ def drop_day_of_events(conn: Connection, day: int, at: int) -> int:
 
 
 def count_day_deliveries(conn: Connection, day: int, pending_max: int) -> int:
-    """Return the number of rows of a day's partition, all of which it reads; 0 if there is none.
+    """Return the number of rows of a day's partition; 0 if there is none.
 
-    Raises DayInUse if more than `pending_max` deliveries are pending.
+    Reads the whole partition. Raises DayInUse if more than `pending_max` deliveries are pending.
     """
     if day not in partition_days(conn, DELIVERIES):
         return 0
@@ -139,15 +144,17 @@ def count_day_deliveries(conn: Connection, day: int, pending_max: int) -> int:
 
 
 def drop_day_of_deliveries(conn: Connection, day: int, rows: int, pending_max: int) -> int:
-    """Drop a day's deliveries and their attempts in the transaction of `conn`; return the number of deliveries that are gone.
+    """Drop a day's deliveries and attempts in the transaction of `conn`.
 
-    Those that are pending are moved to the default partition, with their attempts.
+    Returns the number of dropped deliveries. Pending deliveries are moved to the default partition with their
+    attempts.
 
     Args:
-        rows: the number of the day's deliveries, counted before, because other transactions wait from the first lock on.
-        pending_max: the pending_max pending deliveries to move, because others wait for that as well.
+        rows: the number of the day's deliveries, which is counted before, because the first lock makes others
+            wait.
+        pending_max: maximum number of pending deliveries to move, because others wait for that as well.
 
-    Raises DayHeldUp, DayNotOwned and DayInUse, with nothing changed.
+    Raises DayLocked, DayNotOwned and DayInUse, with nothing changed.
     """
     tables = [table for table in (DELIVERIES, ATTEMPTS) if day in partition_days(conn, table)]
     with _all_or_nothing(conn, tables, day):
@@ -162,7 +169,7 @@ def drop_day_of_deliveries(conn: Connection, day: int, rows: int, pending_max: i
 
 @contextmanager
 def _all_or_nothing(conn: Connection, tables: Sequence[DayTable], day: int) -> Iterator[None]:
-    """Run the body as a whole or not at all. Raises DayHeldUp, DayNotOwned and DayInUse."""
+    """Run the body completely or not at all. Raises DayLocked, DayNotOwned and DayInUse."""
     partitions = [table.partition(day) for table in tables]
     ((timeout,),) = conn.execute("SELECT current_setting('lock_timeout')").fetchall()
     conn.execute("SAVEPOINT whole_day")
@@ -186,7 +193,7 @@ def _all_or_nothing(conn: Connection, tables: Sequence[DayTable], day: int) -> I
 
 
 def _drop_both(conn: Connection, day: int, pending_max: int) -> int:
-    """Drop a day's partitions of both tables; return the number of pending deliveries that were moved."""
+    """Drop a day's partitions of both tables; return the number of moved deliveries."""
     deliveries, attempts = DELIVERIES.partition(day), ATTEMPTS.partition(day)
     _detach(conn, DELIVERIES, deliveries)  # in the order in which results are recorded
     _detach(conn, ATTEMPTS, attempts)
@@ -198,7 +205,7 @@ def _drop_both(conn: Connection, day: int, pending_max: int) -> int:
 
 
 def _drop_single(conn: Connection, table: DayTable, day: int) -> None:
-    """Drop the partition of a day that has none in the other table, once no delivery of the day is left. Raises DayInUse."""
+    """Drop the only partition of a day once it has no delivery. Raises DayInUse."""
     partition = table.partition(day)
     deliveries = partition if table is DELIVERIES else DELIVERIES.name
     _require_none(conn, deliveries, day)
@@ -213,7 +220,7 @@ def _require_none(conn: Connection, deliveries: str, day: int) -> None:
 
 
 def _pending(conn: Connection, partition: str, pending_max: int) -> list[int]:
-    """Return the positions of the deliveries that are still to be made. Raises DayInUse if there are more."""
+    """Return the positions of pending deliveries. Raises DayInUse if there are more."""
     found = [
         position for (position,) in conn.execute(_PENDING.format(partition=partition), (pending_max + 1,))
     ]
@@ -228,7 +235,10 @@ def _detach(conn: Connection, table: DayTable, partition: str) -> None:
 
 
 def _move(conn: Connection, table: DayTable, detached: str, column: str, positions: Sequence[int]) -> None:
-    """Insert rows of a detached partition into the table again: their day has no partition, so they go to the default one."""
+    """Insert rows of a detached partition again.
+
+    Without a partition of their day they go to the default one.
+    """
     if positions:
         ((columns,),) = conn.execute(_COLUMNS, (table.name,)).fetchall()
         conn.execute(
@@ -255,15 +265,21 @@ def _drop_events_partition(conn: Connection, partition: str, day: int, at: int) 
 
 
 def _lock_against_writes(conn: Connection, partition: str) -> None:
-    """Lock a partition against writes. Erasures wait until the drop is committed, and so does a node whose clock is days late."""
+    """Lock a partition against writes.
+
+    Erasures wait until the drop is committed, and so do writes of a node whose clock is days late.
+    """
     conn.execute(f"LOCK TABLE {partition} IN SHARE MODE")
 
 
 def save_pruned(conn: Connection, pruned: Sequence[tuple[int, int, str]]) -> None:
-    """Store the position up to which each project's log is pruned; call it last, because heads are locked after all else."""
+    """Store the position up to which each project's log is pruned.
+
+    Call it last, because heads are locked after everything else.
+    """
     if pruned:
         projects, positions, ids = zip(*pruned, strict=True)
-        conn.execute(LOCK_HEADS, (projects,))  # in the order in which all lock them
+        conn.execute(LOCK_HEADS, (projects,))  # in the order in which every transaction locks heads
         conn.execute(_SAVE_PRUNED, (projects, positions, ids))
 
 
@@ -275,10 +291,13 @@ class LogWrites(EventWrites, DeliveryWrites):
         self.scrub_wanted = True
 
     def note_spent(self) -> None:
-        self.want_scrub()  # no position is given again: the heads have them
+        self.want_scrub()  # positions are never assigned again, because the heads keep them
 
     def prune_events(self, older_than: int, limit: int, at: int) -> int:
-        """Drop the days that are over; if there is none, delete old rows that have no day. A dated row goes with its whole day."""
+        """Drop expired days; if there are none, delete expired rows without a day.
+
+        A row of a day is dropped with its whole day.
+        """
         (today,) = self.conn.execute(TODAY).fetchone()
         days = partition_days(self.conn, EVENTS)
         past = [day for day in days if day < today]
@@ -293,7 +312,10 @@ class LogWrites(EventWrites, DeliveryWrites):
         return count
 
     def _drop_days(self, days: Sequence[int], at: int) -> tuple[int, list[int]]:
-        """Drop days, oldest first, until one is held up; return the number of dropped events, and the days to delete by row."""
+        """Drop days, oldest first, until one is locked.
+
+        Returns the number of dropped events, and the days whose rows must be deleted instead.
+        """
         count = 0
         for day in days:
             try:
@@ -315,13 +337,16 @@ class LogWrites(EventWrites, DeliveryWrites):
         pruned = [(project, *newest) for project, newest in sorted(last.items())]
         for project, upto, _ in pruned:
             self._prune(partition, project, upto, older_than, at)
-        if any(row[3] for row in rows):  # deletions, each with the user id of a contact
+        if any(row[3] for row in rows):  # deletions contain the user id of a contact
             self.want_scrub()
         save_pruned(self.conn, pruned)
         return len(rows)
 
     def prune_deliveries(self, older_than: int, limit: int) -> int:
-        """Drop the days that are over; if there is none, delete old rows of no day, and of days that can't be dropped yet."""
+        """Drop expired days; if there are none, delete expired rows of other partitions.
+
+        Those are the rows without a day, and the rows of days that can't be dropped yet.
+        """
         (today,) = self.conn.execute(TODAY).fetchone()
         stored = partition_days(self.conn, DELIVERIES)
         past = sorted(day for day in {*stored, *partition_days(self.conn, ATTEMPTS)} if day < today)
@@ -339,7 +364,10 @@ class LogWrites(EventWrites, DeliveryWrites):
         return count
 
     def _drop_delivery_days(self, days: Sequence[int], limit: int) -> tuple[int, list[int]]:
-        """Drop days, oldest first, up to some deliveries; return the number of these, and the days to delete by row."""
+        """Drop days, oldest first, up to a number of deliveries.
+
+        Returns the number of dropped deliveries, and the days whose rows must be deleted instead.
+        """
         sizes: dict[int, int] = {}
         count, by_row = 0, []
         for day in days:

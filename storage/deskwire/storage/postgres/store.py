@@ -28,7 +28,7 @@ log: Final = structlog.get_logger(__name__)
 
 
 class PostgresStore:
-    """`ports.Store` on one PostgreSQL database. Made by `open_postgres`."""
+    """`ports.Store` on one PostgreSQL database, made by `open_postgres`."""
 
     def __init__(
         self,
@@ -54,12 +54,12 @@ class PostgresStore:
 
     @property
     def shared(self) -> SharedCommits:
-        """The further costs of commits, as others have the database, too."""
+        """The counters of conflicts and round trips that a shared database causes."""
         return self._writer.shared
 
     @property
     def identity(self) -> DatabaseIdentity:
-        """The result of comparing the database with the one that the installation has used."""
+        """The result of comparing the server with the one that the installation has used."""
         return self.database.servers.identity
 
     @property
@@ -68,7 +68,7 @@ class PostgresStore:
         return self._writer.backlog
 
     def waited_s(self) -> float:
-        """Return for how many seconds the oldest transaction under way has been; 0 if there is none."""
+        """Return the age of the oldest running transaction in seconds; 0 if there is none."""
         return self._writer.waited_s
 
     async def write(self, job: Callable[[Transaction], T]) -> T:
@@ -82,7 +82,10 @@ class PostgresStore:
         self._writer.submit(job, ended)
 
     async def read(self, query: Callable[[SharedReader], T]) -> T:
-        """See `Store.read`. Raises Unavailable if the database can't be read, or it takes too long for a request that waits."""
+        """See `Store.read`.
+
+        Raises Unavailable if the database can't be read, or takes too long while a request waits.
+        """
         if isinstance(query, Inline):
             try:
                 found: T = await self._read_batcher.read(query.query)
@@ -98,7 +101,7 @@ class PostgresStore:
         )
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Commit what is written until cancelled."""
+        """Commit jobs and run small reads until cancelled."""
         await self._open_sessions()
         async with trio.open_nursery() as nursery:
             await nursery.start(self._read_batcher.run)
@@ -106,7 +109,10 @@ class PostgresStore:
             task_status.started()
 
     async def _open_sessions(self) -> None:
-        """Open the sessions that are certainly needed, all at once; one that fails is opened when it is used."""
+        """Open the sessions that are always needed, concurrently.
+
+        A session that fails to open is opened at its first use.
+        """
         async with trio.open_nursery() as nursery:
             for open_ in (self._read_batcher.open, self._writer.open, self._reader_pool.open):
                 nursery.start_soon(_open_quietly, open_)
@@ -139,13 +145,13 @@ async def open_postgres(
     """Open a database that is up to date; the writer runs while the context is open.
 
     Args:
-        url: as libpq takes it; several hosts are tried for the one that can be written to.
-        node: the node's name; no two processes have the same at one time.
-        read_timeout_s: how long one look may take for a request that waits.
-        timeout_s: how long a database that can't be reached is waited for before something is refused.
+        url: in libpq's form; if it names several hosts, the writable one is used.
+        node: the node's name, which no other process uses at the same time.
+        read_timeout_s: time for one read while a request waits.
+        timeout_s: time for the database to become reachable before anything is refused.
         servers: those of the URL, if sessions with them were opened before.
 
-    A database that can't be reached is found out by what is asked of it.
+    A database that can't be reached raises no error here; reads and writes do.
     """
     database = Database(url, node, servers or Servers())
     store = PostgresStore(database, batch, readers, on_commit, queue, read_timeout_s, timeout_s)

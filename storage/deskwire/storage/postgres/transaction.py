@@ -1,4 +1,4 @@
-"""The store's two faces on PostgreSQL, statement by statement, put together from the shared groups of tables."""
+"""The store's reader and transaction on PostgreSQL, which run each statement on its own."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ INSERT_EVENT: Final = (
     f"INSERT INTO events ({ROW_COLUMNS}, about_conversation, about_user, day) "
     "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
+# Its day is that of its time and not of its id, because the id may be as old as the project's newest event.
 INSERT_NOTE: Final = (
     "INSERT INTO events (position, id, project, type, body, internal, created_at, day) VALUES (?, ?, ?, ?, ?, 1, "
     f"CAST(extract(epoch FROM clock_timestamp()) * 1000 AS bigint), ({TODAY}))"
 )
-"""The day is that of the row's time, because its id may be as old as the project's newest event."""
 
+# The words that triggers have left in this transaction (schema/triggers.py).
 CHANGES: Final = "SELECT current_setting('deskwire.changes', true)"
-"""The words that triggers have left in this transaction (schema/triggers.py)."""
 
 KEEP: Final = "INSERT INTO kept_answers (name, fingerprint, subject, sealed, at) VALUES (?, ?, ?, ?, ?)"
 GENERATION: Final = "SELECT generation FROM couriers WHERE endpoint = ? FOR SHARE"
@@ -74,7 +74,7 @@ _LOCKED_BY_ID: Final = "SELECT rowid FROM conversations WHERE id = ? AND project
 
 
 class EndpointsMoved(DatabaseError):
-    """The endpoints that events were addressed to are others by now: the transaction is run again."""
+    """The endpoints were changed after events were addressed, so the transaction is run again."""
 
     def __init__(self) -> None:
         super().__init__("40001", "the endpoints have changed meanwhile")
@@ -90,9 +90,9 @@ class PostgresReader(PostgresSearchReads, PostgresTicketReads, FollowerReads, Lo
 
 
 class PostgresTransaction(PostgresReader, PostgresTicketWrites, LogWrites, AllWrites):
-    """`ports.Transaction` on a connection that is in a transaction: one that is made, used once and thrown away.
+    """`ports.Transaction` on a connection with an open transaction; used once.
 
-    What it makes known gathers until `commit` is asked for, behind `save_heads`.
+    Its results are collected until `commit` returns them, after `save_heads`.
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -114,12 +114,12 @@ class PostgresTransaction(PostgresReader, PostgresTicketWrites, LogWrites, AllWr
         self.start_endpoints()
 
     def save_heads(self) -> None:
-        """Store where the logs end now. The last statement before COMMIT."""
+        """Store the new ends of the logs. Must be the last statement before COMMIT."""
         for head in self._heads.values():
             self.conn.execute(SAVE_HEAD, head.values())
 
     def commit(self, changes: str | None = None) -> Commit:
-        """Return what the rest of the program is told of; `changes` is what CHANGES has answered."""
+        """Return the changes for the rest of the program; `changes` is the result of CHANGES."""
         words = (changes or "").split()
         return Commit(
             tuple(self.published),
@@ -138,8 +138,8 @@ class PostgresTransaction(PostgresReader, PostgresTicketWrites, LogWrites, AllWr
             tuple(self.writing),
         )
 
-    # Contacts: whoever looks for one to refer to it keeps it from being merged or erased until that is committed. Those who
-    # change it otherwise are not held up.
+    # Contacts: a transaction that refers to a contact locks it against merging and erasure until it commits.
+    # Other changes of the contact do not wait.
 
     contact_lock = " FOR KEY SHARE"
     profile_lock = " FOR NO KEY UPDATE OF k"
@@ -151,7 +151,7 @@ class PostgresTransaction(PostgresReader, PostgresTicketWrites, LogWrites, AllWr
         self.conn.execute(_KEPT_CONTACT, (contact,))
         return super().survivor(contact)
 
-    # Conversations: whoever reads one in order to change it has its row locked, so nobody else changes it meanwhile.
+    # Conversations: a transaction that reads a conversation in order to change it locks its row.
 
     def conversation(self, project: int, conversation_id: str) -> tuple[Conversation, Contact] | None:
         row = self.conn.execute(_LOCKED_BY_ID, (conversation_id, project)).fetchone()
@@ -170,8 +170,9 @@ class PostgresTransaction(PostgresReader, PostgresTicketWrites, LogWrites, AllWr
         """See `AccountTransaction.one_node_at_a_time`."""
         self.conn.execute("SELECT one FROM installation FOR UPDATE")
 
-    # Kept answers: who looks for one has its name for the transaction, so that of two requests at once the second is
-    # refused. Should they miss each other nevertheless, the second fails, finds the answer, and is not carried out.
+    # Kept answers: a transaction that looks for an answer locks its name, so that the second of two
+    # concurrent requests is refused. If both miss each other all the same, the second insert fails; its
+    # transaction finds the answer and has no effect.
 
     def kept_answer(self, name: bytes, place: str) -> KeptAnswer | None:
         number = int.from_bytes(name[:8], signed=True)
@@ -188,7 +189,7 @@ class PostgresTransaction(PostgresReader, PostgresTicketWrites, LogWrites, AllWr
             self.conn.execute("DELETE FROM kept_answers WHERE name = ? AND at = ?", (before.name, before.at))
         self.conn.execute(KEEP, (answer.name, answer.fingerprint, answer.subject, answer.sealed, answer.at))
 
-    # Couriers: whoever takes an endpoint over waits until what is recorded by the generation before is committed.
+    # Endpoint leases: a new holder waits until the results of the previous generation are committed.
 
     def courier_generation(self, endpoint: int) -> int | None:
         row = self.conn.execute(GENERATION, (endpoint,)).fetchone()
@@ -197,7 +198,7 @@ class PostgresTransaction(PostgresReader, PostgresTicketWrites, LogWrites, AllWr
     # The log
 
     def head(self, project: int) -> LogHead:
-        """Return the head of a project's log, locked. Raises EndpointsMoved."""
+        """Return the locked head of a project's log. Raises EndpointsMoved."""
         head = self._heads.get(project)
         if head is None:
             head = self._heads[project] = lock_head(self.conn, project)
@@ -257,7 +258,7 @@ class PostgresTransaction(PostgresReader, PostgresTicketWrites, LogWrites, AllWr
             self._append_note(project.rowid, REDACTION, orjson.dumps(positions))
 
     def _append_note(self, project: int, kind: str, body: bytes) -> None:
-        """Have every follower of the project come across the erasure of what was in a lane, or events that were rewritten."""
+        """Append a note about erased or rewritten events, which all followers of the project read."""
         position, event_id = self.head(project).events.next(0)
         self.conn.execute(INSERT_NOTE, (position, event_id, NO_PROJECT, kind, body))
 
@@ -289,7 +290,8 @@ class PostgresTransaction(PostgresReader, PostgresTicketWrites, LogWrites, AllWr
         return delivery
 
     def delivery_position(self, project: int, delivery_id: str) -> int | None:
-        # What this transaction has made is behind where the log ends so far: `save_heads` has not run.
+        # Deliveries of this transaction are after the stored end of the log, because `save_heads` has not run
+        # yet.
         made = (each.position for each in self.deliveries if each.id == delivery_id)
         found = next(made, None)
         return super().delivery_position(project, delivery_id) if found is None else found

@@ -1,1 +1,1 @@
-"""The operation of a database that nodes share: before it is opened, while it is checked, and behind a restore."""
+"""Administration of a shared database: checks at start, partitions, vacuums, restores."""

@@ -1,8 +1,6 @@
-"""The look at a PostgreSQL database: the rules between its rows, sealed secrets, uploads, and the server's own settings.
+"""The check of a PostgreSQL database: rules between rows, secrets, uploads, settings.
 
-All rows are those of one moment, and nodes may run meanwhile.
-
-A psycopg connection as the rules of a check ask it, which give no values.
+All rows are read in one snapshot, and nodes may keep running.
 """
 
 from __future__ import annotations
@@ -45,12 +43,13 @@ def check(url: str, secrets: Secrets | None, files: Files, *, contents: bool, te
     """Check a database.
 
     Args:
-        secrets: the installation's, if there are any.
-        files: the uploads'.
-        contents: whether the bytes of all uploads are read, too.
-        tell: takes how far it is.
+        secrets: the installation's secrets, if there are any.
+        files: the store of uploads.
+        contents: True to read the bytes of all uploads as well.
+        tell: receives the progress.
 
-    Raises DatabaseUnusableError if there is no database of ours, or this program is too old for it.
+    Raises DatabaseUnusableError if the database has no installation, or a schema that this program does not
+    know.
     """
     found = examine(url)
     require_migrated(url)
@@ -77,7 +76,7 @@ def check(url: str, secrets: Secrets | None, files: Files, *, contents: bool, te
 
 
 def _other_servers(connection: ThreadSession) -> Iterator[Problem]:
-    """Yield a problem if the server is not the installation's, and another for a replaced primary that runs beside it."""
+    """Yield a problem for a server of another installation, and for a replaced primary."""
     if (difference := other_server(connection)) is not None:
         yield Problem("database_identity", difference)
     if (beside := connection.servers.identity.found) is not None:
@@ -103,7 +102,7 @@ def _missing_days(connection: psycopg.Connection[Any]) -> Iterator[str]:
 
 
 def _wrong_days(connection: psycopg.Connection[Any]) -> Iterator[Problem]:
-    """Yield a problem for each pending delivery that is not of the day of its id, and each attempt of another day than its delivery."""
+    """Yield a problem for each pending delivery and each attempt under a wrong day."""
     with connection.cursor("pending") as pending:
         for delivery_id, day in pending.execute(_PENDING):
             if day_of(delivery_id) != day:
@@ -161,7 +160,7 @@ def _digest(files: Files, content: Content, size: int) -> str:
 
 
 class CheckConnection:
-    """`connection.Connection` for statements without values, in a transaction of somebody else."""
+    """`connection.Connection` on a psycopg connection, for statements without values."""
 
     dialect: Final = "postgres"
 
@@ -174,5 +173,5 @@ class CheckConnection:
         return self._connection.execute(sql.encode())
 
     def executemany(self, sql: str, rows: Iterable[Sequence[Any]], /) -> None:
-        """See `Connection.executemany`. Rules change nothing."""
+        """Raise TypeError, because rules change nothing."""
         raise TypeError("rules change nothing")

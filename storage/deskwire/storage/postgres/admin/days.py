@@ -1,4 +1,4 @@
-"""The duty that adds the partitions of the days to come, so that each is there before its first row."""
+"""The task that adds day partitions before their first row."""
 
 from __future__ import annotations
 
@@ -27,14 +27,17 @@ _INTERVAL_S: Final = 3_600.0
 
 
 async def add_days_ahead(url: str, servers: Servers | None = None, interval_s: float = _INTERVAL_S) -> None:
-    """Add the partitions of the days to come at each interval, until cancelled; a duty."""
+    """Add the partitions of the coming days at each interval, until cancelled.
+
+    Run by the leader.
+    """
     while True:
         await trio.to_thread.run_sync(add_days, url, servers, abandon_on_cancel=True)
         await trio.sleep(interval_s)
 
 
 def add_days(url: str, servers: Servers | None = None) -> bool:
-    """Add the partitions of today and the days to come that lack one; return whether all are there.
+    """Add the missing partitions of today and the coming days; return whether all exist.
 
     A failure is only logged, with advice, because rows of a day without a partition go to the default one.
     """
@@ -53,7 +56,7 @@ def add_days(url: str, servers: Servers | None = None) -> bool:
 
 
 def _add_for_table(connection: psycopg.Connection, table: DayTable) -> bool:
-    """Add a table's partitions; analyze the parent if there is a new one, because autovacuum never does."""
+    """Add a table's missing partitions; return whether all exist."""
     unblock_default(connection, table)
     before = set(connection.execute(table.partitions.encode()).fetchall())
     today = int(connection.execute(TODAY.encode()).fetchall()[0][0])

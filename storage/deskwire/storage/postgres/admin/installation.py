@@ -1,10 +1,9 @@
-"""The installation that a database belongs to: whose secret its nodes have, and where its uploads are.
+"""The installation of a database: its secret, its place of uploads, its server.
 
-The first node says so; every other one has to have the same. A database that has rows and does not say so is half of a copy.
+The first node records them, and every other node must have the same. A database with rows and without this
+record is an incomplete copy.
 
-Reading a database that nodes share, for commands that only read: one transaction, which may not write.
-
-The things that a database restored to an earlier moment needs before a node starts on it.
+Commands that only read open the database here, and a restored database is prepared here for its first node.
 """
 
 from __future__ import annotations
@@ -40,11 +39,12 @@ _BARRING: Final = (
         "?", "%s"
     )
 )
+# A known system identifier is kept: only a server with the same identifier, or with an unknown one, is
+# recorded.
 NOTE_SEEN: Final = (
     "UPDATE installation SET system_id = coalesce(system_id, CAST(? AS text)), "
     "timeline = greatest(timeline, CAST(? AS bigint))"
 )
-"""A known system identifier is kept, because only a server that has the same one, or none that is known, gets this far."""
 _OTHER: Final[dict[Reason, str]] = {
     "other_system": (
         "The database is on another PostgreSQL (system identifier {found.system}) than this installation has used "
@@ -59,16 +59,15 @@ _ACCEPT_ADVICE: Final = (
     " Correct DESKWIRE_DATABASE_URL. If the installation is to go on there, stop all other nodes and run `deskwire restored` if "
     "it was restored to an earlier moment, `deskwire restored --moved` if it is whole."
 )
-_LOCK_TIMEOUT_S: Final = 10
-"""The time to wait for another node that says it at this moment."""
+_LOCK_TIMEOUT_S: Final = 10  # for another node that records the installation at this moment
 
 
 class InstallationIdentity(Struct, frozen=True):
     """The settings that all nodes of an installation must share.
 
     Args:
-        secret_ids: of the secret and of those before it; the first one is the present.
-        files: the place of uploads: `disk`, `database`, or that of a bucket.
+        secret_ids: the ids of the present secret and of former ones, in this order.
+        files: the place of uploads: `disk`, `database`, or a bucket.
     """
 
     secret_ids: Sequence[str]
@@ -76,15 +75,16 @@ class InstallationIdentity(Struct, frozen=True):
 
 
 def claim(url: str, identity: InstallationIdentity, name: str | None, servers: Servers | None = None) -> None:
-    """Make sure that this node belongs to the database's installation; the first one makes it that.
+    """Make sure that this node belongs to the database's installation.
 
-    A node that would keep this one away may have been killed: the end of its lease is waited for.
+    The first node creates the installation. If a node with a conflicting lease exists, waits for the end of
+    that lease, because the node may have been killed.
 
     Args:
-        name: the node's; None for a command, which runs beside any.
-        servers: the node's.
+        name: the node's name; None for a command, which conflicts with no node.
+        servers: those of the node.
 
-    Raises DatabaseUnusableError, and NotAdmitted if such a node lives.
+    Raises DatabaseUnusableError, and NotAdmitted if the other node renews its lease.
     """
     with connected(url, "setup", servers=servers) as connection:
         require_same_server(connection)
@@ -95,13 +95,19 @@ def claim(url: str, identity: InstallationIdentity, name: str | None, servers: S
 
 
 def require_same_server(connection: ThreadSession) -> None:
-    """Raise DatabaseUnusableError unless the server is the one that the installation has used, or was promoted since."""
+    """Make sure that the server is the installation's, or was promoted from it.
+
+    Raises DatabaseUnusableError.
+    """
     if (difference := other_server(connection)) is not None:
         raise DatabaseUnusableError(difference)
 
 
 def other_server(connection: ThreadSession) -> str | None:
-    """Return how the server differs from the one that the installation has used; None if it does not, or if that is unknown."""
+    """Return how the server differs from the installation's; None if it does not.
+
+    None as well if that is unknown.
+    """
     row = connection.execute("SELECT system_id, timeline FROM installation").fetchone()
     assert row is not None, "the first migration makes it"
     known, found = KnownServer(row[0], row[1] or None), connection.servers.seen
@@ -110,13 +116,13 @@ def other_server(connection: ThreadSession) -> str | None:
 
 
 def note_server(connection: ThreadSession) -> None:
-    """Record the server with the installation, if it is newer than all that were used."""
+    """Record the server with the installation, if it is newer than all recorded ones."""
     found = connection.servers.seen
     connection.execute(NOTE_SEEN.replace("?", "%s").encode(), (found.system, found.timeline))
 
 
 def accept_server(connection: ThreadSession) -> None:
-    """Record the server as the installation's, in place of the one that it has used."""
+    """Record the server as the installation's, in place of the recorded one."""
     found = connection.servers.seen
     connection.execute(
         "UPDATE installation SET system_id = %s, timeline = %s", (found.system, found.timeline or 0)
@@ -135,7 +141,10 @@ def _claim(connection: psycopg.Connection[Any], identity: InstallationIdentity) 
 
 
 def require_installation(url: str, identity: InstallationIdentity) -> None:
-    """Make sure that the database is up to date, and of the installation with these settings. Raises DatabaseUnusableError."""
+    """Make sure that the database is up to date and of this installation.
+
+    Raises DatabaseUnusableError.
+    """
     require_migrated(url)
     with connected(url, "setup") as connection:
         require_same_server(connection)
@@ -146,7 +155,10 @@ def require_installation(url: str, identity: InstallationIdentity) -> None:
 
 
 def wait_until_nodes_notified(url: str) -> bool:
-    """Wait until all live nodes have forgotten what was changed before; tell whether they are known to have in time."""
+    """Wait until all live nodes have invalidated their caches.
+
+    Returns whether all of them confirmed it in time.
+    """
     try:
         with connected(url, "setup") as connection:
             epoch = connection.execute("SELECT epoch FROM installation").fetchall()[0][0]
@@ -162,7 +174,10 @@ def wait_until_nodes_notified(url: str) -> bool:
 
 @contextmanager
 def _locked(connection: psycopg.Connection[Any]) -> Iterator[tuple[str | None, str | None]]:
-    """Lock what the database says of itself for a transaction; a copy into it holds the same lock until it is whole."""
+    """Lock the record of the installation for a transaction.
+
+    A copy into the database holds the same lock until it is complete.
+    """
     try:
         with connection.transaction():
             connection.execute(f"SET LOCAL lock_timeout = '{_LOCK_TIMEOUT_S}s'")
@@ -184,7 +199,10 @@ def _require_empty(connection: psycopg.Connection[Any]) -> None:
 
 
 def _require_room(connection: psycopg.Connection[Any], candidate: Candidate) -> None:
-    """Wait until no node is left that keeps this one away. Raises NotAdmitted as soon as one renews its lease."""
+    """Wait until no node has a conflicting lease.
+
+    Raises NotAdmitted as soon as one renews it.
+    """
     seen: dict[int, Any] = {}
     while rows := connection.execute(_BARRING, (candidate.name, candidate.files)).fetchall():
         for incarnation, expires, node, files in rows:
@@ -220,9 +238,10 @@ class ReadOnlyQueries(LookReads):
 
 @contextmanager
 def open_read_only(url: str, identity: InstallationIdentity) -> Iterator[ReadOnlyQueries]:
-    """Begin a session for reading; all queries see the same state.
+    """Open a session for reading; all queries use one snapshot.
 
-    Raises DatabaseUnusableError if the database can't be reached, is of an older or newer program, or of another installation.
+    Raises DatabaseUnusableError if the database can't be reached, has another schema, or is of another
+    installation.
     """
     require_installation(url, identity)
     try:
@@ -245,22 +264,25 @@ UPDATE deliveries SET status = 'skipped', ended_at = %s, reason = %s WHERE statu
 
 
 def accept_moved_database(url: str) -> None:
-    """Accept the server that a whole database was moved to. Raises DatabaseUnusableError as `reset_restored_database` does."""
+    """Accept the server to which a whole database was moved.
+
+    Raises DatabaseUnusableError as `reset_restored_database` does.
+    """
     require_migrated(url)
     with _exclusive(url) as connection:
         accept_server(connection)
 
 
 def reset_restored_database(url: str, *, skip_pending: bool, now: int) -> int:
-    """Forget the nodes of the moment, and what they were at; returns the number of deliveries that are skipped.
+    """Remove the nodes, leases and sessions of a restored database, and accept its server.
 
-    From then on the present server is the installation's.
+    Returns the number of skipped deliveries.
 
     Args:
-        skip_pending: whether pending deliveries are not made.
+        skip_pending: True to skip pending deliveries.
         now: milliseconds.
 
-    Raises DatabaseUnusableError, if nodes run on it, for one.
+    Raises DatabaseUnusableError, for example if nodes run on the database.
     """
     require_migrated(url)
     with _exclusive(url) as connection:
@@ -268,7 +290,9 @@ def reset_restored_database(url: str, *, skip_pending: bool, now: int) -> int:
         connection.execute("DELETE FROM nodes")
         connection.execute("DELETE FROM lanes")
         connection.execute("UPDATE consumers SET connected = 0, node = '', incarnation = 0, wanted = NULL")
-        connection.execute("DELETE FROM sessions")  # one that has ended since is not to be good again
+        connection.execute(
+            "DELETE FROM sessions"
+        )  # a session that has ended since must not become valid again
         connection.execute("UPDATE installation SET epoch = epoch + 1")
         if not skip_pending:
             return 0
@@ -280,7 +304,7 @@ def reset_restored_database(url: str, *, skip_pending: bool, now: int) -> int:
 
 @contextmanager
 def _exclusive(url: str) -> Iterator[ThreadSession]:
-    """Begin a transaction on a database that no node runs on. Raises DatabaseUnusableError."""
+    """Begin a transaction on a database without running nodes. Raises DatabaseUnusableError."""
     try:
         with connected(url, "restored") as connection, connection.transaction():
             live = connection.execute(_LIVE).fetchall()

@@ -1,10 +1,8 @@
-"""The look at a PostgreSQL before a node begins: whether it is one that what we promise can rest on.
+"""Checks of a PostgreSQL server before a node starts, and advice for connection errors.
 
-Each refusal says what to do. What is only doubtful is noted, and told by the log and by `deskwire check`.
+Each refusal says what to do. Doubtful settings become notes, which the log and `deskwire check` show.
 
-The reasons why a PostgreSQL refuses a session, as sentences that say what to do.
-
-libpq gives no code for a session that was not begun, only the server's words; those are kept in each sentence.
+libpq gives no code for a refused connection, only the server's message, so the message is part of each error.
 """
 
 from __future__ import annotations
@@ -28,26 +26,26 @@ OLDEST_SERVER_VERSION: Final = 15
 CLOCK_OFFSET_WARNING_S: Final = 1.0
 CLOCK_OFFSET_MAX_S: Final = 5.0
 CONNECT_TIMEOUT_S: Final = 10
+# Maximum sessions of a node: four for reads (DESKWIRE_READ_CONNECTIONS), four for files, three for single
+# jobs, one each for batches, small reads, heartbeats, the bus and search, one each for the two watchdogs,
+# lanes, days and vacuum, and two that query the server's identity: one every few seconds, and one while a
+# heartbeat has no response.
 SESSIONS_MAX: Final = 23
-"""The most sessions that a node opens: four for reads (DESKWIRE_READ_CONNECTIONS), four for files, three for single writes, one
-each for batches, looks, beats, the bus and search, one each for the two watchdogs, lanes, days and vacuum, and two that ask the
-server who it is: one every few seconds, and one while a beat has no answer."""
 _NO_POOLER: Final = f"Name PostgreSQL itself in DESKWIRE_DATABASE_URL: a node keeps up to {SESSIONS_MAX} sessions open, more with DESKWIRE_READ_CONNECTIONS, and needs no pooler."
 _LIMIT: Final = (
     "SELECT CASE WHEN rolsuper THEN -1 ELSE rolconnlimit END FROM pg_roles WHERE rolname = current_user"
 )
-_PROBE_SETTING: Final = "deskwire.settings_arrive"
-"""A setting that means nothing to the server."""
+_PROBE_SETTING: Final = "deskwire.settings_arrive"  # a setting without a meaning to the server
 
 
 class ServerReport(Struct, frozen=True):
-    """The server as it was found.
+    """The server's properties.
 
     Args:
         version: such as 160004.
-        synchronous: whether a commit waits for a standby.
+        synchronous: True if a commit waits for a standby.
         clock_s: seconds that the server's clock is ahead of this machine's.
-        notes: what is doubtful, a sentence each.
+        notes: doubtful settings, one sentence each.
     """
 
     version: int
@@ -63,12 +61,12 @@ def examine(
     now: Callable[[], float] = time.time,
     servers: Servers | None = None,
 ) -> ServerReport:
-    """Look at the server, which takes a few round trips and changes nothing.
+    """Check the server, which takes a few round trips and changes nothing.
 
     Args:
-        require_sync_standby: whether one that confirms commits by itself is refused.
-        now: the seconds by this machine's clock.
-        servers: those of a node that begins.
+        require_sync_standby: True to refuse a server that commits without a standby.
+        now: returns this machine's time in seconds.
+        servers: those of a node that starts.
 
     Raises DatabaseUnusableError.
     """
@@ -102,13 +100,14 @@ def examine(
 def connected(
     url: str, role: str, options: str = "", servers: Servers | None = None
 ) -> Iterator[ThreadSession]:
-    """Open a session for a command, statement by statement a transaction; closed with the context.
+    """Open a session that commits after each statement; closed with the context.
 
     Args:
-        options: settings that it begins with, besides those of the URL.
-        servers: those of a node, which watches them; None for a session of a command, which watches its own server.
+        options: settings of the session, besides those of the URL.
+        servers: those of a node, which watches them; None for a command, whose session watches its own
+            server.
 
-    Raises DatabaseUnusableError if it can't be begun.
+    Raises DatabaseUnusableError if the session can't be opened.
     """
     given = url_parts(url)
     own = {name: value for name, value in DEFAULT_OPTIONS.items() if name not in given}
@@ -129,7 +128,10 @@ def connected(
 
 
 def require_fit(connection: psycopg.Connection[Any], url: str) -> None:
-    """Make sure that the server is new enough, and the database one of UTF-8. Raises DatabaseUnusableError."""
+    """Make sure that the server is new enough and its database uses UTF-8.
+
+    Raises DatabaseUnusableError.
+    """
     major = connection.info.server_version // 10_000
     if major < OLDEST_SERVER_VERSION:
         raise DatabaseUnusableError(
@@ -144,7 +146,10 @@ def require_fit(connection: psycopg.Connection[Any], url: str) -> None:
 
 
 def _require_session(connection: psycopg.Connection[Any], url: str, servers: Servers | None) -> None:
-    """Make sure that a session is one of the server's own: two that are open at once have not the same."""
+    """Make sure that each session has a server process of its own.
+
+    A pooler that shares sessions between transactions is refused.
+    """
     with connected(url, "setup", servers=servers) as other:
         pids = [
             _single_value(each, "SELECT pg_backend_pid()") for each in (connection, other, connection, other)
@@ -157,7 +162,7 @@ def _require_session(connection: psycopg.Connection[Any], url: str, servers: Ser
 
 
 def _require_settings(url: str, servers: Servers | None) -> None:
-    """Make sure that the settings that a node begins its sessions with arrive, such as how long a lock is waited for."""
+    """Make sure that the settings of a session arrive at the server."""
     with connected(url, "setup", f"-c {_PROBE_SETTING}=on", servers) as marked:
         arrived = _single_value(marked, f"SELECT current_setting('{_PROBE_SETTING}', true)")
     if arrived != "on":
@@ -168,7 +173,7 @@ def _require_settings(url: str, servers: Servers | None) -> None:
 
 
 def _clock_offset_s(connection: psycopg.Connection[Any], now: Callable[[], float]) -> float:
-    """Say how far the server's clock is ahead; the time on the way counts for nobody."""
+    """Return how far the server's clock is ahead; time spent on the way does not count."""
     before = now()
     theirs = float(_single_value(connection, "SELECT extract(epoch FROM clock_timestamp())"))
     after = now()
@@ -271,14 +276,17 @@ _UNKNOWN_OPTION: Final = re.compile(r'invalid (?:URI query parameter|connection 
 
 
 def unreachable_error(url: str, error: psycopg.Error | str) -> DatabaseUnusableError:
-    """Return what to tell the operator of a session that could not be begun."""
+    """Return the error for a session that could not be opened, with advice."""
     words = " ".join(str(error).split())
     advice = next((advice for pattern, advice in _ADVICE if re.search(pattern, words)), "can't be used")
     return DatabaseUnusableError(f"The PostgreSQL {database_location(url)} {advice}. It was said: {words}")
 
 
 def url_parts(url: str) -> dict[str, Any]:
-    """Return the parts of a URL. Raises DatabaseUnusableError, which repeats nothing of it but the name of an option."""
+    """Return the parts of a URL.
+
+    Raises DatabaseUnusableError, which quotes nothing of the URL but the name of an option.
+    """
     try:
         return conninfo_to_dict(url)
     except psycopg.ProgrammingError as error:
@@ -291,7 +299,7 @@ def url_parts(url: str) -> dict[str, Any]:
 
 
 def database_location(url: str) -> str:
-    """Return where a database is, without who goes there. Raises DatabaseUnusableError as `url_parts` does."""
+    """Return the host and database of a URL, without its user. Raises DatabaseUnusableError."""
     parts = url_parts(url)
     hosts = str(parts.get("host") or parts.get("hostaddr") or "on this machine")
     port = f":{parts['port']}" if parts.get("port") else ""

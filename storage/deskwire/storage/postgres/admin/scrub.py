@@ -1,6 +1,7 @@
-"""The ways in which what was erased leaves the tables' files: VACUUM in time, or rewriting them; the WAL is not reached (ADR 61).
+"""Removal of erased data from the tables' files, by VACUUM or VACUUM FULL (ADR 61).
 
-VACUUM makes the room of deleted rows free, and mostly leaves their bytes until others take it; VACUUM FULL writes a table anew.
+VACUUM frees the space of deleted rows, and mostly leaves their bytes there until the space is used again.
+VACUUM FULL rewrites a table. Neither reaches the WAL.
 """
 
 from __future__ import annotations
@@ -23,10 +24,10 @@ from deskwire.storage.postgres.schema.days import VACUUM_DAYS_SETTING
 
 log: Final = structlog.get_logger(__name__)
 
+# the parent of a partition, or the table itself
 _PARENT_TABLE: Final = (
     "coalesce((SELECT i.inhparent::regclass::text FROM pg_inherits i WHERE i.inhrelid = c.oid), c.relname)"
 )
-"""The table that a partition belongs to, or the table itself."""
 _TABLES: Final = f"""
 SELECT quote_ident(c.relname), pg_total_relation_size(c.oid) FROM pg_class c
 WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind = 'r' AND {_PARENT_TABLE} = ANY(%s) ORDER BY 2
@@ -37,16 +38,18 @@ AND c.relnamespace = current_schema()::regnamespace AND c.relkind = 'r' AND {_PA
 AND NOT pg_has_role(c.relowner, 'USAGE') AND NOT pg_has_role(d.datdba, 'USAGE')
 """
 _NOT_GRANTED: Final = "AND NOT has_table_privilege(c.oid, 'MAINTAIN')"
+# the version from which other accounts than the owner may be allowed to vacuum
 _MAINTAIN_SINCE: Final = 170_000
-"""The server from which on others than the owner may be allowed to vacuum."""
+# Waits for running erasures; returns their count, and the time after them.
 _BEGIN_SCRUB: Final = "UPDATE event_window SET erasures = erasures RETURNING erasures, clock_ms()"
-"""Waits for the erasures under way, and says how many there were, and what time it is behind them."""
+# A request stays due until a vacuum is complete that began after it.
 _END_SCRUB: Final = """
 UPDATE event_window SET scrub_due = CASE WHEN erasures = %s OR scrub_due = 0 THEN 0 ELSE greatest(scrub_due, %s) END
 """
-"""What is due stays so until somebody is through who began behind it."""
 _WAITED: Final = "SELECT greatest(clock_ms() - scrub_due, 0) / 1000.0 FROM event_window WHERE scrub_due <> 0"
 _NEXT_XID: Final = "SELECT CAST(pg_snapshot_xmax(pg_current_snapshot()) AS xid)"
+# Sessions for which VACUUM keeps rows that were deleted before a transaction. Other vacuums and readers of
+# catalogs alone are left out.
 _HOLDERS: Final = """
 SELECT who FROM (
     SELECT 'session ' || pid || ' (' || coalesce(nullif(application_name, ''), backend_type) || ')' AS who,
@@ -57,20 +60,17 @@ SELECT who FROM (
     UNION ALL SELECT 'the prepared transaction ' || gid, age(transaction) FROM pg_prepared_xacts WHERE database = current_database()
 ) AS holders WHERE old > age(CAST(%s AS xid)) ORDER BY old DESC LIMIT 3
 """
-"""Those for whom VACUUM keeps what was deleted before a transaction. Other vacuums are not among them, nor catalogs' readers."""
-_READERS_TIMEOUT_S: Final = 30.0
-"""The time for which they are waited for: a standby that sends its oldest reader does so every ten seconds."""
+_READERS_TIMEOUT_S: Final = 30.0  # A standby that reports its oldest reader does so every ten seconds.
 _VACUUM_DAYS_OPTION: Final = f"-c {VACUUM_DAYS_SETTING}=on"
 _READERS_POLL_INTERVAL_S: Final = 0.05
 _CHECK_INTERVAL_S: Final = 600.0
-_DUE_SHARE: Final = 0.5
-"""The part of the promised time after which what is due is begun with."""
+_DUE_SHARE: Final = 0.5  # the share of the promised time after which a vacuum begins
 
 
 def rewrite_tables(url: str) -> Iterator[tuple[str, int]]:
-    """Write all tables of ours anew, one after the other, the smallest first; yields each name, and its size before.
+    """Rewrite all tables of the installation, the smallest first.
 
-    Raises DatabaseUnusableError.
+    Yields each name, and the size before. Raises DatabaseUnusableError.
     """
     require_migrated(url)
     try:
@@ -89,7 +89,10 @@ def rewrite_tables(url: str) -> Iterator[tuple[str, int]]:
 
 
 def _require_rights(connection: psycopg.Connection[Any]) -> None:
-    """Make sure that VACUUM does not skip a table, of which it would only warn. Raises DatabaseUnusableError."""
+    """Make sure that this account may vacuum all tables.
+
+    VACUUM skips the others with only a warning. Raises DatabaseUnusableError.
+    """
     since = connection.info.server_version >= _MAINTAIN_SINCE
     query = f"{_NOT_ALLOWED} {_NOT_GRANTED if since else ''} ORDER BY 1 LIMIT 1"
     if found := connection.execute(query.encode(), (sorted(TABLES),)).fetchone():
@@ -100,7 +103,10 @@ def _require_rights(connection: psycopg.Connection[Any]) -> None:
 
 
 def _require_no_readers(connection: psycopg.Connection[Any]) -> None:
-    """Wait until nobody sees any more what was erased before. Raises DatabaseUnusableError, which names who still does."""
+    """Wait until no transaction can see rows that were erased before.
+
+    Raises DatabaseUnusableError, which names the transactions that still can.
+    """
     following = connection.execute(_NEXT_XID).fetchall()[0][0]
     until = time.monotonic() + _READERS_TIMEOUT_S
     while found := connection.execute(_HOLDERS, (following,)).fetchall():
@@ -113,7 +119,7 @@ def _require_no_readers(connection: psycopg.Connection[Any]) -> None:
 
 
 def _vacuum(connection: psycopg.Connection[Any], how: str, table: str) -> bool:
-    """Vacuum a table; return False if it is the partition of a day that was dropped in the meantime."""
+    """Vacuum a table; return False if it was a day's partition that is gone."""
     try:
         connection.execute(f"VACUUM ({how}) {table}".encode())
     except errors.UndefinedTable:
@@ -122,11 +128,11 @@ def _vacuum(connection: psycopg.Connection[Any], how: str, table: str) -> bool:
 
 
 class VacuumDuty:
-    """Vacuums all tables within a time after something was erased; of all nodes the one with the duties does.
+    """Vacuums all tables within a time after an erasure. Run by the leader.
 
     Args:
-        within_s: that time; 0 leaves it to PostgreSQL's autovacuum.
-        servers: the node's.
+        within_s: that time; 0 to leave it to autovacuum.
+        servers: those of the node.
     """
 
     def __init__(self, url: str, within_s: float, servers: Servers | None = None) -> None:
@@ -137,16 +143,22 @@ class VacuumDuty:
 
     @property
     def delay_s(self) -> float:
-        """The seconds for which something that was erased has waited, as far as this node knows; 0 if nothing does."""
+        """The seconds since the oldest erasure without a vacuum; 0 if there is none.
+
+        Only the leader knows them.
+        """
         return 0 if self.due_since is None else time.monotonic() - self.due_since
 
     @property
     def late_s(self) -> float:
-        """The seconds for which a vacuum should have begun; it waits for a while on purpose, to be one for many erasures."""
+        """The seconds by which a vacuum is overdue.
+
+        A vacuum waits on purpose, to cover many erasures.
+        """
         return max(0.0, self.delay_s - self._within_s * _DUE_SHARE)
 
     async def run(self) -> None:
-        """Vacuum what is due, until cancelled."""
+        """Vacuum when due, until cancelled."""
         if not self._within_s:
             await trio.sleep_forever()
         pause_s = min(_CHECK_INTERVAL_S, self._within_s * _DUE_SHARE)
@@ -155,7 +167,7 @@ class VacuumDuty:
                 await self._vacuum_and_log()
                 await trio.sleep(pause_s)
         finally:
-            self.due_since = None  # whoever has the duties next knows
+            self.due_since = None  # the next leader finds out
 
     async def _vacuum_and_log(self) -> None:
         try:
@@ -164,7 +176,10 @@ class VacuumDuty:
             log.warning("storage.vacuum_failed", reason=" ".join(str(error).split()))
 
     def vacuum_if_due(self) -> bool:
-        """Vacuum all tables if something was erased long enough ago; tell whether it was. Raises DatabaseUnusableError, psycopg.Error."""
+        """Vacuum all tables if the oldest erasure is old enough; return whether it was.
+
+        Raises DatabaseUnusableError, psycopg.Error.
+        """
         with connected(self._url, "vacuum", _VACUUM_DAYS_OPTION, self._servers) as connection:
             is_due = self._is_due(connection)
             _require_rights(connection)

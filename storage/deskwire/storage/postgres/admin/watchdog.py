@@ -1,9 +1,8 @@
-"""The watchdog: ends sessions of nodes that hold locks, and will not let go of them by themselves.
+"""Tasks that watch the database: they end stuck sessions, and notice another primary.
 
-A client that stops in the middle of a pipeline is active to PostgreSQL and not idle, so that
-`idle_in_transaction_session_timeout` does not end it; `transaction_timeout` does, which PostgreSQL has from version 17 on.
-
-The watch over all servers of the URL, which notices a promotion and the return of an old primary.
+To PostgreSQL, a client that stops in the middle of a pipeline is active and not idle, so that
+`idle_in_transaction_session_timeout` does not end its session. `transaction_timeout` does, from version 17
+on.
 
 Sessions stay open for days, so the identity that a session found when it was opened may be out of date.
 """
@@ -26,25 +25,25 @@ from deskwire.storage.postgres.driver.session import SESSION_NAME_PREFIX, Databa
 
 log: Final = structlog.get_logger(__name__)
 
+# Maximum age of a batch's transaction. A transaction takes milliseconds, and waits for locks for at most
+# eight seconds.
 TRANSACTION_MAX_S: Final = 10
-"""How old a batch's transaction may become. One takes milliseconds, and waits for locks for eight seconds at most."""
 
-WRITE_WAIT_MAX_S: Final = 3.0
-"""How long a write may take before the node looks whether somebody stuck is to blame."""
+WRITE_WAIT_MAX_S: Final = 3.0  # Time for a write before the node looks for a stuck session.
 
+# A COMMIT that waits for a standby is not stuck, and must be waited for.
 _STUCK: Final = (
     f"SELECT pid, pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE '{SESSION_NAME_PREFIX}/batch/%' "
     "AND datname = current_database() AND usename = current_user AND pid <> pg_backend_pid() "
     "AND xact_start < clock_timestamp() - CAST(? AS double precision) * interval '1 s' "
     "AND wait_event IS DISTINCT FROM 'SyncRep'"
 )
-"""A COMMIT that waits for a standby is not stuck: it is carried out, and was to be waited for."""
 
 
 async def run_watchdog(
     database: Database, interval_s: float = TRANSACTION_MAX_S, transaction_max_s: float = TRANSACTION_MAX_S
 ) -> None:
-    """End stuck sessions every so many seconds, until cancelled; a duty."""
+    """End stuck sessions at each interval, until cancelled. Run by the leader."""
     connection = BlockingConnection(database, "setup")
     try:
         while True:
@@ -60,12 +59,13 @@ async def run_wait_watchdog(
     wait_max_s: float = WRITE_WAIT_MAX_S,
     transaction_max_s: float = TRANSACTION_MAX_S,
 ) -> None:
-    """End stuck sessions while this node's writes wait for longer than others take, until cancelled.
+    """End stuck sessions while this node's writes take too long, until cancelled.
 
-    Each node does, as whoever holds the duties may be the one that is stuck. It has no session while nothing waits.
+    Each node runs this, because the leader may be the node that is stuck. It has no session while no write
+    takes long.
 
     Args:
-        waited_s: for how long the write that has waited longest has waited by now.
+        waited_s: returns the time for which the oldest write has waited.
     """
     connection = BlockingConnection(database, "setup")
     try:
@@ -90,9 +90,9 @@ async def _end_and_log(connection: BlockingConnection, transaction_max_s: float)
 
 
 def end_stuck_sessions(conn: Connection, transaction_max_s: float = TRANSACTION_MAX_S) -> int:
-    """End the batches' sessions whose transaction is older than so many seconds; return their number.
+    """End batch sessions whose transaction is older than this; return their number.
 
-    An account may do so to sessions of its own, which all nodes' are.
+    An account may end its own sessions, and all nodes use the same account.
     """
     return len(conn.execute(_STUCK, (float(transaction_max_s),)).fetchall())
 
@@ -102,7 +102,7 @@ _ANSWER_TIMEOUT_S: Final = 2.0
 
 
 async def watch_servers(database: Database, interval_s: float = SERVER_CHECK_INTERVAL_S) -> None:
-    """Ask all hosts for their identity at each interval, until cancelled; runs on each node.
+    """Ask all hosts for their identity at each interval, until cancelled. Run by each node.
 
     A newer timeline is recorded with the installation, so that a node that starts later knows it.
     """

@@ -67,7 +67,7 @@ class BatchOutcome(Struct):
     """The result of one batch.
 
     Args:
-        commit: what was committed; None if nothing was stored.
+        commit: the commit; None if nothing was stored.
         done: the jobs that have an outcome.
         postponed: the jobs for a later batch, in order, because another transaction blocks them.
         single: the jobs that need a transaction of their own.

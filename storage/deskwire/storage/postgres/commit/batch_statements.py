@@ -151,7 +151,9 @@ def query_per_row(text: str, width: int) -> str:
 def with_columns(
     text: str, types: Sequence[int], rows: Sequence[Sequence[Any]], day: int | None = None
 ) -> Statement:
-    """Return a merged statement with its values as arrays. Raises KeyError if a type is unknown.
+    """Return a merged statement with its values as arrays.
+
+    Raises KeyError if a type is unknown.
 
     Args:
         day: the index of the day in a row, if the statement takes a range of days.
@@ -214,10 +216,13 @@ class Planner:
             self._types.update(zip(unknown, await connection.describe(unknown, timeout_s), strict=True))
 
     def merged(self, text: str, rows: Sequence[Sequence[Any]]) -> Statement:
-        """Return the statement for these rows. For several rows, `learn` must have seen the statement."""
+        """Return the statement for these rows.
+
+        For several rows, `learn` must have seen the statement.
+        """
         shape = shape_of(text)
         if len(rows) == 1 or shape.merged is None:
-            assert len(rows) == 1, "what can't be merged comes by itself"
+            assert len(rows) == 1, "a statement that can't be merged has one row"
             return bound_statement(text, rows[0])
         return with_columns(shape.merged, self._types[text], rows, shape.day)
 

@@ -180,7 +180,7 @@ class BatchTransaction(PostgresTransaction):
 
     def save_conversation(self, before: Conversation, state: Conversation, routed: Mapping[int, int]) -> None:
         known = self._saved(state.rowid)
-        assert known is not None, "who saves has claimed"
+        assert known is not None, "a conversation is claimed before it is saved"
         self._overlay.put(
             self._overlay.saved,
             state.rowid,

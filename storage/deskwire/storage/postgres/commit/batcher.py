@@ -294,7 +294,10 @@ class Batcher:
     async def _positioned_statements(
         self, tx: BatchTransaction, heads: Mapping[int, LogHead], late: Sequence[BufferedWrite]
     ) -> list[Statement]:
-        """Return the statements of the last round; the heads must be locked. Raises EndpointsMoved."""
+        """Return the statements of the last round, with positions under the locked heads.
+
+        Raises EndpointsMoved.
+        """
         appends = tx.appends
         moved = [
             project
@@ -350,8 +353,9 @@ class Batcher:
         return rows[0][0] if rows else None
 
     async def _is_committed(self) -> bool:
-        """Find out by a write whether the lane's last commit is stored. Raises Unavailable if no server can
-        tell.
+        """Find out by a write whether the lane's last commit is stored.
+
+        Raises Unavailable if no server can tell.
         """
         self._rowids.clear()  # a promoted standby may answer, and give the same keys again
         until = trio.current_time() + self._patience_s

@@ -66,7 +66,10 @@ class Lane(Struct):
     run: str = ""
 
     def open_values(self) -> tuple[str, int, str]:
-        """Return the values of OPEN_LANE. Statements of an earlier `run` that arrive later have no effect."""
+        """Return the values of OPEN_LANE.
+
+        Statements of an earlier `run` that arrive later have no effect.
+        """
         self.run = secrets.token_hex(8)
         return self.node, self.number, self.run
 

@@ -47,7 +47,7 @@ class FinishedJob(NamedTuple):
 
     Args:
         outcome: the return value or exception of the job, or Unavailable.
-        commit: what was committed; None if nothing was stored.
+        commit: the commit; None if nothing was stored.
         refused: True if the database failed.
     """
 
@@ -116,8 +116,9 @@ class SingleJobRunner:
         self._conn.close()
 
     def _attempt(self, run: Callable[[Transaction], T], *, brief: bool) -> FinishedJob:
-        """Run a job and commit its changes. Raises DatabaseError, StaleState, and Unavailable for an unknown
-        result.
+        """Run a job and commit its changes.
+
+        Raises DatabaseError, StaleState, and Unavailable for an unknown result.
         """
         conn = self._conn
         if not self._open:
@@ -157,7 +158,10 @@ class SingleJobRunner:
             stored = self._commit()
 
     def _commit(self) -> bool:
-        """Commit, and return whether the commit is stored. Raises Unavailable if that can't be known."""
+        """Commit, and return whether the commit is stored.
+
+        Raises Unavailable if that can't be known.
+        """
         conn = self._conn
         try:
             conn.command("COMMIT", self._patience_s)
@@ -170,8 +174,9 @@ class SingleJobRunner:
         return self._is_committed()
 
     def _is_committed(self) -> bool:
-        """Find out by a write whether the lane's last commit is stored. Raises Unavailable if no server can
-        tell.
+        """Find out by a write whether the lane's last commit is stored.
+
+        Raises Unavailable if no server can tell.
         """
         until = time.monotonic() + self._patience_s
         while True:

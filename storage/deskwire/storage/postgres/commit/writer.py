@@ -148,8 +148,9 @@ class Writer:
             runner.close()
 
     async def _finish(self) -> None:
-        """Commit all queued jobs, unless the database is unreachable. Jobs that wait for their order are
-        queued again first.
+        """Commit all queued jobs, unless the database is unreachable.
+
+        Jobs that wait for their order are queued again first.
         """
         while (self.waiting and not self._unreachable) or self._threads.borrowed_tokens:
             await self._commit_next()

@@ -1,7 +1,7 @@
-"""The copy of an installation into an empty database: all of it in one transaction, or nothing (ADR 22).
+"""The copy of an installation into an empty database, in one transaction (ADR 22).
 
-Rows are written with COPY and read back; their numbers and keyed digests have to be the same on both sides. That the
-installation is whole says the last statement before the commit, so a database without it is not one.
+Rows are written with COPY and read back; their numbers and keyed digests must be the same on both sides. The
+last statement before the commit marks the installation as complete; a database without this mark is refused.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from deskwire.storage.sqlite.backup.snapshot import CopyError, opened
 
 
 class Copied(Struct):
-    """The result of a copy: rows by table, and the files of uploads with their bytes.
+    """The result of a copy: the number of rows by table, and of files and their bytes.
 
-    `missing` files were not on the disk, and `problems` are those that the copy has as the source had them.
+    `missing` files were not on the disk, and `problems` are in the source as well.
     """
 
     rows: dict[str, int] = field(default_factory=dict)
@@ -45,15 +45,15 @@ class Copied(Struct):
 
 
 class CopyRequest(Struct, frozen=True):
-    """A copy to be made.
+    """The parameters of a copy.
 
     Args:
-        database: the SQLite file, up to date, which nobody changes meanwhile.
-        folder: where the uploads' folder is.
-        url: of the PostgreSQL database.
+        database: the SQLite file, up to date and not in use.
+        folder: the folder that contains the uploads' folder.
+        url: the URL of the PostgreSQL database.
         identity: the installation's settings.
-        put: stores an upload's file where it is kept; None for the database itself.
-        on_table: is on_table the name of each table that begins.
+        put: stores an upload's file; None to store it in the database.
+        on_table: called with the name of each table before it is copied.
     """
 
     database: Path
@@ -65,9 +65,9 @@ class CopyRequest(Struct, frozen=True):
 
 
 def copy(request: CopyRequest) -> Copied:
-    """Copy everything; returns once it is committed.
+    """Copy everything; return after the commit.
 
-    Raises CopyError and DatabaseUnusableError; then the target is as it was.
+    Raises CopyError and DatabaseUnusableError; the target is unchanged then.
     """
     examine(request.url)
     migrate(request.url)
@@ -117,7 +117,10 @@ def _copied(request: CopyRequest, source: SqliteSource, connection: psycopg.Conn
 
 
 def _require_empty(connection: psycopg.Connection[Any]) -> None:
-    """Lock the installation until the end, so that no node starts on half of it. Raises DatabaseUnusableError."""
+    """Lock the record of the installation, so that no node starts on an incomplete copy.
+
+    Raises DatabaseUnusableError.
+    """
     connection.execute("SET LOCAL lock_timeout = '1s'")
     try:
         row = connection.execute("SELECT secret_id FROM installation FOR UPDATE").fetchone()
@@ -131,7 +134,7 @@ def _require_empty(connection: psycopg.Connection[Any]) -> None:
 
 
 def _columns(source: SqliteSource, table: str, columns: Mapping[str, str]) -> dict[str, str]:
-    """Return the columns that can be filled. Raises CopyError if one of the source would be lost."""
+    """Return the columns to fill. Raises CopyError if a column of the source would be lost."""
     lost = set(source.tables[table]) - columns.keys()
     if lost:
         raise CopyError(f"{table} has columns that the database has not: {', '.join(sorted(lost))}.")
@@ -141,7 +144,7 @@ def _columns(source: SqliteSource, table: str, columns: Mapping[str, str]) -> di
 def _copy_table(
     source: SqliteSource, target: PostgresTarget, table: str, columns: dict[str, str], key: bytes
 ) -> int:
-    """Copy a table and compare both sides; returns the number of rows. Raises CopyError."""
+    """Copy a table and compare both sides; return the number of rows. Raises CopyError."""
     sent, found = RowDigest(key), RowDigest(key)
     target.fill(table, columns, sent.over(source.rows(table, [*columns])))
     for _ in found.over(target.rows(table, columns)):
@@ -155,7 +158,7 @@ def _copy_table(
 
 
 def _copy_files(request: CopyRequest, source: SqliteSource, target: PostgresTarget, done: Copied) -> None:
-    """Copy the contents of uploads, each under an entry of its own, and compare them by their SHA-256. Raises CopyError."""
+    """Copy the contents of uploads and compare their SHA-256. Raises CopyError."""
     disk = DiskFiles(request.folder)
     entries: dict[int, str] = {}
     for project, sha256, size, at in source.contents():

@@ -1,9 +1,7 @@
-"""The rows of an SQLite database as they stand in PostgreSQL: the same, but for positions and what only nodes need.
+"""The rows of an SQLite database in the form that they have in PostgreSQL.
 
-Positions count through all projects there, and within a project here: `project << 40` is added, which keeps their order. What
-PostgreSQL keeps in columns of its own is computed by SQLite as it is read.
-
-The rows' texts in the form in which PostgreSQL keeps them, and digests of rows that are the same on both sides.
+Positions count through all projects in SQLite, and within a project in PostgreSQL: `project << 40` is added,
+which keeps their order. Columns that only PostgreSQL has are computed by the query.
 """
 
 from __future__ import annotations
@@ -23,7 +21,7 @@ _BATCH_SIZE: Final = 1_000
 
 
 class _TableQuery(Struct, frozen=True):
-    """A table that is read in another way: further tables, and expressions in the place of columns; `t` is the table."""
+    """Expressions for some columns of a table, whose alias is `t`, and the joins for them."""
 
     columns: Mapping[str, str]
     joined: str = ""
@@ -39,6 +37,7 @@ _OF_EVENT: Final = (
     "(CASE WHEN t.project > 0 THEN t.project "
     "ELSE (SELECT p.rowid FROM projects p WHERE p.id = json_extract(CAST(t.body AS TEXT), '$.projectId')) END)"
 )
+# The tables of which some columns are computed.
 _TABLE_QUERIES: Final[Mapping[str, _TableQuery]] = {
     "messages": _TableQuery(
         {"project": "c.project"}, "LEFT JOIN conversations c ON c.rowid = t.conversation"
@@ -72,32 +71,32 @@ _TABLE_QUERIES: Final[Mapping[str, _TableQuery]] = {
     ),
     "endpoints": _TableQuery({"held_upto": _shifted("held_upto", "t.project")}),
 }
-"""The tables that are not taken as they are."""
 
+# Columns that serve a lookup in SQLite only.
 _SQLITE_ONLY_COLUMNS: Final = frozenset({("kept_answers", "near")})
-"""Columns that only say where a row is found in SQLite."""
 
+# Tables of both databases that are not copied: they describe the database itself or its nodes, or are filled
+# by triggers.
 LEFT_OUT: Final = frozenset(
     {
         *("event_window", "contents", "search_changes", "installation", "nodes", "duties", "couriers"),
         "conversation_attributes",
     }
 )
-"""Tables of both that say something of the database itself, or of who runs on it, and one that triggers fill."""
 
 
 class LogEnd(Struct, frozen=True):
-    """The line of all events, or of all deliveries, as it ends: the newest position, and its id."""
+    """The newest position and id of all events, or of all deliveries."""
 
     position: int
     id: str | None
 
 
 class SqliteSource:
-    """An SQLite database that nobody changes.
+    """An SQLite database that is not in use.
 
     Args:
-        connection: to be read only.
+        connection: used for reading only.
     """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -125,7 +124,7 @@ class SqliteSource:
             yield from map(escaped, rows)
 
     def has(self, table: str, column: str) -> bool:
-        """Tell whether a column of PostgreSQL can be filled from here."""
+        """Return whether a column of PostgreSQL can be filled from this database."""
         known = column in self.tables[table]
         return known or (table in _TABLE_QUERIES and column in _TABLE_QUERIES[table].columns)
 
@@ -136,7 +135,7 @@ class SqliteSource:
         return max(newest, row[0] if row else 0)
 
     def log_ends(self) -> tuple[LogEnd, LogEnd]:
-        """Return the ends of the log_ends of events and of deliveries, what was erased at them included."""
+        """Return the ends of the logs of events and of deliveries, including erased ones."""
         events = self._connection.execute(
             "SELECT max(p), max(id) FROM (SELECT max(position) AS p, max(id) AS id FROM events "
             "UNION ALL SELECT spent_position, spent_id FROM event_window)"
@@ -145,13 +144,13 @@ class SqliteSource:
         return LogEnd(events[0] or 0, events[1]), LogEnd(deliveries[0] or 0, deliveries[1])
 
     def window(self) -> tuple[int, str | None]:
-        """Return up to which position the log was cut off, and the id of the last event that was cut."""
+        """Return the position up to which the log was pruned, and the id of that event."""
         query = "SELECT pruned_position, pruned_id FROM event_window"
         found: tuple[int, str | None] = self._connection.execute(query).fetchone()
         return found
 
     def contents(self) -> list[tuple[int, str, int, int]]:
-        """Return the contents of uploads: project, SHA-256, bytes, and when the first of them was made."""
+        """Return the contents of uploads: project, SHA-256, bytes, and time of the first upload."""
         return self._connection.execute(
             "SELECT project, sha256, size, min(created_at) FROM uploads GROUP BY project, sha256, size ORDER BY 1, 2"
         ).fetchall()
@@ -159,22 +158,22 @@ class SqliteSource:
 
 _ESCAPED_CHARACTERS: Final = ("\0", "\ue000")
 _DIGEST_BYTES: Final = 16
+# The version of marshal that writes equal values as equal bytes, whatever objects they are.
 _MARSHAL_VERSION: Final = 0
-"""The version of marshal that writes equal values as equal bytes, whichever objects they are."""
 
 
 def escaped(row: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return a row with its texts as they are stored."""
+    """Return a row with its texts in their stored form."""
     if any(isinstance(value, str) and any(mark in value for mark in _ESCAPED_CHARACTERS) for value in row):
         return tuple(encode_text(value).decode() if isinstance(value, str) else value for value in row)
     return row
 
 
 class RowDigest:
-    """The number and the keyed digest of rows, in whatever order they come.
+    """The number and the keyed digest of rows, independent of their order.
 
     Args:
-        key: up to 64 bytes that nobody knows who has written the rows.
+        key: up to 64 bytes that authors of the rows can't know.
     """
 
     def __init__(self, key: bytes) -> None:
@@ -183,7 +182,7 @@ class RowDigest:
         self.rows = 0
 
     def over(self, rows: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
-        """Yield the rows, each of which is taken in."""
+        """Yield the rows, and add each to the digest."""
         for row in rows:
             hashed = blake2b(
                 marshal.dumps(row, _MARSHAL_VERSION), digest_size=_DIGEST_BYTES, key=self._key
@@ -193,7 +192,7 @@ class RowDigest:
             yield row
 
     def __eq__(self, other: object) -> bool:
-        """Tell whether the other has had the same rows."""
+        """Return whether the other digest has the same rows."""
         return isinstance(other, RowDigest) and (self.rows, self._value) == (other.rows, other._value)
 
     __hash__ = None  # type: ignore[assignment]  # it changes

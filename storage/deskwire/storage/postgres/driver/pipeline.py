@@ -1,4 +1,4 @@
-"""A connection for Trio's thread: libpq without blocking, with several statements in flight.
+"""A non-blocking libpq connection for Trio's thread, with several statements in flight.
 
 An exchange is one round trip: statements, a Sync, and all their results. After a failed statement the server
 skips the others up to the Sync. An exchange must end before the next one begins, so an exchange that is

@@ -34,7 +34,7 @@ def read_key(sql: str, values: Sequence[Any] | Mapping[str, Any]) -> ReadKey:
 
 
 class RecordedReads:
-    """`connection.Connection` that replays recorded results, and raises MissingRead for others."""
+    """`connection.Connection` that replays recorded results; others raise MissingRead."""
 
     dialect: Final = POSTGRES
 

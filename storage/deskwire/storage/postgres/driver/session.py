@@ -80,7 +80,10 @@ class Database(Struct, frozen=True):
         return conninfo.make_conninfo(self.url, **own).encode()
 
     def versioned_settings(self, role: Role, server_version: int) -> list[bytes]:
-        """Return the statements for settings that this server may have; a refused one can be skipped."""
+        """Return the statements for settings that this server may have.
+
+        A refused statement can be skipped.
+        """
         wanted = _LATER.get(role, {})
         return [
             f"SET {name} = '{value}'".encode()

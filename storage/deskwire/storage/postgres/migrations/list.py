@@ -1,4 +1,4 @@
-"""The migrations of a PostgreSQL database, as a list that is only ever added to."""
+"""The list of migrations of a PostgreSQL database, which only grows."""
 
 from __future__ import annotations
 
@@ -14,17 +14,21 @@ from deskwire.storage.postgres.schema.baseline import typed
 
 
 class Migration(Struct, frozen=True):
-    """One step from a schema to the next: of `sql`, `indexes` and `steps` it has one.
+    """One step from a schema to the next, with one of `sql`, `indexes` and `steps`.
 
     Attributes:
-        name: what a database records; never another one. Names sort in the order of the list.
-        sql: is run in one transaction, together with the record.
-        fill: what is done behind `sql`, in the same transaction, as it takes Python.
-        indexes: statements such as `CREATE INDEX CONCURRENTLY IF NOT EXISTS`, which hold up no writer; each is run outside of
-            a transaction, and before the record, so it may be run again. What one that failed has left is dropped first.
-        steps: a function that works in several transactions before the record, so it has to go on from wherever it was cut off.
-        oldest_program: the newest migration that the oldest program knows which may run beside the new schema. With its own
-            name no other program may: all nodes have to be stopped.
+        name: recorded in the database and never changed. Names sort in the order of the list.
+        sql: run in one transaction, together with the record.
+        fill: run after `sql` in the same transaction, for changes that need Python.
+        indexes: statements such as `CREATE INDEX CONCURRENTLY IF NOT EXISTS`, which block no writer. Each is
+            run outside
+            a transaction and before the record, so it may be run again. An invalid index of an earlier
+                attempt is dropped first.
+        steps: works in several transactions before the record, so it must continue from any point at which it
+            was stopped.
+        oldest_program: the newest migration known to the oldest program that may run beside the new schema.
+            With the
+            migration's own name all nodes must be stopped.
     """
 
     name: str
@@ -35,13 +39,13 @@ class Migration(Struct, frozen=True):
     steps: Callable[[psycopg.Connection[Any]], None] | None = None
 
     def __post_init__(self) -> None:
-        """Make sure that nothing is committed before the record that may not be run again."""
+        """Make sure that the migration has exactly one kind of change."""
         ways = (bool(self.sql), bool(self.indexes), self.steps is not None)
         assert sum(ways) == 1, self.name
 
     @property
     def additive(self) -> bool:
-        """True if older programs can go on while it is applied, and behind it."""
+        """True if older programs can keep running during and after the migration."""
         return self.oldest_program != self.name
 
 
@@ -54,11 +58,11 @@ CREATE INDEX CONCURRENTLY IF NOT EXISTS conversations_by_change ON conversations
 WHERE updated_at <> activity
 """
 
+# Older programs then read lists by activity without an index.
 _BY_HOUR: Final = (
     "CREATE INDEX CONCURRENTLY IF NOT EXISTS conversations_by_hour ON conversations (project, hour)",
     "DROP INDEX CONCURRENTLY IF EXISTS conversations_by_activity",
 )
-"""A program that is older reads lists by activity without an index meanwhile."""
 
 _OUT_OF_ORDER: Final = """
 CREATE INDEX CONCURRENTLY IF NOT EXISTS conversations_out_of_order ON conversations (project, rowid)
@@ -129,10 +133,9 @@ MIGRATIONS: Final = (
     Migration("m0032_deliveries_by_day", "m0032_deliveries_by_day", steps=days.split_deliveries),
 )
 
-RECORDS: Final = "schema_migrations"
-"""The table of what was applied."""
+RECORDS: Final = "schema_migrations"  # the table of applied migrations
 
+# Every table of the installation that a database may have.
 TABLES: Final = frozenset(re.findall(r"CREATE TABLE (\w+)", "".join(each.sql for each in MIGRATIONS))) | {
     RECORDS
 }
-"""Every table of ours that a database may have."""

@@ -1,4 +1,4 @@
-"""The tables and columns that migrations have added since the first one, one constant for each migration."""
+"""Tables and columns that were added after the baseline, one constant for each migration."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from deskwire.storage.postgres.schema.baseline import typed
 from deskwire.storage.postgres.schema.triggers import forget_answers_trigger, notify_triggers
 from deskwire.storage.sqlite.migrations.m0033_what_reports_count import FILL
 
-# machines: Machine credentials, with the triggers that server keys have.
+# Machine credentials, with the same triggers as server keys.
 MACHINE_CREDENTIALS: Final = typed("""
 CREATE TABLE machine_credentials (
     rowid IDENTITY, id TEXT NOT NULL UNIQUE, project bigint NOT NULL REFERENCES projects, name TEXT NOT NULL,
@@ -31,7 +31,7 @@ ALTER TABLE machine_credentials SET (fillfactor = 80);
 )
 
 
-# contacts: Attributes and tags of contacts, lists of contacts by their changes, and contacts that were merged into another one.
+# Attributes and tags of contacts, lists of contacts by their last change, and merged contacts.
 CONTACTS: Final = typed("""
 -- Of `erasing`: 1 is for a contact that is being erased, 2 for one that is being merged into another one, 3 for one that was.
 ALTER TABLE contacts ADD COLUMN attributes TEXT NOT NULL DEFAULT '{}', ADD COLUMN tags TEXT NOT NULL DEFAULT '[]',
@@ -64,7 +64,7 @@ CONTACTS_INDEXES: Final = (
 )
 
 
-# redaction: Messages of which something was redacted, and the places of those that were deleted; the columns are those of SQLite.
+# Redacted messages, and the time of deleted ones. The columns are the same in SQLite.
 REDACTION: Final = """
 ALTER TABLE messages ADD COLUMN redacted_at bigint, ADD COLUMN deleted_at bigint;
 -- Whoever hears that a message is redacted can rely on it at every node.
@@ -74,7 +74,8 @@ ALTER TABLE search_changes ADD COLUMN reworded smallint NOT NULL DEFAULT 0;
 """
 
 
-# named: Events beyond the contract, for those who name their type, and endpoints that ask for what agents write for agents. Programs from before would show such an event to every consumer: none may run beside it.
+# Endpoints that receive internal notes. Older programs would show such events to every consumer, so none may
+# run beside this schema.
 INTERNAL_EVENTS: Final = """
 ALTER TABLE endpoints ADD COLUMN internal smallint NOT NULL DEFAULT 0;
 CREATE CONSTRAINT TRIGGER begin_epoch_of_internal AFTER UPDATE OF internal ON endpoints
@@ -82,7 +83,7 @@ CREATE CONSTRAINT TRIGGER begin_epoch_of_internal AFTER UPDATE OF internal ON en
 """
 
 
-# milestones: The milestones of conversations that reports count, and what each conversation notes for them.
+# The milestones of conversations that reports count, and the columns from which they are computed.
 MILESTONES: Final = typed(rf"""
 -- When the contact first wrote, when an agent first answered that, since when it is open if it was reopened, the agent who
 -- wrote last, and the team that it was last assigned to.
@@ -108,7 +109,7 @@ _BY_TIME: Final = (
 MILESTONES_INDEXES: Final = (_BY_TIME,)
 
 
-# workflow_ends: The columns that say where workflows wait and when versions were published, and the table of how runs have ended.
+# The step at which a workflow run waits, the time when a version was published, and the results of runs.
 WORKFLOW_ENDS: Final = typed(r"""
 ALTER TABLE workflow_runs ADD COLUMN since bigint, ADD COLUMN flow bigint, ADD COLUMN action bigint;
 UPDATE workflow_runs SET flow = CAST(CAST(replace(state, '\u0000', '\u0020') AS json) ->> 'flow' AS bigint),
@@ -125,7 +126,7 @@ CREATE INDEX workflow_ends_stopped ON workflow_ends (workflow_id, rowid) WHERE s
 """)
 
 
-# attributes: The attributes of conversations as rows, by which the few that have one are found among all; triggers keep them.
+# The attributes of conversations as rows, for filters by a rare attribute. Triggers maintain them.
 _NUMBER: Final = "CAST(value #>> '{}' AS double precision)"
 
 CONVERSATION_ATTRIBUTES: Final = typed(rf"""
@@ -160,7 +161,8 @@ INSERT INTO conversation_attributes SELECT c.project, k.name, k.value, c.rowid
 """)
 
 
-# writing: Drafts and held messages, each its author's own (ADR 53). Programs from before know nothing of them: rows go with their conversation or user by themselves.
+# Drafts and held messages of agents (ADR 53). Older programs do not know them, so rows are deleted by
+# cascade.
 DRAFTS_AND_HELD_MESSAGES: Final = typed("""
 CREATE TABLE drafts (
     rowid IDENTITY, author bigint NOT NULL REFERENCES users ON DELETE CASCADE,
@@ -186,7 +188,8 @@ ALTER TABLE held_messages SET (autovacuum_vacuum_scale_factor = 0.02);
 """)
 
 
-# scopes: The end that was asked for of a machine credential, and the credential that an endpoint belongs to (ADR 70).
+# The requested end of a machine credential, and the credential that created an endpoint (ADR 70).
+# An older program does not enforce these rules, so none may run beside this schema.
 CREDENTIAL_SCOPES: Final = typed("""
 ALTER TABLE machine_credentials ADD COLUMN own_expires_at bigint;
 UPDATE machine_credentials SET own_expires_at = expires_at;
@@ -196,10 +199,9 @@ UPDATE endpoints SET credential = (
     WHERE a.object = endpoints.id AND a.action IN ('webhook.created', 'webhook.changed', 'webhook.enabled')
     ORDER BY a.position DESC LIMIT 1);
 """)
-"""An older program holds none of the rules that these are for, so none may run beside this schema."""
 
 
-# tokens: One-time passwords with an end, access tokens one by one, and the pushes of the audit trail.
+# Expiry of one-time passwords, single access tokens, and pushes of the audit trail.
 ACCESS_TOKENS: Final = (
     typed(r"""
 ALTER TABLE users ADD COLUMN password_made_at bigint;
@@ -229,7 +231,7 @@ CREATE INDEX audit_unpushed_by_record ON audit_unpushed (record);
 )
 
 
-# seen: The time up to which agents have seen everything: of a conversation by all of them, and of a project by each.
+# The time up to which all agents have seen a conversation, and up to which each agent has seen a project.
 SEEN_MARKS: Final = typed("""
 ALTER TABLE conversations ADD COLUMN seen_until bigint NOT NULL DEFAULT 0;
 -- A conversation that was closed when it was imported has been seen by all.
@@ -242,7 +244,7 @@ CREATE INDEX seen_marks_by_project ON seen_marks (project);
 """)
 
 
-# servers: The newest server that the installation has had: its system identifier, and the timeline that it wrote on.
+# The system identifier and timeline of the newest server of the installation.
 SERVER_IDENTITY: Final = typed("""
 ALTER TABLE installation ADD COLUMN system_id TEXT, ADD COLUMN timeline bigint NOT NULL DEFAULT 0
 """)

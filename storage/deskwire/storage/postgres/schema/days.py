@@ -1,13 +1,13 @@
 """Partitions by day, so that retention drops a day instead of deleting its rows (ADR 104).
 
-`events_20261128` has the rows whose ids were made on that day in UTC. `events_undated` has those of before the split and
-those that outlive their day, and `events_default` those of a day that has no partition. Each has the keys and indexes that
-the table had before. The parent has none, because PostgreSQL wants the day in each unique key of a parent.
+`events_20261128` has the rows whose ids were made on that day in UTC. `events_undated` has the rows from
+before the split and those that outlive their day, and `events_default` those of a day without a partition.
+Each partition has the keys and indexes that the table had before. The parent has none, because PostgreSQL
+requires the day in each unique key of a parent.
 
-Deliveries and attempts by day: the split of both tables, and the days of deliveries that are still to be made (ADR 104).
-
-A pending delivery and its attempts always have the day of the delivery's id. So the recorder of a result knows the
-partition, and a repeated attempt replaces the first one. Deliveries that had ended before the split have no day.
+A pending delivery and its attempts always have the day of the delivery's id. So the recorder of a result
+knows the partition, and a repeated attempt replaces the first one. Deliveries that had ended before the split
+have no day.
 """
 
 from __future__ import annotations
@@ -26,18 +26,16 @@ from deskwire.engine.core.ids import DAY_MS, day_of, id_before
 
 log: Final = structlog.get_logger(__name__)
 
-DAYS_AHEAD: Final = 3
-"""Days after today that get a partition before they begin."""
+DAYS_AHEAD: Final = 3  # days after today whose partition is added in advance
 
+# Time that a change of partitions may wait for a lock; all other users of the table queue for that long.
 LOCK_TIMEOUT_MS: Final = 100
-"""Time that a change of partitions may wait for a lock; all others that use the table queue for that long."""
 
+# Limits the queueing of others to a twentieth of the time while a dump reads the table.
 _RETRY_DELAY_S: Final = 2.0
-"""So others queue for at most a twentieth of the time while a dump reads the table."""
 
 _EPOCH: Final = date(1970, 1, 1)
-VACUUM_DAYS_SETTING: Final = "deskwire.vacuums_days"
-"""The setting of a session that also vacuums the partitions."""
+VACUUM_DAYS_SETTING: Final = "deskwire.vacuums_days"  # set in sessions that also vacuum the partitions
 
 # An older program beside this one skips the partitions when it vacuums, so it must not clear `scrub_due`.
 _KEEP_DUE: Final = (
@@ -61,7 +59,7 @@ _SESSION: Final = "SELECT set_config(%s, %s, true)"
 
 
 class DayTable(Struct, frozen=True):
-    """A table that has partitions by day, with the names of these.
+    """A table with partitions by day.
 
     Args:
         options: the storage parameters of new partitions, which PostgreSQL does not copy.
@@ -79,7 +77,7 @@ class DayTable(Struct, frozen=True):
 
     @property
     def default(self) -> str:
-        """The partition of rows of a day that has none."""
+        """The partition of rows whose day has no partition."""
         return f"{self.name}_default"
 
     @property
@@ -100,7 +98,7 @@ class DayTable(Struct, frozen=True):
         return f"{self.name}_{_EPOCH + timedelta(days=day):%Y%m%d}"
 
     def day(self, partition: str) -> int | None:
-        """Return the day of a partition; None for one of no day."""
+        """Return the day of a partition; None for the other partitions."""
         digits = partition.removeprefix(f"{self.name}_")
         if not digits.isdigit():
             return None
@@ -116,16 +114,17 @@ DAY_TABLES: Final = (EVENTS, DELIVERIES, ATTEMPTS)
 
 
 def split_by_day(table: DayTable) -> Callable[[psycopg.Connection[Any]], None]:
-    """Return the step of a migration that makes a table the first partition of a parent that takes its name.
+    """Return the step of a migration that makes a table the first partition of a new parent.
 
-    No row is rewritten, and none is refused at any moment: a program that knows nothing of days leaves the column out, and its
-    rows are of day 0. The step may be cut off anywhere and run again.
+    The parent takes the table's name. No row is rewritten, and none is ever refused: a program that does not
+    know days omits the column, so that its rows have day 0. The step may be stopped at any point and run
+    again.
     """
 
     def run(connection: psycopg.Connection[Any]) -> None:
         if _kind(connection, table) != "p":
             _change_with_retries(connection, [*_KEEP_DUE, *_forbid_days(table)])
-            # Reads the whole table beside those who write to it, so that the split needs to read nothing.
+            # Reads the whole table without blocking writers, so that the split itself reads nothing.
             connection.execute(f"ALTER TABLE {table.name} VALIDATE CONSTRAINT {table.name}_no_day".encode())
             _change_with_retries(
                 connection,
@@ -142,11 +141,11 @@ def split_by_day(table: DayTable) -> Callable[[psycopg.Connection[Any]], None]:
 
 
 def add_day(connection: psycopg.Connection[Any], table: DayTable, day: int) -> bool:
-    """Add a day's partition if there is none; return whether it is there.
+    """Add a day's partition if there is none; return whether it exists.
 
-    A day that has rows in the default partition already stays without one.
+    A day that already has rows in the default partition stays without one.
 
-    Raises psycopg.errors.LockNotAvailable if the table is in use for longer than a lock may be waited for.
+    Raises psycopg.errors.LockNotAvailable if the table stays locked for too long.
     """
     name = table.partition(day)
     if _exists(connection, name):
@@ -169,7 +168,10 @@ def add_day(connection: psycopg.Connection[Any], table: DayTable, day: int) -> b
 
 
 def unblock_default(connection: psycopg.Connection[Any], table: DayTable) -> None:
-    """Let the default partition take rows of every day again, after an `add_day` that was cut off. Raises as that does."""
+    """Allow rows of every day in the default partition again, after an interrupted `add_day`.
+
+    Raises psycopg.errors.LockNotAvailable.
+    """
     query = "SELECT 1 FROM pg_constraint WHERE conname = %s AND conrelid = %s::regclass"
     if connection.execute(query, (_exclusion_name(table), table.default)).fetchone() is not None:
         _change(
@@ -214,9 +216,10 @@ def _exclusion_name(table: DayTable) -> str:
 
 
 def _exclude_day(connection: psycopg.Connection[Any], table: DayTable, day: int) -> bool:
-    """Prove that the default partition has no row of a day, so that attaching that day reads nothing under its lock.
+    """Prove that the default partition has no row of a day; return whether that is so.
 
-    The proof refuses rows of the day until its partition is there, so it is made at least a whole day before.
+    With the proof, attaching the day's partition reads nothing under its lock. The proof refuses rows of the
+    day until its partition exists, so it is made at least a whole day ahead.
     """
     if day <= _today(connection) + 1:
         return False
@@ -238,7 +241,7 @@ def _exclude_day(connection: psycopg.Connection[Any], table: DayTable, day: int)
 def _change_with_retries(
     connection: psycopg.Connection[Any], statements: list[str], then: Callable[[], None] | None = None
 ) -> None:
-    """Run statements in one transaction, again and again until their locks are free for a moment."""
+    """Run statements in one transaction, and repeat it until their locks are free."""
     while True:
         try:
             return _change(connection, statements, then)
@@ -250,7 +253,10 @@ def _change_with_retries(
 def _change(
     connection: psycopg.Connection[Any], statements: list[str], then: Callable[[], None] | None = None
 ) -> None:
-    """Run statements in one transaction. Raises psycopg.errors.LockNotAvailable if their locks are not free soon."""
+    """Run statements in one transaction.
+
+    Raises psycopg.errors.LockNotAvailable if their locks are not free soon.
+    """
     with connection.transaction():
         connection.execute(_SESSION, ("lock_timeout", f"{LOCK_TIMEOUT_MS}ms"))
         for statement in statements:
@@ -260,7 +266,7 @@ def _change(
 
 
 def _grant(connection: psycopg.Connection[Any], table: DayTable, source: str, target: str) -> None:
-    """Give others the rights on a new table that they have on another one, and on the default partition."""
+    """Copy the grants on a table to a new table and to the default partition."""
     for name in {target, table.default} - {source}:
         for (statement,) in connection.execute(_GRANTS, (name, source)).fetchall():
             connection.execute(statement.encode())
@@ -288,8 +294,7 @@ _UNDATED: Final = f"""
 SELECT d.position, d.id FROM endpoints e JOIN {DELIVERIES.undated} d ON d.endpoint = e.rowid AND d.status = 'pending'
 WHERE d.id >= %s LIMIT %s
 """
-_DATED: Final = id_before("dlv", DAY_MS)
-"""Smaller ids are of day 0, which stands for no day."""
+_DATED: Final = id_before("dlv", DAY_MS)  # smaller ids are of day 0, which means no day
 
 _DATE_DELIVERIES: Final = """
 UPDATE deliveries SET day = m.day FROM unnest(%s::bigint[], %s::int[]) AS m (position, day)
@@ -302,9 +307,10 @@ WHERE attempts.day = 0 AND attempts.delivery = m.position
 
 
 def split_deliveries(connection: psycopg.Connection[Any]) -> None:
-    """Split both tables, then date the pending deliveries; a step of a migration, which may be cut off and run again.
+    """Split both tables, then set the day of pending deliveries; a step of a migration.
 
-    No older program may run beside it: it does not name the day, which the key of `attempts` has from then on.
+    It may be stopped at any point and run again. No older program may run beside it, because such a program
+    does not set the day, which is part of the key of `attempts` from then on.
     """
     split_by_day(DELIVERIES)(connection)
     split_by_day(ATTEMPTS)(connection)
@@ -312,7 +318,10 @@ def split_deliveries(connection: psycopg.Connection[Any]) -> None:
 
 
 def date_pending(connection: psycopg.Connection[Any]) -> None:
-    """Move pending deliveries that have no day, with their attempts, to the partitions of the days of their ids."""
+    """Set the day of undated pending deliveries and of their attempts.
+
+    The rows move to the partitions of these days.
+    """
     while rows := connection.execute(_UNDATED, (_DATED, _BATCH_SIZE)).fetchall():
         values = [position for position, _ in rows], [day_of(delivery_id) for _, delivery_id in rows]
         with connection.transaction():

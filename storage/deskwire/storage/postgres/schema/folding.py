@@ -1,7 +1,4 @@
-"""Folded names, and large numbers of attributes with all of their digits; what takes Python is done by `refold`.
-
-Tags of conversations, contacts and tickets with the key by which they are compared; `refold_tags` makes the keys.
-"""
+"""Folded names and tags, and attributes that are large numbers, with the steps in Python."""
 
 from __future__ import annotations
 
@@ -38,13 +35,13 @@ DELETE FROM conversation_attributes g USING conversations c WHERE g.value = 'lar
 
 
 class Encoded:
-    """A connection of psycopg for statements with `?`, with texts as they are stored."""
+    """A psycopg connection for statements with `?` and texts in their stored form."""
 
     def __init__(self, connection: psycopg.Connection[Any]) -> None:
         self._connection = connection
 
     def execute(self, sql: str, values: Sequence[Any] = (), /) -> Sequence[Sequence[Any]]:
-        """Run a statement, and return its rows with texts as they were."""
+        """Run a statement, and return its rows with decoded texts."""
         stored = [encode_text(value).decode() if isinstance(value, str) else value for value in values]
         cursor = self._connection.execute(sql.replace("?", "%s").encode(), stored)
         if cursor.description is None:
@@ -72,7 +69,7 @@ FOLDED_TAGS: Final = typed(
 
 
 def fill_tags(connection: psycopg.Connection[Any]) -> None:
-    """Fill the keys, and find objects by them."""
+    """Fold tags, and make the folded tag the key."""
     encoded = Encoded(connection)
     refold_tags(encoded.execute)
     for holder, _ in TAGGED:

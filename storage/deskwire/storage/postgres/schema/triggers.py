@@ -1,9 +1,10 @@
-"""The triggers: what the database does by itself, whoever has changed it."""
+"""Triggers: they clear kept answers of deleted rows, and notify nodes of changes."""
 
 from __future__ import annotations
 
 from typing import Final
 
+# Tables, with the change that deletes a row, after which kept answers about it are cleared.
 _ROW_ENDS: Final = (
     ("contacts", "DELETE", None),
     ("conversations", "DELETE", None),
@@ -20,8 +21,8 @@ _ROW_ENDS: Final = (
     ("teams", "UPDATE OF deleted_at", "NEW.deleted_at IS NOT NULL"),
     ("users", "UPDATE OF deleted_at", "NEW.deleted_at IS NOT NULL"),
 )
-"""Tables, with the change by which a row is gone for those who have kept an answer about it."""
 
+# Tables, with the changes that nodes are notified of, and the word for each.
 _NOTIFYING_CHANGES: Final = (
     ("server_keys", "INSERT OR DELETE OR UPDATE OF hash, project, revoked_at", "callers"),
     ("projects", "INSERT OR DELETE OR UPDATE", "callers"),
@@ -30,7 +31,6 @@ _NOTIFYING_CHANGES: Final = (
     ("sessions", "DELETE", "session"),
     ("endpoints", "INSERT OR DELETE OR UPDATE OF status", "endpoints"),
 )
-"""Tables, with the changes that nodes are told of, and the word for it."""
 
 _FORGET_ANSWERS: Final = """
 CREATE FUNCTION forget_answers() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
@@ -72,13 +72,13 @@ CREATE CONSTRAINT TRIGGER a_route_anew AFTER INSERT OR DELETE OR UPDATE OF url, 
 
 
 def forget_answers_trigger(table: str, change: str, condition: str | None) -> str:
-    """Return the trigger by which a table's kept answers are removed with its rows."""
+    """Return the trigger that clears a row's kept answers."""
     when = "" if condition is None else f"WHEN ({condition}) "
     return f"CREATE TRIGGER kept_answers AFTER {change} ON {table} FOR EACH ROW {when}EXECUTE FUNCTION forget_answers();\n"
 
 
 def notify_triggers(table: str, change: str, word: str) -> str:
-    """Return the triggers by which nodes are told of a table's changes."""
+    """Return the triggers that notify nodes of a table's changes."""
     return (
         f"CREATE TRIGGER note_change AFTER {change} ON {table} FOR EACH ROW EXECUTE FUNCTION note_change('{word}');\n"
         f"CREATE CONSTRAINT TRIGGER begin_epoch AFTER {change} ON {table} DEFERRABLE INITIALLY DEFERRED "

@@ -1,8 +1,8 @@
-"""The index for the one task that keeps it, whichever node that runs on (ADR 54).
+"""The search index as the leader maintains it (ADR 54).
 
-Keys of rows grow in the order in which they were given, and not in that of the commits. So what can be taken in ends where all
-who might still add something have ended: they are those who hold the lock that every writer of a table takes before
-its rows are given keys, and keeps until its commit can be seen.
+Keys of rows grow in the order in which they were given, and not in the order of the commits. So the index can
+only take rows up to the point at which every earlier writer has ended. Each writer of a table locks it before
+its rows get keys, and holds the lock until its commit is visible.
 """
 
 from __future__ import annotations
@@ -27,14 +27,13 @@ from deskwire.storage.postgres.search.changes import IndexChanges
 T = TypeVar("T")
 log: Final = structlog.get_logger(__name__)
 
+# The format of the index and of its words; an index of another version is rebuilt.
 VERSION: Final = f"2, Unicode {unicodedata.unidata_version}"
-"""The form of the index, and of the words in it; an index of another one is made anew."""
 
-POLL_INTERVAL_S: Final = 0.02
-"""The time after which it is looked again whether those have ended who may still add something."""
+POLL_INTERVAL_S: Final = 0.02  # interval at which the end of earlier writers is checked
 
+# Time to wait for earlier writers; after that only rows up to the last bound are indexed.
 WRITERS_TIMEOUT_S: Final = 1.0
-"""The time for which they are waited for; what was surely there before is taken in then."""
 
 _KEYS: Final = (
     "SELECT (SELECT last_value FROM messages_rowid_seq), (SELECT last_value FROM conversations_rowid_seq), "
@@ -66,7 +65,7 @@ class PostgresIndex:
 
     @property
     def scrub_due(self) -> bool:
-        """False: what was taken out is free space after the next VACUUM, as is all that was erased."""
+        """False: removed words are free space after the next VACUUM, like all erased data."""
         return False
 
     async def bound(self) -> Position:
@@ -86,12 +85,12 @@ class PostgresIndex:
         return await self._in_thread(partial(self._write, job))
 
     async def settle(self) -> float | None:
-        """See `Index.settle`: all is on disk with its commit."""
+        """See `Index.settle`. Each commit is durable."""
         await trio.lowlevel.checkpoint()
         return None
 
     def close(self) -> None:
-        """Close the connection; nobody keeps the index any more."""
+        """Close the connection."""
         with self._lock:
             self._connection.close()
 
@@ -108,10 +107,10 @@ class PostgresIndex:
             ) from error
 
     def _newest_keys(self) -> tuple[Position, set[str]]:
-        """Return the newest keys that were given, and who may have some of which nothing can be seen."""
+        """Return the newest keys that were given, and the transactions that may still hold some."""
         *position, complete, version = self._connection.execute(_STATE).fetchone()
         if version != VERSION:
-            if version:  # else it is new
+            if version:  # otherwise the index is new
                 log.warning("search.index_discarded", reason=f"it is of version {version}, not {VERSION}")
             self._connection.command(_RESET_INDEX)
             position, complete = list(_START), 0
@@ -134,7 +133,9 @@ class PostgresIndex:
             tx.flush()
             *position, complete, _ = self._connection.execute(_STATE).fetchone()
             self._connection.command("COMMIT")
-        except BaseException:  # re-raised: the writes of the job are rolled back, so the session can go on
+        except (
+            BaseException
+        ):  # re-raised: the writes of the job are rolled back, so the session can be used again
             with suppress(DatabaseError):
                 self._connection.command("ROLLBACK")
             raise

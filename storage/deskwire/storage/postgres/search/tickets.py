@@ -1,7 +1,7 @@
-"""The words of tickets, as SQLite's FTS5 cuts them, so that both databases find the same.
+"""The words of tickets as SQLite's FTS5 splits them.
 
-Its tokenizer is lexemes itself, in a database in memory, as Python brings it along. A ticket's words stand in `ticket_words` one
-behind the other, which says whether those of an address stand phrases_in_order; the index has each of them by itself.
+So both databases find the same tickets. FTS5's own tokenizer is used, in a database in memory. `ticket_words`
+has a ticket's words in their order, for phrases such as addresses; the index has each word separately.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from deskwire.storage.search.tickets import words_of_search
 from deskwire.storage.tables.tickets.lists import TicketListReads, Words
 from deskwire.storage.tables.tickets.tickets import TicketWrites
 
+# Indexed characters of a word, because PostgreSQL accepts at most 2,046 bytes.
 INDEXED_CHARS_MAX: Final = 200
-"""Characters of a word that the index has: PostgreSQL takes 2,046 bytes at most."""
 
 WRITE_TICKET_WORDS: Final = (
     "INSERT INTO ticket_words (rowid, words, lexemes) VALUES (?, ?, CAST(? AS tsvector)) "
@@ -29,7 +29,7 @@ _SOURCE: Final = "ticket_words s JOIN tickets t ON t.rowid = s.rowid"
 
 
 class _Tokenizer:
-    """FTS5's tokenizer, for one thread at a time. Its database is made when it is first lexemes, and stays."""
+    """FTS5's tokenizer for one thread at a time; its database is created at the first use."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -60,7 +60,7 @@ _tokens: Final = _Tokenizer()
 
 
 class PostgresTicketReads(TicketListReads):
-    """`TicketListReads` that looks for words in `ticket_words`."""
+    """`TicketListReads` that searches in `ticket_words`."""
 
     def ticket_words(self, project: int, text: str) -> Words | None:
         phrases = [tokens for tokens in map(_tokens, words_of_search(text)) if tokens]
@@ -71,7 +71,7 @@ class PostgresTicketReads(TicketListReads):
             *(_lexeme(token) for tokens in phrases for token in tokens[:-1]),
         ]
         lexemes += [f"{_lexeme(tokens[-1])}:*" for tokens in phrases]
-        # Of one short word the index has said it already.
+        # A single short word is already matched by the index.
         phrases_in_order = [
             f" {' '.join(tokens)}"
             for tokens in phrases
@@ -84,7 +84,7 @@ class PostgresTicketReads(TicketListReads):
 
 
 class PostgresTicketWrites(TicketWrites):
-    """`TicketWrites` that keeps the words of tickets with them."""
+    """`TicketWrites` that also indexes the words of tickets."""
 
     def insert_ticket(self, ticket: Ticket) -> Ticket:
         stored = super().insert_ticket(ticket)
@@ -112,12 +112,12 @@ def words_of(rowid: int, project: int, title: str, description: str | None) -> t
 
 
 def _word_lines(columns: Sequence[Sequence[str]]) -> str:
-    """Return the words of each column behind a space, and the columns in lines of their own."""
+    """Return one line for each column, in which a space is before each word."""
     return "\n".join("".join(f" {token}" for token in tokens) for tokens in columns)
 
 
 def _project_token(project: int) -> str:
-    """Return what stands for a project among the words; no word has such a sign."""
+    """Return the index term of a project; no word contains its sign."""
     return f"@{project}"
 
 
