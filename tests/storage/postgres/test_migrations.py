@@ -75,7 +75,9 @@ def test_of_nodes_that_start_together_one_does_it_and_the_others_wait(
 def test_a_database_with_tables_of_something_else_is_left_as_it_is(empty_postgres_url: str) -> None:
     with psycopg.connect(empty_postgres_url) as connection:
         connection.execute("CREATE TABLE users (name text)")
-    with pytest.raises(DatabaseUnusableError, match=r"tables of something else \(users\): name an empty one"):
+    with pytest.raises(
+        DatabaseUnusableError, match=r"tables of another program \(users\): name an empty one"
+    ):
         migrate(empty_postgres_url)
     with psycopg.connect(empty_postgres_url) as connection:
         assert connection.execute(TABLE_NAMES).fetchall() == [("users",)]

@@ -138,7 +138,7 @@ class PostgresBus:
         if await self._test_passes():
             self._mark_up()
         else:
-            self._mark_down("storage.bus_deaf", "a message that the session sent to itself did not come")
+            self._mark_down("storage.bus_deaf", "a message that the session sent to itself did not arrive")
         sent_at = -_NOTIFY_INTERVAL_S
         while True:
             self._dispatch()
@@ -204,5 +204,7 @@ class PostgresBus:
     def _mark_down(self, event: str, reason: str) -> None:
         self.listening = False
         if self._logged_event != event:  # once for each event, however often the session is lost
-            log.warning(event, reason=reason, advice="nodes look by themselves meanwhile, a little later")
+            log.warning(
+                event, reason=reason, advice="nodes poll the database in the meantime, with a short delay"
+            )
         self._logged_event = event

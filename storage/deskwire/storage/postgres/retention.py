@@ -258,7 +258,7 @@ def _drop_events_partition(conn: Connection, partition: str, day: int, at: int) 
         conn.execute(END_WITHOUT_EVENT, (NOT_STORED, at, upto, project, day))
     _lock_against_writes(conn, partition)
     if conn.execute(last).fetchall() != pruned:
-        raise DatabaseError(LOCK_NOT_AVAILABLE, "the day has got another event")
+        raise DatabaseError(LOCK_NOT_AVAILABLE, "another event of the day was stored")
     save_pruned(conn, [(project, position, event_id) for project, position, event_id in pruned])
     conn.execute(f"DROP TABLE {partition}")
     return int(count)

@@ -77,7 +77,7 @@ class EndpointsMoved(DatabaseError):
     """The endpoints were changed after events were addressed, so the transaction is run again."""
 
     def __init__(self) -> None:
-        super().__init__("40001", "the endpoints have changed meanwhile")
+        super().__init__("40001", "the endpoints were changed")
 
 
 class PostgresReader(PostgresSearchReads, PostgresTicketReads, FollowerReads, LogReads, AllReads):

@@ -85,7 +85,7 @@ def _other_servers(connection: ThreadSession) -> Iterator[Problem]:
 
 def _standby(*, synchronous: bool) -> Iterator[str]:
     if not synchronous:
-        yield "No standby confirms commits: if the server's disk is lost, what was acknowledged since the last copy is, too."
+        yield "No standby confirms commits: if the server's disk fails, all changes since the last backup are lost."
 
 
 def _missing_days(connection: psycopg.Connection[Any]) -> Iterator[str]:
@@ -108,12 +108,12 @@ def _wrong_days(connection: psycopg.Connection[Any]) -> Iterator[Problem]:
             if day_of(delivery_id) != day:
                 yield Problem(
                     "delivery_day",
-                    f"Delivery {delivery_id} is pending and stored under day {day}, where no result finds it.",
+                    f"Delivery {delivery_id} is pending and stored under day {day}, where its results can't be recorded.",
                 )
     for number, delivery_id in connection.execute(_STRAY):
         yield Problem(
             "attempt_day",
-            f"Attempt {number} at delivery {delivery_id} is stored under another day than that.",
+            f"Attempt {number} at delivery {delivery_id} is stored under another day than the delivery.",
         )
 
 

@@ -56,7 +56,7 @@ _OTHER: Final[dict[Reason, str]] = {
     ),
 }
 _ACCEPT_ADVICE: Final = (
-    " Correct DESKWIRE_DATABASE_URL. If the installation is to go on there, stop all other nodes and run `deskwire restored` if "
+    " Correct DESKWIRE_DATABASE_URL. If the installation is to continue there, stop all other nodes and run `deskwire restored` if "
     "it was restored to an earlier moment, `deskwire restored --moved` if it is whole."
 )
 _LOCK_TIMEOUT_S: Final = 10  # for another node that records the installation at this moment
@@ -193,8 +193,8 @@ def _locked(connection: psycopg.Connection[Any]) -> Iterator[tuple[str | None, s
 def _require_empty(connection: psycopg.Connection[Any]) -> None:
     if connection.execute("SELECT 1 FROM organisations LIMIT 1").fetchone() is not None:
         raise DatabaseUnusableError(
-            "The database has rows, and does not say of which installation: it was filled by something else than Deskwire, or "
-            "only in part. Drop and create it, and copy or restore into it again."
+            "The database has rows but no record of its installation: it was filled by another program, or incompletely. Drop "
+            "and create it, then copy or restore into it again."
         )
 
 

@@ -194,10 +194,10 @@ def _is_synchronous(settings: dict[str, str]) -> bool:
 def _warnings(settings: dict[str, str], offset_s: float) -> Iterator[str]:
     for name in ("fsync", "full_page_writes"):
         if settings[name] != "on":
-            yield f"{name} is {settings[name]}: a power failure of the server may lose or damage what was acknowledged."
+            yield f"{name} is {settings[name]}: a power failure of the server may lose or damage acknowledged changes."
     if settings["synchronous_commit"] in {"off", "local", "remote_write"}:
         lost = "a crash of the server" if settings["synchronous_commit"] == "off" else "a fail-over"
-        yield f"synchronous_commit is {settings['synchronous_commit']}: {lost} may lose what was acknowledged."
+        yield f"synchronous_commit is {settings['synchronous_commit']}: {lost} may lose acknowledged changes."
     if abs(offset_s) >= CLOCK_OFFSET_WARNING_S:
         yield f"The server's clock and this machine's differ by {abs(offset_s):.1f} s."
 
@@ -279,7 +279,7 @@ def unreachable_error(url: str, error: psycopg.Error | str) -> DatabaseUnusableE
     """Return the error for a session that could not be opened, with advice."""
     words = " ".join(str(error).split())
     advice = next((advice for pattern, advice in _ADVICE if re.search(pattern, words)), "can't be used")
-    return DatabaseUnusableError(f"The PostgreSQL {database_location(url)} {advice}. It was said: {words}")
+    return DatabaseUnusableError(f"The PostgreSQL {database_location(url)} {advice}. Reason: {words}")
 
 
 def url_parts(url: str) -> dict[str, Any]:
@@ -294,7 +294,7 @@ def url_parts(url: str) -> dict[str, Any]:
     what = f"has the option {unknown[1]}, which" if unknown else "is written in a way that"
     raise DatabaseUnusableError(
         f"The URL of the PostgreSQL {what} PostgreSQL's client library does not know. Look at DESKWIRE_DATABASE_URL; it is not "
-        "repeated here, as a password may be in it."
+        "repeated here, because it may contain a password."
     )
 
 

@@ -97,7 +97,7 @@ def _require_rights(connection: psycopg.Connection[Any]) -> None:
     query = f"{_NOT_ALLOWED} {_NOT_GRANTED if since else ''} ORDER BY 1 LIMIT 1"
     if found := connection.execute(query.encode(), (sorted(TABLES),)).fetchone():
         raise DatabaseUnusableError(
-            f"This account may not vacuum the tables ({found[0]} for one), so bytes of what was erased stay in their files. Use "
+            f"This account may not vacuum the tables ({found[0]} for one), so the bytes of erased rows stay in their files. Use "
             "the account that owns the tables, or GRANT MAINTAIN on them to this one, which PostgreSQL knows from version 17 on."
         )
 
@@ -112,7 +112,7 @@ def _require_no_readers(connection: psycopg.Connection[Any]) -> None:
     while found := connection.execute(_HOLDERS, (following,)).fetchall():
         if time.monotonic() >= until:
             raise DatabaseUnusableError(
-                f"The database keeps what was erased for {', '.join(who for (who,) in found)}, whose transaction began before. "
+                f"The database keeps erased rows for {', '.join(holder for (holder,) in found)}, whose transaction began before. "
                 "Nothing was vacuumed: end it (`SELECT pg_terminate_backend(…)` ends a session), then try again."
             )
         time.sleep(_READERS_POLL_INTERVAL_S)

@@ -165,7 +165,7 @@ class BatchTransaction(PostgresTransaction):
             raise NotLocked(state.rowid, state.id)
         row = self._fetched.claims.get(state.rowid)
         if row is None or row[1] != state.id:
-            raise StaleState(f"there is no conversation {state.id} any more")
+            raise StaleState(f"conversation {state.id} no longer exists")
         require_same(state, row[2:5])
         claimed = Claimed(contact_of(row[6:]), routed_of(row[5]))
         self._overlay.put(self._overlay.saved, state.rowid, SavedConversation(None, state, claimed))

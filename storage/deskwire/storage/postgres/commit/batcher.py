@@ -267,7 +267,9 @@ class Batcher:
                 await self._exchange("commit", [COMMIT])
             return None
         projects, heads = appends.projects, self._heads
-        assert heads is None or heads.keys() >= set(projects), "others are left to a later batch"
+        assert heads is None or heads.keys() >= set(projects), (
+            "jobs of other projects are left to a later batch"
+        )
         late = [write for write in writes if has_provisional(write.values)]
         early = group_writes(
             [write for write in writes if not has_provisional(write.values)] if late else writes

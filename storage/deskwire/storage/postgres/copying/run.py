@@ -125,7 +125,7 @@ def _require_empty(connection: psycopg.Connection[Any]) -> None:
     try:
         row = connection.execute("SELECT secret_id FROM installation FOR UPDATE").fetchone()
     except psycopg.errors.LockNotAvailable as error:
-        raise DatabaseUnusableError("Another copy into this database, or a node, is under way.") from error
+        raise DatabaseUnusableError("Another copy into this database, or a node, is running.") from error
     connection.execute("SET LOCAL lock_timeout = 0")
     if row != (None,) or connection.execute("SELECT 1 FROM organisations LIMIT 1").fetchone() is not None:
         raise DatabaseUnusableError(
@@ -137,7 +137,7 @@ def _columns(source: SqliteSource, table: str, columns: Mapping[str, str]) -> di
     """Return the columns to fill. Raises CopyError if a column of the source would be lost."""
     lost = set(source.tables[table]) - columns.keys()
     if lost:
-        raise CopyError(f"{table} has columns that the database has not: {', '.join(sorted(lost))}.")
+        raise CopyError(f"{table} has columns that the database does not have: {', '.join(sorted(lost))}.")
     return {name: kind for name, kind in columns.items() if source.has(table, name)}
 
 

@@ -190,7 +190,7 @@ class PipelineConnection:
                 raise refused
         last = await self._next()
         if last is None or last.status != _SYNC:
-            raise ConnectionLost("the answers do not end where they must")
+            raise ConnectionLost("the results do not end with the Sync")
         return refused
 
     async def _answer(self) -> pq.abc.PGresult:
@@ -200,7 +200,7 @@ class PipelineConnection:
             raise ConnectionLost(self._session().get_error_message())
         if (behind := await self._next()) is not None:
             raise (
-                error_of(behind) if behind.status in _BAD else ConnectionLost("more answers than statements")
+                error_of(behind) if behind.status in _BAD else ConnectionLost("more results than statements")
             )
         return answer
 

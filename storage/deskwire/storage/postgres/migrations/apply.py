@@ -138,7 +138,7 @@ def _require_empty(connection: psycopg.Connection) -> None:
     """Raise DatabaseUnusableError if a new database has tables of another program."""
     if found := connection.execute(_FOREIGN_TABLES.encode()).fetchall():
         raise DatabaseUnusableError(
-            f"The database has tables of something else ({', '.join(name for (name,) in found)}): name an empty one."
+            f"The database has tables of another program ({', '.join(name for (name,) in found)}): name an empty one."
         )
 
 
