@@ -290,9 +290,8 @@ def reset_restored_database(url: str, *, skip_pending: bool, now: int) -> int:
         connection.execute("DELETE FROM nodes")
         connection.execute("DELETE FROM lanes")
         connection.execute("UPDATE consumers SET connected = 0, node = '', incarnation = 0, wanted = NULL")
-        connection.execute(
-            "DELETE FROM sessions"
-        )  # a session that has ended since must not become valid again
+        # A session that has ended since must not become valid again.
+        connection.execute("DELETE FROM sessions")
         connection.execute("UPDATE installation SET epoch = epoch + 1")
         if not skip_pending:
             return 0

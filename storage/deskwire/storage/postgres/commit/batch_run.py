@@ -33,8 +33,7 @@ class Job(Struct, Generic[T], eq=False):
             unknown.
         order: jobs with the same `order` are committed in the order of their submission; None for any order.
         log: the project whose log the job adds to, if that is the only log and the job never waits for
-            another
-            transaction; else None.
+            another transaction; else None.
         skips: how many batches left the job out because another transaction had locked a row that it needs.
     """
 

@@ -360,7 +360,7 @@ class BatchTransaction(PostgresTransaction):
         # rounds of reads.
         wanted = [
             read_key(GENERATION, (endpoint,)),
-            *(read_key(_PENDING, _place(each)) for each in deliveries),
+            *(read_key(_PENDING, _pending_values(each)) for each in deliveries),
         ]
         missing = [key for key in wanted if key not in self._fetched.rows]
         if missing:
@@ -401,10 +401,10 @@ class BatchTransaction(PostgresTransaction):
         if delivery.position in self._overlay.ended:
             return False
         with self.buffer.reading_unchanged_rows():
-            return self.conn.execute(_PENDING, _place(delivery)).fetchone() is not None
+            return self.conn.execute(_PENDING, _pending_values(delivery)).fetchone() is not None
 
 
-def _place(delivery: Delivery) -> tuple[int, int]:
+def _pending_values(delivery: Delivery) -> tuple[int, int]:
     """Return the values of _PENDING."""
     return delivery.position, day_of(delivery.id)
 

@@ -83,7 +83,7 @@ _RETRY_DELAY_S: Final = 0.05
 _SAVE_TEXT: Final = translate_placeholders(SAVE_HEAD)[0]
 _EVENT_TEXT: Final = translate_placeholders(INSERT_EVENT)[0]
 _DELIVERY_TEXT: Final = translate_placeholders(INSERT_DELIVERY[POSTGRES])[0]
-_COUNT_TEXT, _OPEN_TEXT, _ASK_TEXT = (
+_COUNT_TEXT, _OPEN_TEXT, _CHECK_TEXT = (
     translate_placeholders(each)[0] for each in (COUNT_COMMIT, OPEN_LANE, CHECK_COMMIT)
 )
 _CHANGES: Final = Statement(CHANGES)
@@ -105,7 +105,7 @@ class Batcher:
         self._counters = counters
         self._connection: Final = PipelineConnection(database, "batch")
         self._lane: Final = lane
-        self._patience_s = timeout_s
+        self._timeout_s = timeout_s
         self._planner: Final = Planner()
         self._routes: dict[int, Routes] = {}
         self._rowids: dict[str, list[int]] = {}
@@ -167,8 +167,8 @@ class Batcher:
         if len(jobs) > _HEADS_FIRST_MAX:
             return frozenset()
         projects = frozenset([job.log for job in jobs if job.log is not None])
-        skips = any(job.skips for job in jobs)
-        return projects if skips or not projects.isdisjoint(self._moved_by_others) else frozenset()
+        skipped = any(job.skips for job in jobs)
+        return projects if skipped or not projects.isdisjoint(self._moved_by_others) else frozenset()
 
     async def _lock_heads(self, projects: Collection[int]) -> None:
         answers = await self._exchange("heads", [lock_heads(sorted(projects))])
@@ -191,7 +191,7 @@ class Batcher:
             self._rowids.clear()  # a promoted standby may give the same keys again
         if not self._open:
             await self._connection.exchange(
-                [bound_statement(_OPEN_TEXT, self._lane.open_values())], self._patience_s
+                [bound_statement(_OPEN_TEXT, self._lane.open_values())], self._timeout_s
             )
             self._open = True
 
@@ -259,9 +259,8 @@ class Batcher:
         conversations = tx.changed_conversations()
         if not (writes or conversations or appends.events or appends.deliveries):
             replayed = any(isinstance(job.outcome, AlreadyAnswered) for job in outcome.done)
-            if (
-                replayed
-            ):  # a replayed response must be durable before it is sent, and only a write proves that
+            if replayed:
+                # A replayed response must be durable before it is sent, and only a write proves that.
                 await self._commit([])  # raises if not
             elif self._in_transaction:
                 await self._exchange("commit", [COMMIT])
@@ -322,12 +321,12 @@ class Batcher:
         return [self._planner.merged(text, rows) for text, rows in groups if rows]
 
     async def _learn(self, texts: Sequence[str]) -> None:
-        await self._planner.learn(self._connection, texts, 3 * self._patience_s)
+        await self._planner.learn(self._connection, texts, 3 * self._timeout_s)
 
     async def _exchange(self, round_: str, statements: Sequence[Statement]) -> list[pq.abc.PGresult]:
         """Send statements in the transaction, which begins with the first of them."""
         begin, began = [] if self._in_transaction else [BEGIN], trio.current_time()
-        answers = await self._connection.exchange([*begin, *statements], 3 * self._patience_s)
+        answers = await self._connection.exchange([*begin, *statements], 3 * self._timeout_s)
         self._in_transaction = True
         self._counters.rounds[round_].observe(trio.current_time() - began)
         return answers[len(begin) :]
@@ -341,7 +340,7 @@ class Batcher:
         begin = [] if self._in_transaction else [BEGIN]
         all_, began = [*begin, *statements, counted, COMMIT], trio.current_time()
         try:
-            answers = await self._connection.exchange(all_, self._patience_s)
+            answers = await self._connection.exchange(all_, self._timeout_s)
             self._counters.rounds["commit"].observe(trio.current_time() - began)
         except ConnectionLost as lost:
             log.warning("storage.commit_unanswered", error=str(lost))
@@ -360,11 +359,11 @@ class Batcher:
         Raises Unavailable if no server can tell.
         """
         self._rowids.clear()  # a promoted standby may answer, and give the same keys again
-        until = trio.current_time() + self._patience_s
-        asking = [BEGIN, bound_statement(_ASK_TEXT, self._lane.check_values()), COMMIT]
+        until = trio.current_time() + self._timeout_s
+        query = [BEGIN, bound_statement(_CHECK_TEXT, self._lane.check_values()), COMMIT]
         while True:
             try:
-                answers = await self._connection.exchange(asking, self._patience_s)
+                answers = await self._connection.exchange(query, self._timeout_s)
             except DatabaseError as error:
                 log.warning("storage.outcome_asked", error=str(error))
                 if error.final:
@@ -373,9 +372,8 @@ class Batcher:
             else:
                 if NOT_REPLICATED not in self._connection.notices:
                     rows = rows_of(answers[1])
-                    if (
-                        not rows
-                    ):  # another process uses this node's name, or a promoted standby never had the row
+                    if not rows:
+                        # Another process uses this node's name, or a promoted standby never had the row.
                         raise outcome_unknown()
                     return self._counters.note_outcome(stored=rows[0][0] >= self._lane.batch)
             if trio.current_time() >= until:
@@ -386,7 +384,7 @@ class Batcher:
         """Roll back; close the session if that fails, which has the same effect."""
         if self._connection.is_open:
             try:
-                await self._connection.exchange([ROLLBACK], self._patience_s)
+                await self._connection.exchange([ROLLBACK], self._timeout_s)
             except DatabaseError:
                 self._connection.close()
 

@@ -23,9 +23,7 @@ from deskwire.storage.postgres.driver.recorded_reads import MissingRead, ReadKey
 from deskwire.storage.tables.conversations.columns import update
 
 
-class NeedsOwnTransaction(
-    BaseException
-):  # not an Exception, so that `except Exception` in a job does not catch it
+class NeedsOwnTransaction(BaseException):  # not an Exception: a job's `except Exception` must not catch it
     """Raised when a job needs the result of a real transaction."""
 
 

@@ -74,7 +74,7 @@ class SingleJobRunner:
         self._counters = counters or SharedCommits()
         self._conn: Final = BlockingConnection(database, "lone")
         self._lane: Final = lane
-        self._patience_s = timeout_s
+        self._timeout_s = timeout_s
         self._open = False
 
     def carry_out(self, job: Job[Any]) -> FinishedJob:
@@ -84,7 +84,7 @@ class SingleJobRunner:
         is decided again. The outcome is the return value or exception of the job, or Unavailable.
         """
         again, brief = job.again, job.brief
-        until = time.monotonic() + self._patience_s
+        until = time.monotonic() + self._timeout_s
         run, tries = job.run, 0
         while True:
             try:
@@ -164,7 +164,7 @@ class SingleJobRunner:
         """
         conn = self._conn
         try:
-            conn.command("COMMIT", self._patience_s)
+            conn.command("COMMIT", self._timeout_s)
         except ConnectionLost as lost:
             log.warning("storage.commit_unanswered", error=str(lost))
         else:
@@ -178,12 +178,12 @@ class SingleJobRunner:
 
         Raises Unavailable if no server can tell.
         """
-        until = time.monotonic() + self._patience_s
+        until = time.monotonic() + self._timeout_s
         while True:
             try:
                 self._conn.command("BEGIN")
                 row = self._conn.execute(CHECK_COMMIT, self._lane.check_values()).fetchone()
-                self._conn.command("COMMIT", self._patience_s)
+                self._conn.command("COMMIT", self._timeout_s)
             except DatabaseError as error:
                 self._roll_back()
                 if error.final or time.monotonic() >= until:

@@ -74,7 +74,7 @@ class Writer:
         self._batch = batch
         self._on_commit = on_commit
         self._waiting_max = waiting_max
-        self._patience_s = timeout_s
+        self._timeout_s = timeout_s
         self._jobs: deque[Job[Any]] = deque()
         self._single_jobs: deque[Job[Any]] = deque()
         self._waiting_by_order: dict[str, deque[Job[Any]]] = {}
@@ -132,9 +132,8 @@ class Writer:
                     raise
         finally:
             self._stopped = True
-            for job in chain(
-                self._jobs, self._single_jobs, *self._waiting_by_order.values()
-            ):  # after a bug; otherwise the queues are empty
+            # Queues have jobs only after a bug.
+            for job in chain(self._jobs, self._single_jobs, *self._waiting_by_order.values()):
                 job.ended(_shutting_down())
 
     async def open(self) -> None:
@@ -195,7 +194,7 @@ class Writer:
         self._jobs.extendleft(reversed(left))
 
     async def _commit(self, batch: list[Job[Any]]) -> None:
-        began, until = time.perf_counter(), trio.current_time() + self._patience_s
+        began, until = time.perf_counter(), trio.current_time() + self._timeout_s
         tries = 0
         while True:
             tries += 1
@@ -215,9 +214,8 @@ class Writer:
                     self._fail(batch, unavailable(error))
                     return
                 log.info("storage.batch_failed", error=str(error), jobs=len(batch))
-                if (
-                    not error.retryable or tries >= _ATTEMPTS_MAX
-                ):  # one job is to blame, so each gets its own transaction
+                if not error.retryable or tries >= _ATTEMPTS_MAX:
+                    # One job is to blame, so each gets its own transaction.
                     for job in batch:
                         self._queue_single(job)
                     return

@@ -53,7 +53,7 @@ class BlockingConnection:
     def __init__(self, database: Database, role: Role) -> None:
         self._database = database
         self._role: Role = role
-        self._patience_s = _ROLE_TIMEOUT_S.get(role, _STATEMENT_TIMEOUT_S)
+        self._timeout_s = _ROLE_TIMEOUT_S.get(role, _STATEMENT_TIMEOUT_S)
         self._connection: pq.abc.PGconn | None = None
         self._prepared: dict[str, bytes] = {}
         self.notices: list[str] = []  # SQLSTATEs of the notices of the last `command`
@@ -113,7 +113,7 @@ class BlockingConnection:
         Raises ConnectionLost, also if it is late.
         """
         connection = self.session
-        timeout_s = min(timeout_s, self._patience_s)
+        timeout_s = min(timeout_s, self._timeout_s)
         try:
             send()
             answer = self._wait_for_answer(connection, time.monotonic() + timeout_s)

@@ -91,11 +91,11 @@ class PipelineConnection:
         await self.open()
         answers: list[pq.abc.PGresult] = []
         with self._close_on_error():
-            with trio.move_on_after(timeout_s) as patience:
+            with trio.move_on_after(timeout_s) as timeout:
                 names = self._send(statements)
                 await self._flush()
                 refused = await self._receive(statements, names, answers)
-            if patience.cancelled_caught:
+            if timeout.cancelled_caught:
                 raise _no_answer(timeout_s)
         self._database.servers.note_answer()
         if refused is not None:
@@ -111,14 +111,14 @@ class PipelineConnection:
         answers: list[pq.abc.PGresult] = []
         with self._close_on_error():
             connection = self._session()
-            with trio.move_on_after(timeout_s) as patience:
+            with trio.move_on_after(timeout_s) as timeout:
                 for text in texts:
                     connection.send_prepare(b"", text.encode())
                     connection.send_describe_prepared(b"")
                 connection.pipeline_sync()
                 await self._flush()
                 refused = await self._receive([_NOTHING] * (2 * len(texts)), {}, answers)
-            if patience.cancelled_caught:
+            if timeout.cancelled_caught:
                 raise _no_answer(timeout_s)
         if refused is not None:
             raise refused

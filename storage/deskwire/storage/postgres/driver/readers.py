@@ -48,7 +48,7 @@ class ReaderPool:
     """
 
     def __init__(self, database: Database, count: int, timeout_s: float) -> None:
-        self._patience_s = timeout_s
+        self._timeout_s = timeout_s
         self._free = [BlockingConnection(database, "read") for _ in range(count)]
 
     def read(self, query: Callable[[SharedReader], T], seconds: float) -> T:
@@ -79,7 +79,7 @@ class ReaderPool:
             try:
                 return _in_snapshot(conn, query, began + seconds)
             except ConnectionLost as lost:
-                if lost.final or time.monotonic() >= began + min(self._patience_s, seconds):
+                if lost.final or time.monotonic() >= began + min(self._timeout_s, seconds):
                     raise
                 time.sleep(_RETRY_DELAY_S)
 
@@ -178,7 +178,7 @@ class ReadBatcher:
 
     def __init__(self, database: Database, timeout_s: float) -> None:
         self._connection = PipelineConnection(database, "look")
-        self._patience_s = timeout_s
+        self._timeout_s = timeout_s
         self._waiting: deque[_ReadRequest] = deque()
         self._wakeup = trio.Event()
 
@@ -252,10 +252,10 @@ class ReadBatcher:
 
     async def _exchange(self, statements: Sequence[Statement]) -> list[pq.abc.PGresult]:
         """Run an exchange, and repeat it on another session if one is lost: reads have no effect."""
-        until = trio.current_time() + self._patience_s
+        until = trio.current_time() + self._timeout_s
         while True:
             try:
-                return await self._connection.exchange(statements, self._patience_s)
+                return await self._connection.exchange(statements, self._timeout_s)
             except ConnectionLost as lost:
                 if lost.final or trio.current_time() >= until:
                     raise

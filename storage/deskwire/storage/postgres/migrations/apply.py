@@ -75,9 +75,8 @@ def require_migrated(url: str, migrations: Sequence[Migration] = MIGRATIONS) -> 
     Raises DatabaseUnusableError.
     """
     with _connected(url) as connection:
-        _pending(
-            connection, migrations
-        )  # raises if a newer program has applied migrations that exclude this one
+        # Raises if a newer program has applied migrations that exclude this one.
+        _pending(connection, migrations)
         applied = _applied(connection)
         if words := outdated(applied, [migration.name for migration in migrations]):
             raise DatabaseUnusableError(

@@ -21,14 +21,12 @@ class Migration(Struct, frozen=True):
         sql: run in one transaction, together with the record.
         fill: run after `sql` in the same transaction, for changes that need Python.
         indexes: statements such as `CREATE INDEX CONCURRENTLY IF NOT EXISTS`, which block no writer. Each is
-            run outside
-            a transaction and before the record, so it may be run again. An invalid index of an earlier
-                attempt is dropped first.
+            run outside a transaction and before the record, so it may be run again. An invalid index of an
+            earlier attempt is dropped first.
         steps: works in several transactions before the record, so it must continue from any point at which it
             was stopped.
         oldest_program: the newest migration known to the oldest program that may run beside the new schema.
-            With the
-            migration's own name all nodes must be stopped.
+            With the migration's own name all nodes must be stopped.
     """
 
     name: str

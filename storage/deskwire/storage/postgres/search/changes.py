@@ -96,9 +96,9 @@ class IndexChanges:
         places = changes.places()
         for start in range(0, len(places), POSTINGS_BATCH_SIZE):
             self._write_postings(places[start : start + POSTINGS_BATCH_SIZE], changes)
-        if (
-            gone or self._replaced
-        ):  # The vacuum may have run between the erasure and this transaction. Last, because erasures wait for this row.
+        if gone or self._replaced:
+            # A vacuum may have run between the erasure and this transaction. The request comes last, because
+            # erasures wait for its row.
             self._connection.execute(REQUEST_SCRUB)
 
     def _stored(self, conversations: AbstractSet[int]) -> dict[int, tuple[int, Words]]:

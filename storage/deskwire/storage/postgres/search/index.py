@@ -133,9 +133,7 @@ class PostgresIndex:
             tx.flush()
             *position, complete, _ = self._connection.execute(_STATE).fetchone()
             self._connection.command("COMMIT")
-        except (
-            BaseException
-        ):  # re-raised: the writes of the job are rolled back, so the session can be used again
+        except BaseException:  # re-raised after a rollback, so that the session can be used again
             with suppress(DatabaseError):
                 self._connection.command("ROLLBACK")
             raise
