@@ -261,7 +261,7 @@ def test_without_the_driver_the_program_starts_and_says_what_to_install(tmp_path
 def test_an_order_whose_nodes_have_not_confirmed_it_is_stored_and_says_so(
     url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(installation, "_TOLD_S", 0.2)
+    monkeypatch.setattr(installation, "_NOTIFY_TIMEOUT_S", 0.2)
     assert run(url, "migrate").exit_code == 0
     with psycopg.connect(url) as connection:
         connection.execute(
