@@ -56,7 +56,7 @@ async def found(kept: Kept, word: str) -> bool:
 async def test_what_commits_late_with_a_smaller_key_is_found(
     kept: Kept, late: psycopg.Connection[tuple[int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "PATIENCE_S", 0.05)
+    monkeypatch.setattr(module, "WRITERS_TIMEOUT_S", 0.05)
     await kept.take_in()
     insert(kept, "early")
     await kept.take_in()
@@ -71,7 +71,7 @@ async def test_what_commits_late_with_a_smaller_key_is_found(
 async def test_without_a_bound_it_would_never_be_found(
     kept: Kept, late: psycopg.Connection[tuple[int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "PATIENCE_S", 0.05)
+    monkeypatch.setattr(module, "WRITERS_TIMEOUT_S", 0.05)
     looked = PostgresIndex.bound
 
     async def boundless(index: PostgresIndex) -> Position:
