@@ -1,4 +1,4 @@
-"""Nodes that can't live beside each other on one database: of two at once one is refused with a sentence (ADR 61)."""
+"""Of two nodes that can't share a database, one is refused with an explanation (ADR 61)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ async def candidate(url: str, name: str, files: str) -> AsyncIterator[Membership
 
 
 async def lives(membership: Membership, scope: trio.CancelScope, outcomes: list[str]) -> None:
-    """Note "lives" once there is a lease, or what it was refused with; cancel the scope behind the second one."""
+    """Note "lives" for each lease, or the reason of a refusal; cancel the scope after the second one."""
 
     async def note() -> None:
         await membership.until_valid()
@@ -67,7 +67,7 @@ def first_of(error: BaseException) -> BaseException:
         (("a", "database"), ("b", "database"), "lives"),
     ],
 )
-async def test_of_two_that_start_in_the_same_instant_one_is_refused(
+async def test_one_of_two_nodes_that_start_together_is_refused(
     postgres_url: str, one: tuple[str, str], other: tuple[str, str], words: str
 ) -> None:
     outcomes: list[str] = []
@@ -81,15 +81,15 @@ async def test_of_two_that_start_in_the_same_instant_one_is_refused(
     assert words in outcomes[0]
 
 
-async def test_a_node_does_not_keep_itself_away(postgres_url: str) -> None:
-    """The answer to its joining is lost, and it joins again."""
+async def test_node_that_joins_again_is_not_refused_by_its_own_lease(postgres_url: str) -> None:
+    """The node joins again because the response to its first attempt was lost."""
     async with candidate(postgres_url, "a", "disk") as a:
         for _ in range(2):
             await a._join()
     assert rows(postgres_url, "SELECT node FROM nodes") == [("a",)]
 
 
-async def test_the_end_of_a_killed_nodes_lease_is_waited_for(postgres_url: str) -> None:
+async def test_claim_waits_for_the_end_of_a_killed_nodes_lease(postgres_url: str) -> None:
     identity = InstallationIdentity(["an-id"], "disk")
     async with candidate(postgres_url, "a", "disk") as killed:
         began = trio.current_time()
@@ -102,7 +102,7 @@ async def test_the_end_of_a_killed_nodes_lease_is_waited_for(postgres_url: str) 
 
 
 @pytest.mark.parametrize("name", ["a", "b"])
-async def test_a_claim_beside_a_node_that_lives_is_refused(postgres_url: str, name: str) -> None:
+async def test_claim_beside_a_live_node_is_refused(postgres_url: str, name: str) -> None:
     async with candidate(postgres_url, "a", "disk") as first, trio.open_nursery() as nursery:
         await nursery.start(first.run)
         began = trio.current_time()
@@ -112,7 +112,7 @@ async def test_a_claim_beside_a_node_that_lives_is_refused(postgres_url: str, na
         nursery.cancel_scope.cancel()
 
 
-async def test_lanes_of_nodes_that_are_gone_for_a_day_are_cleared_and_can_be_opened_again(
+async def test_lanes_of_dead_nodes_are_deleted_and_can_be_opened_again(
     postgres_url: str,
 ) -> None:
     async with (

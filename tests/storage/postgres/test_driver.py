@@ -1,4 +1,4 @@
-"""The driver: values there and back, marks, many rows in one statement, exchanges and looks."""
+"""The driver: values, placeholders, merged statements, exchanges and shared reads."""
 
 from __future__ import annotations
 
@@ -50,14 +50,16 @@ def connection() -> Iterator[BlockingConnection]:
         ("bigint[]", []),
     ],
 )
-def test_a_value_comes_back_as_it_was(connection: BlockingConnection, kind: str, values: list[Any]) -> None:
+def test_value_is_read_as_it_was_written(
+    connection: BlockingConnection, kind: str, values: list[Any]
+) -> None:
     for value in values:
         assert connection.execute(f"SELECT CAST(? AS {kind})", (value,)).fetchone() == (value,)
 
 
 @settings(deadline=None, max_examples=200)
 @given(st.text(alphabet=st.characters(codec="utf-8"), max_size=20))
-def test_any_text_comes_back_as_it_was(connection: BlockingConnection, text: str) -> None:
+def test_text_is_read_as_it_was_written(connection: BlockingConnection, text: str) -> None:
     assert connection.execute("SELECT CAST(? AS text)", (text,)).fetchone() == (text,)
 
 
@@ -72,7 +74,7 @@ def test_lists_are_arrays(connection: BlockingConnection, texts: list[str], numb
     assert [number for (number,) in found] == numbers
 
 
-def test_what_is_of_an_unknown_type_is_said_so(connection: BlockingConnection) -> None:
+def test_unknown_result_type_is_reported(connection: BlockingConnection) -> None:
     with pytest.raises(TypeError, match="cast it"):
         connection.execute("SELECT clock_timestamp()")
     with pytest.raises(TypeError, match="is not stored"):
@@ -89,7 +91,7 @@ def test_what_is_of_an_unknown_type_is_said_so(connection: BlockingConnection) -
         ("'it''s ?' = ?", "'it''s ?' = $1", ()),
     ],
 )
-def test_marks_become_numbers(sql: str, text: str, names: tuple[str, ...]) -> None:
+def test_placeholders_become_numbers(sql: str, text: str, names: tuple[str, ...]) -> None:
     assert translate_placeholders(sql) == (text, names)
 
 
@@ -98,7 +100,7 @@ def _write(sql: str, *values: Any) -> BufferedWrite:
     return BufferedWrite(text, values, shape_of(text))
 
 
-def test_rows_of_one_statement_come_together_and_pass_nothing_of_their_table() -> None:
+def test_rows_of_one_statement_are_grouped_and_never_reordered_within_a_table() -> None:
     insert, update = "INSERT INTO a (x) VALUES (?)", "UPDATE a SET y = ? WHERE x = ?"
     other, delete = "INSERT INTO b (x) VALUES (?)", "DELETE FROM a WHERE x = ?"
     groups = group_writes(
@@ -108,7 +110,7 @@ def test_rows_of_one_statement_come_together_and_pass_nothing_of_their_table() -
             _write(insert, 2),
             _write(update, 0, 1),
             _write(update, 0, 2),
-            _write(update, 1, 1),  # the same row once more
+            _write(update, 1, 1),  # the same row again
             _write(insert, 3),
             _write(delete, 1),
             _write(other, 2),
@@ -127,7 +129,7 @@ def test_rows_of_one_statement_come_together_and_pass_nothing_of_their_table() -
     ]
 
 
-def test_no_row_comes_before_the_one_that_it_refers_to() -> None:
+def test_grouping_keeps_rows_after_those_they_refer_to() -> None:
     contact, conversation = (
         "INSERT INTO contacts (rowid) VALUES (?)",
         "INSERT INTO conversations (c) VALUES (?)",
@@ -152,18 +154,18 @@ def test_no_row_comes_before_the_one_that_it_refers_to() -> None:
     ]
 
 
-def test_what_others_refer_to_is_known_in_order(postgres_url: str) -> None:
+def test_parent_tables_list_matches_the_foreign_keys(postgres_url: str) -> None:
     found = rows(
         postgres_url,
         "SELECT DISTINCT conrelid::regclass::text, confrelid::regclass::text FROM pg_constraint WHERE contype = 'f' "
-        "AND conrelid <> confrelid",  # a contact is merged into one that was there before
+        "AND conrelid <> confrelid",  # a contact is merged into an earlier one
     )
     for child, parent in found:
         assert parent in PARENT_TABLES
         assert child not in PARENT_TABLES or PARENT_TABLES.index(parent) < PARENT_TABLES.index(child)
 
 
-async def test_many_rows_are_written_as_each_by_itself(empty_postgres_url: str) -> None:
+async def test_merged_statement_writes_the_same_rows_as_single_ones(empty_postgres_url: str) -> None:
     wire, planner = PipelineConnection(Database(empty_postgres_url, "test"), "batch"), Planner()
     await wire.exchange(
         [Statement("CREATE TABLE t (k bigint PRIMARY KEY, a text, b bytea, c smallint, d double precision)")]
@@ -188,7 +190,7 @@ async def test_many_rows_are_written_as_each_by_itself(empty_postgres_url: str) 
     ]
 
 
-async def test_behind_what_is_refused_nothing_of_an_exchange_is_done_and_the_next_one_is(
+async def test_statements_after_a_refused_one_are_skipped_and_the_next_exchange_works(
     empty_postgres_url: str,
 ) -> None:
     wire = PipelineConnection(Database(empty_postgres_url, "test"), "batch")
@@ -213,14 +215,14 @@ async def test_behind_what_is_refused_nothing_of_an_exchange_is_done_and_the_nex
     wire.close()
 
 
-async def test_both_ways_may_be_full_at_once(empty_postgres_url: str) -> None:
+async def test_exchange_works_with_full_buffers_in_both_directions(empty_postgres_url: str) -> None:
     wire, large = PipelineConnection(Database(empty_postgres_url, "test"), "batch"), "x" * 8_000_000
     answers = await wire.exchange([bound_statement("SELECT CAST($1 AS text)", (large,))] * 4)
     assert [rows_of(answer) == [(large,)] for answer in answers] == [True] * 4
     wire.close()
 
 
-async def test_who_leaves_an_exchange_early_gets_another_session(empty_postgres_url: str) -> None:
+async def test_cancelled_exchange_ends_the_session(empty_postgres_url: str) -> None:
     wire = PipelineConnection(Database(empty_postgres_url, "test"), "batch")
     with trio.move_on_after(0.1):
         await wire.exchange([Statement("SELECT pg_sleep(60)")])
@@ -241,7 +243,7 @@ async def test_notices_are_those_of_the_last_exchange(empty_postgres_url: str) -
     wire.close()
 
 
-async def test_a_query_of_several_statements_sees_one_moment(postgres_url: str) -> None:
+async def test_query_of_several_statements_uses_one_snapshot(postgres_url: str) -> None:
     async with node(postgres_url) as here:
 
         def names(reader: Any) -> list[Any]:
@@ -258,7 +260,7 @@ async def test_a_query_of_several_statements_sees_one_moment(postgres_url: str) 
         assert len(set(found)) == 1
 
 
-async def test_one_who_spoils_an_exchange_spoils_it_for_himself(postgres_url: str) -> None:
+async def test_failing_read_does_not_fail_others_in_its_exchange(postgres_url: str) -> None:
     async with node(postgres_url) as here:
         outcomes: list[Any] = []
 
@@ -277,7 +279,7 @@ async def test_one_who_spoils_an_exchange_spoils_it_for_himself(postgres_url: st
         assert sorted(map(str, outcomes)) == ["(1,)", "(2,)", "storage_failed"]
 
 
-async def test_looks_of_one_statement_and_of_several_share_an_exchange(postgres_url: str) -> None:
+async def test_reads_of_one_and_of_several_statements_share_an_exchange(postgres_url: str) -> None:
     def one(reader: Any) -> Any:
         return reader.conn.execute("SELECT 1").fetchone()
 
@@ -301,7 +303,7 @@ async def test_looks_of_one_statement_and_of_several_share_an_exchange(postgres_
         assert rows(postgres_url, sessions) == before, "none of them has spoiled it for the others"
 
 
-async def test_a_look_that_asks_for_a_lot_gets_a_connection_of_its_own(postgres_url: str) -> None:
+async def test_read_with_too_many_statements_gets_its_own_connection(postgres_url: str) -> None:
     def count(reader: Any) -> int:
         return sum(reader.conn.execute("SELECT CAST(? AS int)", (n,)).fetchone()[0] for n in range(40))
 
@@ -309,7 +311,7 @@ async def test_a_look_that_asks_for_a_lot_gets_a_connection_of_its_own(postgres_
         assert await here.store.read(Inline(count)) == sum(range(40))
 
 
-async def test_a_look_goes_on_when_its_line_is_cut(postgres_url: str) -> None:
+async def test_read_is_repeated_after_a_lost_connection(postgres_url: str) -> None:
     def project(reader: Any) -> Any:
         return reader.project(PROJECT.id)
 

@@ -1,4 +1,4 @@
-"""The identity of servers: a promoted one, an old primary, another system, and accounts that may not ask."""
+"""The identity of servers: promoted ones, replaced primaries, other systems, and missing rights."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ ASKED = (
 
 @pytest.fixture(scope="module")
 def promoted() -> Iterator[Pair]:
-    """A standby that was promoted beside the living primary: two primaries of one cluster."""
+    """Promote a standby beside the living primary, so that one cluster has two primaries."""
     with database_pair() as pair:
         migrate(pair.old.url(DATABASE))
         pair.catch_up()
@@ -67,7 +67,7 @@ def seen_at(url: str, servers: Servers | None = None) -> KnownServer:
         (KnownServer("1", 2), ServerIdentity("1", None, standby=True), None),
     ],
 )
-def test_server_is_refused_by_what_was_seen(
+def test_server_is_refused_by_the_known_identity(
     seen: KnownServer, found: ServerIdentity, reason: str | None
 ) -> None:
     assert seen.refusal(found) == reason
@@ -90,7 +90,7 @@ def test_newest_of_two_primaries_is_taken_whichever_is_named_first(promoted: Pai
         assert servers.identity.refusal is None
 
 
-def test_old_primary_alone_is_refused_in_words(promoted: Pair) -> None:
+def test_old_primary_alone_is_refused_with_advice(promoted: Pair) -> None:
     servers = Servers()
     servers.seen = KnownServer(None, 2)
     with pytest.raises(ConnectionLost, match=r"timeline 1, and this installation has seen 2.*pg_rewind"):
@@ -130,7 +130,7 @@ def account(url: str, forbidden: tuple[str, ...]) -> Iterator[str]:
             owner.execute("DROP ROLE plain")
 
 
-def test_account_that_may_ask_for_one_thing_is_used_with_that(postgres_url: str) -> None:
+def test_account_that_may_query_one_part_of_the_identity_uses_that(postgres_url: str) -> None:
     whole = seen_at(postgres_url)
     with account(postgres_url, ASKED[:1]) as url:
         assert seen_at(url) == KnownServer(None, whole.timeline)
@@ -142,7 +142,7 @@ def test_account_that_may_ask_for_one_thing_is_used_with_that(postgres_url: str)
         assert seen_at(url) == KnownServer(whole.system, None)
 
 
-def test_account_that_may_ask_nothing_is_used_and_the_log_says_so_once(postgres_url: str) -> None:
+def test_account_that_may_not_query_the_identity_is_logged_once(postgres_url: str) -> None:
     with account(postgres_url, ASKED) as url, capture_logs() as logs:
         database = Database(url, "test")
         for _ in range(3):
@@ -151,7 +151,7 @@ def test_account_that_may_ask_nothing_is_used_and_the_log_says_so_once(postgres_
     assert [line["event"] for line in logs].count("database.identity_unknown") == 1
 
 
-def test_first_node_keeps_the_server_and_a_promoted_one_is_kept_after_it(postgres_url: str) -> None:
+def test_first_node_records_the_server_and_later_a_promoted_one(postgres_url: str) -> None:
     kept = "SELECT system_id, timeline FROM installation"
     claim(postgres_url, IDENTITY, "a")
     system, timeline = rows(postgres_url, kept)[0]

@@ -1,4 +1,7 @@
-"""Silent servers: their sessions end together, while a server that only makes a statement wait keeps its own."""
+"""Silent servers: all sessions end together.
+
+A server that only delays a statement keeps its sessions.
+"""
 
 from __future__ import annotations
 
@@ -25,14 +28,14 @@ SLEEP = "SELECT CAST(pg_sleep(60) AS text)"
 
 @pytest.fixture
 def server() -> Iterator[PostgresServer]:
-    """A server that may be stopped."""
+    """Start a server that the test may stop."""
     with own_server() as server:
         yield server
 
 
 @contextmanager
 def hanging(server: PostgresServer) -> Iterator[None]:
-    """Stop all processes of a server for the block; its kernel lives."""
+    """Stop all processes of a server for the block; its kernel still acknowledges packets."""
     stopped = hang(server)
     try:
         yield
@@ -56,7 +59,7 @@ def test_all_sessions_with_a_silent_server_end_together(server: PostgresServer) 
         connection.close()
 
 
-def test_server_that_is_only_busy_keeps_its_sessions(server: PostgresServer) -> None:
+def test_busy_server_keeps_its_sessions(server: PostgresServer) -> None:
     database = Database(server.url(), "test")
     connection = BlockingConnection(database, "read")
     connection.open()
@@ -68,7 +71,7 @@ def test_server_that_is_only_busy_keeps_its_sessions(server: PostgresServer) -> 
     connection.close()
 
 
-async def test_beat_without_an_answer_ends_the_sessions_of_all(server: PostgresServer) -> None:
+async def test_heartbeat_without_a_response_ends_all_sessions(server: PostgresServer) -> None:
     database = Database(server.url(), "test")
     other = BlockingConnection(database, "read")
     other.open()
@@ -92,13 +95,13 @@ async def _refused(beats: HeartbeatStore) -> None:
         await beats.read(lambda reader: 1)
 
 
-def test_stop_ends_what_waits_and_opens_nothing_else(server: PostgresServer) -> None:
+def test_stop_ends_waiting_statements_and_opens_no_session(server: PostgresServer) -> None:
     database = Database(server.url(), "test")
     connection = BlockingConnection(database, "read")
     connection.open()
     with ThreadPoolExecutor() as pool:
         waiting = pool.submit(connection.command, SLEEP)
-        time.sleep(0.1)  # lets the statement begin; the outcome is the same before that
+        time.sleep(0.1)  # lets the statement begin; before that the outcome is the same
         began = time.monotonic()
         database.servers.stop()
         assert isinstance(waiting.exception(10), ConnectionLost)
@@ -119,7 +122,7 @@ def test_command_ends_when_the_server_stops_answering(
         connection.execute("SELECT 1")
 
 
-def test_command_that_works_for_long_goes_on(server: PostgresServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_running_command_is_not_ended(server: PostgresServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("deskwire.storage.postgres.driver.servers._CHECK_INTERVAL_S", 0.2)
     with connected(server.url(), "check") as connection:
         assert connection.execute("SELECT 1 FROM pg_sleep(1.5)").fetchone() == (1,)
