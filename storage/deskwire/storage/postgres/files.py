@@ -25,7 +25,6 @@ from deskwire.storage.postgres.driver.session import Database
 
 PART_BYTES: Final = 1 << 18  # bytes of a row; the last row of a file has fewer
 
-
 T = TypeVar("T")
 _Connection: TypeAlias = psycopg.Connection[Any]
 

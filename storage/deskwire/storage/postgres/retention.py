@@ -27,6 +27,8 @@ from deskwire.storage.postgres.schema.days import (
 from deskwire.storage.tables.events.events import EventWrites
 from deskwire.storage.tables.webhooks.deliveries import DeliveryWrites
 
+log: Final = structlog.get_logger(__name__)
+
 _OLD: Final = """
 SELECT h.project, e.position, e.id, e.conversation IS NULL AND e.internal = 0 FROM project_heads h CROSS JOIN LATERAL
     (SELECT v.position, v.id, v.created_at, v.conversation, v.internal FROM {partition} v
@@ -36,7 +38,6 @@ WHERE e.created_at < :older_than
 AND EXISTS (SELECT 1 FROM events n WHERE n.position > e.position AND n.position < (h.project + 1) << 40) LIMIT :limit
 """
 
-
 _OLD_DELIVERIES: Final = """
 SELECT d.position, d.day FROM project_heads h CROSS JOIN LATERAL
     (SELECT v.position, v.day, v.created_at, v.status FROM {partition} v
@@ -45,15 +46,10 @@ SELECT d.position, d.day FROM project_heads h CROSS JOIN LATERAL
 WHERE d.created_at < :older_than AND d.status <> 'pending' LIMIT :limit
 """
 
-
 # `scrub_due` is the time of the oldest erasure that no vacuum has covered.
 REQUEST_SCRUB: Final = "UPDATE event_window SET scrub_due = CASE scrub_due WHEN 0 THEN clock_ms() ELSE scrub_due END, erasures = erasures + 1"
 
-
 _NO_DAY: Final = -1
-
-
-log: Final = structlog.get_logger(__name__)
 
 _LAST_EVENTS: Final = """
 SELECT h.project, e.position, e.id FROM project_heads h CROSS JOIN LATERAL
@@ -86,8 +82,7 @@ FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid
 WHERE l.relation IN (SELECT to_regclass(unnest(CAST(? AS text[])))) AND l.granted AND l.pid <> pg_backend_pid() ORDER BY 1 LIMIT 3
 """
 
-
-# by endpoint, which has an index
+# By endpoint, which has an index.
 _PENDING: Final = """
 SELECT d.position FROM endpoints e JOIN {partition} d ON d.endpoint = e.rowid AND d.status = 'pending' LIMIT CAST(? AS bigint)
 """

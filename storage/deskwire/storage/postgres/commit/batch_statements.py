@@ -46,7 +46,6 @@ READ_CLAIMED: Final = (
     "JOIN contacts k ON k.rowid = c.contact WHERE c.rowid = ANY($1)"
 )
 
-
 # Skips rows that another transaction has locked, so that a batch never waits for a conversation.
 LOCK_CONVERSATIONS: Final = (
     "SELECT rowid FROM conversations WHERE rowid = ANY($1) ORDER BY rowid FOR UPDATE SKIP LOCKED"

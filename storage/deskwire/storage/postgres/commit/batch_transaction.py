@@ -53,7 +53,6 @@ _INSERT_MESSAGE: Final = (
 )
 _BESIDE_TABLES: Final = frozenset({"messages", "workflow_runs"})
 
-
 # The endpoints that receive a project's events, with the endpoints version that was read before them.
 Routes = tuple[int, tuple[Endpoint, ...]]
 

@@ -88,7 +88,6 @@ _COUNT_TEXT, _OPEN_TEXT, _CHECK_TEXT = (
 )
 _CHANGES: Final = Statement(CHANGES)
 
-
 # Adds jobs that write only to the logs of these projects, up to a number of jobs.
 AddJobs = Callable[[Collection[int], int], None]
 

@@ -33,6 +33,8 @@ from deskwire.storage.postgres.driver.session import Database
 from deskwire.storage.postgres.transaction import PostgresReader
 
 T = TypeVar("T")
+log: Final = structlog.get_logger(__name__)
+
 _RETRY_DELAY_S: Final = 0.05
 # The statement timeout is set again when this share of it is left, so that a query takes at most a ninth
 # longer.
@@ -142,8 +144,6 @@ def _in_snapshot(conn: BlockingConnection, query: Callable[[SharedReader], T], u
             conn.command("ROLLBACK")
 
 
-log: Final = structlog.get_logger(__name__)
-
 _BATCH_SIZE: Final = 256  # Maximum number of queries in one exchange.
 
 _STATEMENTS_MAX: Final = 16
@@ -160,8 +160,8 @@ class _ReadRequest(Struct, eq=False):
     slot: OneShot[list[list[tuple[Any, ...]]]] = field(default_factory=OneShot)
 
     def statements(self) -> list[Statement]:
-        asked = [bound_statement(*key) for key in self.keys]
-        return asked if len(asked) == 1 else [_BEGIN, *asked, _END]
+        statements = [bound_statement(*key) for key in self.keys]
+        return statements if len(statements) == 1 else [_BEGIN, *statements, _END]
 
     def take(self, answers: Sequence[pq.abc.PGresult]) -> None:
         """Set the results of `statements`."""
@@ -188,18 +188,18 @@ class ReadBatcher:
         Raises Unavailable if the database can't be read, and TooManyStatements if the query has too many
         statements.
         """
-        recall = RecordedReads()
-        reader: Any = PostgresReader(recall)
+        recorded = RecordedReads()
+        reader: Any = PostgresReader(recorded)
         keys: list[ReadKey] = []
         while True:
             try:
                 return query(reader)
-            except MissingRead as wanted:
+            except MissingRead as missing:
                 if len(keys) >= _STATEMENTS_MAX:
                     raise TooManyStatements from None
-                keys += wanted.keys
+                keys += missing.keys
             for key, rows in zip(keys, await self._fetch(keys), strict=True):
-                recall.known[key] = rows
+                recorded.known[key] = rows
 
     async def open(self) -> None:
         """Open the connection before it is used. Raises ConnectionLost."""

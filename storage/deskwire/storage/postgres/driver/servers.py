@@ -36,15 +36,13 @@ from deskwire.storage.postgres.driver.opening import (
 )
 from deskwire.storage.postgres.driver.server_identity import KnownServer, ServerIdentity
 
-_CHECK_INTERVAL_S: Final = 5.0
+log: Final = structlog.get_logger(__name__)
 
+_CHECK_INTERVAL_S: Final = 5.0
 
 # Time for the server to answer on another session while a command works. The command itself may take hours: a
 # timeout for it would end an index build or a copy that makes progress.
 _SILENCE_TIMEOUT_S: Final = 15.0
-
-
-log: Final = structlog.get_logger(__name__)
 
 _KNOWN_SERVER_TIMEOUT_S: Final = 0.5  # Time for the server in use before the other hosts are tried as well.
 # Time for the other hosts to answer while no server is known, because a replaced primary may answer first.

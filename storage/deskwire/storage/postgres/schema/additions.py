@@ -30,7 +30,6 @@ ALTER TABLE machine_credentials SET (fillfactor = 80);
     )
 )
 
-
 # Attributes and tags of contacts, lists of contacts by their last change, and merged contacts.
 CONTACTS: Final = typed("""
 -- Of `erasing`: 1 is for a contact that is being erased, 2 for one that is being merged into another one, 3 for one that was.
@@ -63,7 +62,6 @@ CONTACTS_INDEXES: Final = (
     f"{_CREATE} contacts_by_creation ON contacts (project, created_at, rowid) WHERE erasing = 0",
 )
 
-
 # Redacted messages, and the time of deleted ones. The columns are the same in SQLite.
 REDACTION: Final = """
 ALTER TABLE messages ADD COLUMN redacted_at bigint, ADD COLUMN deleted_at bigint;
@@ -73,7 +71,6 @@ CREATE CONSTRAINT TRIGGER begin_epoch AFTER UPDATE OF redacted_at, deleted_at ON
 ALTER TABLE search_changes ADD COLUMN reworded smallint NOT NULL DEFAULT 0;
 """
 
-
 # Endpoints that receive internal notes. Older programs would show such events to every consumer, so none may
 # run beside this schema.
 INTERNAL_EVENTS: Final = """
@@ -81,7 +78,6 @@ ALTER TABLE endpoints ADD COLUMN internal smallint NOT NULL DEFAULT 0;
 CREATE CONSTRAINT TRIGGER begin_epoch_of_internal AFTER UPDATE OF internal ON endpoints
     DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION begin_epoch();
 """
-
 
 # The milestones of conversations that reports count, and the columns from which they are computed.
 MILESTONES: Final = typed(rf"""
@@ -108,7 +104,6 @@ _BY_TIME: Final = (
 )
 MILESTONES_INDEXES: Final = (_BY_TIME,)
 
-
 # The step at which a workflow run waits, the time when a version was published, and the results of runs.
 WORKFLOW_ENDS: Final = typed(r"""
 ALTER TABLE workflow_runs ADD COLUMN since bigint, ADD COLUMN flow bigint, ADD COLUMN action bigint;
@@ -124,7 +119,6 @@ CREATE INDEX workflow_ends_by_workflow ON workflow_ends (workflow_id, rowid);
 CREATE INDEX workflow_ends_by_outcome ON workflow_ends (workflow_id, outcome);
 CREATE INDEX workflow_ends_stopped ON workflow_ends (workflow_id, rowid) WHERE stopped = 1;
 """)
-
 
 # The attributes of conversations as rows, for filters by a rare attribute. Triggers maintain them.
 _NUMBER: Final = "CAST(value #>> '{}' AS double precision)"
@@ -160,7 +154,6 @@ INSERT INTO conversation_attributes SELECT c.project, k.name, k.value, c.rowid
     FROM conversations c CROSS JOIN LATERAL attribute_keys(c.attributes) k ON CONFLICT DO NOTHING;
 """)
 
-
 # Drafts and held messages of agents (ADR 53). Older programs do not know them, so rows are deleted by
 # cascade.
 DRAFTS_AND_HELD_MESSAGES: Final = typed("""
@@ -187,7 +180,6 @@ ALTER TABLE drafts SET (autovacuum_vacuum_scale_factor = 0.02);
 ALTER TABLE held_messages SET (autovacuum_vacuum_scale_factor = 0.02);
 """)
 
-
 # The requested end of a machine credential, and the credential that created an endpoint (ADR 70).
 # An older program does not enforce these rules, so none may run beside this schema.
 CREDENTIAL_SCOPES: Final = typed("""
@@ -199,7 +191,6 @@ UPDATE endpoints SET credential = (
     WHERE a.object = endpoints.id AND a.action IN ('webhook.created', 'webhook.changed', 'webhook.enabled')
     ORDER BY a.position DESC LIMIT 1);
 """)
-
 
 # Expiry of one-time passwords, single access tokens, and pushes of the audit trail.
 ACCESS_TOKENS: Final = (
@@ -230,7 +221,6 @@ CREATE INDEX audit_unpushed_by_record ON audit_unpushed (record);
     + forget_answers_trigger("audit_pushes", "DELETE", None)
 )
 
-
 # The time up to which all agents have seen a conversation, and up to which each agent has seen a project.
 SEEN_MARKS: Final = typed("""
 ALTER TABLE conversations ADD COLUMN seen_until bigint NOT NULL DEFAULT 0;
@@ -242,7 +232,6 @@ CREATE TABLE seen_marks (
 );
 CREATE INDEX seen_marks_by_project ON seen_marks (project);
 """)
-
 
 # The system identifier and timeline of the newest server of the installation.
 SERVER_IDENTITY: Final = typed("""

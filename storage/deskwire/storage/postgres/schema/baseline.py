@@ -337,7 +337,6 @@ ALTER TABLE server_keys SET (fillfactor = 80);
 ALTER TABLE sessions SET (fillfactor = 80);
 """)
 
-
 # The order of commits, and the record of the installation.
 ORDER: Final = typed("""
 -- The counters of a project. A commit that gives positions locks the row first, last of all its locks, and goes on from there;
@@ -367,7 +366,6 @@ CREATE TABLE installation (
 ) WITH (fillfactor = 50);
 INSERT INTO installation (one, epoch) VALUES (1, 0);
 """)
-
 
 # The leases of nodes, and the clock for them.
 CLUSTER: Final = """
@@ -401,7 +399,6 @@ CREATE CONSTRAINT TRIGGER begin_epoch_of_change AFTER UPDATE OF url, events, sea
     DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION begin_epoch();
 """
 
-
 # The entries of upload contents, and the contents themselves if they are stored in the database.
 FILES: Final = """
 -- A file is named by `rowid`, which is never given again.
@@ -418,7 +415,6 @@ CREATE TABLE upload_parts (
 -- Not compressed, as most files are: a part of a row can be read without the rest.
 ALTER TABLE upload_parts ALTER COLUMN data SET STORAGE EXTERNAL;
 """
-
 
 # The search index, in the same form as on SQLite (ADR 54), and the words of tickets.
 SEARCH: Final = """
