@@ -109,7 +109,7 @@ def other_server(connection: ThreadSession) -> str | None:
     None as well if that is unknown.
     """
     row = connection.execute("SELECT system_id, timeline FROM installation").fetchone()
-    assert row is not None, "the first migration makes it"
+    assert row is not None, "the first migration inserts the row"
     known, found = KnownServer(row[0], row[1] or None), connection.servers.seen
     reason = known.refusal(ServerIdentity(found.system, found.timeline))
     return None if reason is None else _OTHER[reason].format(known=known, found=found) + _ACCEPT_ADVICE
@@ -149,7 +149,7 @@ def require_installation(url: str, identity: InstallationIdentity) -> None:
     with connected(url, "setup") as connection:
         require_same_server(connection)
         row = connection.execute("SELECT secret_id, files FROM installation").fetchone()
-        assert row is not None, "the first migration makes it"
+        assert row is not None, "the first migration inserts the row"
         if row[0] is not None:
             _require_same(connection, identity, row[0], row[1])
 
@@ -182,7 +182,7 @@ def _locked(connection: psycopg.Connection[Any]) -> Iterator[tuple[str | None, s
         with connection.transaction():
             connection.execute(f"SET LOCAL lock_timeout = '{_LOCK_TIMEOUT_S}s'")
             row = connection.execute("SELECT secret_id, files FROM installation FOR UPDATE").fetchone()
-            assert row is not None, "the first migration makes it"
+            assert row is not None, "the first migration inserts the row"
             yield row[0], row[1]
     except psycopg.errors.LockNotAvailable as error:
         raise DatabaseUnusableError(

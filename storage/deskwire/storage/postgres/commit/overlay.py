@@ -30,15 +30,15 @@ class NeedsOwnTransaction(BaseException):  # not an Exception: a job's `except E
 class UnsentResult:
     """The result of a change that was not sent yet."""
 
-    def __init__(self, sure: int | None = None) -> None:
-        self._unchanged = sure
+    def __init__(self, rowcount: int | None = None) -> None:
+        self._rowcount = rowcount
 
     @property
     def rowcount(self) -> int:
         """The number of rows that will change. Raises NeedsOwnTransaction if it is unknown."""
-        if self._unchanged is None:
+        if self._rowcount is None:
             raise NeedsOwnTransaction
-        return self._unchanged
+        return self._rowcount
 
     def fetchone(self) -> NoReturn:
         """Raise NeedsOwnTransaction."""

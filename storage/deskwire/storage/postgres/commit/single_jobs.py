@@ -38,7 +38,7 @@ DATABASE_TIMEOUT_S: Final = 10.0  # Time for the database to become reachable be
 
 _RETRY_DELAY_S: Final = 0.05
 _ATTEMPTS_MAX: Final = 10
-# Taken by each job that is not brief, so that only one of them runs at a time, as with SQLite.
+# The lock of each job that is not brief: only one such job runs at a time, as with SQLite.
 _EXCLUSIVE: Final = "SELECT pg_advisory_xact_lock(7310868735422231918)"
 
 
