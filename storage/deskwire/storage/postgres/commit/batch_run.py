@@ -117,7 +117,7 @@ class BatchRun:
     def __init__(
         self,
         jobs: Sequence[Job[Any]],
-        tx: Any,  # a `BatchTransaction`
+        tx: Any,  # a `BufferedTransaction`
         counters: SharedCommits,
     ) -> None:
         # The projects whose log heads are locked; None if there are none. Jobs that may block are postponed

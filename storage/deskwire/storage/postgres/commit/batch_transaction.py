@@ -66,7 +66,7 @@ class NotLocked(BaseException):  # not an Exception, so that `except Exception` 
         self.conversation_id = conversation_id
 
 
-class BatchTransaction(PostgresTransaction):
+class BufferedTransaction(PostgresTransaction):
     """`ports.Transaction` for the jobs of one batch, one after the other.
 
     Call `begin_job` before each job, and `undo_job` after a job whose changes are to be discarded.

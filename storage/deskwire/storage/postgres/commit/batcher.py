@@ -45,7 +45,7 @@ from deskwire.storage.postgres.commit.batch_statements import (
     note_rows,
     save_conversations,
 )
-from deskwire.storage.postgres.commit.batch_transaction import BatchTransaction, Routes
+from deskwire.storage.postgres.commit.batch_transaction import BufferedTransaction, Routes
 from deskwire.storage.postgres.commit.commit_log import (
     CHECK_COMMIT,
     COUNT_COMMIT,
@@ -205,7 +205,7 @@ class Batcher:
 
     async def _transaction(self, jobs: Sequence[Job[Any]], *, early: bool) -> BatchOutcome:
         fetched = FetchedRows(self._rowids)
-        tx = BatchTransaction(fetched, self._routes)
+        tx = BufferedTransaction(fetched, self._routes)
         run = BatchRun(jobs, tx, self._counters)
         run.heads = self._heads
         run.prefetch(again=self._stale)
@@ -252,7 +252,7 @@ class Batcher:
         for (_, alike), answer in zip(queries, answers[len(locking) :], strict=True):
             note_rows(fetched, alike, answer)
 
-    async def _store(self, tx: BatchTransaction, outcome: BatchOutcome) -> Commit | None:
+    async def _store(self, tx: BufferedTransaction, outcome: BatchOutcome) -> Commit | None:
         """Send the remaining rounds; return the commit, or None if nothing was to be stored."""
         appends, writes = tx.appends, tx.buffer.writes
         conversations = tx.changed_conversations()
@@ -292,7 +292,7 @@ class Batcher:
         return tx.commit(changes)
 
     async def _positioned_statements(
-        self, tx: BatchTransaction, heads: Mapping[int, LogHead], late: Sequence[BufferedWrite]
+        self, tx: BufferedTransaction, heads: Mapping[int, LogHead], late: Sequence[BufferedWrite]
     ) -> list[Statement]:
         """Return the statements of the last round, with positions under the locked heads.
 
