@@ -24,9 +24,9 @@ from benchmarks.filling import create, post
 from benchmarks.report import Cell, Section, median
 from benchmarks.sharing import actors_of, found_projects, opened, server_s
 from deskwire.engine.accounts.people import Project
-from deskwire.storage.postgres.commit.rounds import COMMIT
+from deskwire.storage.postgres.commit.batch_statements import COMMIT
+from deskwire.storage.postgres.driver.pipeline import PipelineConnection, Statement
 from deskwire.storage.postgres.driver.session import Database
-from deskwire.storage.postgres.driver.wire import Statement, Wire
 from deskwire.storage.postgres.migrations.apply import migrate
 
 LANES: Final = 6
@@ -124,27 +124,27 @@ async def _recorded(url: str, number: int, batch: int) -> tuple[Exchanges, Excha
 def _recording() -> Iterator[Exchanges]:
     """Keep what is sent for batches within the context."""
     exchanges: Exchanges = []
-    plain = Wire.exchange
+    plain = PipelineConnection.exchange
 
     async def exchange(
-        wire: Wire, statements: Sequence[Statement], patience_s: float = inf
+        wire: PipelineConnection, statements: Sequence[Statement], patience_s: float = inf
     ) -> list[pq.abc.PGresult]:
         if wire.role == "batch":
             exchanges.append(list(statements))
         return await plain(wire, statements, patience_s)
 
-    Wire.exchange = exchange  # type: ignore[method-assign,assignment]  # for the context
+    PipelineConnection.exchange = exchange  # type: ignore[method-assign,assignment]  # for the context
     try:
         yield exchanges
     finally:
-        Wire.exchange = plain  # type: ignore[method-assign]
+        PipelineConnection.exchange = plain  # type: ignore[method-assign]
 
 
 async def _replayed(
     url: str, server: int, lanes: Sequence[tuple[Exchanges, Exchanges]], batch: int
 ) -> tuple[float, ...]:
     """Send all lanes' exchanges at once; return rate, server's µs, its cores, the driver's µs and the log's KB."""
-    wires = [Wire(Database(url, f"lane-{number}"), "batch") for number in range(len(lanes))]
+    wires = [PipelineConnection(Database(url, f"lane-{number}"), "batch") for number in range(len(lanes))]
     try:
         for wire, (beginning, _) in zip(wires, lanes, strict=True):
             await _send(wire, beginning)
@@ -172,7 +172,7 @@ async def _replayed(
     )
 
 
-async def _send(wire: Wire, exchanges: Exchanges) -> None:
+async def _send(wire: PipelineConnection, exchanges: Exchanges) -> None:
     for statements in exchanges:
         await wire.exchange(statements)
 

@@ -9,7 +9,7 @@ from tests.support.root import ROOT
 
 GUIDE = (ROOT / "docs/guide/backup.md").read_text()
 STORAGE = ROOT / "storage/deskwire/storage"
-CHECKS = (*sorted((STORAGE / "check").glob("*.py")), STORAGE / "postgres/operating/check.py")
+CHECKS = (*sorted((STORAGE / "check").glob("*.py")), STORAGE / "postgres/admin/check.py")
 
 
 def test_the_table_of_checks_has_the_codes_of_the_program() -> None:

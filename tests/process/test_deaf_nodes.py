@@ -61,7 +61,7 @@ async def test_without_notifications_events_pass_from_node_to_node_and_the_log_s
         ):
             for server in nodes.servers:
                 await server.wait_for_log("storage.bus_lost")
-                assert "nodes look by themselves meanwhile" in server.log()
+                assert "nodes poll the database in the meantime" in server.log()
             consumer, channel = Listening("one"), f"private-project-{nodes.project}"
             url = nodes.servers[1].url
             nursery.start_soon(listen, url, first, nodes.stream_key, channel, consumer)

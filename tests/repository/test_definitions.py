@@ -30,8 +30,8 @@ APART: Final[dict[Values, str]] = {
 PARTIAL: Final = {
     "storage/deskwire/storage/tables/tickets/lists.py: _COLUMNS": "creation is the order of the rows",
     "engine/deskwire/engine/surveys/logic.py: _COMPARE": "the other operators compare no two values",
-    "storage/deskwire/storage/postgres/operating/installation.py: _OTHER": "SQLite has the other reasons",
-    "storage/deskwire/storage/postgres/driver/blocking.py: _PATIENCE_S": "_LONG_S for the others",
+    "storage/deskwire/storage/postgres/admin/installation.py: _OTHER": "SQLite has the other reasons",
+    "storage/deskwire/storage/postgres/driver/blocking.py: _ROLE_TIMEOUT_S": "_STATEMENT_TIMEOUT_S for the others",
     "storage/deskwire/storage/postgres/driver/session.py: _LATER": "the others need no such setting",
     "engine/deskwire/commands/reference/openapi/document.py: _SECURITY": "all others require a user's credentials",
 }

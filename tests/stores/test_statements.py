@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from deskwire.storage.dialect import POSTGRES
-from deskwire.storage.postgres.driver.marks import translated
+from deskwire.storage.postgres.driver.codec import translate_placeholders
 from tests.support.root import ROOT
 
 TABLES = ROOT / "storage" / "deskwire" / "storage" / "tables"
@@ -51,6 +51,6 @@ def test_marks_of_all_kinds_become_numbers() -> None:
         ("a = '? :no' AND \"b?\" = CAST(? AS text)", "a = '? :no' AND \"b?\" = CAST($1 AS text)", ()),
         (POSTGRES.text("SELECT 1 {of_project}"), None, ("project",)),
     ):
-        found, named = translated(text)
+        found, named = translate_placeholders(text)
         assert expected in (None, found)
         assert named == names

@@ -55,7 +55,7 @@ async def node(
             batch=batch,
             readers=2,
             on_commit=commits.append,
-            patience_s=patience_s,
+            timeout_s=patience_s,
         ) as store,
         trio.open_nursery() as actors,
     ):

@@ -145,23 +145,21 @@ async def _postgres(
     config: Config, url: str, installation: Secrets, on_commit: Callable[[ports.Commit], None]
 ) -> AsyncIterator[Opened]:
     with driver_needed():
-        from deskwire.storage.postgres.beats import BeatStore
+        from deskwire.storage.postgres.admin.days import add_days, add_days_ahead
+        from deskwire.storage.postgres.admin.installation import InstallationIdentity, claim
+        from deskwire.storage.postgres.admin.preflight import examine
+        from deskwire.storage.postgres.admin.scrub import VacuumDuty
+        from deskwire.storage.postgres.admin.watchdog import run_wait_watchdog, run_watchdog, watch_servers
         from deskwire.storage.postgres.bus import PostgresBus
-        from deskwire.storage.postgres.commit.lanes import clear_lanes
-        from deskwire.storage.postgres.driver.servers import Servers
+        from deskwire.storage.postgres.commit.commit_log import clear_lanes
+        from deskwire.storage.postgres.driver.servers import Servers, watched
         from deskwire.storage.postgres.driver.session import Database
-        from deskwire.storage.postgres.driver.thread_session import watched
+        from deskwire.storage.postgres.heartbeats import HeartbeatStore
         from deskwire.storage.postgres.migrations.apply import migrate
-        from deskwire.storage.postgres.operating.days import add_days, add_days_ahead
-        from deskwire.storage.postgres.operating.installation import Identity, claim
-        from deskwire.storage.postgres.operating.preflight import examine
-        from deskwire.storage.postgres.operating.scrub import Vacuums
-        from deskwire.storage.postgres.operating.servers import watch_servers
-        from deskwire.storage.postgres.operating.watchdog import watch, watch_waits
         from deskwire.storage.postgres.search.index import PostgresIndex
         from deskwire.storage.postgres.store import open_postgres
     place, name = place_of(config.uploads_at), node_name(config)
-    identity = Identity([secret_id(each) for each in installation.known], place)
+    identity = InstallationIdentity([secret_id(each) for each in installation.known], place)
     servers = Servers()
 
     def prepare() -> None:
@@ -192,18 +190,18 @@ async def _postgres(
     ):
         bus = PostgresBus(store.database)
         nursery.start_soon(kept_running, "nodes.bus", bus.run)
-        beats = BeatStore(store.database, nursery)
+        beats = HeartbeatStore(store.database, nursery)
         membership = ClusterMembership(beats, bus, name, version("deskwire"), wall_clock, place)
-        vacuums = Vacuums(url, config.scrub_s, servers)
+        vacuums = VacuumDuty(url, config.scrub_s, servers)
         for duty, run in (
             ("vacuums", vacuums.run),
-            ("watchdog", partial(watch, store.database)),
+            ("watchdog", partial(run_watchdog, store.database)),
             ("lanes", partial(clear_lanes, store.database)),
             ("days", partial(add_days_ahead, url, servers)),
         ):
             nursery.start_soon(kept_running, f"storage.{duty}", partial(membership.while_leader, run))
         nursery.start_soon(
-            kept_running, "storage.waits", partial(watch_waits, store.database, store.waited_s)
+            kept_running, "storage.waits", partial(run_wait_watchdog, store.database, store.waited_s)
         )
         nursery.start_soon(kept_running, "storage.servers", partial(watch_servers, store.database))
         with (

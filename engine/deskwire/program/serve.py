@@ -60,7 +60,7 @@ from deskwire.program.port import Port
 from deskwire.program.secret_file import SecretError, installation_secrets
 from deskwire.program.signing import SigningError
 from deskwire.program.systemd import ALONE, READY, STOPPING, ServiceManager
-from deskwire.storage.postgres.driver.unusable import DatabaseUnusableError
+from deskwire.storage.postgres.driver.errors import DatabaseUnusableError
 from deskwire.storage.sqlite.directory import DataDirectoryError
 
 log: Final = structlog.get_logger(__name__)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from deskwire.engine.uploads.ports import Files
 from deskwire.storage.files import DiskFiles
-from deskwire.storage.postgres.driver.unusable import DatabaseUnusableError
+from deskwire.storage.postgres.driver.errors import DatabaseUnusableError
 
 if TYPE_CHECKING:
     from deskwire.storage.postgres.driver.servers import Servers  # an extra

@@ -14,9 +14,9 @@ import trio
 from click.testing import CliRunner, Result
 
 from deskwire.cli import cli
+from deskwire.storage.postgres.admin import installation
+from deskwire.storage.postgres.admin.scrub import VacuumDuty
 from deskwire.storage.postgres.migrations.list import MIGRATIONS
-from deskwire.storage.postgres.operating import installation
-from deskwire.storage.postgres.operating.scrub import Vacuums
 from tests.storage.backup.conftest import FILE, SECRET, back_up, fill
 from tests.support.postgres import PostgresServer, fresh_database, shared_server
 from tests.support.sockets.server_process import environment
@@ -168,10 +168,10 @@ def test_a_scrub_rewrites_no_table_of_somebody_else(url: str) -> None:
 
 
 def test_tables_are_vacuumed_within_the_time_after_an_erasure_and_not_before(copied: str) -> None:
-    assert not Vacuums(copied, within_s=1_000).vacuum_if_due()
+    assert not VacuumDuty(copied, within_s=1_000).vacuum_if_due()
     with psycopg.connect(copied) as connection:
         connection.execute("UPDATE event_window SET scrub_due = clock_ms() - 300000")
-    vacuums = Vacuums(copied, within_s=1_000)
+    vacuums = VacuumDuty(copied, within_s=1_000)
     assert not vacuums.vacuum_if_due()
     assert 300 <= vacuums.delay_s < 400, "whoever looks knows when it was erased"
     assert vacuums.late_s == 0
@@ -261,7 +261,7 @@ def test_without_the_driver_the_program_starts_and_says_what_to_install(tmp_path
 def test_an_order_whose_nodes_have_not_confirmed_it_is_stored_and_says_so(
     url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(installation, "_TOLD_S", 0.2)
+    monkeypatch.setattr(installation, "_NOTIFY_TIMEOUT_S", 0.2)
     assert run(url, "migrate").exit_code == 0
     with psycopg.connect(url) as connection:
         connection.execute(

@@ -10,7 +10,7 @@ import pytest
 import trio
 
 from deskwire.storage.file_stores import open_files
-from deskwire.storage.postgres.driver.unusable import DatabaseUnusableError
+from deskwire.storage.postgres.driver.errors import DatabaseUnusableError
 from tests.storage.backup.conftest import SECRET, fill
 from tests.support.sockets.server_process import environment
 

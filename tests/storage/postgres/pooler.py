@@ -1,4 +1,4 @@
-"""A pooler that shares one session between all its clients, transaction by transaction, as PgBouncer's transaction mode does."""
+"""A transaction pooler, like PgBouncer's transaction mode: all clients share one session."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class _Pooler:
         self._server.close()
 
     def serve(self, client: socket.socket) -> None:
-        """Pass what a client says to the one session, until it goes."""
+        """Pass a client's messages to the shared session until the client disconnects."""
         with client, suppress(ConnectionError, OSError):
             while True:
                 length, code = struct.unpack("!ii", _read(client, 8))
@@ -81,12 +81,15 @@ class _Pooler:
 
 @contextmanager
 def pooled(port: int, user: str, database: str, *, shared: bool = True) -> Iterator[int]:
-    """The port of a pooler before the server at `port`; unless `shared` each client has a session of its own."""
+    """Run a pooler for the server at `port`, and yield its port.
+
+    Unless `shared`, each client has a session of its own.
+    """
     poolers = [_Pooler(port, user, database)]
     listening = socket.create_server(("127.0.0.1", 0))
 
     def accept() -> None:
-        with suppress(OSError):  # closed
+        with suppress(OSError):  # the client has disconnected
             while True:
                 client, _ = listening.accept()
                 if not shared:

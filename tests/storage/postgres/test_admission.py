@@ -1,4 +1,4 @@
-"""Nodes that can't live beside each other on one database: of two at once one is refused with a sentence (ADR 61)."""
+"""Of two nodes that can't share a database, one is refused with an explanation (ADR 61)."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from deskwire.engine.cluster.membership import LEASE_DURATION_S, ClusterMembersh
 from deskwire.engine.cluster.ports import NotAdmitted
 from deskwire.engine.core.clock import wall_clock
 from deskwire.engine.core.errors import Unavailable
-from deskwire.storage.postgres.beats import BeatStore
-from deskwire.storage.postgres.commit.lanes import clear
+from deskwire.storage.postgres.admin.installation import InstallationIdentity, claim
+from deskwire.storage.postgres.commit.commit_log import delete_old_lanes
 from deskwire.storage.postgres.driver.blocking import BlockingConnection
 from deskwire.storage.postgres.driver.session import Database
-from deskwire.storage.postgres.operating.installation import Identity, claim
+from deskwire.storage.postgres.heartbeats import HeartbeatStore
 from tests.support.postgres_nodes import node, rows
 
 
 @asynccontextmanager
 async def candidate(url: str, name: str, files: str) -> AsyncIterator[ClusterMembership]:
     async with trio.open_nursery() as nursery:
-        beats = BeatStore(Database(url, name), nursery)
+        beats = HeartbeatStore(Database(url, name), nursery)
         try:
             yield ClusterMembership(beats, NoBus(), name, "test", wall_clock, files)
         finally:
@@ -33,7 +33,7 @@ async def candidate(url: str, name: str, files: str) -> AsyncIterator[ClusterMem
 
 
 async def lives(membership: ClusterMembership, scope: trio.CancelScope, outcomes: list[str]) -> None:
-    """Note "lives" once there is a lease, or what it was refused with; cancel the scope behind the second one."""
+    """Note "lives" for each lease, or the reason of a refusal; cancel the scope after the second one."""
 
     async def note() -> None:
         await membership.until_valid()
@@ -67,7 +67,7 @@ def first_of(error: BaseException) -> BaseException:
         (("a", "database"), ("b", "database"), "lives"),
     ],
 )
-async def test_of_two_that_start_in_the_same_instant_one_is_refused(
+async def test_one_of_two_nodes_that_start_together_is_refused(
     postgres_url: str, one: tuple[str, str], other: tuple[str, str], words: str
 ) -> None:
     outcomes: list[str] = []
@@ -81,16 +81,16 @@ async def test_of_two_that_start_in_the_same_instant_one_is_refused(
     assert words in outcomes[0]
 
 
-async def test_a_node_does_not_keep_itself_away(postgres_url: str) -> None:
-    """The answer to its joining is lost, and it joins again."""
+async def test_node_that_joins_again_is_not_refused_by_its_own_lease(postgres_url: str) -> None:
+    """The node joins again because the response to its first attempt was lost."""
     async with candidate(postgres_url, "a", "disk") as a:
         for _ in range(2):
             await a._join()
     assert rows(postgres_url, "SELECT node FROM nodes") == [("a",)]
 
 
-async def test_the_end_of_a_killed_nodes_lease_is_waited_for(postgres_url: str) -> None:
-    identity = Identity(["an-id"], "disk")
+async def test_claim_waits_for_the_end_of_a_killed_nodes_lease(postgres_url: str) -> None:
+    identity = InstallationIdentity(["an-id"], "disk")
     async with candidate(postgres_url, "a", "disk") as killed:
         began = trio.current_time()
         await killed._join()
@@ -102,17 +102,17 @@ async def test_the_end_of_a_killed_nodes_lease_is_waited_for(postgres_url: str) 
 
 
 @pytest.mark.parametrize("name", ["a", "b"])
-async def test_a_claim_beside_a_node_that_lives_is_refused(postgres_url: str, name: str) -> None:
+async def test_claim_beside_a_live_node_is_refused(postgres_url: str, name: str) -> None:
     async with candidate(postgres_url, "a", "disk") as first, trio.open_nursery() as nursery:
         await nursery.start(first.run)
         began = trio.current_time()
         with pytest.raises(NotAdmitted):
-            await trio.to_thread.run_sync(claim, postgres_url, Identity(["an-id"], "disk"), name)
+            await trio.to_thread.run_sync(claim, postgres_url, InstallationIdentity(["an-id"], "disk"), name)
         assert trio.current_time() - began < LEASE_DURATION_S
         nursery.cancel_scope.cancel()
 
 
-async def test_lanes_of_nodes_that_are_gone_for_a_day_are_cleared_and_can_be_opened_again(
+async def test_lanes_of_dead_nodes_are_deleted_and_can_be_opened_again(
     postgres_url: str,
 ) -> None:
     async with (
@@ -128,7 +128,7 @@ async def test_lanes_of_nodes_that_are_gone_for_a_day_are_cleared_and_can_be_ope
         aged = "UPDATE lanes SET touched = touched - interval '1 day 1 min' WHERE node <> 'young' RETURNING 1"
         assert rows(postgres_url, aged)
         connection = BlockingConnection(Database(postgres_url, "duty"), "setup")
-        assert await trio.to_thread.run_sync(clear, connection) >= 1
+        assert await trio.to_thread.run_sync(delete_old_lanes, connection) >= 1
         connection.close()
         left = {name for (name,) in rows(postgres_url, "SELECT DISTINCT node FROM lanes")}
         assert left == {"here", "young"}

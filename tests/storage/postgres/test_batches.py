@@ -1,4 +1,4 @@
-"""Batches on PostgreSQL: one commit for many jobs, whoever else writes meanwhile."""
+"""Batches on PostgreSQL: one commit for many jobs, also while other nodes write."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.support.postgres_nodes import NodeHere, check_whole, node, rows, unti
 
 
 async def at_once(here: NodeHere, jobs: list[Callable[[Transaction], Any]]) -> list[Any]:
-    """Submit all before one is begun; what each has returned or raised."""
+    """Submit all jobs before the first one begins; return their results and exceptions."""
     outcomes: list[Any] = [None] * len(jobs)
     waiting = [*range(len(jobs))]
     all_done = trio.Event()
@@ -43,7 +43,7 @@ async def at_once(here: NodeHere, jobs: list[Callable[[Transaction], Any]]) -> l
 
 
 def exchanges(here: NodeHere) -> dict[str, int]:
-    """How many round trips batches have taken, by what they were for."""
+    """Return the number of round trips of batches, by purpose."""
     return {name: [*each.cumulative()][-1][1] for name, each in here.store.shared.rounds.items()}
 
 
@@ -68,10 +68,10 @@ async def test_messages_of_many_conversations_share_a_commit(postgres_url: str) 
     check_whole(postgres_url)
 
 
-async def test_a_message_by_itself_takes_two_round_trips_with_a_key_as_well(postgres_url: str) -> None:
+async def test_single_message_takes_two_round_trips_also_with_an_idempotency_key(postgres_url: str) -> None:
     async with node(postgres_url) as here:
         conversation = await here.new_conversation()
-        await here.post(conversation)  # now the endpoints are known, and the conversation's last state
+        await here.post(conversation)  # now the endpoints and the conversation's last state are cached
         with Answers(Secrets("s" * 32), lambda: NOON, 3_600).under_way("caller", "post", "key") as once:
             keeping: Any = Keeping(once.about(b"body"), lambda receipt: receipt.message)
             for wrappers in ((), (keeping,)):
@@ -83,7 +83,7 @@ async def test_a_message_by_itself_takes_two_round_trips_with_a_key_as_well(post
     check_whole(postgres_url)
 
 
-async def test_heads_are_locked_behind_everything_that_is_waited_for(postgres_url: str) -> None:
+async def test_batch_locks_heads_after_all_other_locks(postgres_url: str) -> None:
     async with node(postgres_url) as here:
         conversation = await here.new_conversation()
         known = await here.store.read(lambda reader: reader.conversation(PROJECT.rowid, conversation))
@@ -106,7 +106,7 @@ async def test_heads_are_locked_behind_everything_that_is_waited_for(postgres_ur
     check_whole(postgres_url)
 
 
-async def test_what_comes_together_for_one_conversation_is_stored_in_order(postgres_url: str) -> None:
+async def test_concurrent_messages_of_one_conversation_are_stored_in_order(postgres_url: str) -> None:
     async with node(postgres_url) as here:
         conversation = await here.new_conversation()
         async with trio.open_nursery() as nursery:
@@ -150,16 +150,18 @@ async def test_two_nodes_write_to_the_same_conversations(postgres_url: str) -> N
 
 @pytest.mark.parametrize("together", [1, 2, 5], ids="{} under way".format)
 @pytest.mark.parametrize("batch", [1, 64], ids="batches of {}".format)
-async def test_a_state_of_commits_that_a_fail_over_has_lost_is_decided_anew_though_its_numbers_were_given_again(
+async def test_job_on_a_state_lost_in_a_failover_is_decided_again(
     postgres_url: str, batch: int, together: int
 ) -> None:
-    """What was decided behind the first that is decided anew is decided anew as well."""
+    """Jobs that were decided on such a state are decided again as well."""
     after = [f"after it {number}" for number in range(together)]
     async with node(postgres_url, batch=batch) as here:
         conversation = await here.new_conversation()
         for text in ("kept", "lost"):
             await here.post(conversation, text)
-        with psycopg.connect(postgres_url) as connection:  # as another history with as many changes leaves it
+        with psycopg.connect(
+            postgres_url
+        ) as connection:  # leaves the state of another history with as many changes
             connection.execute("DELETE FROM messages WHERE text = 'lost'")
             connection.execute(
                 "UPDATE conversations SET messages = messages - 1, updated_at = updated_at - 1"
@@ -173,7 +175,7 @@ async def test_a_state_of_commits_that_a_fail_over_has_lost_is_decided_anew_thou
     assert sorted(text for _, text in numbers[1:]) == after
 
 
-async def test_a_message_to_a_conversation_that_another_node_has_closed_is_decided_on_what_is_stored(
+async def test_message_to_a_conversation_closed_by_another_node_is_decided_again(
     postgres_url: str,
 ) -> None:
     async with node(postgres_url, "a") as one, node(postgres_url, "b") as two:
@@ -189,7 +191,7 @@ async def test_a_message_to_a_conversation_that_another_node_has_closed_is_decid
     check_whole(postgres_url)
 
 
-async def test_a_refused_job_leaves_nothing_and_harms_no_neighbour(postgres_url: str) -> None:
+async def test_refused_job_stores_nothing_and_the_others_are_committed(postgres_url: str) -> None:
     def refused(tx: Transaction) -> None:
         tx.append_event(PROJECT, EventDraft("conversation.created", None, {}), None, NOON)
         raise Conflict("no")
@@ -206,7 +208,7 @@ async def test_a_refused_job_leaves_nothing_and_harms_no_neighbour(postgres_url:
     check_whole(postgres_url)
 
 
-async def test_a_job_that_the_database_refuses_costs_its_neighbours_nothing(postgres_url: str) -> None:
+async def test_job_refused_by_the_database_does_not_fail_the_others(postgres_url: str) -> None:
     def kept(tx: Transaction) -> None:
         tx.append_event(PROJECT, EventDraft("conversation.created", None, {}), None, NOON)
 
@@ -223,7 +225,7 @@ async def test_a_job_that_the_database_refuses_costs_its_neighbours_nothing(post
     check_whole(postgres_url)
 
 
-async def test_a_job_that_reads_what_it_has_written_runs_by_itself(postgres_url: str) -> None:
+async def test_job_that_reads_its_own_writes_gets_its_own_transaction(postgres_url: str) -> None:
     def job(tx: Transaction) -> int:
         tx.append_event(PROJECT, EventDraft("conversation.created", None, {}), None, NOON)
         key = tx.insert_organisation("org_01M3250V000000000000000NEW", "New", NOON)
@@ -234,10 +236,10 @@ async def test_a_job_that_reads_what_it_has_written_runs_by_itself(postgres_url:
     check_whole(postgres_url)
 
 
-async def test_an_endpoint_gets_all_that_is_committed_behind_it_whoever_commits(postgres_url: str) -> None:
+async def test_new_endpoint_gets_all_later_events_of_every_node(postgres_url: str) -> None:
     async with node(postgres_url, "a") as one, node(postgres_url, "b") as two:
         conversation = await one.new_conversation()
-        await two.post(conversation)  # now both know that there is no endpoint
+        await two.post(conversation)  # now both nodes have cached that there is no endpoint
         added = await one.store.write(lambda tx: tx.insert_endpoint(endpoint()))
 
         await two.post(conversation)
@@ -254,12 +256,12 @@ async def test_an_endpoint_gets_all_that_is_committed_behind_it_whoever_commits(
     check_whole(postgres_url)
 
 
-async def test_of_two_nodes_that_carry_out_one_request_one_does(postgres_url: str) -> None:
+async def test_request_sent_to_two_nodes_is_carried_out_once(postgres_url: str) -> None:
     async def ask(here: NodeHere, conversation: str, outcomes: list[str]) -> None:
         with Answers(Secrets("s" * 32), lambda: NOON, 3_600).under_way("caller", "post", "key") as once:
             keeping: Any = Keeping(once.about(b"body"), lambda receipt: receipt.message)
             outcome = None
-            while outcome is None:  # a client asks again that is told that its first request is under way
+            while outcome is None:  # a client repeats a request that is refused as still running
                 try:
                     await here.actors.ask(PROJECT, conversation, post(), keeping)
                 except InProgress:
@@ -300,7 +302,7 @@ async def test_results_of_deliveries_are_recorded_once(postgres_url: str) -> Non
     assert rows(postgres_url, "SELECT count(*) FROM attempts") == [(2,)]
 
 
-async def test_a_conversation_that_somebody_else_has_locked_holds_up_nobody_else(postgres_url: str) -> None:
+async def test_locked_conversation_does_not_block_other_conversations(postgres_url: str) -> None:
     async with node(postgres_url) as here:
         locked, free = [await here.new_conversation(f"user-{number}") for number in range(2)]
         with psycopg.connect(postgres_url) as other:
@@ -316,7 +318,7 @@ async def test_a_conversation_that_somebody_else_has_locked_holds_up_nobody_else
     check_whole(postgres_url)
 
 
-async def test_deleted_by_one_node_it_is_gone_for_the_other(postgres_url: str) -> None:
+async def test_conversation_deleted_by_one_node_is_gone_for_the_other(postgres_url: str) -> None:
     async with node(postgres_url, "a") as one, node(postgres_url, "b") as two:
         conversation = await one.new_conversation()
         await two.post(conversation)
@@ -331,10 +333,10 @@ async def test_deleted_by_one_node_it_is_gone_for_the_other(postgres_url: str) -
     assert found == [("conversation.deleted", conversation)]
 
 
-async def test_an_attempt_that_is_recorded_while_its_conversation_is_erased_goes_as_well(
+async def test_erasure_removes_an_attempt_that_is_recorded_concurrently(
     postgres_url: str,
 ) -> None:
-    """The other node's record is not committed when the erasure comes to it, and nothing of it may be left behind."""
+    """The erasure waits for the other node's record, and must remove it."""
     async with node(postgres_url) as here:
         await here.store.write(lambda tx: tx.insert_endpoint(endpoint()))
         conversation = await here.new_conversation()
@@ -351,7 +353,7 @@ async def test_an_attempt_that_is_recorded_while_its_conversation_is_erased_goes
     assert rows(postgres_url, "SELECT * FROM attempts") == []
 
 
-async def test_what_was_acknowledged_is_seen_by_the_next_look_at_every_node(postgres_url: str) -> None:
+async def test_acknowledged_change_is_read_by_every_node(postgres_url: str) -> None:
     async with node(postgres_url, "a") as one, node(postgres_url, "b") as two:
         conversation = await one.new_conversation()
 
@@ -369,8 +371,11 @@ async def test_what_was_acknowledged_is_seen_by_the_next_look_at_every_node(post
         assert await two.store.read(Inline(others)) is None
 
 
-async def test_what_was_cut_off_does_not_count_as_what_a_batch_has_to_send(postgres_url: str) -> None:
-    """Each job wants something only when it has written a lot; together that is more than one batch takes."""
+async def test_undone_writes_do_not_count_towards_the_size_of_a_batch(postgres_url: str) -> None:
+    """Each job misses a read only after it has written much.
+
+    Together they write more than one batch sends.
+    """
     note = {"note": "x" * 3_000}
 
     def talk(number: int) -> Callable[[Transaction], int]:
@@ -392,7 +397,7 @@ async def test_what_was_cut_off_does_not_count_as_what_a_batch_has_to_send(postg
 
 
 async def test_conversations_of_known_and_of_new_contacts_share_a_commit(postgres_url: str) -> None:
-    """No row is sent before the one that it refers to, and yet those of one table go together."""
+    """Each row is sent after the rows that it refers to, and rows of one table are still merged."""
     async with node(postgres_url) as here:
         await here.new_conversation("known")
         here.commits.clear()
@@ -406,8 +411,8 @@ async def test_conversations_of_known_and_of_new_contacts_share_a_commit(postgre
     check_whole(postgres_url)
 
 
-async def test_rows_that_name_events_go_together_as_well(postgres_url: str) -> None:
-    """They are sent while the heads are locked, so one by one they would hold up everybody."""
+async def test_rows_that_refer_to_events_are_merged(postgres_url: str) -> None:
+    """They are sent while the heads are locked, so one statement each would block other nodes for long."""
     async with node(postgres_url) as here:
         conversations = [await here.new_conversation(f"user-{number}") for number in range(6)]
         with psycopg.connect(postgres_url, autocommit=True) as connection:
@@ -440,7 +445,7 @@ async def test_rows_that_name_events_go_together_as_well(postgres_url: str) -> N
     check_whole(postgres_url)
 
 
-async def test_a_job_that_is_decided_again_counts_once_however_often_it_is_run(postgres_url: str) -> None:
+async def test_job_decided_again_is_counted_once(postgres_url: str) -> None:
     class Stale:
         order = log = None
 

@@ -1,4 +1,4 @@
-"""The bus on a real server: what is sent comes, and where it can't, everybody is told so."""
+"""The bus on a real server: messages arrive, and its users are notified where they can't."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 import trio
 from structlog.testing import capture_logs
 
-from deskwire.storage.postgres.bus import PAYLOAD_MAX, WAITING_MAX, PostgresBus
+from deskwire.storage.postgres.bus import PAYLOAD_MAX, QUEUE_MAX, PostgresBus
 from deskwire.storage.postgres.driver.session import Database
 from tests.support.postgres import fresh_database
 
@@ -29,7 +29,7 @@ def url() -> Iterator[str]:
 
 
 class Receiver:
-    """What has come of a kind."""
+    """Collects the messages of a kind."""
 
     def __init__(self, bus: PostgresBus, kind: str = "events") -> None:
         self.came: list[bytes] = []
@@ -67,7 +67,7 @@ async def buses(*urls: str) -> AsyncIterator[list[PostgresBus]]:
         nursery.cancel_scope.cancel()
 
 
-async def test_a_message_comes_to_all_others_and_not_back(url: str) -> None:
+async def test_message_arrives_at_all_other_nodes_and_not_at_its_sender(url: str) -> None:
     async with buses(url, url, url) as (a, b, c):
         there, elsewhere, back = Receiver(b), Receiver(c), Receiver(a)
         other_kind = Receiver(b, "typing")
@@ -80,31 +80,31 @@ async def test_a_message_comes_to_all_others_and_not_back(url: str) -> None:
         assert await back.until(1) == [b"answer"]
 
 
-async def test_messages_come_in_order_and_several_at_once(url: str) -> None:
+async def test_messages_of_a_full_queue_arrive_in_order(url: str) -> None:
     async with buses(url, url) as (a, b):
         receiver = Receiver(b)
-        sent = [b"%d" % number for number in range(WAITING_MAX)]
+        sent = [b"%d" % number for number in range(QUEUE_MAX)]
         for each in sent:
             a.send("events", each)
         assert await receiver.until(len(sent)) == sent
-        assert (a.counters.sent, a.counters.dropped) == (WAITING_MAX, 0)
+        assert (a.counters.sent, a.counters.dropped) == (QUEUE_MAX, 0)
 
 
-async def test_of_too_many_messages_the_oldest_are_dropped_and_a_long_one_is_not_sent(url: str) -> None:
+async def test_full_queue_drops_the_oldest_messages_and_long_messages_are_not_sent(url: str) -> None:
     async with buses(url, url) as (a, b):
         receiver = Receiver(b)
-        for number in range(WAITING_MAX + 10):
+        for number in range(QUEUE_MAX + 10):
             a.send("events", b"%d" % number)
         a.send("events", b"x" * (PAYLOAD_MAX + 1))
-        came = await receiver.until(WAITING_MAX)
+        came = await receiver.until(QUEUE_MAX)
         assert came[0] == b"10"
         a.send("events", b"y" * PAYLOAD_MAX)
         a.send("events", b"z" * PAYLOAD_MAX)
-        assert [len(each) for each in (await receiver.until(WAITING_MAX + 2))[-2:]] == [PAYLOAD_MAX] * 2
+        assert [len(each) for each in (await receiver.until(QUEUE_MAX + 2))[-2:]] == [PAYLOAD_MAX] * 2
         assert a.counters.dropped == 11
 
 
-async def test_a_message_that_its_receiver_chokes_on_harms_no_other(url: str) -> None:
+async def test_message_whose_receiver_fails_does_not_affect_others(url: str) -> None:
     async with buses(url, url) as (a, b):
         receiver = Receiver(b)
         b.receive("bad", lambda payload: [][len(payload)])
@@ -115,7 +115,7 @@ async def test_a_message_that_its_receiver_chokes_on_harms_no_other(url: str) ->
         assert [entry["event"] for entry in logs] == ["storage.bus_message_failed"]
 
 
-async def test_a_lost_session_is_opened_anew_and_whoever_waits_is_told(url: str) -> None:
+async def test_lost_bus_session_is_opened_again_and_users_are_notified(url: str) -> None:
     async with buses(url, url) as (a, b):
         receiver, told = Receiver(b), trio.Event()
         b.connected(told.set)
@@ -132,22 +132,20 @@ async def test_a_lost_session_is_opened_anew_and_whoever_waits_is_told(url: str)
         assert [entry["event"] for entry in logs] == ["storage.bus_lost", "storage.bus_back"]
 
 
-async def test_a_schema_does_not_hear_of_another(url: str) -> None:
+async def test_bus_does_not_receive_messages_of_another_schema(url: str) -> None:
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("CREATE SCHEMA other")
     async with buses(url, url, f"{url}?options=-c%20search_path%3Dother") as (a, b, other):
         receiver, stranger = Receiver(b), Receiver(other)
         other.send("events", b"theirs")
-        await trio.sleep(0.2)  # what must not come has had the time to come
+        await trio.sleep(0.2)  # time enough for a message that must not arrive
         a.send("events", b"ours")
         assert await receiver.until(1) == [b"ours"]
         assert not stranger.came
 
 
-async def test_a_server_whose_notifications_do_not_come_is_noticed(
-    url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("deskwire.storage.postgres.bus._TEST_S", 0.3)
+async def test_bus_detects_a_server_without_notifications(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("deskwire.storage.postgres.bus._TEST_TIMEOUT_S", 0.3)
     parts = urlsplit(url)
     with deaf(parts.port or 0) as port:
         address = parts._replace(
@@ -169,7 +167,7 @@ async def test_a_server_whose_notifications_do_not_come_is_noticed(
 
 @contextmanager
 def deaf(port: int) -> Iterator[int]:
-    """A way to the server on which no notification comes, as behind some poolers."""
+    """A connection on which no notification arrives, like those of some poolers."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         thread = threading.Thread(target=partial(_accept, listener, port), daemon=True)
         thread.start()

@@ -1,4 +1,4 @@
-"""Stream channels of nodes on one PostgreSQL, with all that belongs to a node but its API (ADR 60)."""
+"""Stream channels of nodes on one PostgreSQL; the nodes lack only their API (ADR 60)."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from deskwire.engine.events.shared_log import SharedLog
 from deskwire.engine.ports import Commit
 from deskwire.engine.stream.hub import ConsumerSuperseded, Hub
 from deskwire.engine.stream.subscription import Subscription
-from deskwire.storage.postgres.beats import BeatStore
 from deskwire.storage.postgres.bus import PostgresBus
+from deskwire.storage.postgres.heartbeats import HeartbeatStore
 from deskwire.storage.postgres.migrations.apply import migrate
 from deskwire.storage.postgres.store import open_postgres
 from tests.support.postgres import USER, PostgresServer
@@ -30,7 +30,7 @@ from tests.support.streaming import CHANNEL, Stage, found_project, next_batch, n
 
 @asynccontextmanager
 async def node(url: str, name: str) -> AsyncIterator[tuple[Stage, trio.CancelScope]]:
-    """A node with its lease; cancel the scope to have it stop beating, as if it were gone."""
+    """Run a node with its lease; cancel the scope to stop its heartbeat, as if it had died."""
     commits = Subscribers[Commit]()
     async with (
         open_postgres(url, node=name, batch=64, readers=2, on_commit=commits.tell) as store,
@@ -38,7 +38,7 @@ async def node(url: str, name: str) -> AsyncIterator[tuple[Stage, trio.CancelSco
     ):
         bus = PostgresBus(store.database)
         nursery.start_soon(bus.run)
-        beats = BeatStore(store.database, nursery)
+        beats = HeartbeatStore(store.database, nursery)
         cluster = ClusterMembership(beats, bus, name, "test", wall_clock)
         project = await store.write(found_project)
         log = SharedLog(store, ring_events=1_000, ring_bytes=10**6)
@@ -68,7 +68,7 @@ async def two_nodes(url: str) -> AsyncIterator[tuple[Stage, Stage]]:
         yield a, b
 
 
-async def test_a_channel_goes_from_node_to_node_with_what_was_confirmed(postgres_url: str) -> None:
+async def test_channel_moves_between_nodes_with_its_confirmed_position(postgres_url: str) -> None:
     told = list[str]()
     async with two_nodes(postgres_url) as (a, b):
         first = await a.hold("c1", lost=told.append)
@@ -103,7 +103,7 @@ async def test_many_takeovers_at_once_leave_one_holder(postgres_url: str) -> Non
         assert sum(held.current for held in holds) == 1  # type: ignore[attr-defined]
 
 
-async def test_an_end_reaches_the_node_that_holds_the_channel(postgres_url: str) -> None:
+async def test_end_of_a_channel_reaches_the_node_that_holds_it(postgres_url: str) -> None:
     told = list[str]()
     async with two_nodes(postgres_url) as (a, b):
         held = await a.hold("c1", lost=told.append)
@@ -113,8 +113,8 @@ async def test_an_end_reaches_the_node_that_holds_the_channel(postgres_url: str)
             await b.hold("c1")
 
 
-async def test_the_channel_of_a_node_that_is_gone_is_free_when_its_lease_is_over(postgres_url: str) -> None:
-    """It stops without a word: nothing of it lets anything go."""
+async def test_channel_of_a_dead_node_is_free_after_its_lease(postgres_url: str) -> None:
+    """The node dies without releasing anything."""
     async with node(postgres_url, "b") as (b, _), node(postgres_url, "a") as (a, lease):
         old = await a.hold("c1")
         await b.emit(1)
@@ -131,8 +131,13 @@ async def test_the_channel_of_a_node_that_is_gone_is_free_when_its_lease_is_over
 
 
 @pytest.mark.parametrize("passed_over", [False, True])
-async def test_consumers_are_told_of_what_an_asynchronous_fail_over_has_lost(*, passed_over: bool) -> None:
-    """The standby lacks the newest events; with `passed_over` others have their positions before the node is there again."""
+async def test_consumers_are_notified_of_events_lost_in_an_asynchronous_failover(
+    *, passed_over: bool
+) -> None:
+    """The standby lacks the newest events.
+
+    With `passed_over` other nodes assign their positions before the node is back.
+    """
     primary, standby = PostgresServer(), PostgresServer()
     try:
         primary.create()
@@ -193,18 +198,18 @@ async def _held_again(stage: Stage) -> Subscription:
         try:
             return await stage.hold("c1")
         except Unavailable:
-            await trio.sleep(0.1)  # tries again: nothing announces it
+            await trio.sleep(0.1)  # polls, because nothing announces it
 
 
 def saved(server: PostgresServer, position: int) -> None:
     while rows(server.url(), "SELECT position FROM consumers") != [(position,)]:
-        time.sleep(0.02)  # looks again: nothing announces it
+        time.sleep(0.02)  # polls, because nothing announces it
 
 
 def caught_up(primary: PostgresServer, standby: PostgresServer) -> None:
     [(end,)] = primary.run("SELECT pg_current_wal_lsn()")
     while standby.run(f"SELECT pg_last_wal_replay_lsn() >= '{end}'") != [(True,)]:
-        time.sleep(0.02)  # looks again: nothing announces it
+        time.sleep(0.02)  # polls, because nothing announces it
 
 
 async def _no_wishes() -> tuple[()]:

@@ -1,4 +1,4 @@
-"""An installation that was copied from SQLite into PostgreSQL is the same one, and goes on where it was (ADR 22)."""
+"""An installation that was copied from SQLite into PostgreSQL is complete and continues there (ADR 22)."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from deskwire.engine.core.values import replace
 from deskwire.engine.events.types import EventDraft, Topic
 from deskwire.engine.uploads.ports import Content
 from deskwire.storage.check.counts import NOT_COUNTED, counted
-from deskwire.storage.postgres.commit.heads import SHIFT
-from deskwire.storage.postgres.copying.run import Copied, Order, copy
-from deskwire.storage.postgres.copying.text import Digest, escaped
-from deskwire.storage.postgres.driver.unusable import DatabaseUnusableError
+from deskwire.storage.postgres.admin.check import check
+from deskwire.storage.postgres.admin.installation import InstallationIdentity, claim
+from deskwire.storage.postgres.commit.positions import PROJECT_SHIFT
+from deskwire.storage.postgres.copying.run import Copied, CopyRequest, copy
+from deskwire.storage.postgres.copying.source import RowDigest, escaped
+from deskwire.storage.postgres.driver.errors import DatabaseUnusableError
 from deskwire.storage.postgres.files import DatabaseFiles
-from deskwire.storage.postgres.operating.check import check
-from deskwire.storage.postgres.operating.installation import Identity, claim
 from deskwire.storage.postgres.store import open_postgres
 from deskwire.storage.sqlite.backup.snapshot import CopyError, row_counts
 from deskwire.storage.sqlite.directory import FILE_NAME
@@ -34,7 +34,7 @@ from tests.storage.backup.conftest import CONTENT, FILE, SECRET, fill
 from tests.support.builders import CONTACT, NOON, PROJECT, post, running
 from tests.support.postgres import fresh_database
 
-IDENTITY = Identity(["an-id"], "database")
+IDENTITY = InstallationIdentity(["an-id"], "database")
 IDENTITIES = (
     "SELECT table_name, column_name, pg_get_serial_sequence(quote_ident(table_name), column_name) "
     "FROM information_schema.columns WHERE is_identity = 'YES' AND table_schema = current_schema()"
@@ -47,7 +47,7 @@ ODD = "a NUL \0, its mark \ue000, and \ue0000 \U0001f600"
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    """Make a data directory with something of everything, and a message whose text PostgreSQL does not take as it is."""
+    """Make a data directory with rows in every table, and a text that PostgreSQL stores in another form."""
     directory = tmp_path / "data"
     trio.run(_filled, directory)
     return directory
@@ -71,7 +71,7 @@ def url() -> Iterator[str]:
 
 
 def copied(data: Path, url: str) -> Copied:
-    return copy(Order(data / FILE_NAME, data, url, IDENTITY, None, lambda _: None))
+    return copy(CopyRequest(data / FILE_NAME, data, url, IDENTITY, None, lambda _: None))
 
 
 def sqlite_rows(data: Path, query: str) -> list[tuple[object, ...]]:
@@ -95,7 +95,7 @@ def test_backup_copy_and_check_count_the_same_rows(data: Path, url: str) -> None
     assert counted(lite) == counted(shared) == counted(done.rows) > 0
 
 
-def test_ids_order_texts_and_files_are_those_of_the_source(data: Path, url: str) -> None:
+def test_copy_keeps_ids_order_texts_and_files(data: Path, url: str) -> None:
     done = copied(data, url)
     assert done.rows["events"] > 2
     assert done.rows["deliveries"] > 0
@@ -116,7 +116,9 @@ def test_ids_order_texts_and_files_are_those_of_the_source(data: Path, url: str)
     texts = "SELECT text FROM messages ORDER BY rowid"
     assert [escaped(row) for row in sqlite_rows(data, texts)] == postgres_rows(url, texts)
     places = "SELECT position FROM events ORDER BY position"
-    shifted = [(int(str(place)) + (PROJECT.rowid << SHIFT),) for (place,) in sqlite_rows(data, places)]
+    shifted = [
+        (int(str(place)) + (PROJECT.rowid << PROJECT_SHIFT),) for (place,) in sqlite_rows(data, places)
+    ]
     assert postgres_rows(url, places) == shifted
     [(entry,)] = postgres_rows(url, "SELECT rowid FROM contents")
     files = DatabaseFiles(url)
@@ -127,7 +129,7 @@ def test_ids_order_texts_and_files_are_those_of_the_source(data: Path, url: str)
     assert report.problems == []
 
 
-async def test_what_comes_next_stands_behind_all_that_was_copied(data: Path, url: str) -> None:
+async def test_events_after_a_copy_have_later_positions(data: Path, url: str) -> None:
     await trio.to_thread.run_sync(copied, data, url)
     newest = max(str(row[0]) for row in sqlite_rows(data, "SELECT id FROM events"))
     async with open_postgres(url, node="test", batch=16, readers=1, on_commit=lambda _: None) as store:
@@ -146,7 +148,7 @@ async def test_what_comes_next_stands_behind_all_that_was_copied(data: Path, url
     ]
 
 
-def test_each_table_goes_on_with_keys_behind_those_that_were_copied(data: Path, url: str) -> None:
+def test_new_rows_after_a_copy_have_larger_keys(data: Path, url: str) -> None:
     copied(data, url)
     with psycopg.connect(url) as connection:
         found = connection.execute(IDENTITIES).fetchall()
@@ -161,7 +163,7 @@ def test_each_table_goes_on_with_keys_behind_those_that_were_copied(data: Path, 
         assert connection.execute("SELECT count(*) > 0 FROM audit").fetchone() == (True,)
 
 
-async def test_what_outlives_its_subject_is_found_by_it_as_before(data: Path, url: str) -> None:
+async def test_copied_event_that_outlives_its_conversation_is_found_by_id(data: Path, url: str) -> None:
     await trio.to_thread.run_sync(copied, data, url)
     lane = Topic(PROJECT.rowid, "contact", "erased-1")
     async with running(data) as engine:
@@ -172,13 +174,13 @@ async def test_what_outlives_its_subject_is_found_by_it_as_before(data: Path, ur
     assert [each.id for each in after] == [each.id for each in before]
 
 
-def test_a_database_that_has_an_installation_is_refused(data: Path, url: str) -> None:
+def test_copy_into_a_database_with_an_installation_is_refused(data: Path, url: str) -> None:
     copied(data, url)
     with pytest.raises(DatabaseUnusableError, match="has an installation already"):
         copied(data, url)
 
 
-def test_a_copy_that_fails_leaves_the_database_empty_and_can_be_made_again(data: Path, url: str) -> None:
+def test_failed_copy_leaves_the_database_empty_and_can_be_repeated(data: Path, url: str) -> None:
     [upload] = [path for path in (data / "uploads").rglob("*") if path.is_file()]
     upload.write_bytes(b"others")
     with pytest.raises(CopyError, match="other bytes than were uploaded"):
@@ -189,7 +191,7 @@ def test_a_copy_that_fails_leaves_the_database_empty_and_can_be_made_again(data:
     assert copied(data, url).files == 1
 
 
-def test_rows_that_refer_to_nothing_are_not_left_out_in_silence(data: Path, url: str) -> None:
+def test_copy_fails_on_rows_with_broken_references(data: Path, url: str) -> None:
     with closing(sqlite3.connect(data / FILE_NAME)) as connection:
         connection.execute("UPDATE deliveries SET endpoint = 99 WHERE position = 1")
         connection.commit()
@@ -201,14 +203,14 @@ def test_rows_that_refer_to_nothing_are_not_left_out_in_silence(data: Path, url:
 def test_a_node_with_another_secret_or_place_of_uploads_is_refused(data: Path, url: str) -> None:
     copied(data, url)
     claim(url, IDENTITY, "a")
-    claim(url, replace(IDENTITY, secret_ids=["a-new-one", "an-id"]), "a")  # a rotation
+    claim(url, replace(IDENTITY, secret_ids=["a-new-one", "an-id"]), "a")  # a rotation of the secret
     with pytest.raises(DatabaseUnusableError, match="another secret"):
         claim(url, IDENTITY, "a")
     with pytest.raises(DatabaseUnusableError, match="set DESKWIRE_FILES to database"):
-        claim(url, Identity(["a-new-one"], "s3://elsewhere"), "a")
+        claim(url, InstallationIdentity(["a-new-one"], "s3://elsewhere"), "a")
 
 
-def test_a_node_that_waits_for_the_end_of_a_copy_finds_the_installation(data: Path, url: str) -> None:
+def test_node_waits_for_a_running_copy_and_then_finds_the_installation(data: Path, url: str) -> None:
     with ThreadPoolExecutor() as pool:
         claims: list[Future[None]] = []
 
@@ -216,17 +218,17 @@ def test_a_node_that_waits_for_the_end_of_a_copy_finds_the_installation(data: Pa
             if what == "and checking it":
                 claims.append(pool.submit(claim, url, IDENTITY, "a"))
                 while postgres_rows(url, WAITING) == [(0,)]:
-                    time.sleep(0.01)  # looks again: nothing announces it
+                    time.sleep(0.01)  # polls, because nothing announces it
 
-        copy(Order(data / FILE_NAME, data, url, IDENTITY, None, told))
+        copy(CopyRequest(data / FILE_NAME, data, url, IDENTITY, None, told))
         claims[0].result()
 
 
-def test_digests_are_the_same_for_the_same_rows_in_any_order_and_for_no_others() -> None:
+def test_digest_depends_on_the_rows_and_not_on_their_order() -> None:
     rows: list[tuple[object, ...]] = [(1, "a", None), (2, "b", b"c"), (2, "b", b"c")]
 
-    def digest(of: list[tuple[object, ...]], key: bytes = b"k") -> Digest:
-        made = Digest(key)
+    def digest(of: list[tuple[object, ...]], key: bytes = b"k") -> RowDigest:
+        made = RowDigest(key)
         assert list(made.over(of)) == of
         return made
 

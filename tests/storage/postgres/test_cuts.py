@@ -1,4 +1,4 @@
-"""Lines that are cut, servers that go away, and commits whose answer never comes: nothing is lost, and nothing done twice."""
+"""Lost connections, servers and commit responses: nothing is lost, and nothing happens twice."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.core.store import Brief
 from deskwire.engine.events.types import EventDraft
 from deskwire.engine.ports import Transaction
-from deskwire.storage.postgres.commit.jobs import Job
-from deskwire.storage.postgres.driver.refusals import ConnectionLost
+from deskwire.storage.postgres.commit.batch_run import Job
+from deskwire.storage.postgres.driver.errors import ConnectionLost
+from deskwire.storage.postgres.driver.pipeline import PipelineConnection
 from deskwire.storage.postgres.driver.session import Database, Role
-from deskwire.storage.postgres.driver.wire import Wire
 from deskwire.storage.postgres.migrations.apply import migrate
 from tests.support.builders import NOON, PROJECT
 from tests.support.postgres import PostgresServer, fresh_database
@@ -29,13 +29,14 @@ from tests.support.postgres_nodes import Line, NodeHere, check_whole, line_to, n
 DURABLE: Final = {"fsync": "on"}
 STEPS: Final = 24
 PARTS: Final = 16
+# A response is cut this many bytes before its end. The last eighteen bytes say that the COMMIT is done and
+# the server is ready.
 LAST: Final = 8
-"""So many bytes before its end an answer is cut: within the last eighteen, which say that the COMMIT is through and the server ready."""
 
 
 @asynccontextmanager
 async def warm(line: Line) -> AsyncIterator[tuple[NodeHere, list[str]]]:
-    """A node behind a line, all of whose statements are prepared, with three conversations."""
+    """Run a node over a relay, with three conversations, and all statements prepared."""
     async with node(line.url) as here:
         conversations = [await here.new_conversation(f"user-{number}") for number in range(3)]
         for _ in range(2):
@@ -44,7 +45,7 @@ async def warm(line: Line) -> AsyncIterator[tuple[NodeHere, list[str]]]:
 
 
 async def post_to(here: NodeHere, conversations: list[str]) -> list[str]:
-    """Post to all of them at once; the ids of what was acknowledged."""
+    """Post to all conversations concurrently; return the ids of acknowledged messages."""
     acknowledged: list[str] = []
 
     async def one(conversation: str) -> None:
@@ -61,7 +62,7 @@ def stored(url: str) -> list[str]:
 
 
 async def cut_and_go_on(url: str, *, up: bool, stride: int, first: int = 0) -> None:
-    """Cut the line at one byte after the other of a batch; each time all is acknowledged in the end, and there once."""
+    """Cut the connection at one byte of a batch after the other; each message must be stored once in the end."""
     with line_to(url) as line:
         async with warm(line) as (here, conversations):
             line.start_counting()
@@ -82,7 +83,7 @@ async def cut_and_go_on(url: str, *, up: bool, stride: int, first: int = 0) -> N
 
 
 @pytest.mark.parametrize("up", [True, False], ids=["to the server", "to the client"])
-async def test_a_batch_may_be_cut_anywhere(postgres_url: str, up: bool) -> None:
+async def test_batch_survives_a_cut_anywhere(postgres_url: str, up: bool) -> None:
     with line_to(postgres_url) as line:
         async with warm(line) as (here, conversations):
             line.start_counting()
@@ -94,21 +95,22 @@ async def test_a_batch_may_be_cut_anywhere(postgres_url: str, up: bool) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("part", range(PARTS) if "CUTS" in os.environ else (3, 11))
 @pytest.mark.parametrize("up", [True, False], ids=["to the server", "to the client"])
-async def test_a_batch_may_be_cut_at_every_byte(postgres_url: str, up: bool, part: int) -> None:
-    """An eighth of the places is tried; with CUTS=all in the environment it is every one."""
+async def test_batch_survives_a_cut_at_every_byte(postgres_url: str, up: bool, part: int) -> None:
+    """An eighth of the positions is tried; with CUTS=all in the environment, every one."""
     await cut_and_go_on(postgres_url, up=up, stride=PARTS, first=part)
 
 
-async def test_a_session_may_be_cut_anywhere_while_it_begins(postgres_url: str) -> None:
-    """Whoever opens it hears of a lost connection, and of nothing else."""
+async def test_cut_while_a_session_opens_raises_connection_lost(postgres_url: str) -> None:
+    """The caller gets ConnectionLost, and no other error."""
     with line_to(postgres_url) as line:
-        wire = Wire(Database(line.url, "test"), "batch")
+        wire = PipelineConnection(Database(line.url, "test"), "batch")
         line.start_counting()
         await wire.open()
         lost, length = 0, line.received
         for at in range(length):
             wire.close()
-            wire = Wire(Database(line.url, "test"), "batch")  # knows no server yet, so it looks at all hosts
+            # No server is known yet, so all hosts are tried.
+            wire = PipelineConnection(Database(line.url, "test"), "batch")
             line.start_counting(to_client=at)
             try:
                 await wire.open()
@@ -118,10 +120,10 @@ async def test_a_session_may_be_cut_anywhere_while_it_begins(postgres_url: str) 
         assert lost > length // 2
 
 
-async def test_a_server_that_falls_silent_is_not_waited_for_without_end(postgres_url: str) -> None:
-    """Behind its greeting, while the settings of the session are made, and while types are asked for."""
+async def test_opening_gives_up_on_a_server_that_falls_silent(postgres_url: str) -> None:
+    """After the greeting, during the session's settings, and while value types are queried."""
     with line_to(postgres_url) as line:
-        wire = Wire(Database(f"{line.url}?connect_timeout=1", "test"), "batch")
+        wire = PipelineConnection(Database(f"{line.url}?connect_timeout=1", "test"), "batch")
         line.start_counting()
         await wire.open()
         greeting = line.received
@@ -129,7 +131,7 @@ async def test_a_server_that_falls_silent_is_not_waited_for_without_end(postgres
         wire.close()
         line.silent = True
         for at in range(greeting - 40, greeting, 13):
-            wire = Wire(Database(f"{line.url}?connect_timeout=1", "test"), "batch")
+            wire = PipelineConnection(Database(f"{line.url}?connect_timeout=1", "test"), "batch")
             line.start_counting(to_client=at)
             with trio.fail_after(10), pytest.raises(ConnectionLost):
                 await wire.open()
@@ -142,20 +144,20 @@ async def test_a_server_that_falls_silent_is_not_waited_for_without_end(postgres
         line.deliver.set()
 
 
-async def test_a_session_that_is_lost_as_it_begins_is_no_session(postgres_url: str) -> None:
+async def test_session_lost_while_opening_is_not_kept(postgres_url: str) -> None:
     class Ending(Database, frozen=True):
         def connect(self, role: Role) -> pq.abc.PGconn:
             connection = super().connect(role)
             connection.exec_(b"SELECT pg_terminate_backend(pg_backend_pid())")
             return connection
 
-    wire = Wire(Ending(postgres_url, "test"), "batch")
+    wire = PipelineConnection(Ending(postgres_url, "test"), "batch")
     with pytest.raises(ConnectionLost):
         await wire.open()
     assert not wire.is_open
 
 
-async def test_a_commit_whose_answer_is_lost_is_asked_for_and_not_repeated(postgres_url: str) -> None:
+async def test_commit_without_a_response_is_looked_up_and_not_repeated(postgres_url: str) -> None:
     with line_to(postgres_url) as line:
         async with warm(line) as (here, conversations):
             for _ in range(3):
@@ -174,10 +176,10 @@ def add_event(tx: Transaction) -> None:
     tx.append_event(PROJECT, EventDraft("conversation.created", None, {}), None, NOON)
 
 
-async def test_keys_of_new_rows_are_fetched_anew_behind_a_commit_that_was_asked_for(
+async def test_keys_of_new_rows_are_fetched_again_after_a_commit_lookup(
     postgres_url: str,
 ) -> None:
-    """The session that asks may be with a standby that has taken over, and gives the same keys again."""
+    """The session that looks up the commit may be with a promoted standby, which gives the same keys again."""
     with line_to(postgres_url) as line:
         async with warm(line) as (here, conversations):
             for _ in range(3):
@@ -193,10 +195,10 @@ async def test_keys_of_new_rows_are_fetched_anew_behind_a_commit_that_was_asked_
     assert made > given
 
 
-async def test_a_lane_that_could_not_be_opened_is_opened_by_the_next_job(postgres_url: str) -> None:
+async def test_next_job_opens_a_lane_that_failed_to_open(postgres_url: str) -> None:
     async with node(postgres_url) as here:
         await here.store.write(Brief(add_event))
-        lone = here.store._writer._lones[0]
+        lone = here.store._writer._runners[0]
         with psycopg.connect(postgres_url, autocommit=True) as connection:
             connection.execute("ALTER TABLE lanes RENAME TO away")
             refused = await trio.to_thread.run_sync(lone.carry_out, Job(add_event, True, print))
@@ -207,18 +209,18 @@ async def test_a_lane_that_could_not_be_opened_is_opened_by_the_next_job(postgre
     assert rows(postgres_url, "SELECT count(*) FROM events") == [(2,)]
 
 
-async def test_a_commit_that_comes_when_it_was_said_not_to_be_stored_stores_nothing(
+async def test_commit_that_arrives_after_its_lookup_stores_nothing(
     postgres_url: str,
 ) -> None:
-    """The bytes of the last round are held up on their way, and what they would store is stored by another batch."""
+    """The bytes of the last round are delayed, and another batch stores the same changes."""
     with line_to(postgres_url) as line:
         async with node(line.url) as here:
             await here.store.write(Brief(add_event))
-            line.late = 1  # the piece behind the one that locks the head
+            line.late = 1  # the packet after the one that locks the head
             with trio.fail_after(30):
                 async with trio.open_nursery() as nursery:
                     nursery.start_soon(here.store.write, Brief(add_event))
-                    # The next batch waits for the head, which the session has that is cut off: the outcome is decided.
+                    # The next batch waits for the head, which the lost session holds: the outcome is decided.
                     await until_one_waits(postgres_url)
                     line.deliver.set()
             assert (here.store.shared.found_lost, here.store.shared.found_stored) == (1, 0)
@@ -228,7 +230,7 @@ async def test_a_commit_that_comes_when_it_was_said_not_to_be_stored_stores_noth
     check_whole(postgres_url)
 
 
-async def test_a_commit_that_is_under_way_while_it_is_asked_for_is_waited_for(postgres_url: str) -> None:
+async def test_lookup_waits_for_a_running_commit(postgres_url: str) -> None:
     with line_to(postgres_url) as line:
         async with node(line.url) as here:
             await here.store.write(Brief(add_event))
@@ -237,7 +239,7 @@ async def test_a_commit_that_is_under_way_while_it_is_asked_for_is_waited_for(po
                 async with trio.open_nursery() as nursery:
                     nursery.start_soon(here.store.write, Brief(add_event))
                     await until_one_waits(postgres_url)
-                    line.cut()  # all of it has reached the server
+                    line.cut()  # all bytes have reached the server
                     await until_one_waits(postgres_url, 2)
                     other.commit()
             assert (here.store.shared.found_lost, here.store.shared.found_stored) == (0, 1)
@@ -245,7 +247,7 @@ async def test_a_commit_that_is_under_way_while_it_is_asked_for_is_waited_for(po
     check_whole(postgres_url)
 
 
-async def test_sessions_may_be_ended_at_any_time(postgres_url: str) -> None:
+async def test_writes_survive_ended_sessions(postgres_url: str) -> None:
     async with node(postgres_url) as here:
         conversations = [await here.new_conversation(f"user-{number}") for number in range(3)]
         acknowledged: list[str] = []
@@ -259,7 +261,7 @@ async def test_sessions_may_be_ended_at_any_time(postgres_url: str) -> None:
             for conversation in conversations:
                 nursery.start_soon(talk, conversation)
             for _ in range(10):
-                await trio.sleep(0.1)  # let them write
+                await trio.sleep(0.1)  # allow writes again
                 rows(
                     postgres_url,
                     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'deskwire/%' "
@@ -272,7 +274,7 @@ async def test_sessions_may_be_ended_at_any_time(postgres_url: str) -> None:
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGQUIT], ids=["fast", "immediate"])
-async def test_a_server_may_be_restarted(how: signal.Signals) -> None:
+async def test_writes_survive_a_server_restart(how: signal.Signals) -> None:
     server = PostgresServer(settings=DURABLE)
     try:
         await trio.to_thread.run_sync(server.create)
@@ -293,7 +295,7 @@ async def test_a_server_may_be_restarted(how: signal.Signals) -> None:
                 async with trio.open_nursery() as nursery:
                     for _ in range(4):
                         nursery.start_soon(talk)
-                    await trio.sleep(0.3)  # let them write
+                    await trio.sleep(0.3)  # allow writes again
                     await trio.to_thread.run_sync(server.restart, how)
                     over.set()
         assert sorted(stored(server.url())) == sorted(acknowledged)
@@ -302,7 +304,7 @@ async def test_a_server_may_be_restarted(how: signal.Signals) -> None:
         await trio.to_thread.run_sync(server.close)
 
 
-async def test_without_a_database_it_is_refused_and_then_goes_on(postgres_url: str) -> None:
+async def test_write_without_a_database_is_refused_and_works_again_later(postgres_url: str) -> None:
     with line_to(postgres_url) as line:
         async with node(line.url, patience_s=0.5) as here:
             conversation = await here.new_conversation()
@@ -319,7 +321,7 @@ async def test_without_a_database_it_is_refused_and_then_goes_on(postgres_url: s
     check_whole(postgres_url)
 
 
-async def test_whose_end_nobody_knows_is_told_so(postgres_url: str) -> None:
+async def test_commit_with_an_unknown_outcome_is_reported_as_such(postgres_url: str) -> None:
     with line_to(postgres_url) as line:
         async with node(line.url, patience_s=0.5) as here:
             conversation = await here.new_conversation()
@@ -338,7 +340,7 @@ async def test_whose_end_nobody_knows_is_told_so(postgres_url: str) -> None:
     check_whole(postgres_url)
 
 
-async def test_two_processes_of_one_name_are_found_out(postgres_url: str) -> None:
+async def test_second_process_with_the_same_node_name_is_detected(postgres_url: str) -> None:
     async with node(postgres_url, "same") as one:
         conversation = await one.new_conversation()
         async with node(postgres_url, "same") as two:
@@ -348,7 +350,7 @@ async def test_two_processes_of_one_name_are_found_out(postgres_url: str) -> Non
     check_whole(postgres_url)
 
 
-def test_the_line_cuts_where_it_is_told_to() -> None:
+def test_relay_cuts_at_the_given_byte() -> None:
     with fresh_database() as url, line_to(url) as line:
         with psycopg.connect(line.url, autocommit=True) as connection:
             connection.execute("SELECT 1")

@@ -1,4 +1,4 @@
-"""Events partitioned by day: rows that retention drops, moves and leaves, and the addition of days (ADR 104)."""
+"""Events partitioned by day: dropped, moved and kept rows, and the addition of days (ADR 104)."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from deskwire.engine.accounts.people import Project
 from deskwire.engine.core.ids import DAY_MS, day_of, id_before, new_id
 from deskwire.engine.events.types import EventDraft, StoredEvent
 from deskwire.engine.privacy.retention import BATCH
-from deskwire.storage.postgres import dropping
-from deskwire.storage.postgres.driver.refusals import LOCK_NOT_AVAILABLE, DatabaseError
-from deskwire.storage.postgres.operating.check import _missing_days, _row_counts
-from deskwire.storage.postgres.operating.days import add_days
-from deskwire.storage.postgres.operating.scrub import Vacuums
+from deskwire.storage.postgres import retention
+from deskwire.storage.postgres.admin.check import _missing_days, _row_counts
+from deskwire.storage.postgres.admin.days import add_days
+from deskwire.storage.postgres.admin.scrub import VacuumDuty
+from deskwire.storage.postgres.driver.errors import LOCK_NOT_AVAILABLE, DatabaseError
 from deskwire.storage.postgres.schema import days
-from deskwire.storage.postgres.schema.days import AHEAD, EVENTS, add_day, free
+from deskwire.storage.postgres.schema.days import DAYS_AHEAD, EVENTS, add_day, unblock_default
 from tests.storage.postgres.test_following import nodes, shown
 from tests.support.builders import OTHER_PROJECT, PROJECT, endpoint
 from tests.support.postgres import binaries, fresh_database, own_server, shared_server
@@ -96,12 +96,12 @@ def partitions(url: str) -> list[str]:
 
 
 def placed(url: str) -> list[tuple[int, str]]:
-    """The events' positions within the project, each with its partition."""
+    """Return the events' positions within the project, each with its partition."""
     return rows(url, "SELECT position & 1048575, tableoid::regclass::text FROM events ORDER BY position")
 
 
 @given(st.integers(0, (1 << 47)))
-def test_the_day_of_an_id_is_that_of_its_time(ms: int) -> None:
+def test_day_of_an_id_is_the_day_of_its_time(ms: int) -> None:
     assert day_of(new_id("evt", ms)) == ms // DAY_MS
     first = id_before("evt", ms // DAY_MS * DAY_MS)
     assert day_of(first) == ms // DAY_MS
@@ -113,9 +113,7 @@ def test_names_of_partitions_are_dates_in_utc() -> None:
     assert EVENTS.day("events_default") is EVENTS.day("events_undated") is None
 
 
-async def test_retention_drops_a_day_whole_and_counts_what_deleting_would(
-    postgres_url: str, today: int
-) -> None:
+async def test_retention_drops_a_whole_day_and_counts_its_events(postgres_url: str, today: int) -> None:
     old = today - 9
     add(postgres_url, old, old + 1)
     async with node(postgres_url) as here:
@@ -152,12 +150,10 @@ async def test_the_newest_event_of_a_quiet_project_outlives_its_day(postgres_url
         assert kept == quiet[1]
 
         await here.store.write(partial(append, today * DAY_MS, 8, 3, OTHER_PROJECT))
-        assert await prune(here, (old + 1) * DAY_MS) == 1  # the project has a newer one
+        assert await prune(here, (old + 1) * DAY_MS) == 1  # the project has a newer event
 
 
-async def test_a_day_whose_events_are_delivered_late_ends_those_deliveries(
-    postgres_url: str, today: int
-) -> None:
+async def test_dropping_a_day_ends_deliveries_of_its_events(postgres_url: str, today: int) -> None:
     old = today - 9
     add(postgres_url, old)
     async with node(postgres_url) as here:
@@ -170,7 +166,7 @@ async def test_a_day_whose_events_are_delivered_late_ends_those_deliveries(
         assert found == [("dropped", False), ("pending", True)]
 
 
-async def test_a_day_that_is_read_for_long_stays_whole_and_goes_later(postgres_url: str, today: int) -> None:
+async def test_day_that_a_reader_locks_is_dropped_later(postgres_url: str, today: int) -> None:
     old = today - 9
     add(postgres_url, old)
     async with node(postgres_url) as here:
@@ -190,20 +186,20 @@ async def test_a_day_that_is_read_for_long_stays_whole_and_goes_later(postgres_u
         assert await prune(here, (old + 1) * DAY_MS) == 2
 
 
-async def test_later_days_wait_for_one_that_is_held_up(
+async def test_later_days_are_not_dropped_before_a_locked_day(
     postgres_url: str, today: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Otherwise the log would have events before the position up to which it is said to be pruned."""
+    """Otherwise the log would have events before its pruned position."""
     old = today - 9
     add(postgres_url, old, old + 1)
-    real, refused = dropping._drop, [EVENTS.partition(old)]
+    real, refused = retention._drop_events_partition, [EVENTS.partition(old)]
 
     def drop(conn: Any, partition: str, day: int, at: int) -> int:
         if partition in refused:
             raise DatabaseError(LOCK_NOT_AVAILABLE, "held")
         return real(conn, partition, day, at)
 
-    monkeypatch.setattr(dropping, "_drop", drop)
+    monkeypatch.setattr(retention, "_drop_events_partition", drop)
     async with node(postgres_url) as here:
         made = await fill(here, [old * DAY_MS, (old + 1) * DAY_MS, today * DAY_MS])
         assert await prune(here, (old + 2) * DAY_MS) == 0
@@ -213,10 +209,10 @@ async def test_later_days_wait_for_one_that_is_held_up(
         assert await here.store.read(lambda reader: reader.pruned_position(P)) == made[1].position
 
 
-async def test_an_event_that_comes_into_a_day_while_it_is_dropped_is_not_lost(
+async def test_event_stored_during_the_drop_of_its_day_is_kept(
     postgres_url: str, today: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Only a node whose clock is days behind can write there."""
+    """Only a node whose clock is days late can write such an event."""
     old = today - 9
     add(postgres_url, old)
     late = (9 << 40) + 1
@@ -227,14 +223,14 @@ async def test_an_event_that_comes_into_a_day_while_it_is_dropped_is_not_lost(
             "INSERT INTO project_heads (project, position, delivery) VALUES (9, 9 << 40, 9 << 40)",
         )
 
-        real = dropping._close
+        real = retention._lock_against_writes
 
         def write_late(conn: Any, partition: str) -> None:
             with psycopg.connect(postgres_url) as other:
                 other.execute(RAW, (late, new_id("evt", old * DAY_MS), old))
             real(conn, partition)
 
-        monkeypatch.setattr(dropping, "_close", write_late)
+        monkeypatch.setattr(retention, "_lock_against_writes", write_late)
         assert await prune(here, (old + 1) * DAY_MS) == 0
         monkeypatch.undo()
         assert rows(postgres_url, f"SELECT 1 FROM events WHERE position = {late}") == [(1,)]
@@ -246,8 +242,8 @@ async def test_an_account_that_does_not_own_the_tables_deletes_rows(postgres_url
     add(postgres_url, old)
     with without_ownership(postgres_url) as url:
         with capture_logs() as logs:
-            assert add_days(url)  # all are there
-            execute(postgres_url, f"DROP TABLE {EVENTS.partition(today + AHEAD)}")
+            assert add_days(url)  # all partitions exist
+            execute(postgres_url, f"DROP TABLE {EVENTS.partition(today + DAYS_AHEAD)}")
             assert not add_days(url)
         assert "own the tables" in logs[-1]["advice"]
         async with node(url) as here:
@@ -275,9 +271,7 @@ async def test_events_of_a_day_without_a_partition_are_kept_and_pruned_by_row(
         assert await prune(here, (today + 40) * DAY_MS + 6) == 2
 
 
-def test_days_are_added_ahead_also_where_the_default_partition_has_rows(
-    postgres_url: str, today: int
-) -> None:
+def test_days_are_added_while_the_default_partition_has_rows(postgres_url: str, today: int) -> None:
     with psycopg.connect(postgres_url, autocommit=True) as connection:
         connection.execute(RAW, ((P << 40) + 1, "evt_1", today + 40))
         connection.execute(RAW, ((P << 40) + 2, "evt_2", today + 30))
@@ -289,40 +283,40 @@ def test_days_are_added_ahead_also_where_the_default_partition_has_rows(
             "the default partition was read"
         )
         assert not add_day(connection, EVENTS, today + 40)  # it has rows of that day
-        assert not add_day(connection, EVENTS, today + 1 - 20)  # too late to prove it without refusing rows
+        assert not add_day(connection, EVENTS, today + 1 - 20)  # the proof would refuse rows
         assert connection.execute(SPARED).fetchall() == []
         connection.execute(RAW, ((P << 40) + 3, "evt_3", today + 40))
     assert EVENTS.partition(today + 20) in partitions(postgres_url)
 
 
-def test_an_addition_that_was_cut_off_is_taken_back_before_its_day(postgres_url: str, today: int) -> None:
-    """The proof that the default partition has no row of a day refuses such rows until the partition is there."""
+def test_interrupted_addition_of_a_day_is_undone_before_that_day(postgres_url: str, today: int) -> None:
+    """The proof that the default partition has no row of a day refuses such rows until the day's partition
+    exists.
+    """
     with psycopg.connect(postgres_url, autocommit=True) as connection:
         connection.execute(RAW, ((P << 40) + 1, "evt_1", today + 40))
-        assert days._spare(connection, EVENTS, today + 20)
+        assert days._exclude_day(connection, EVENTS, today + 20)
         with pytest.raises(errors.CheckViolation):
             connection.execute(RAW, ((P << 40) + 2, "evt_2", today + 20))
-    assert add_days(postgres_url)  # as each node does before it begins, and then every hour
+    assert add_days(postgres_url)  # as each node does at its start, and then every hour
     with psycopg.connect(postgres_url, autocommit=True) as connection:
         connection.execute(RAW, ((P << 40) + 2, "evt_2", today + 20))
-        free(connection, EVENTS)
+        unblock_default(connection, EVENTS)
 
 
-def test_nodes_that_add_days_at_once_add_each_once(postgres_url: str, today: int) -> None:
+def test_concurrent_nodes_add_each_day_once(postgres_url: str, today: int) -> None:
     with psycopg.connect(postgres_url) as connection:
-        for day in range(today, today + AHEAD + 1):
+        for day in range(today, today + DAYS_AHEAD + 1):
             connection.execute(f"DROP TABLE {EVENTS.partition(day)}".encode())
     with ThreadPoolExecutor(4) as pool:
         done = [*pool.map(lambda _: [add_days(postgres_url) for _ in range(5)], range(4))]
     assert all(each[-1] for each in done)
-    wanted = [EVENTS.partition(day) for day in range(today, today + AHEAD + 1)]
+    wanted = [EVENTS.partition(day) for day in range(today, today + DAYS_AHEAD + 1)]
     assert partitions(postgres_url) == [*wanted, EVENTS.default, EVENTS.undated]
 
 
-def test_days_are_not_added_beside_a_long_reader_and_writers_do_not_wait(
-    postgres_url: str, today: int
-) -> None:
-    last = EVENTS.partition(today + AHEAD)
+def test_addition_of_days_beside_a_long_reader_does_not_block_writers(postgres_url: str, today: int) -> None:
+    last = EVENTS.partition(today + DAYS_AHEAD)
     with psycopg.connect(postgres_url) as connection:
         connection.execute(f"DROP TABLE {last}".encode())
     with psycopg.connect(postgres_url) as reader:
@@ -333,12 +327,12 @@ def test_days_are_not_added_beside_a_long_reader_and_writers_do_not_wait(
         rows(
             postgres_url,
             "INSERT INTO events (position, id, project, type, created_at, body, day) "
-            f"VALUES (1, 'evt_1', 0, 'x', 0, '', {today + AHEAD}) RETURNING 1",
+            f"VALUES (1, 'evt_1', 0, 'x', 0, '', {today + DAYS_AHEAD}) RETURNING 1",
         )
-    assert not add_days(postgres_url)  # its first row is in the default partition: it stays there
+    assert not add_days(postgres_url)  # its first row is in the default partition, so it stays there
 
 
-async def test_followers_read_over_the_border_of_days(today: int) -> None:
+async def test_followers_read_across_days(today: int) -> None:
     async with nodes(2) as (a, b):
         await b.log.open(P)
         start = b.log.position(P)
@@ -364,7 +358,7 @@ async def test_an_erasure_reaches_every_day(postgres_url: str, today: int) -> No
         assert rows(postgres_url, "SELECT position FROM events") == [(other[0].position,)]
 
 
-async def test_the_files_of_a_dropped_day_are_gone_and_vacuums_reach_the_others(
+async def test_files_of_a_dropped_day_are_deleted_and_others_are_vacuumed(
     today: int,
 ) -> None:
     old, mark = today - 9, MARK
@@ -387,7 +381,7 @@ async def test_the_files_of_a_dropped_day_are_gone_and_vacuums_reach_the_others(
             execute(url, "CHECKPOINT")
             assert sum(path.exists() and mark in path.read_bytes() for path in paths) == 2
             execute(url, "UPDATE event_window SET scrub_due = 1, erasures = 1")
-            assert await trio.to_thread.run_sync(Vacuums(url, within_s=1).vacuum_if_due)
+            assert await trio.to_thread.run_sync(VacuumDuty(url, within_s=1).vacuum_if_due)
             rows(url, "SELECT pg_stat_force_next_flush()")
             after = rows(
                 url, "SELECT relname, vacuum_count FROM pg_stat_user_tables WHERE relname LIKE 'events_%'"
@@ -395,7 +389,7 @@ async def test_the_files_of_a_dropped_day_are_gone_and_vacuums_reach_the_others(
             assert {name for name, count in after if count} >= {EVENTS.default, EVENTS.partition(today)}
 
 
-async def test_a_kill_while_a_day_is_dropped_leaves_all_of_it_or_nothing() -> None:
+async def test_kill_during_the_drop_of_a_day_keeps_all_of_it_or_nothing() -> None:
     with own_server(settings={"fsync": "off"}) as server:
         server.run("CREATE DATABASE here")
         url = server.url("here")
@@ -431,7 +425,7 @@ def _migrated(url: str) -> int:
     return int(rows(url, days.TODAY)[0][0])
 
 
-async def test_a_dump_brings_the_days_along(postgres_url: str, today: int) -> None:
+async def test_dump_contains_the_days(postgres_url: str, today: int) -> None:
     old = today - 9
     add(postgres_url, old)
     async with node(postgres_url) as here:
@@ -445,7 +439,7 @@ async def test_a_dump_brings_the_days_along(postgres_url: str, today: int) -> No
             assert await prune(here, (old + 1) * DAY_MS) == 1
 
 
-async def test_a_check_counts_the_table_and_not_its_partitions(postgres_url: str, today: int) -> None:
+async def test_check_counts_the_table_and_not_its_partitions(postgres_url: str, today: int) -> None:
     async with node(postgres_url) as here:
         await fill(here, [(today - 20) * DAY_MS, today * DAY_MS])
     with psycopg.connect(postgres_url) as connection:
@@ -454,7 +448,7 @@ async def test_a_check_counts_the_table_and_not_its_partitions(postgres_url: str
     assert not [name for name in counts if name.startswith("events_")]
 
 
-def test_a_check_names_days_that_have_no_partition(postgres_url: str, today: int) -> None:
+def test_check_names_days_without_a_partition(postgres_url: str, today: int) -> None:
     with psycopg.connect(postgres_url) as connection:
         assert [*_missing_days(connection)] == []
         connection.execute(f"DROP TABLE {EVENTS.partition(today + 1)}".encode())

@@ -1,4 +1,7 @@
-"""Deliveries and attempts partitioned by day: rows that retention drops, moves and leaves, and statements that find them (ADR 104)."""
+"""Deliveries and attempts partitioned by day: dropped, moved and kept rows (ADR 104).
+
+Statements must find rows in every partition.
+"""
 
 from __future__ import annotations
 
@@ -21,12 +24,12 @@ from deskwire.engine.privacy.retention import BATCH
 from deskwire.engine.webhooks.delivery import Attempt, Delivery, DeliveryFilter
 from deskwire.storage.dialect import POSTGRES
 from deskwire.storage.files import DiskFiles
-from deskwire.storage.postgres import dropping
-from deskwire.storage.postgres.commit.merging import each_of, shape_of
-from deskwire.storage.postgres.driver.marks import translated
+from deskwire.storage.postgres import retention
+from deskwire.storage.postgres.admin.check import check
+from deskwire.storage.postgres.admin.days import add_days
+from deskwire.storage.postgres.commit.batch_statements import query_per_row, shape_of
+from deskwire.storage.postgres.driver.codec import translate_placeholders
 from deskwire.storage.postgres.migrations.apply import migrate
-from deskwire.storage.postgres.operating.check import check
-from deskwire.storage.postgres.operating.days import add_days
 from deskwire.storage.postgres.schema import days
 from deskwire.storage.postgres.schema.days import ATTEMPTS, DELIVERIES, DayTable, add_day
 from tests.storage.postgres.test_batches import at_once
@@ -67,7 +70,7 @@ def partitions(url: str, table: DayTable = DELIVERIES) -> list[str]:
 
 
 def placed(url: str) -> list[tuple[int, str, str | None]]:
-    """The deliveries' positions within the project, each with its partition, and that of each attempt."""
+    """Return the deliveries' positions within the project, and the partitions of deliveries and attempts."""
     return rows(url, PLACED)
 
 
@@ -97,7 +100,7 @@ def end_one(delivery: Delivery, tx: Any) -> bool:
 
 
 class Shelf:
-    """A node with an endpoint, and its deliveries."""
+    """A node with an endpoint and its deliveries."""
 
     def __init__(self, here: NodeHere, whom: int) -> None:
         self.here = here
@@ -113,7 +116,7 @@ class Shelf:
         return [await self.here.store.write(partial(deliver, self.whom, at)) for at in times]
 
     async def fail(self, delivery: Delivery, number: int = 1, answer: bytes = b"no") -> bool:
-        """Record an attempt after which there is another one."""
+        """Record a failed attempt that will be retried."""
         planned = replace(delivery, attempts=number, due_at=9, planned_from=1)
         recorded: bool = await self.here.store.write(
             lambda tx: tx.record_retry(planned, attempt(number, answer))
@@ -121,26 +124,26 @@ class Shelf:
         return recorded
 
     async def end(self, delivery: Delivery, number: int = 1, answer: bytes = b"ok") -> bool:
-        """Record an attempt that arrived."""
+        """Record a successful attempt."""
         recorded: bool = await self.here.store.write(
             lambda tx: tx.record_end(delivery, attempt(number, answer, 200), "delivered", None)
         )
         return recorded
 
     async def prune(self, older_than: int) -> int:
-        """Have retention remove what is too old, as one of its commits does."""
+        """Prune deliveries in one commit, as retention does."""
         count: int = await self.here.store.write(lambda tx: tx.prune_deliveries(older_than, BATCH))
         return count
 
     async def attempts(self, delivery: Delivery) -> list[int] | None:
-        """Return the numbers of the attempts that the delivery log has; None if it lacks the delivery."""
+        """Return the numbers of a delivery's attempts; None if the delivery is gone."""
         record = await self.here.store.read(lambda reader: reader.delivery_record(P, delivery.id))
         return None if record is None else [each.number for each in record.attempts]
 
 
 @asynccontextmanager
 async def shelf_beside(url: str, *wanted: int) -> AsyncIterator[Shelf]:
-    """Run a node with an endpoint beside the partitions of these days."""
+    """Run a node with an endpoint and partitions for these days."""
     add(url, *wanted)
     async with node(url) as here:
         yield await Shelf.of(here)
@@ -205,13 +208,13 @@ async def test_a_pending_delivery_outlives_its_day_with_its_attempts(postgres_ur
     assert rows(postgres_url, "SELECT count(*) FROM attempts") == [(0,)]
 
 
-async def test_a_day_with_many_pending_deliveries_loses_the_others_by_row(
+async def test_day_with_many_pending_deliveries_is_pruned_by_row(
     postgres_url: str, today: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     old = today - 9
     add(postgres_url, old, old + 1)
-    real = dropping._pending
-    monkeypatch.setattr(dropping, "_pending", lambda conn, partition, _: real(conn, partition, 1))
+    real = retention._pending
+    monkeypatch.setattr(retention, "_pending", lambda conn, partition, _: real(conn, partition, 1))
     async with node(postgres_url) as here:
         shelf = await Shelf.of(here)
         made = await shelf.put(*[old * DAY_MS + number for number in range(5)])
@@ -230,7 +233,7 @@ async def test_a_day_with_many_pending_deliveries_loses_the_others_by_row(
         assert placed(postgres_url) == [(2, DELIVERIES.default, None)]
 
 
-async def test_a_result_that_comes_while_its_day_is_dropped_is_kept(
+async def test_result_recorded_during_the_drop_of_its_day_is_kept(
     postgres_url: str, today: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     old = today - 9
@@ -238,7 +241,7 @@ async def test_a_result_that_comes_while_its_day_is_dropped_is_kept(
     async with node(postgres_url) as here, node(postgres_url, "b") as other:
         shelf = await Shelf.of(here)
         live, ended = await shelf.put(old * DAY_MS, old * DAY_MS + 1)
-        real = dropping._detach
+        real = retention._detach
         results: list[Any] = []
 
         def end_before(conn: Any, table: DayTable, partition: str) -> None:
@@ -247,14 +250,14 @@ async def test_a_result_that_comes_while_its_day_is_dropped_is_kept(
                 results.extend(rows(postgres_url, end))
             real(conn, table, partition)
 
-        monkeypatch.setattr(dropping, "_detach", end_before)
+        monkeypatch.setattr(retention, "_detach", end_before)
         await shelf.prune((old + 1) * DAY_MS)
         assert placed(postgres_url) == [(1, DELIVERIES.default, None)]
         assert await Shelf(other, shelf.whom).end(live)
         assert await shelf.attempts(live) == [1]
 
 
-async def test_a_day_of_deliveries_that_is_read_for_long_goes_later(postgres_url: str, today: int) -> None:
+async def test_day_of_deliveries_that_a_reader_locks_is_dropped_later(postgres_url: str, today: int) -> None:
     old = today - 9
     add(postgres_url, old)
     async with node(postgres_url) as here:
@@ -277,7 +280,7 @@ async def test_a_day_of_deliveries_that_is_read_for_long_goes_later(postgres_url
 
 
 @pytest.mark.parametrize("there", [DELIVERIES, ATTEMPTS])
-async def test_a_day_that_only_one_of_the_tables_has_goes_by_row_and_then_whole(
+async def test_day_with_one_partition_is_pruned_by_row_and_then_dropped(
     postgres_url: str, today: int, there: DayTable
 ) -> None:
     old = today - 9
@@ -299,7 +302,7 @@ async def test_a_day_that_only_one_of_the_tables_has_goes_by_row_and_then_whole(
 
 
 @pytest.mark.parametrize("there", [DELIVERIES, ATTEMPTS])
-async def test_a_delivery_that_a_node_with_a_late_clock_adds_keeps_its_day_from_being_dropped(
+async def test_delivery_of_a_node_with_a_late_clock_prevents_the_drop_of_its_day(
     postgres_url: str, today: int, there: DayTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     old = today - 9
@@ -307,7 +310,7 @@ async def test_a_delivery_that_a_node_with_a_late_clock_adds_keeps_its_day_from_
     async with node(postgres_url) as here:
         shelf = await Shelf.of(here)
         [first] = await shelf.put((old - 1) * DAY_MS)
-        real = dropping._detach
+        real = retention._detach
         begin = old * DAY_MS
         late_id = new_id("dlv", begin)
         late = (
@@ -320,7 +323,7 @@ async def test_a_delivery_that_a_node_with_a_late_clock_adds_keeps_its_day_from_
             execute(postgres_url, late)
             real(conn, table, partition)
 
-        monkeypatch.setattr(dropping, "_detach", add_before)
+        monkeypatch.setattr(retention, "_detach", add_before)
         assert await shelf.prune((old + 1) * DAY_MS) == 0
         assert there.partition(old) in partitions(postgres_url, there)
         stored = rows(postgres_url, f"SELECT day FROM deliveries WHERE position = {first.position + 1}")
@@ -358,7 +361,7 @@ async def test_rows_of_today_are_deleted_by_row_where_they_are_kept_for_hours(
 async def test_results_of_several_days_are_recorded_in_one_batch_and_each_once(
     postgres_url: str, today: int
 ) -> None:
-    """Also a result that comes twice: the second of the same delivery is refused, or in place of the first."""
+    """Also a repeated result: the second one is refused, or replaces the first."""
     async with shelf_beside(postgres_url, today - 9, today - 1) as shelf:
         times = [(today - back) * DAY_MS + number for number, back in enumerate((0, 1, 9, 30, 0, 1, 9, 30))]
         made = await shelf.put(*times)
@@ -373,14 +376,17 @@ async def test_results_of_several_days_are_recorded_in_one_batch_and_each_once(
         assert rows(postgres_url, "SELECT DISTINCT status FROM deliveries") == [("delivered",)]
 
 
-async def test_results_of_several_days_wait_for_one_that_another_node_records_and_are_all_kept(
+async def test_results_of_several_days_wait_for_another_recorder_and_are_all_kept(
     postgres_url: str, today: int
 ) -> None:
-    """PostgreSQL looks again at a row that it has waited for; where it chose partitions by a joined day, it lost the rows after it."""
+    """PostgreSQL reads a row again after it has waited for its lock.
+
+    With partitions chosen by a joined day it loses the rows after it.
+    """
     async with shelf_beside(postgres_url, today - 9, today - 1) as shelf:
         times = [(today - back) * DAY_MS + number for number in range(2) for back in (9, 1, 0)]
         made = await shelf.put(*sorted(times))
-        for number in range(8):  # so that plans for all values are in use
+        for number in range(8):  # so that generic plans are in use
             assert all(await at_once(shelf.here, [partial(fail_one, number + 1, each) for each in made]))
         outcomes: list[Any] = []
 
@@ -397,23 +403,25 @@ async def test_results_of_several_days_wait_for_one_that_another_node_records_an
         assert outcomes == [True, False] * 3
 
 
-def test_a_change_of_many_rows_looks_only_into_the_days_of_these(postgres_url: str, today: int) -> None:
-    """PostgreSQL leaves the other partitions out when the statement begins, and does not plan it again for other days."""
+def test_merged_update_reads_only_the_days_of_its_rows(postgres_url: str, today: int) -> None:
+    """PostgreSQL skips the other partitions when the statement starts, without planning it again for other
+    days.
+    """
     add(postgres_url, *range(today - 9, today))
     change = "UPDATE deliveries SET status = ? WHERE position = ? {of_day} AND status = 'pending'"
     query = "SELECT position FROM deliveries WHERE position = ? {of_day} AND status = 'pending' FOR UPDATE"
-    change, query = (translated(POSTGRES.text(each))[0] for each in (change, query))
+    change, query = (translate_placeholders(POSTGRES.text(each))[0] for each in (change, query))
     shape = shape_of(change)
-    assert shape.many is not None
+    assert shape.merged is not None
     assert (shape.day, shape_of(query).day) == (2, 1)
     many = (
         (change, "text, bigint, int", f"'x', 1, {today}"),
         (
-            shape.many,
+            shape.merged,
             "text[], bigint[], int[], int, int",
             f"'{{x}}', '{{1}}', '{{{today}}}', {today}, {today}",
         ),
-        (each_of(query, 2), "bigint[], int[], int, int", f"'{{1}}', '{{{today}}}', {today}, {today}"),
+        (query_per_row(query, 2), "bigint[], int[], int, int", f"'{{1}}', '{{{today}}}', {today}, {today}"),
     )
     with psycopg.connect(postgres_url) as connection:
         connection.execute("SET plan_cache_mode = force_generic_plan")
@@ -421,18 +429,15 @@ def test_a_change_of_many_rows_looks_only_into_the_days_of_these(postgres_url: s
             connection.execute(f"PREPARE p{number} ({types}) AS {text}".encode())
             rows_ = connection.execute(f"EXPLAIN EXECUTE p{number} ({values})".encode()).fetchall()
             plan = " ".join(line for (line,) in rows_)
-            scanned = " ".join(
-                line for (line,) in rows_ if " Scan " in line
-            )  # before 18 also the others are named
+            # Before version 18 the plan also lists the other partitions.
+            scanned = " ".join(line for (line,) in rows_ if " Scan " in line)
             assert DELIVERIES.partition(today) in scanned
             assert DELIVERIES.partition(today - 1) not in scanned
             assert DELIVERIES.default not in scanned
             assert "Subplans Removed: 14" in plan
 
 
-async def test_a_day_that_was_empty_when_statements_were_planned_is_not_read_whole_for_each(
-    postgres_url: str, today: int
-) -> None:
+async def test_plan_made_on_an_empty_day_does_not_scan_the_filled_day(postgres_url: str, today: int) -> None:
     execute(postgres_url, "VACUUM ANALYZE deliveries", "VACUUM ANALYZE attempts")
     async with node(postgres_url) as here:
         shelf = await Shelf.of(here)
@@ -441,12 +446,12 @@ async def test_a_day_that_was_empty_when_statements_were_planned_is_not_read_who
             results: list[Any] = [partial(end_one, each) for each in made]
             assert all(await at_once(here, results))
             assert all([await shelf.end(each) for each in await shelf.put(*[today * DAY_MS] * 9)])
-    partition = DELIVERIES.partition(today)  # its sessions have ended, so that their counts are known
+    partition = DELIVERIES.partition(today)  # its sessions have ended, so that their statistics are stored
     [(scans,)] = rows(postgres_url, f"SELECT seq_scan FROM pg_stat_user_tables WHERE relname = '{partition}'")
     assert scans < 5, "the VACUUM and the ANALYZE alone"
 
 
-async def test_deliveries_are_found_by_id_and_by_time_wherever_they_are(
+async def test_deliveries_are_found_by_id_and_by_time_in_every_partition(
     postgres_url: str, today: int
 ) -> None:
     """Before the split, in partitions, and on days without one."""
@@ -495,7 +500,7 @@ async def test_an_erasure_reaches_deliveries_and_attempts_of_all_days(postgres_u
         assert rows(postgres_url, "SELECT count(*) FROM attempts") == [(0,)]
 
 
-async def test_answers_in_the_files_of_a_dropped_day_are_gone(today: int) -> None:
+async def test_responses_in_the_files_of_a_dropped_day_are_gone(today: int) -> None:
     old = today - 9
     with fresh_database() as url:
         add(url, old)
@@ -518,7 +523,7 @@ async def test_answers_in_the_files_of_a_dropped_day_are_gone(today: int) -> Non
             assert sum(path.exists() and MARK in path.read_bytes() for path in paths) == 1
 
 
-async def test_a_kill_while_a_day_of_deliveries_is_dropped_leaves_all_of_it_or_nothing() -> None:
+async def test_kill_during_the_drop_of_deliveries_keeps_the_day_or_nothing() -> None:
     with own_server(settings={"fsync": "off"}) as server:
         server.run("CREATE DATABASE here")
         url = server.url("here")
@@ -549,7 +554,7 @@ async def test_a_kill_while_a_day_of_deliveries_is_dropped_leaves_all_of_it_or_n
         assert add_days(url)
 
 
-async def test_a_check_finds_pending_deliveries_and_attempts_of_other_days(
+async def test_check_finds_deliveries_and_attempts_under_a_wrong_day(
     postgres_url: str, today: int, tmp_path: Path
 ) -> None:
     async with node(postgres_url) as here:

@@ -1,4 +1,4 @@
-"""The driver: values there and back, marks, many rows in one statement, exchanges and looks."""
+"""The driver: values, placeholders, merged statements, exchanges and shared reads."""
 
 from __future__ import annotations
 
@@ -12,16 +12,18 @@ from hypothesis import strategies as st
 
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.core.store import Inline
-from deskwire.storage.postgres.commit.buffer import Write
-from deskwire.storage.postgres.commit.merging import shape_of
-from deskwire.storage.postgres.commit.rounds import PARENTS, Planner, grouped
+from deskwire.storage.postgres.commit.batch_statements import (
+    PARENT_TABLES,
+    BufferedWrite,
+    Planner,
+    group_writes,
+    shape_of,
+)
 from deskwire.storage.postgres.driver.blocking import BlockingConnection
-from deskwire.storage.postgres.driver.codec import rows_of
-from deskwire.storage.postgres.driver.marks import translated
-from deskwire.storage.postgres.driver.recall import single
-from deskwire.storage.postgres.driver.refusals import ConnectionLost, DatabaseError
+from deskwire.storage.postgres.driver.codec import rows_of, translate_placeholders
+from deskwire.storage.postgres.driver.errors import ConnectionLost, DatabaseError
+from deskwire.storage.postgres.driver.pipeline import PipelineConnection, Statement, bound_statement
 from deskwire.storage.postgres.driver.session import Database
-from deskwire.storage.postgres.driver.wire import Statement, Wire
 from tests.support.builders import PROJECT
 from tests.support.postgres import fresh_database
 from tests.support.postgres_nodes import line_to, node, rows
@@ -48,14 +50,16 @@ def connection() -> Iterator[BlockingConnection]:
         ("bigint[]", []),
     ],
 )
-def test_a_value_comes_back_as_it_was(connection: BlockingConnection, kind: str, values: list[Any]) -> None:
+def test_value_is_read_as_it_was_written(
+    connection: BlockingConnection, kind: str, values: list[Any]
+) -> None:
     for value in values:
         assert connection.execute(f"SELECT CAST(? AS {kind})", (value,)).fetchone() == (value,)
 
 
 @settings(deadline=None, max_examples=200)
 @given(st.text(alphabet=st.characters(codec="utf-8"), max_size=20))
-def test_any_text_comes_back_as_it_was(connection: BlockingConnection, text: str) -> None:
+def test_text_is_read_as_it_was_written(connection: BlockingConnection, text: str) -> None:
     assert connection.execute("SELECT CAST(? AS text)", (text,)).fetchone() == (text,)
 
 
@@ -70,7 +74,7 @@ def test_lists_are_arrays(connection: BlockingConnection, texts: list[str], numb
     assert [number for (number,) in found] == numbers
 
 
-def test_what_is_of_an_unknown_type_is_said_so(connection: BlockingConnection) -> None:
+def test_unknown_result_type_is_reported(connection: BlockingConnection) -> None:
     with pytest.raises(TypeError, match="cast it"):
         connection.execute("SELECT clock_timestamp()")
     with pytest.raises(TypeError, match="is not stored"):
@@ -87,26 +91,26 @@ def test_what_is_of_an_unknown_type_is_said_so(connection: BlockingConnection) -
         ("'it''s ?' = ?", "'it''s ?' = $1", ()),
     ],
 )
-def test_marks_become_numbers(sql: str, text: str, names: tuple[str, ...]) -> None:
-    assert translated(sql) == (text, names)
+def test_placeholders_become_numbers(sql: str, text: str, names: tuple[str, ...]) -> None:
+    assert translate_placeholders(sql) == (text, names)
 
 
-def _write(sql: str, *values: Any) -> Write:
-    text, _ = translated(sql)
-    return Write(text, values, shape_of(text))
+def _write(sql: str, *values: Any) -> BufferedWrite:
+    text, _ = translate_placeholders(sql)
+    return BufferedWrite(text, values, shape_of(text))
 
 
-def test_rows_of_one_statement_come_together_and_pass_nothing_of_their_table() -> None:
+def test_rows_of_one_statement_are_grouped_and_never_reordered_within_a_table() -> None:
     insert, update = "INSERT INTO a (x) VALUES (?)", "UPDATE a SET y = ? WHERE x = ?"
     other, delete = "INSERT INTO b (x) VALUES (?)", "DELETE FROM a WHERE x = ?"
-    groups = grouped(
+    groups = group_writes(
         [
             _write(insert, 1),
             _write(other, 1),
             _write(insert, 2),
             _write(update, 0, 1),
             _write(update, 0, 2),
-            _write(update, 1, 1),  # the same row once more
+            _write(update, 1, 1),  # the same row again
             _write(insert, 3),
             _write(delete, 1),
             _write(other, 2),
@@ -125,13 +129,13 @@ def test_rows_of_one_statement_come_together_and_pass_nothing_of_their_table() -
     ]
 
 
-def test_no_row_comes_before_the_one_that_it_refers_to() -> None:
+def test_grouping_keeps_rows_after_those_they_refer_to() -> None:
     contact, conversation = (
         "INSERT INTO contacts (rowid) VALUES (?)",
         "INSERT INTO conversations (c) VALUES (?)",
     )
     tag, word = "INSERT INTO conversation_tags (c) VALUES (?)", "INSERT INTO contact_words (c) VALUES (?)"
-    groups = grouped(
+    groups = group_writes(
         [
             *(_write(conversation, 1), _write(tag, 1)),
             *(_write(contact, 2), _write(word, 2), _write(conversation, 2), _write(tag, 2)),
@@ -150,33 +154,35 @@ def test_no_row_comes_before_the_one_that_it_refers_to() -> None:
     ]
 
 
-def test_what_others_refer_to_is_known_in_order(postgres_url: str) -> None:
+def test_parent_tables_list_matches_the_foreign_keys(postgres_url: str) -> None:
     found = rows(
         postgres_url,
         "SELECT DISTINCT conrelid::regclass::text, confrelid::regclass::text FROM pg_constraint WHERE contype = 'f' "
-        "AND conrelid <> confrelid",  # a contact is merged into one that was there before
+        "AND conrelid <> confrelid",  # a contact is merged into an earlier one
     )
     for child, parent in found:
-        assert parent in PARENTS
-        assert child not in PARENTS or PARENTS.index(parent) < PARENTS.index(child)
+        assert parent in PARENT_TABLES
+        assert child not in PARENT_TABLES or PARENT_TABLES.index(parent) < PARENT_TABLES.index(child)
 
 
-async def test_many_rows_are_written_as_each_by_itself(empty_postgres_url: str) -> None:
-    wire, planner = Wire(Database(empty_postgres_url, "test"), "batch"), Planner()
+async def test_merged_statement_writes_the_same_rows_as_single_ones(empty_postgres_url: str) -> None:
+    wire, planner = PipelineConnection(Database(empty_postgres_url, "test"), "batch"), Planner()
     await wire.exchange(
         [Statement("CREATE TABLE t (k bigint PRIMARY KEY, a text, b bytea, c smallint, d double precision)")]
     )
-    insert = translated("INSERT INTO t (k, a, b, c, d) VALUES (?, ?, ?, 7, ?)")[0]
-    update = translated("UPDATE t SET a = ?, c = ? WHERE k = ?")[0]
-    query = translated("SELECT a, c FROM t WHERE k = ?")[0]
+    insert = translate_placeholders("INSERT INTO t (k, a, b, c, d) VALUES (?, ?, ?, 7, ?)")[0]
+    update = translate_placeholders("UPDATE t SET a = ?, c = ? WHERE k = ?")[0]
+    query = translate_placeholders("SELECT a, c FROM t WHERE k = ?")[0]
     made = [(1, "a\0", b"\0", 0.5), (2, None, None, None), (3, "ü", b"x" * 100_000, -1.0)]
     await planner.learn(wire, [insert, update, query])
-    await wire.exchange([planner.many(insert, made), planner.many(update, [("new", 1, 2), (None, None, 3)])])
+    await wire.exchange(
+        [planner.merged(insert, made), planner.merged(update, [("new", 1, 2), (None, None, 3)])]
+    )
     ((fetch, keys),) = planner.queries([(query, (key,)) for key in (1, 2, 9)])
     (answer,) = await wire.exchange([fetch])
     found = [(keys[number - 1][1][0], *rest) for number, *rest in rows_of(answer)]
     assert sorted(found) == [(1, "a\0", 7), (2, "new", 1)]
-    await wire.exchange([single("DELETE FROM t WHERE k = $1", (1,))])
+    await wire.exchange([bound_statement("DELETE FROM t WHERE k = $1", (1,))])
     wire.close()
     assert rows(empty_postgres_url, "SELECT k, a, length(b), c, d FROM t ORDER BY k") == [
         (2, "new", None, 1, None),
@@ -184,50 +190,52 @@ async def test_many_rows_are_written_as_each_by_itself(empty_postgres_url: str) 
     ]
 
 
-async def test_behind_what_is_refused_nothing_of_an_exchange_is_done_and_the_next_one_is(
+async def test_statements_after_a_refused_one_are_skipped_and_the_next_exchange_works(
     empty_postgres_url: str,
 ) -> None:
-    wire = Wire(Database(empty_postgres_url, "test"), "batch")
+    wire = PipelineConnection(Database(empty_postgres_url, "test"), "batch")
     await wire.exchange([Statement("CREATE TABLE t (k bigint PRIMARY KEY)")])
     insert = "INSERT INTO t VALUES ($1)"
     with pytest.raises(DatabaseError) as refused:
         await wire.exchange(
             [
                 Statement("BEGIN"),
-                single(insert, (1,)),
-                single(insert, (1,)),
-                single("SELECT $1::int", (2,)),
+                bound_statement(insert, (1,)),
+                bound_statement(insert, (1,)),
+                bound_statement("SELECT $1::int", (2,)),
                 Statement("COMMIT"),
             ]
         )
     assert refused.value.sqlstate == "23505"
     await wire.exchange([Statement("ROLLBACK")])
-    answers = await wire.exchange([single("SELECT $1::int", (2,)), Statement("SELECT count(*) FROM t")])
+    answers = await wire.exchange(
+        [bound_statement("SELECT $1::int", (2,)), Statement("SELECT count(*) FROM t")]
+    )
     assert [rows_of(answer) for answer in answers] == [[(2,)], [(0,)]]
     wire.close()
 
 
-async def test_both_ways_may_be_full_at_once(empty_postgres_url: str) -> None:
-    wire, large = Wire(Database(empty_postgres_url, "test"), "batch"), "x" * 8_000_000
-    answers = await wire.exchange([single("SELECT CAST($1 AS text)", (large,))] * 4)
+async def test_exchange_works_with_full_buffers_in_both_directions(empty_postgres_url: str) -> None:
+    wire, large = PipelineConnection(Database(empty_postgres_url, "test"), "batch"), "x" * 8_000_000
+    answers = await wire.exchange([bound_statement("SELECT CAST($1 AS text)", (large,))] * 4)
     assert [rows_of(answer) == [(large,)] for answer in answers] == [True] * 4
     wire.close()
 
 
-async def test_who_leaves_an_exchange_early_gets_another_session(empty_postgres_url: str) -> None:
-    wire = Wire(Database(empty_postgres_url, "test"), "batch")
+async def test_cancelled_exchange_ends_the_session(empty_postgres_url: str) -> None:
+    wire = PipelineConnection(Database(empty_postgres_url, "test"), "batch")
     with trio.move_on_after(0.1):
         await wire.exchange([Statement("SELECT pg_sleep(60)")])
     assert not wire.is_open
     with pytest.raises(ConnectionLost):
-        await wire.exchange([Statement("SELECT pg_sleep(60)")], patience_s=0.1)
+        await wire.exchange([Statement("SELECT pg_sleep(60)")], timeout_s=0.1)
     (answer,) = await wire.exchange([Statement("SELECT 1")])
     assert rows_of(answer) == [(1,)]
     wire.close()
 
 
 async def test_notices_are_those_of_the_last_exchange(empty_postgres_url: str) -> None:
-    wire = Wire(Database(empty_postgres_url, "test"), "batch")
+    wire = PipelineConnection(Database(empty_postgres_url, "test"), "batch")
     await wire.exchange([Statement("COMMIT")])
     assert wire.notices == ["25P01"]
     await wire.exchange([Statement("SELECT 1")])
@@ -235,7 +243,7 @@ async def test_notices_are_those_of_the_last_exchange(empty_postgres_url: str) -
     wire.close()
 
 
-async def test_a_query_of_several_statements_sees_one_moment(postgres_url: str) -> None:
+async def test_query_of_several_statements_uses_one_snapshot(postgres_url: str) -> None:
     async with node(postgres_url) as here:
 
         def names(reader: Any) -> list[Any]:
@@ -252,7 +260,7 @@ async def test_a_query_of_several_statements_sees_one_moment(postgres_url: str) 
         assert len(set(found)) == 1
 
 
-async def test_one_who_spoils_an_exchange_spoils_it_for_himself(postgres_url: str) -> None:
+async def test_failing_read_does_not_fail_others_in_its_exchange(postgres_url: str) -> None:
     async with node(postgres_url) as here:
         outcomes: list[Any] = []
 
@@ -271,7 +279,7 @@ async def test_one_who_spoils_an_exchange_spoils_it_for_himself(postgres_url: st
         assert sorted(map(str, outcomes)) == ["(1,)", "(2,)", "storage_failed"]
 
 
-async def test_looks_of_one_statement_and_of_several_share_an_exchange(postgres_url: str) -> None:
+async def test_reads_of_one_and_of_several_statements_share_an_exchange(postgres_url: str) -> None:
     def one(reader: Any) -> Any:
         return reader.conn.execute("SELECT 1").fetchone()
 
@@ -295,7 +303,7 @@ async def test_looks_of_one_statement_and_of_several_share_an_exchange(postgres_
         assert rows(postgres_url, sessions) == before, "none of them has spoiled it for the others"
 
 
-async def test_a_look_that_asks_for_a_lot_gets_a_connection_of_its_own(postgres_url: str) -> None:
+async def test_read_with_too_many_statements_gets_its_own_connection(postgres_url: str) -> None:
     def count(reader: Any) -> int:
         return sum(reader.conn.execute("SELECT CAST(? AS int)", (n,)).fetchone()[0] for n in range(40))
 
@@ -303,7 +311,7 @@ async def test_a_look_that_asks_for_a_lot_gets_a_connection_of_its_own(postgres_
         assert await here.store.read(Inline(count)) == sum(range(40))
 
 
-async def test_a_look_goes_on_when_its_line_is_cut(postgres_url: str) -> None:
+async def test_read_is_repeated_after_a_lost_connection(postgres_url: str) -> None:
     def project(reader: Any) -> Any:
         return reader.project(PROJECT.id)
 

@@ -1,4 +1,4 @@
-"""Two nodes on one PostgreSQL: what each of them's readers are shown of what both commit."""
+"""Events of both nodes on one PostgreSQL, as the readers of each node receive them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SHIFT = 40
 
 @dataclass
 class Node:
-    """A node as far as events go."""
+    """A node's store and followers of events."""
 
     store: PostgresStore
     log: SharedLog
@@ -81,7 +81,7 @@ async def nodes(count: int, *, bus: bool = True, ring_events: int = 1_000) -> As
 
 
 async def shown(node: Node, source: int | Topic | AgentsSource, after: int, count: int) -> list[StoredEvent]:
-    """What a reader that keeps up is shown, until it has that many."""
+    """Return the events that a reader receives, until there are that many."""
     found: list[StoredEvent] = []
     with trio.fail_after(20):
         while len(found) < count:
@@ -103,7 +103,7 @@ def types(events: Sequence[StoredEvent]) -> list[str]:
     return [event.type for event in events]
 
 
-async def test_a_reader_is_shown_what_another_node_commits_and_the_topics_with_it() -> None:
+async def test_reader_receives_events_of_another_node_with_their_topics() -> None:
     async with nodes(2) as (a, b):
         command = create(message=post())
         lane = Topic(P, "conversation", command.conversation_id)
@@ -121,7 +121,7 @@ async def test_a_reader_is_shown_what_another_node_commits_and_the_topics_with_i
         assert b.log.memory_size[0] == 3
 
 
-async def test_own_commits_go_straight_in_and_tell_where_the_heads_are() -> None:
+async def test_own_commits_are_published_directly_with_the_heads() -> None:
     async with nodes(1) as (a,):
         await a.log.open(P)
         for number in range(5):
@@ -132,7 +132,7 @@ async def test_own_commits_go_straight_in_and_tell_where_the_heads_are() -> None
         assert ends == [((P << SHIFT) + 2 * n, (P << SHIFT) + 2 * n + 2) for n in range(5)]
 
 
-async def test_a_log_that_ends_with_what_agents_alone_see_is_the_one_that_it_was() -> None:
+async def test_log_that_ends_with_an_internal_event_is_recognized() -> None:
     async with nodes(2) as (a, b):
         command = create(message=post())
         await a.actors.create(PROJECT, command)
@@ -140,7 +140,7 @@ async def test_a_log_that_ends_with_what_agents_alone_see_is_the_one_that_it_was
         await b.log.open(P)
         replaced: list[int] = []
         b.follower.on_log_replaced(replaced.append)
-        b.follower._connected()  # it asks then whether it is still the log that it knows
+        b.follower._connected()  # it then checks whether this is still the same log
         await b.follower.catch_up()
         assert replaced == []
 
@@ -218,8 +218,8 @@ async def test_all_readers_of_three_nodes_have_the_same_events_in_one_order(bus:
             wanted = {P: everybody, OTHER_PROJECT.rowid: others, AgentsSource(P): agents}
             deadline = trio.current_time() + 30
             for (_, source), mine in found.items():
-                while len(mine) < len(wanted[source]) and trio.current_time() < deadline:  # noqa: ASYNC110  # of all readers
-                    await trio.sleep(0.05)  # looks again: nothing announces it
+                while len(mine) < len(wanted[source]) and trio.current_time() < deadline:  # noqa: ASYNC110  # polls all readers
+                    await trio.sleep(0.05)  # polls, because nothing announces it
             readers.cancel_scope.cancel()
         assert {len(each) > 40 for each in wanted.values()} == {True}
         for (number, source), mine in found.items():
@@ -227,7 +227,7 @@ async def test_all_readers_of_three_nodes_have_the_same_events_in_one_order(bus:
         assert agents == [*range(agents[0], agents[0] + len(agents))], "no hole"
 
 
-async def test_a_follower_goes_on_when_the_database_has_come_back() -> None:
+async def test_follower_continues_when_the_database_is_back() -> None:
     async with nodes(2) as (a, b):
         await b.log.open(P)
         with psycopg.connect(b.store.database.url, autocommit=True) as connection:

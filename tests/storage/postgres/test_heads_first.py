@@ -1,4 +1,4 @@
-"""Batches under load at several nodes: the transaction waits for the head of the project, and then chooses its jobs (ADR 105)."""
+"""Batches under load at several nodes, which lock the project's head before they choose jobs (ADR 105)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LOCK = "SELECT 1 FROM project_heads WHERE project = %s FOR UPDATE"
 
 
 class Adding:
-    """A job that adds an event to the project's log, after an optional first step."""
+    """A job that appends an event to the project's log, after an optional first step."""
 
     order = "of the same"
 
@@ -47,9 +47,10 @@ class Adding:
 async def waiting_batch(
     url: str, here: NodeHere, first: Callable[[], None], count: int = 1
 ) -> AsyncIterator[psycopg.Connection]:
-    """Make a batch wait for the head that the connection has locked; the jobs submitted by `first` came while it was busy.
+    """Make a batch wait for the head that the connection has locked.
 
-    Another node must have added to the project's log before, else the batch locks the head last.
+    The jobs submitted by `first` arrive during the batch before. Another node must have added to the
+    project's log, or the batch would lock the head last.
     """
     ended = trio.Event()
     with psycopg.connect(url) as other:
@@ -63,7 +64,7 @@ async def waiting_batch(
         await until_one_waits(url)
         first()
         await until_queued(here, count)
-        other.rollback()  # the batch before is committed now, and its end locks the head again
+        other.rollback()  # the batch before is committed now, and this locks the head again
         await ended.wait()
         await until_one_waits(url)
         yield other
@@ -71,15 +72,15 @@ async def waiting_batch(
 
 
 async def until_queued(here: NodeHere, count: int) -> None:
-    """Return once `count` jobs wait for a commit."""
+    """Return once `count` jobs are queued."""
     with trio.fail_after(20):
         while len(here.store.backlog) < count:  # noqa: ASYNC110
-            await trio.sleep(0.001)  # looks again: nothing announces it
+            await trio.sleep(0.001)  # polls, because nothing announces it
 
 
 @asynccontextmanager
 async def two_nodes(url: str) -> AsyncIterator[tuple[NodeHere, list[str]]]:
-    """Yield a node with a few conversations, one of which another node has posted to since."""
+    """Yield a node with a few conversations, one of which another node has posted to."""
     async with node(url, "a") as here, node(url, "b") as other:
         conversations = [await here.new_conversation(f"user-{number}") for number in range(5)]
         await here.post(conversations[0])
@@ -88,7 +89,7 @@ async def two_nodes(url: str) -> AsyncIterator[tuple[NodeHere, list[str]]]:
         yield here, conversations
 
 
-async def test_messages_that_come_while_a_batch_waits_for_the_head_share_its_commit(
+async def test_messages_that_arrive_while_a_batch_waits_share_its_commit(
     postgres_url: str,
 ) -> None:
     async with two_nodes(postgres_url) as (here, conversations), trio.open_nursery() as nursery:
@@ -111,7 +112,7 @@ async def test_a_batch_that_waits_for_the_head_holds_no_conversation(postgres_ur
     check_whole(postgres_url)
 
 
-async def test_a_lone_node_chooses_its_jobs_before_it_waits(postgres_url: str) -> None:
+async def test_single_node_chooses_jobs_before_it_locks_the_head(postgres_url: str) -> None:
     async with node(postgres_url) as here, trio.open_nursery() as nursery:
         conversations = [await here.new_conversation(f"user-{number}") for number in range(3)]
         await here.post(conversations[0])
@@ -133,7 +134,7 @@ def locks(tx: Any) -> None:
 
 
 @pytest.mark.parametrize("before", [renames, locks])
-async def test_a_job_that_may_wait_is_left_to_a_batch_that_locks_the_head_last(
+async def test_job_that_may_block_is_left_to_a_batch_that_locks_the_head_last(
     postgres_url: str, before: Callable[[Any], None]
 ) -> None:
     outcomes: list[object] = []
@@ -159,13 +160,13 @@ async def test_a_job_that_may_wait_is_left_to_a_batch_that_locks_the_head_last(
     check_whole(postgres_url)
 
 
-async def test_jobs_without_a_log_of_their_own_go_with_the_next_batch(postgres_url: str) -> None:
+async def test_jobs_without_a_log_are_in_the_next_batch(postgres_url: str) -> None:
     async with two_nodes(postgres_url) as (here, conversations), trio.open_nursery() as nursery:
         outcomes: list[object] = []
 
         def first() -> None:
             here.store.submit(Brief(Adding(log=None)), outcomes.append)
-            # Of the same order, so it comes after the first.
+            # It has the same order, so it comes after the first job.
             here.store.submit(Brief(Adding()), outcomes.append)
             nursery.start_soon(here.post, conversations[1])
 
@@ -185,7 +186,7 @@ def kinds(here: NodeHere) -> list[list[str]]:
     return [[event.type for event in commit.events] for commit in here.commits]
 
 
-async def test_a_job_that_adds_to_several_logs_is_not_taken_along(postgres_url: str) -> None:
+async def test_job_of_several_logs_is_not_added_to_a_waiting_batch(postgres_url: str) -> None:
     async with two_nodes(postgres_url) as (here, conversations), trio.open_nursery() as nursery:
         first = partial(nursery.start_soon, here.post, conversations[1])
         async with waiting_batch(postgres_url, here, first):
@@ -197,7 +198,7 @@ async def test_a_job_that_adds_to_several_logs_is_not_taken_along(postgres_url: 
     check_whole(postgres_url)
 
 
-async def test_a_batch_whose_connection_is_lost_carries_out_those_it_has_taken_along_too(
+async def test_batch_that_loses_its_connection_commits_added_jobs_as_well(
     postgres_url: str,
 ) -> None:
     async with two_nodes(postgres_url) as (here, conversations), trio.open_nursery() as nursery:
@@ -213,7 +214,7 @@ async def test_a_batch_whose_connection_is_lost_carries_out_those_it_has_taken_a
     check_whole(postgres_url)
 
 
-async def test_one_conversation_at_three_nodes_is_committed_many_messages_at_a_time(
+async def test_messages_of_one_conversation_at_three_nodes_share_commits(
     postgres_url: str,
 ) -> None:
     each, rounds = 8, 6
@@ -239,7 +240,7 @@ async def test_one_conversation_at_three_nodes_is_committed_many_messages_at_a_t
     check_whole(postgres_url)
 
 
-async def test_a_message_that_is_decided_again_takes_two_round_trips_from_the_second_on(
+async def test_messages_decided_again_take_two_round_trips(
     postgres_url: str,
 ) -> None:
     async with node(postgres_url, "a") as one, node(postgres_url, "b") as two:

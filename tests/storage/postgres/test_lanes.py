@@ -1,4 +1,4 @@
-"""The lanes' statements: whatever of them comes late, an outcome that was told holds."""
+"""The statements of commit lanes: a reported outcome holds, however late a statement arrives."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from typing import Any, Final
 
 import pytest
 
-from deskwire.storage.postgres.commit.lanes import ASK, COUNT, OPEN, Lane
+from deskwire.storage.postgres.commit.commit_log import CHECK_COMMIT, COUNT_COMMIT, OPEN_LANE, Lane
 from deskwire.storage.postgres.driver.blocking import BlockingConnection
-from deskwire.storage.postgres.driver.refusals import LANE_TAKEN, DatabaseError
+from deskwire.storage.postgres.driver.errors import LANE_TAKEN, DatabaseError
 from deskwire.storage.postgres.driver.session import Database
 from tests.support.postgres import fresh_database
 
+# The statements before which each statement is never sent. Other statements may arrive at any time.
 BEHIND: Final = {
     "ask 2": ("ask 1", "open"),
     "open": ("ask 1",),
@@ -21,7 +22,6 @@ BEHIND: Final = {
     "commit 2": ("ask 1", "open"),
     "late ask 2": ("ask 1", "open"),
 }
-"""Before what a statement is not sent. What is not named here may come at any time, as the bytes of it are on their way."""
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +33,7 @@ def connection() -> Iterator[BlockingConnection]:
 
 
 def orders(steps: Iterable[str]) -> list[tuple[str, ...]]:
-    """All orders in which the database may get what was sent."""
+    """Return all orders in which the statements can arrive at the database."""
     return [
         order
         for order in permutations(steps)
@@ -47,38 +47,38 @@ def orders(steps: Iterable[str]) -> list[tuple[str, ...]]:
 
 
 def carry_out(connection: BlockingConnection, order: Iterable[str], *, opened_anew: bool) -> None:
-    """Carry out what was sent, and hold each outcome that was told to what is stored in the end."""
+    """Run the statements, and compare each reported outcome with the stored rows."""
     lane = Lane("a", 0)
-    connection.execute(OPEN, lane.opened())
-    commit_1, ask_1 = lane.counted(), lane.asked()
-    late_open, open_2 = lane.opened(), lane.opened()
+    connection.execute(OPEN_LANE, lane.open_values())
+    commit_1, ask_1 = lane.count_values(), lane.check_values()
+    late_open, open_2 = lane.open_values(), lane.open_values()
     if not opened_anew:
         lane.run = ask_1[-1]
-    commit_2, ask_2 = lane.counted(), lane.asked()
+    commit_2, ask_2 = lane.count_values(), lane.check_values()
     stored: dict[int, bool] = {1: False, 2: False}
     told: dict[int, bool | None] = {}
 
     def commit(values: tuple[Any, ...]) -> None:
         try:
-            connection.execute(COUNT, values)
+            connection.execute(COUNT_COMMIT, values)
         except DatabaseError as error:
-            assert error.sqlstate == LANE_TAKEN  # noqa: PT017  # it may be refused, and then so is its transaction
+            assert error.sqlstate == LANE_TAKEN  # noqa: PT017  # a refused statement aborts its transaction
         else:
             stored[values[0]] = True
 
     def ask(values: tuple[Any, ...]) -> None:
-        row = connection.execute(ASK, values).fetchone()
+        row = connection.execute(CHECK_COMMIT, values).fetchone()
         told[values[0]] = None if row is None else row[0] >= values[0]
 
     def ask_late(values: tuple[Any, ...]) -> None:
-        connection.execute(ASK, values)  # whose answer nobody hears
+        connection.execute(CHECK_COMMIT, values)  # its response is lost
 
     steps: dict[str, tuple[Callable[[Any], object], Any]] = {
         "commit 1": (commit, commit_1),
         "ask 1": (ask, ask_1),
         "late ask 1": (ask_late, ask_1),
-        "late open": (lambda values: connection.execute(OPEN, values), late_open),
-        "open": (lambda values: connection.execute(OPEN, values), open_2),
+        "late open": (lambda values: connection.execute(OPEN_LANE, values), late_open),
+        "open": (lambda values: connection.execute(OPEN_LANE, values), open_2),
         "commit 2": (commit, commit_2),
         "ask 2": (ask, ask_2),
         "late ask 2": (ask_late, ask_2),
@@ -93,7 +93,7 @@ def carry_out(connection: BlockingConnection, order: Iterable[str], *, opened_an
         assert None not in told.values()
 
 
-def test_whatever_of_two_commits_comes_late_each_is_stored_if_and_only_if_that_was_told(
+def test_reported_outcome_of_two_commits_holds_whatever_arrives_late(
     connection: BlockingConnection,
 ) -> None:
     found = orders(("commit 1", "ask 1", "late ask 1", "commit 2", "ask 2", "late ask 2"))
@@ -102,7 +102,7 @@ def test_whatever_of_two_commits_comes_late_each_is_stored_if_and_only_if_that_w
         carry_out(connection, order, opened_anew=False)
 
 
-def test_so_it_is_when_the_lane_is_opened_anew_between_them(connection: BlockingConnection) -> None:
+def test_reported_outcome_holds_when_the_lane_is_opened_again_between(connection: BlockingConnection) -> None:
     found = orders(("commit 1", "ask 1", "late open", "open", "commit 2", "ask 2", "late ask 2"))
     assert len(found) > 100
     for order in found:

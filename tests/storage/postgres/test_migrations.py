@@ -1,4 +1,4 @@
-"""A PostgreSQL database is brought up to date once, by whoever is first, and refuses programs that do not fit it."""
+"""Migrations of a PostgreSQL database: applied once by the first node, and refused to unfit programs."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ import psycopg
 import pytest
 from sqlite_utils import Database
 
-from deskwire.storage.postgres.driver.unusable import DatabaseUnusableError
+from deskwire.storage.postgres.driver.errors import DatabaseUnusableError
 from deskwire.storage.postgres.migrations.apply import migrate, require_migrated
 from deskwire.storage.postgres.migrations.list import MIGRATIONS, TABLES, Migration
 from deskwire.storage.sqlite.migrations.apply import migrations
 from tests.support.postgres import shared_server
 
 TABLE_NAMES = "SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition"
+# Tables whose purpose another table or an index serves on PostgreSQL, or that PostgreSQL does not need.
 SQLITE_ALONE = {
     "message_times",
     "project_events",
@@ -25,12 +26,11 @@ SQLITE_ALONE = {
     "search_upkeep",
     "ticket_search",
 }
-"""Tables whose work another one or an index does on PostgreSQL, or nobody has to do."""
+# Columns that PostgreSQL has in the projects' heads or replaces by an index.
 DIFFERENT = {
     "event_window": {"pruned_position", "pruned_id", "spent_position", "spent_id"},
     "kept_answers": {"near"},
 }
-"""Columns of SQLite's whose place on PostgreSQL is in the projects' heads, or whose work an index of its own does."""
 NEXT = Migration("m9001_next", "m0001_baseline", "ALTER TABLE teams ADD COLUMN next bigint")
 INDEX = Migration(
     "m9002_index",
@@ -50,14 +50,14 @@ def applied(url: str) -> list[str]:
         return [name for (name,) in connection.execute("SELECT name FROM schema_migrations ORDER BY name")]
 
 
-def test_a_database_is_made_ours_once(empty_postgres_url: str) -> None:
+def test_empty_database_is_migrated_once(empty_postgres_url: str) -> None:
     assert migrate(empty_postgres_url) == [each.name for each in MIGRATIONS]
     assert migrate(empty_postgres_url) == []
     require_migrated(empty_postgres_url)
 
 
 @pytest.mark.parametrize("beyond", [(), (NEXT, INDEX)], ids=["baseline", "index"])
-def test_of_nodes_that_start_together_one_does_it_and_the_others_wait(
+def test_one_of_several_starting_nodes_migrates_and_the_others_wait(
     empty_postgres_url: str, beyond: tuple[Migration, ...]
 ) -> None:
     wanted = (*MIGRATIONS, *beyond)
@@ -72,21 +72,23 @@ def test_of_nodes_that_start_together_one_does_it_and_the_others_wait(
     assert sorted(done, key=len) == [[], [], [], [each.name for each in wanted]]
 
 
-def test_a_database_with_tables_of_something_else_is_left_as_it_is(empty_postgres_url: str) -> None:
+def test_database_with_tables_of_another_program_is_refused(empty_postgres_url: str) -> None:
     with psycopg.connect(empty_postgres_url) as connection:
         connection.execute("CREATE TABLE users (name text)")
-    with pytest.raises(DatabaseUnusableError, match=r"tables of something else \(users\): name an empty one"):
+    with pytest.raises(
+        DatabaseUnusableError, match=r"tables of another program \(users\): name an empty one"
+    ):
         migrate(empty_postgres_url)
     with psycopg.connect(empty_postgres_url) as connection:
         assert connection.execute(TABLE_NAMES).fetchall() == [("users",)]
 
 
-def test_the_tables_that_are_ours_are_known(postgres_url: str) -> None:
+def test_list_of_tables_is_complete(postgres_url: str) -> None:
     with psycopg.connect(postgres_url) as connection:
         assert {name for (name,) in connection.execute(TABLE_NAMES)} == TABLES
 
 
-def test_every_table_and_column_of_sqlite_is_there(postgres_url: str) -> None:
+def test_every_table_and_column_of_sqlite_exists(postgres_url: str) -> None:
     connection = sqlite3.connect(":memory:", isolation_level=None)
     migrations.apply(Database(connection, execute_plugins=False))
     with psycopg.connect(postgres_url) as postgres:
@@ -102,7 +104,7 @@ def test_every_table_and_column_of_sqlite_is_there(postgres_url: str) -> None:
     connection.close()
 
 
-def test_every_text_is_compared_by_its_bytes(postgres_url: str) -> None:
+def test_every_text_column_compares_by_bytes(postgres_url: str) -> None:
     with psycopg.connect(postgres_url) as connection:
         others = connection.execute(
             "SELECT a.attrelid::regclass::text, a.attname FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid "
@@ -112,7 +114,7 @@ def test_every_text_is_compared_by_its_bytes(postgres_url: str) -> None:
     assert others == []
 
 
-def test_no_table_that_a_message_adds_rows_to_refers_to_another_one(postgres_url: str) -> None:
+def test_tables_that_a_message_adds_to_have_no_foreign_keys(postgres_url: str) -> None:
     with psycopg.connect(postgres_url) as connection:
         rows = connection.execute(
             "SELECT DISTINCT conrelid::regclass::text FROM pg_constraint WHERE contype = 'f'"
@@ -122,7 +124,7 @@ def test_no_table_that_a_message_adds_rows_to_refers_to_another_one(postgres_url
     assert {"conversations", "conversation_tags", "server_keys"} <= referring
 
 
-def test_an_addition_is_applied_with_its_index_and_is_no_matter_to_an_older_program(
+def test_additive_migration_allows_an_older_program(
     postgres_url: str,
 ) -> None:
     before = applied(postgres_url)
@@ -133,7 +135,7 @@ def test_an_addition_is_applied_with_its_index_and_is_no_matter_to_an_older_prog
     assert migrate(postgres_url) == []  # an older program
 
 
-def test_a_migration_that_failed_leaves_nothing_and_is_tried_again(postgres_url: str) -> None:
+def test_failed_migration_leaves_nothing_and_can_be_repeated(postgres_url: str) -> None:
     before = applied(postgres_url)
     broken = Migration("m9001_next", "m0001_baseline", f"{NEXT.sql}; SELECT 1 / 0")
     with pytest.raises(DatabaseUnusableError, match="division by zero"):
@@ -142,7 +144,7 @@ def test_a_migration_that_failed_leaves_nothing_and_is_tried_again(postgres_url:
     assert migrate(postgres_url, (*MIGRATIONS, NEXT)) == [NEXT.name]
 
 
-def test_an_index_that_failed_half_way_is_made_anew(postgres_url: str) -> None:
+def test_invalid_index_of_a_failed_migration_is_rebuilt(postgres_url: str) -> None:
     with psycopg.connect(postgres_url) as connection:
         connection.execute("INSERT INTO doomed_files (project, sha256) VALUES (1, 'a'), (1, 'a')")
     with pytest.raises(DatabaseUnusableError, match="could not create unique index"):
@@ -155,7 +157,7 @@ def test_an_index_that_failed_half_way_is_made_anew(postgres_url: str) -> None:
         assert row.fetchone() == (True,)
 
 
-def test_a_migration_is_of_one_kind() -> None:
+def test_migration_has_exactly_one_kind_of_change() -> None:
     for sql, indexes in (("", ()), (NEXT.sql, INDEX.indexes)):
         with pytest.raises(AssertionError):
             Migration("m9001_both", "m0001_baseline", sql, indexes)
@@ -167,7 +169,7 @@ def test_a_program_too_old_for_the_schema_is_refused(postgres_url: str) -> None:
         migrate(postgres_url)
 
 
-def test_a_change_that_older_nodes_do_not_survive_waits_until_they_are_stopped(postgres_url: str) -> None:
+def test_incompatible_migration_is_refused_while_older_nodes_run(postgres_url: str) -> None:
     with psycopg.connect(postgres_url) as connection:
         connection.execute(
             "INSERT INTO nodes (incarnation, node, version, epoch_seen, expires) VALUES "
@@ -181,7 +183,7 @@ def test_a_change_that_older_nodes_do_not_survive_waits_until_they_are_stopped(p
     assert migrate(postgres_url, (*MIGRATIONS, HARD)) == [HARD.name]
 
 
-def test_an_account_that_may_not_change_the_schema_is_told_who_has_to(postgres_url: str) -> None:
+def test_account_without_schema_rights_gets_advice(postgres_url: str) -> None:
     server = shared_server()
     account = f"reader_{postgres_url.rpartition('_')[2]}"
     server.run(f"CREATE ROLE {account} LOGIN")
@@ -208,6 +210,6 @@ def test_a_database_of_another_encoding_is_refused() -> None:
         server.run("DROP DATABASE other_bytes")
 
 
-def test_a_server_that_is_not_there_is_said_to_be() -> None:
+def test_unreachable_server_is_reported_by_migrations() -> None:
     with pytest.raises(DatabaseUnusableError, match="can't be reached"):
         migrate("postgresql://deskwire@127.0.0.1:1/nothing")

@@ -1,4 +1,4 @@
-"""Opening sessions: other threads keep running, and a server that can be written to is found among all hosts."""
+"""Opening of sessions: other threads keep running, and the writable server of all hosts is found."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from deskwire.storage.postgres.driver.opening import seconds_for
-from deskwire.storage.postgres.driver.refusals import ConnectionLost
+from deskwire.storage.postgres.driver.errors import ConnectionLost
+from deskwire.storage.postgres.driver.opening import connect_timeout_s
 from deskwire.storage.postgres.driver.servers import Servers
 from tests.support.postgres import fresh_database
 
 
 @pytest.fixture
 def silent() -> Iterator[int]:
-    """A port that takes connections, and never says a word."""
+    """Run a server that accepts connections and never responds; yield its port."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         yield listener.getsockname()[1]
 
 
-def test_other_threads_go_on_while_a_server_does_not_answer(silent: int) -> None:
+def test_other_threads_run_while_a_server_does_not_respond(silent: int) -> None:
     began = time.monotonic()
     refusals: list[ConnectionLost] = []
 
@@ -36,14 +36,14 @@ def test_other_threads_go_on_while_a_server_does_not_answer(silent: int) -> None
     thread.start()
     turns = 0
     while thread.is_alive():
-        time.sleep(0.01)  # counts the turns that a thread leaves to others
+        time.sleep(0.01)  # counts how often the thread lets others run
         turns += 1
     assert turns > 20, "this thread had its turns"
     assert 0.9 < time.monotonic() - began < 10
     assert "no answer within 1 s" in str(refusals[0])
 
 
-def test_usable_host_is_taken_though_others_refuse_or_stay_silent_until_the_timeout(silent: int) -> None:
+def test_usable_host_is_found_although_others_refuse_or_stay_silent(silent: int) -> None:
     with socket.create_server(("127.0.0.1", 0)) as closed:
         refusing = closed.getsockname()[1]
     with fresh_database() as url:
@@ -56,7 +56,7 @@ def test_usable_host_is_taken_though_others_refuse_or_stay_silent_until_the_time
         connection.finish()
 
 
-def test_a_server_that_can_only_be_read_is_passed_over() -> None:
+def test_read_only_server_is_skipped() -> None:
     with fresh_database() as url:
         parts = urlsplit(url)
         address = (
@@ -78,5 +78,5 @@ def test_every_reason_is_named_once() -> None:
     ("options", "seconds"),
     [(b"", 5), (b"connect_timeout=7", 7), (b"connect_timeout=0", 5), (b"connect_timeout=-1", 5)],
 )
-def test_timeout_without_a_bound_counts_as_none_given(options: bytes, seconds: float) -> None:
-    assert seconds_for(options) == seconds
+def test_zero_connect_timeout_uses_the_default(options: bytes, seconds: float) -> None:
+    assert connect_timeout_s(options) == seconds

@@ -1,4 +1,4 @@
-"""A PostgreSQL that can't be used is refused with a sentence that says what to do (ADR 61)."""
+"""An unfit PostgreSQL server is refused with advice (ADR 61)."""
 
 from __future__ import annotations
 
@@ -7,16 +7,15 @@ from collections.abc import Iterator
 
 import pytest
 
-from deskwire.storage.postgres.driver.unusable import DatabaseUnusableError
-from deskwire.storage.postgres.operating.advice import unreachable
-from deskwire.storage.postgres.operating.preflight import examine
+from deskwire.storage.postgres.admin.preflight import examine, unreachable_error
+from deskwire.storage.postgres.driver.errors import DatabaseUnusableError
 from tests.storage.postgres.pooler import pooled
 from tests.support.postgres import USER, PostgresServer, own_server
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostgresServer]:
-    """A server that wants a password of one user, and has few sessions for another."""
+    """Run a server that requires a password from one user, and allows few sessions to another."""
     made = PostgresServer()
     made.create()
     rules = made.data / "pg_hba.conf"
@@ -39,7 +38,7 @@ def refusal(url: str, *, require_sync_standby: bool = False) -> str:
     return str(caught.value)
 
 
-def test_a_server_that_fits_is_taken_and_what_is_doubtful_about_it_is_noted(server: PostgresServer) -> None:
+def test_fit_server_is_accepted_with_notes_on_doubtful_settings(server: PostgresServer) -> None:
     found = examine(server.url())
     assert found.version >= 150_000
     assert not found.synchronous
@@ -47,7 +46,7 @@ def test_a_server_that_fits_is_taken_and_what_is_doubtful_about_it_is_noted(serv
     assert [note.split()[0] for note in found.notes] == ["fsync", "full_page_writes"]
 
 
-def test_a_user_with_fewer_sessions_than_a_node_takes_is_noted(server: PostgresServer) -> None:
+def test_connection_limit_below_the_sessions_of_a_node_is_noted(server: PostgresServer) -> None:
     notes = examine(f"postgresql://ten@127.0.0.1:{server.port}/postgres").notes
     assert any("CONNECTION LIMIT is 10, and each node takes up to 23" in note for note in notes)
 
@@ -64,7 +63,7 @@ def test_a_user_with_fewer_sessions_than_a_node_takes_is_noted(server: PostgresS
         (f"{USER}@", "latin", "ENCODING 'UTF8'"),
     ],
 )
-def test_each_reason_of_the_server_has_its_advice(
+def test_each_connection_error_has_advice(
     server: PostgresServer, whom: str, database: str, words: str
 ) -> None:
     said = refusal(f"postgresql://{whom}127.0.0.1:{server.port}/{database}")
@@ -73,7 +72,7 @@ def test_each_reason_of_the_server_has_its_advice(
     assert "wrong" not in said
 
 
-def test_a_server_that_is_not_there_is_named_with_where_it_was_looked_for(server: PostgresServer) -> None:
+def test_unreachable_server_is_named_with_its_address(server: PostgresServer) -> None:
     port = server.port + 1 if server.port < 65_535 else 1
     said = refusal(f"postgresql://somebody:secret@127.0.0.1:{port}/deskwire")
     assert "can't be reached" in said
@@ -103,13 +102,13 @@ def test_a_standby_is_refused_unless_the_url_names_the_primary_as_well(
         "session is read-only - FATAL: the database system is not yet accepting connections",
     ],
 )
-def test_a_server_that_will_be_there_soon_is_no_standby(words: str) -> None:
-    said = str(unreachable("postgresql://one,two/deskwire", words))
+def test_starting_server_is_not_reported_as_a_standby(words: str) -> None:
+    said = str(unreachable_error("postgresql://one,two/deskwire", words))
     assert "Start the node again when it is up" in said
     assert words in said
 
 
-def test_commits_that_no_standby_confirms_are_refused_if_they_must_be() -> None:
+def test_server_without_a_synchronous_standby_is_refused_if_one_is_required() -> None:
     with own_server() as server:
         assert "synchronous_standby_names" in refusal(server.url(), require_sync_standby=True)
         server.run("ALTER SYSTEM SET synchronous_standby_names = 'ANY 1 (*)'")
@@ -119,13 +118,13 @@ def test_commits_that_no_standby_confirms_are_refused_if_they_must_be() -> None:
         assert "is local" in refusal(local, require_sync_standby=True)
 
 
-def test_a_pooler_that_shares_sessions_is_found_out(server: PostgresServer) -> None:
+def test_pooler_that_shares_sessions_is_detected(server: PostgresServer) -> None:
     with pooled(server.port, USER, "postgres") as port:
         said = refusal(f"postgresql://{USER}@127.0.0.1:{port}/postgres?sslmode=disable&gssencmode=disable")
     assert "PgBouncer" in said
 
 
-def test_a_pooler_that_drops_the_settings_of_sessions_is_found_out(server: PostgresServer) -> None:
+def test_pooler_that_drops_session_settings_is_detected(server: PostgresServer) -> None:
     with pooled(server.port, USER, "postgres", shared=False) as port:
         said = refusal(f"postgresql://{USER}@127.0.0.1:{port}/postgres?sslmode=disable&gssencmode=disable")
     assert "drops a session's settings" in said

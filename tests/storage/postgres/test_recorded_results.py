@@ -1,4 +1,4 @@
-"""Results of attempts on PostgreSQL: the recorder stores many of them in one commit, with two exchanges (ADR 105)."""
+"""Results of attempts on PostgreSQL: one commit with two exchanges stores many of them (ADR 105)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _RESULTS = 100
 
 
 async def recorder_of(here: NodeHere) -> tuple[Recorder, int]:
-    """Return the recorder of the endpoint's courier, which this node has taken, and the endpoint's storage key."""
+    """Return the recorder of the endpoint, whose lease this node has, and the endpoint's storage key."""
     (whom,) = await here.store.read(lambda reader: reader.endpoints())
     generation = await here.store.write(lambda tx: tx.take_courier(whom.rowid, 0, 1))
     assert generation == 1
@@ -31,7 +31,7 @@ async def recorder_of(here: NodeHere) -> tuple[Recorder, int]:
 
 
 async def deliveries_made(here: NodeHere, count: int) -> Sequence[Delivery]:
-    """Make deliveries of as many conversations to one endpoint."""
+    """Make deliveries of that many conversations to one endpoint."""
     await here.store.write(lambda tx: tx.insert_endpoint(endpoint()))
     while sum(len(commit.deliveries) for commit in here.commits) < count:
         await here.new_conversation(f"user-{len(here.commits)}")
@@ -82,7 +82,7 @@ async def test_a_hundred_results_take_one_commit_with_two_exchanges(
     assert rows(postgres_url, "SELECT count(*) FROM attempts") == [(_RESULTS,)]
 
 
-async def test_results_of_deliveries_that_have_ended_in_the_meantime_are_left_out(postgres_url: str) -> None:
+async def test_results_of_ended_deliveries_are_skipped(postgres_url: str) -> None:
     async with node(postgres_url) as here:
         made = await deliveries_made(here, 6)
         recorder, _ = await recorder_of(here)
@@ -103,7 +103,7 @@ async def test_results_of_deliveries_that_have_ended_in_the_meantime_are_left_ou
     assert rows(postgres_url, "SELECT count(*) FROM attempts") == [(3,)]
 
 
-async def test_nothing_is_recorded_by_a_generation_that_was_superseded(postgres_url: str) -> None:
+async def test_superseded_generation_records_nothing(postgres_url: str) -> None:
     async with node(postgres_url) as here:
         made = await deliveries_made(here, 6)
         recorder, whom = await recorder_of(here)
@@ -114,8 +114,8 @@ async def test_nothing_is_recorded_by_a_generation_that_was_superseded(postgres_
     assert rows(postgres_url, "SELECT count(*) FROM attempts") == [(0,)]
 
 
-async def test_a_takeover_waits_for_the_record_and_not_the_other_way_round(postgres_url: str) -> None:
-    """The generation is locked before the deliveries, so of a takeover and a record one is first."""
+async def test_takeover_waits_for_a_running_record(postgres_url: str) -> None:
+    """The generation is locked before the deliveries, so a takeover and a record never block each other."""
     async with node(postgres_url) as here:
         made = await deliveries_made(here, 3)
         recorder, whom = await recorder_of(here)

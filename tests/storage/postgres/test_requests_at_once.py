@@ -1,4 +1,4 @@
-"""Requests with one `Idempotency-Key` on several nodes at once (ADR 60)."""
+"""Concurrent requests with one `Idempotency-Key` on several nodes (ADR 60)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def made(tx: Transaction) -> str:
     return "con_1"
 
 
-async def test_a_request_that_another_node_carries_out_is_refused_and_then_replayed(
+async def test_request_running_on_another_node_is_refused_and_later_replayed(
     postgres_url: str,
 ) -> None:
     once, held, go_on = once_of("k1"), threading.Event(), threading.Event()
@@ -41,7 +41,7 @@ async def test_a_request_that_another_node_carries_out_is_refused_and_then_repla
         return {"id": identifier}
 
     async with node(postgres_url, "a") as a, node(postgres_url, "b") as b, trio.open_nursery() as nursery:
-        await b.store.write(Brief(made))  # so that its session is there: a job that takes too long is ended
+        await b.store.write(Brief(made))  # opens the session now, because a job that takes too long is ended
         nursery.start_soon(a.store.write, once.around(slow, shown))
         await trio.to_thread.run_sync(held.wait)
         job = once.around(made, shown)
@@ -65,8 +65,8 @@ async def _answered(here: NodeHere, once: Once) -> None:
             await trio.lowlevel.checkpoint()
 
 
-async def test_of_many_at_once_on_two_nodes_one_is_carried_out(postgres_url: str) -> None:
-    """Each is carried out once, refused as under way, or answered as the first was."""
+async def test_one_of_many_concurrent_requests_on_two_nodes_is_carried_out(postgres_url: str) -> None:
+    """Each request is carried out once, refused as still running, or answered like the first."""
     done, others = list[str](), list[type[BaseException]]()
     async with node(postgres_url, "a") as a, node(postgres_url, "b") as b:
 
@@ -88,8 +88,10 @@ async def test_of_many_at_once_on_two_nodes_one_is_carried_out(postgres_url: str
     assert len(others) == 20
 
 
-async def test_a_replay_is_behind_a_commit(postgres_url: str) -> None:
-    """What is read may be lost when the database's copy takes over; what a commit was acknowledged behind is not."""
+async def test_replay_is_sent_after_a_commit(postgres_url: str) -> None:
+    """Rows that were read may be lost when the standby takes over; rows before an acknowledged commit are
+    not.
+    """
     once = once_of("k1")
     async with node(postgres_url, "a") as a:
         await a.store.write(Brief(once.around(made, lambda identifier: {"id": identifier})))

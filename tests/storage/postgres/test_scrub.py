@@ -1,4 +1,4 @@
-"""What was erased stays due for a vacuum until one is through (guarantee 9)."""
+"""Erased data stays due for a vacuum until one is complete (guarantee 9)."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ import psycopg
 import pytest
 
 from deskwire.engine.ports import Transaction
+from deskwire.storage.postgres.admin import scrub
+from deskwire.storage.postgres.admin.installation import InstallationIdentity, claim
+from deskwire.storage.postgres.admin.scrub import VacuumDuty, rewrite_tables
+from deskwire.storage.postgres.driver.errors import DatabaseUnusableError
 from deskwire.storage.postgres.driver.session import Database
-from deskwire.storage.postgres.driver.unusable import DatabaseUnusableError
-from deskwire.storage.postgres.log import LogWrites
 from deskwire.storage.postgres.migrations.apply import migrate
-from deskwire.storage.postgres.operating import scrub
-from deskwire.storage.postgres.operating.installation import Identity, claim
-from deskwire.storage.postgres.operating.scrub import Vacuums, rewrite
+from deskwire.storage.postgres.retention import LogWrites
 from deskwire.storage.postgres.search.index import PostgresIndex
 from deskwire.storage.postgres.store import open_postgres
 from tests.support.postgres import USER, fresh_database
@@ -37,23 +37,23 @@ Work = Callable[[str], object]
 
 
 def vacuumed(url: str) -> object:
-    return Vacuums(url, within_s=1).vacuum_if_due()
+    return VacuumDuty(url, within_s=1).vacuum_if_due()
 
 
 def rewritten(url: str) -> object:
-    return list(rewrite(url))
+    return list(rewrite_tables(url))
 
 
 @pytest.fixture(params=[vacuumed, rewritten])
 def work(request: pytest.FixtureRequest) -> Work:
-    """Return a way in which erased bytes go from the tables' files."""
+    """Return one of the ways to remove erased bytes from the tables' files."""
     chosen: Work = request.param
     return chosen
 
 
 @pytest.fixture
 def url() -> Iterator[str]:
-    """Make a database in which something was erased."""
+    """Make a database with erased rows."""
     with fresh_database() as made:
         with psycopg.connect(made) as connection:
             connection.execute(ERASED)
@@ -69,7 +69,7 @@ def due(url: str) -> int:
 
 @contextmanager
 def held_up(url: str) -> Iterator[psycopg.Connection]:
-    """Make one of the tables the largest and lock it, so that the work comes to a stop before the last one; gives a session beside it."""
+    """Lock the largest table, so that the work stops before its last table; yield another session."""
     with psycopg.connect(url) as holder, psycopg.connect(url, autocommit=True) as beside:
         beside.execute("INSERT INTO contact_erasures SELECT generate_series(1, 50000), 0")
         holder.execute("LOCK TABLE contact_erasures IN SHARE UPDATE EXCLUSIVE MODE")
@@ -78,11 +78,11 @@ def held_up(url: str) -> Iterator[psycopg.Connection]:
 
 def wait_for_work(beside: psycopg.Connection) -> int:
     while (row := beside.execute(WAITING).fetchone()) is None:
-        time.sleep(0.01)  # looks again: nothing announces it
+        time.sleep(0.01)  # polls, because nothing announces it
     return int(row[0])
 
 
-def test_what_is_due_stays_due_when_the_work_is_cut_off(url: str, work: Work) -> None:
+def test_interrupted_vacuum_leaves_erasures_due(url: str, work: Work) -> None:
     with ThreadPoolExecutor() as pool:
         with held_up(url) as beside:
             doing = pool.submit(work, url)
@@ -96,7 +96,7 @@ def test_what_is_due_stays_due_when_the_work_is_cut_off(url: str, work: Work) ->
 
 @contextmanager
 def account(url: str, rights: str) -> Iterator[str]:
-    """Make an account that owns nothing, and has what the guide has granted; gives its URL."""
+    """Make an account that owns nothing and has the guide's grants; yield its URL."""
     granted = re.findall(r"^ *(GRANT .*;)$", GUIDE.read_text(), re.MULTILINE)
     assert len(granted) == 3
     with psycopg.connect(url, autocommit=True) as owner:
@@ -110,7 +110,7 @@ def account(url: str, rights: str) -> Iterator[str]:
             owner.execute("DROP ROLE node")
 
 
-def test_an_account_that_may_not_vacuum_is_told_so_and_what_is_due_stays_due(url: str, work: Work) -> None:
+def test_account_without_vacuum_rights_gets_advice_and_erasures_stay_due(url: str, work: Work) -> None:
     with account(url, "") as other:
         with pytest.raises(DatabaseUnusableError, match="GRANT MAINTAIN"):
             work(other)
@@ -120,7 +120,7 @@ def test_an_account_that_may_not_vacuum_is_told_so_and_what_is_due_stays_due(url
 async def test_the_rights_in_the_guide_are_enough_for_a_node_and_its_vacuums(url: str, work: Work) -> None:
     with account(url, ", MAINTAIN") as other:
         assert migrate(other) == []
-        claim(other, Identity(["an-id"], "database"), "a")
+        claim(other, InstallationIdentity(["an-id"], "database"), "a")
         with closing(PostgresIndex(Database(other, "a"))) as index:
             await index.bound()
             await index.write(lambda _: None)
@@ -129,10 +129,10 @@ async def test_the_rights_in_the_guide_are_enough_for_a_node_and_its_vacuums(url
 
 
 @pytest.mark.parametrize("how", ["reads", "has written"])
-def test_what_a_transaction_from_before_still_sees_stays_due_and_it_is_named(
+def test_erasure_that_an_older_transaction_sees_stays_due(
     url: str, work: Work, how: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(scrub, "_HELD_S", 0.2)
+    monkeypatch.setattr(scrub, "_READERS_TIMEOUT_S", 0.2)
     with psycopg.connect(url, application_name="a report") as reader:
         if how == "reads":
             reader.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
@@ -150,7 +150,7 @@ def test_what_a_transaction_from_before_still_sees_stays_due_and_it_is_named(
     assert not due(url)
 
 
-def test_what_is_erased_meanwhile_is_due_behind_it(url: str, work: Work) -> None:
+def test_erasure_during_a_vacuum_is_due_afterwards(url: str, work: Work) -> None:
     with ThreadPoolExecutor() as pool:
         with held_up(url) as beside:
             doing = pool.submit(work, url)
@@ -160,13 +160,13 @@ def test_what_is_erased_meanwhile_is_due_behind_it(url: str, work: Work) -> None
     assert due(url)
 
 
-def test_of_two_at_once_the_first_one_to_end_leaves_what_was_erased_meanwhile_to_the_second(url: str) -> None:
+def test_first_of_two_vacuums_leaves_later_erasures_to_the_second(url: str) -> None:
     with ThreadPoolExecutor() as pool:
         with held_up(url) as beside:
             doing = pool.submit(vacuumed, url)
             wait_for_work(beside)
             beside.execute(ERASED)
-            others = rewrite(url)
+            others = rewrite_tables(url)
             next(others)
         doing.result()
     assert due(url)
@@ -175,7 +175,7 @@ def test_of_two_at_once_the_first_one_to_end_leaves_what_was_erased_meanwhile_to
     assert not due(url)
 
 
-async def test_erasures_are_due_since_the_oldest_of_them(url: str) -> None:
+async def test_due_time_is_that_of_the_oldest_erasure(url: str) -> None:
     def noted() -> tuple[int, int]:
         with psycopg.connect(url) as connection:
             row = connection.execute("SELECT scrub_due, erasures FROM event_window").fetchone()

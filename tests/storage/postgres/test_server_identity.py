@@ -1,4 +1,4 @@
-"""The identity of servers: a promoted one, an old primary, another system, and accounts that may not ask."""
+"""The identity of servers: promoted ones, replaced primaries, other systems, and missing rights."""
 
 from __future__ import annotations
 
@@ -12,20 +12,23 @@ from psycopg import pq
 from structlog.testing import capture_logs
 
 from deskwire.storage.files import DiskFiles
-from deskwire.storage.postgres.driver.refusals import ConnectionLost
-from deskwire.storage.postgres.driver.server_identity import Seen, ServerIdentity
+from deskwire.storage.postgres.admin.check import check
+from deskwire.storage.postgres.admin.installation import (
+    InstallationIdentity,
+    accept_moved_database,
+    claim,
+    reset_restored_database,
+)
+from deskwire.storage.postgres.driver.errors import ConnectionLost, DatabaseUnusableError
+from deskwire.storage.postgres.driver.server_identity import KnownServer, ServerIdentity
 from deskwire.storage.postgres.driver.servers import Servers
 from deskwire.storage.postgres.driver.session import Database
-from deskwire.storage.postgres.driver.unusable import DatabaseUnusableError
 from deskwire.storage.postgres.migrations.apply import migrate
-from deskwire.storage.postgres.operating.check import check
-from deskwire.storage.postgres.operating.installation import Identity, claim
-from deskwire.storage.postgres.operating.restored import accept_moved, begin_anew
 from tests.support.database_pair import DATABASE, Pair, database_pair
 from tests.support.postgres import USER
 from tests.support.postgres_nodes import rows
 
-IDENTITY = Identity(["an-id"], "database")
+IDENTITY = InstallationIdentity(["an-id"], "database")
 ASKED = (
     "pg_control_system()",
     "pg_control_checkpoint()",
@@ -36,7 +39,7 @@ ASKED = (
 
 @pytest.fixture(scope="module")
 def promoted() -> Iterator[Pair]:
-    """A standby that was promoted beside the living primary: two primaries of one cluster."""
+    """Promote a standby beside the living primary, so that one cluster has two primaries."""
     with database_pair() as pair:
         migrate(pair.old.url(DATABASE))
         pair.catch_up()
@@ -44,7 +47,7 @@ def promoted() -> Iterator[Pair]:
         yield pair
 
 
-def seen_at(url: str, servers: Servers | None = None) -> Seen:
+def seen_at(url: str, servers: Servers | None = None) -> KnownServer:
     database = Database(url, "test", servers or Servers())
     database.release(database.connect("setup"))
     return database.servers.seen
@@ -53,18 +56,20 @@ def seen_at(url: str, servers: Servers | None = None) -> Seen:
 @pytest.mark.parametrize(
     ("seen", "found", "reason"),
     [
-        (Seen(), ServerIdentity("1", 1), None),
-        (Seen("1", 2), ServerIdentity("1", 2), None),
-        (Seen("1", 2), ServerIdentity("1", 3), None),
-        (Seen("1", 2), ServerIdentity("1", 1), "older_timeline"),
-        (Seen("1", 2), ServerIdentity("2", 3), "other_system"),
-        (Seen("1", 2), ServerIdentity(None, 1), "older_timeline"),
-        (Seen("1", None), ServerIdentity("1", 1), None),
-        (Seen("1", 2), ServerIdentity(), None),
-        (Seen("1", 2), ServerIdentity("1", None, standby=True), None),
+        (KnownServer(), ServerIdentity("1", 1), None),
+        (KnownServer("1", 2), ServerIdentity("1", 2), None),
+        (KnownServer("1", 2), ServerIdentity("1", 3), None),
+        (KnownServer("1", 2), ServerIdentity("1", 1), "older_timeline"),
+        (KnownServer("1", 2), ServerIdentity("2", 3), "other_system"),
+        (KnownServer("1", 2), ServerIdentity(None, 1), "older_timeline"),
+        (KnownServer("1", None), ServerIdentity("1", 1), None),
+        (KnownServer("1", 2), ServerIdentity(), None),
+        (KnownServer("1", 2), ServerIdentity("1", None, standby=True), None),
     ],
 )
-def test_server_is_refused_by_what_was_seen(seen: Seen, found: ServerIdentity, reason: str | None) -> None:
+def test_server_is_refused_by_the_known_identity(
+    seen: KnownServer, found: ServerIdentity, reason: str | None
+) -> None:
     assert seen.refusal(found) == reason
 
 
@@ -85,9 +90,9 @@ def test_newest_of_two_primaries_is_taken_whichever_is_named_first(promoted: Pai
         assert servers.identity.refusal is None
 
 
-def test_old_primary_alone_is_refused_in_words(promoted: Pair) -> None:
+def test_old_primary_alone_is_refused_with_advice(promoted: Pair) -> None:
     servers = Servers()
-    servers.seen = Seen(None, 2)
+    servers.seen = KnownServer(None, 2)
     with pytest.raises(ConnectionLost, match=r"timeline 1, and this installation has seen 2.*pg_rewind"):
         seen_at(promoted.old.url(), servers)
     refusal = servers.identity.refusal
@@ -100,7 +105,7 @@ def test_sessions_with_an_old_primary_end_when_the_new_one_is_found(promoted: Pa
     database = Database(promoted.old.url(), "test", servers)
     session = database.connect("setup")
     both = Database(promoted.url.replace("/pair", "/postgres"), "test", servers)
-    both.look_around(2)
+    both.check_hosts(2)
     assert servers.seen.timeline == 2
     assert session.exec_(b"SELECT 1").status == pq.ExecStatus.FATAL_ERROR
     database.release(session)
@@ -125,28 +130,28 @@ def account(url: str, forbidden: tuple[str, ...]) -> Iterator[str]:
             owner.execute("DROP ROLE plain")
 
 
-def test_account_that_may_ask_for_one_thing_is_used_with_that(postgres_url: str) -> None:
+def test_account_that_may_query_one_part_of_the_identity_uses_that(postgres_url: str) -> None:
     whole = seen_at(postgres_url)
     with account(postgres_url, ASKED[:1]) as url:
-        assert seen_at(url) == Seen(None, whole.timeline)
+        assert seen_at(url) == KnownServer(None, whole.timeline)
     with account(postgres_url, ASKED[2:3]) as url:
-        assert seen_at(url) == Seen(None, whole.timeline), "by the checkpoint"
+        assert seen_at(url) == KnownServer(None, whole.timeline), "by the checkpoint"
     with psycopg.connect(postgres_url, autocommit=True) as owner:
         owner.execute("GRANT EXECUTE ON FUNCTION pg_control_system() TO PUBLIC")
     with account(postgres_url, ASKED[1:]) as url:
-        assert seen_at(url) == Seen(whole.system, None)
+        assert seen_at(url) == KnownServer(whole.system, None)
 
 
-def test_account_that_may_ask_nothing_is_used_and_the_log_says_so_once(postgres_url: str) -> None:
+def test_account_that_may_not_query_the_identity_is_logged_once(postgres_url: str) -> None:
     with account(postgres_url, ASKED) as url, capture_logs() as logs:
         database = Database(url, "test")
         for _ in range(3):
             database.release(database.connect("setup"))
-        assert database.servers.seen == Seen()
+        assert database.servers.seen == KnownServer()
     assert [line["event"] for line in logs].count("database.identity_unknown") == 1
 
 
-def test_first_node_keeps_the_server_and_a_promoted_one_is_kept_after_it(postgres_url: str) -> None:
+def test_first_node_records_the_server_and_later_a_promoted_one(postgres_url: str) -> None:
     kept = "SELECT system_id, timeline FROM installation"
     claim(postgres_url, IDENTITY, "a")
     system, timeline = rows(postgres_url, kept)[0]
@@ -172,11 +177,11 @@ def test_moved_database_is_refused_until_the_operator_accepts_it(
     with closing(DiskFiles(tmp_path)) as files:
         report = check(postgres_url, None, files, contents=False)
         assert [problem.code for problem in report.problems] == ["database_identity"]
-        accept_moved(postgres_url)
+        accept_moved_database(postgres_url)
         assert check(postgres_url, None, files, contents=False).problems == []
     claim(postgres_url, IDENTITY, "a")
     rows(postgres_url, f"UPDATE installation SET {change} RETURNING 1")
-    begin_anew(postgres_url, skip_pending=False, now=0)
+    reset_restored_database(postgres_url, skip_pending=False, now=0)
     claim(postgres_url, IDENTITY, "a")
 
 
@@ -189,5 +194,5 @@ def test_move_keeps_sessions_and_is_refused_while_nodes_run(empty_postgres_url: 
         "INSERT INTO nodes (node, expires, version, epoch_seen) VALUES ('a', lease_end(60000), '1', 0) RETURNING 1",
     )
     with pytest.raises(DatabaseUnusableError, match="Nodes run on the database"):
-        accept_moved(empty_postgres_url)
+        accept_moved_database(empty_postgres_url)
     assert rows(empty_postgres_url, "SELECT system_id FROM installation") == [("1",)]

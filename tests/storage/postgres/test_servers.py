@@ -1,4 +1,4 @@
-"""The servers that tests have: crashes, standbys, and databases that are nobody else's."""
+"""The servers that tests start: crashes, standbys, and separate databases."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from tests.support.postgres import PostgresServer, fresh_database, own_server, s
 
 @pytest.fixture
 def server() -> Iterator[PostgresServer]:
-    """A server of its own."""
+    """Start a server for this test."""
     with own_server() as server:
         yield server
 
 
-def test_server_is_itself_after_a_restart_and_a_kill(server: PostgresServer) -> None:
+def test_server_keeps_its_url_and_rows_after_a_restart_and_a_kill(server: PostgresServer) -> None:
     url = server.url()
     server.run("CREATE TABLE kept (a int)")
     server.restart()
@@ -50,7 +50,7 @@ def test_standby_follows_and_is_promoted(server: PostgresServer) -> None:
     assert not standby.directory.exists()
 
 
-def test_databases_are_nobody_elses() -> None:
+def test_each_test_database_is_separate() -> None:
     with fresh_database(migrated=False) as one, fresh_database(migrated=False) as other:
         with psycopg.connect(one) as connection:
             connection.execute("CREATE TABLE mine (a int)")

@@ -1,4 +1,4 @@
-"""The split of a filled `events` by days: online, without a rewrite, and from wherever it was cut off (ADR 104)."""
+"""The split of a filled `events` by days: online, without a rewrite, and resumable (ADR 104)."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from typing import Any, Final
 import psycopg
 import pytest
 
+from deskwire.storage.postgres.admin.scrub import VacuumDuty
 from deskwire.storage.postgres.migrations.apply import migrate
 from deskwire.storage.postgres.migrations.list import MIGRATIONS
-from deskwire.storage.postgres.operating.scrub import Vacuums
 from deskwire.storage.postgres.schema import days
-from deskwire.storage.postgres.schema.days import AHEAD, EVENTS, split
+from deskwire.storage.postgres.schema.days import DAYS_AHEAD, EVENTS, split_by_day
 from tests.support.postgres import fresh_database, shared_server
 from tests.support.postgres_nodes import rows
 
 NAME: Final = "m0027_events_by_day"
 BEFORE: Final = tuple(each for each in MIGRATIONS if each.name < NAME)
+# the statement of an older program, which does not know days
 OLD_INSERT: Final = (
     "INSERT INTO events (position, id, project, conversation, sequence, type, created_at, body) "
     "VALUES (%s, %s, 1, %s, 1, 'message.created', 5, 'body')"
 )
-"""The statement of an older program, which does not know days."""
 FILES: Final = (
     "SELECT relname, relfilenode FROM pg_class WHERE relkind IN ('r', 'i', 't') AND relfilenode <> 0"
 )
@@ -39,7 +39,7 @@ SELECT replace(pg_get_indexdef(indexrelid), ' ONLY', '') FROM pg_index WHERE ind
 
 @pytest.fixture
 def filled() -> Iterator[str]:
-    """Make a database of before the split, with events."""
+    """Make a database from before the split, with events."""
     with fresh_database(migrated=False) as url:
         migrate(url, BEFORE)
         with psycopg.connect(url) as connection:
@@ -49,11 +49,11 @@ def filled() -> Iterator[str]:
 
 
 class CutOff(Exception):
-    """The process has ended here."""
+    """Raised where the process is killed."""
 
 
 class Cut:
-    """A connection that is cut off before its statement with a number."""
+    """A connection that is cut before its n-th statement."""
 
     closed = False
 
@@ -62,7 +62,7 @@ class Cut:
         self._left = after
 
     def execute(self, sql: Any, values: Sequence[Any] = ()) -> Any:
-        """Run a statement, or end."""
+        """Run a statement, or raise CutOff."""
         if not self._left:
             raise CutOff
         self._left -= 1
@@ -70,12 +70,12 @@ class Cut:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Begin a transaction, which is rolled back when it is cut off."""
+        """Begin a transaction, which is rolled back by the cut."""
         with self._connection.transaction():
             yield
 
 
-def test_no_file_of_the_table_is_rewritten_and_all_events_are_there(filled: str) -> None:
+def test_split_rewrites_no_file_and_keeps_all_events(filled: str) -> None:
     files, stored = dict(rows(filled, FILES)), rows(filled, STORED)
     assert NAME in migrate(filled)
     after = dict(rows(filled, FILES))
@@ -92,7 +92,7 @@ def test_each_partition_has_the_keys_and_indexes_of_the_table(filled: str) -> No
     migrate(filled)
     [(today,)] = rows(filled, days.TODAY)
     names = [name for (name,) in rows(filled, EVENTS.partitions)]
-    dated = [EVENTS.partition(day) for day in range(today, today + AHEAD + 1)]
+    dated = [EVENTS.partition(day) for day in range(today, today + DAYS_AHEAD + 1)]
     assert names == [*dated, EVENTS.default, EVENTS.undated]
     for name in names:
         found = [text.split(" USING ")[1] for (text,) in rows(filled, INDEXES.format(name))]
@@ -104,7 +104,7 @@ def test_each_partition_has_the_keys_and_indexes_of_the_table(filled: str) -> No
             connection.execute(twice, ((2 << 40) + 1, "evt_b", None, today))
 
 
-def test_a_program_that_knows_nothing_of_days_goes_on_beside_it(filled: str) -> None:
+def test_older_program_works_during_the_split(filled: str) -> None:
     with psycopg.connect(filled, autocommit=True, prepare_threshold=0) as older:
         older.execute(OLD_INSERT, ((1 << 40) + 1_000, "evt_a", 1_000))
         older.execute("SELECT count(*) FROM events WHERE position > %s", (0,))
@@ -117,8 +117,8 @@ def test_a_program_that_knows_nothing_of_days_goes_on_beside_it(filled: str) -> 
     ]
 
 
-def test_split_continues_from_wherever_it_was_cut_off_and_no_row_is_refused(filled: str) -> None:
-    run, number, cuts = split(EVENTS), 1_000, 0
+def test_interrupted_split_continues_and_refuses_no_row(filled: str) -> None:
+    run, number, cuts = split_by_day(EVENTS), 1_000, 0
     while True:
         with psycopg.connect(filled, autocommit=True) as connection:
             try:
@@ -131,17 +131,17 @@ def test_split_continues_from_wherever_it_was_cut_off_and_no_row_is_refused(fill
             connection.execute(OLD_INSERT, ((1 << 40) + number, f"evt_{number}", number))
             assert connection.execute("SELECT count(*) FROM events").fetchone() == (number - 1_000 + 499,)
         if cuts % 4 == 0:
-            with fresh_copy(filled) as other:  # from there in one go
+            with fresh_copy(filled) as other:  # the rest without a cut
                 migrate(other)
                 assert rows(other, STORED) == rows(filled, STORED)
-                assert len(rows(other, EVENTS.partitions)) == AHEAD + 3
+                assert len(rows(other, EVENTS.partitions)) == DAYS_AHEAD + 3
     assert cuts > 12
-    assert len(rows(filled, EVENTS.partitions)) == AHEAD + 3
+    assert len(rows(filled, EVENTS.partitions)) == DAYS_AHEAD + 3
 
 
 @contextmanager
 def fresh_copy(url: str) -> Iterator[str]:
-    """Give a copy of a database that no one is connected to."""
+    """Copy a database without sessions; yield the copy's URL."""
     source = url.rpartition("/")[2]
     shared_server().run(f"CREATE DATABASE {source}_copy TEMPLATE {source}")
     try:
@@ -150,7 +150,7 @@ def fresh_copy(url: str) -> Iterator[str]:
         shared_server().run(f"DROP DATABASE {source}_copy WITH (FORCE)")
 
 
-def test_it_waits_for_a_long_reader_and_writers_do_not_wait_for_it(
+def test_split_waits_for_a_long_reader_without_blocking_writers(
     filled: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(days, "_RETRY_DELAY_S", 0.05)
@@ -163,7 +163,7 @@ def test_it_waits_for_a_long_reader_and_writers_do_not_wait_for_it(
             began = time.monotonic()
             writer.execute(OLD_INSERT, ((1 << 40) + number, f"evt_{number}", number))
             longest = max(longest, time.monotonic() - began)
-            time.sleep(0.01)  # spreads the inserts, so that some of them meet a try of the migration
+            time.sleep(0.01)  # spreads the inserts, so that some of them meet an attempt of the migration
         assert migrating.is_alive()
         reader.rollback()
         migrating.join(60)
@@ -172,7 +172,7 @@ def test_it_waits_for_a_long_reader_and_writers_do_not_wait_for_it(
     assert rows(filled, "SELECT count(*) FROM events") == [(599,)]
 
 
-def test_others_keep_their_rights(filled: str) -> None:
+def test_split_keeps_grants_of_other_accounts(filled: str) -> None:
     role = f"reader_{filled.rpartition('_')[2]}"
     with psycopg.connect(filled) as owner:
         owner.execute(f"CREATE ROLE {role} LOGIN; GRANT SELECT, INSERT ON events TO {role}".encode())
@@ -180,7 +180,7 @@ def test_others_keep_their_rights(filled: str) -> None:
         migrate(filled)
         url = filled.replace("deskwire@", f"{role}@")
         [(today,)] = rows(filled, days.TODAY)
-        for name in ("events", EVENTS.default, EVENTS.partition(today), EVENTS.partition(today + AHEAD)):
+        for name in ("events", EVENTS.default, EVENTS.partition(today), EVENTS.partition(today + DAYS_AHEAD)):
             assert rows(url, f"SELECT has_table_privilege('{name}', 'INSERT, SELECT')") == [(True,)]
             assert rows(url, f"SELECT has_table_privilege('{name}', 'DELETE')") == [(False,)]
         assert rows(url, "SELECT count(*) FROM events") == [(499,)]
@@ -189,13 +189,13 @@ def test_others_keep_their_rights(filled: str) -> None:
             owner.execute(f"DROP OWNED BY {role}; DROP ROLE {role}".encode())
 
 
-def test_an_older_program_that_vacuums_beside_it_leaves_what_is_due_to_this_one(filled: str) -> None:
-    """It skips the partitions, which may hold erased bytes."""
+def test_vacuum_of_an_older_program_leaves_erasures_due(filled: str) -> None:
+    """The older program skips the partitions, which may hold erased bytes."""
     migrate(filled)
     with psycopg.connect(filled, autocommit=True) as erasing:
         erasing.execute("UPDATE event_window SET scrub_due = 5, erasures = erasures + 1")
     with psycopg.connect(filled, autocommit=True, application_name="deskwire/vacuum") as older:
         older.execute("UPDATE event_window SET scrub_due = 0")
     assert rows(filled, "SELECT scrub_due FROM event_window") == [(5,)]
-    assert Vacuums(filled, within_s=1).vacuum_if_due()
+    assert VacuumDuty(filled, within_s=1).vacuum_if_due()
     assert rows(filled, "SELECT scrub_due FROM event_window") == [(0,)]

@@ -1,4 +1,4 @@
-"""The split of filled `deliveries` and `attempts` by days: whole from wherever it was cut off, and with no row rewritten that has ended."""
+"""The split of filled `deliveries` and `attempts` by days: resumable, without rewriting ended deliveries."""
 
 from __future__ import annotations
 
@@ -9,12 +9,18 @@ import psycopg
 import pytest
 
 from deskwire.engine.core.ids import DAY_MS, day_of, new_id
-from deskwire.storage.postgres.driver.unusable import DatabaseUnusableError
+from deskwire.storage.postgres.driver.errors import DatabaseUnusableError
 from deskwire.storage.postgres.migrations.apply import migrate
 from deskwire.storage.postgres.migrations.list import MIGRATIONS
-from deskwire.storage.postgres.schema import delivery_days
-from deskwire.storage.postgres.schema.days import AHEAD, ATTEMPTS, DELIVERIES, TODAY, DayTable
-from deskwire.storage.postgres.schema.delivery_days import split_deliveries
+from deskwire.storage.postgres.schema import days
+from deskwire.storage.postgres.schema.days import (
+    ATTEMPTS,
+    DAYS_AHEAD,
+    DELIVERIES,
+    TODAY,
+    DayTable,
+    split_deliveries,
+)
 from tests.storage.postgres.test_splitting import FILES, INDEXES, Cut, CutOff, fresh_copy
 from tests.support.postgres import fresh_database
 from tests.support.postgres_nodes import node, rows
@@ -43,7 +49,7 @@ PENDING: Final = 30
 
 @pytest.fixture
 def filled() -> Iterator[str]:
-    """Make a database of before the split, with deliveries that have ended, and pending ones of today and of days before."""
+    """Make a database from before the split, with ended deliveries, and pending ones of several days."""
     with fresh_database(migrated=False) as url:
         migrate(url, BEFORE)
         [(today,)] = rows(url, TODAY)
@@ -67,7 +73,7 @@ def partitions(url: str, table: DayTable) -> list[str]:
     return [name for (name,) in rows(url, table.partitions)]
 
 
-def test_all_rows_are_there_and_those_that_have_ended_are_not_rewritten(filled: str) -> None:
+def test_split_keeps_all_deliveries_and_rewrites_no_ended_one(filled: str) -> None:
     files, stored = dict(rows(filled, FILES)), rows(filled, STORED)
     assert NAME in migrate(filled)
     after = dict(rows(filled, FILES))
@@ -79,7 +85,7 @@ def test_all_rows_are_there_and_those_that_have_ended_are_not_rewritten(filled: 
     assert NAME not in migrate(filled)
 
 
-def test_pending_deliveries_are_of_the_day_of_their_ids_with_their_attempts(filled: str) -> None:
+def test_split_dates_pending_deliveries_and_their_attempts(filled: str) -> None:
     migrate(filled)
     [(today,)] = rows(filled, TODAY)
     found = rows(filled, PLACES)
@@ -115,10 +121,8 @@ def test_each_partition_has_the_keys_indexes_and_settings_of_its_table(filled: s
         connection.execute(ATTEMPT.replace("'answer'", "'answer', 0"), ((1 << 40) + 1, 1))
 
 
-def test_the_split_continues_from_wherever_it_was_cut_off(
-    filled: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(delivery_days, "_BATCH", 7)
+def test_interrupted_split_of_deliveries_continues(filled: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(days, "_BATCH_SIZE", 7)
     stored, cuts = rows(filled, STORED), 0
     while True:
         with psycopg.connect(filled, autocommit=True) as connection:
@@ -131,19 +135,19 @@ def test_the_split_continues_from_wherever_it_was_cut_off(
                 break
         assert rows(filled, STORED) == stored
         if cuts % 10 == 0:
-            with fresh_copy(filled) as other:  # from there in one go
+            with fresh_copy(filled) as other:  # the rest without a cut
                 migrate(other)
                 assert rows(other, STORED) == stored
                 assert {day for _, status, day, _ in rows(other, PLACES) if status == "pending"} - {0}
     assert cuts > 20
     for table in (DELIVERIES, ATTEMPTS):
-        assert len(partitions(filled, table)) == AHEAD + 3
+        assert len(partitions(filled, table)) == DAYS_AHEAD + 3
     undated = "SELECT count(*) FROM deliveries WHERE status = 'pending' AND day = 0"
     assert rows(filled, undated) == [(0,)]
 
 
-async def test_all_nodes_have_to_be_stopped_for_it(filled: str) -> None:
-    """A program that does not name the day could record no attempt."""
+async def test_split_of_deliveries_is_refused_while_nodes_run(filled: str) -> None:
+    """A program that does not name the day could not record an attempt."""
     with psycopg.connect(filled) as connection:
         connection.execute(
             "INSERT INTO nodes (node, run, files, expires, version, epoch_seen) "

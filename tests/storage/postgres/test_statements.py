@@ -1,6 +1,6 @@
-"""Each text of SQL that stands whole in the program is one that the migrated schema takes.
+"""The migrated schema accepts each complete SQL text of the program.
 
-What is put together for a question is not here: the tests of the stores ask such questions.
+Statements that are assembled at run time are not covered here; the tests of the stores run them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import psycopg
 from psycopg import pq
 
 from deskwire.storage.dialect import POSTGRES
-from deskwire.storage.postgres.driver.marks import translated
+from deskwire.storage.postgres.driver.codec import translate_placeholders
 from tests.support.root import ROOT
 
 SOURCE: Final = ROOT / "storage"
@@ -26,13 +26,13 @@ WHOLE: Final = re.compile(r"\s*(SELECT|INSERT INTO|UPDATE|DELETE FROM|WITH)\s")
 PSYCOPGS_MARK: Final = re.compile(r"%(?:s|\((\w+)\)s)")
 FOR_SQLITE: Final = {
     "deskwire.storage.postgres.copying.source",  # reads the directory that is copied
-    "deskwire.storage.postgres.search.tickets",  # cuts words as SQLite does, in memory
+    "deskwire.storage.postgres.search.tickets",  # splits words as SQLite does, in memory
 }
+# Texts that look like statements, and are part of others that name their tables.
 PARTS: Final = {
     "deskwire.storage.tables.translations._LANGUAGES",
     "deskwire.storage.tables.webhooks.deliveries._SELECTED",
 }
-"""What looks like a statement, and has the tables of the one that it stands in."""
 
 
 def name_of(path: Path) -> str:
@@ -41,7 +41,7 @@ def name_of(path: Path) -> str:
 
 
 def constants(path: Path) -> Iterator[tuple[str, str]]:
-    """Yield the statements among the names of a module."""
+    """Yield the statements among the constants of a module."""
     for name, value in vars(import_module(name_of(path))).items():
         found: Any = value.get(POSTGRES) if isinstance(value, Mapping) else value
         if isinstance(found, str) and WHOLE.match(found):
@@ -49,7 +49,7 @@ def constants(path: Path) -> Iterator[tuple[str, str]]:
 
 
 def literals(path: Path) -> Iterator[tuple[str, str]]:
-    """Yield the statements that are written where they are run."""
+    """Yield the statements that are literals in calls."""
     for call in ast.walk(ast.parse(path.read_text())):
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.args:
             said = call.args[0]
@@ -58,7 +58,7 @@ def literals(path: Path) -> Iterator[tuple[str, str]]:
 
 
 def whole_statements() -> dict[str, str]:
-    """Return the texts, each with the place that has it."""
+    """Return the texts, each with its place in the code."""
     paths = [
         path
         for place in ("tables", "postgres")
@@ -70,7 +70,7 @@ def whole_statements() -> dict[str, str]:
 
 
 def numbered(text: str) -> bytes:
-    """Return a statement with `$1` for whichever marks it has."""
+    """Return a statement with `$1` in place of its placeholders."""
     numbers = count(1)
     named: dict[str, int] = {}
 
@@ -83,10 +83,10 @@ def numbered(text: str) -> bytes:
 
     if PSYCOPGS_MARK.search(text):
         return PSYCOPGS_MARK.sub(number, text).encode()
-    return translated(text)[0].encode()
+    return translate_placeholders(text)[0].encode()
 
 
-def test_the_migrated_schema_takes_each_statement(postgres_url: str) -> None:
+def test_migrated_schema_accepts_each_statement(postgres_url: str) -> None:
     texts, refused = whole_statements(), []
     with psycopg.connect(postgres_url, autocommit=True) as session:
         for text, name in texts.items():

@@ -1,4 +1,4 @@
-"""Neighbours that stop in the middle of what they do, wait for each other, or are told of a commit that may be lost."""
+"""Stuck sessions, deadlocks, and commits that may be lost."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ import trio
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.ports import Transaction
-from deskwire.storage.postgres.commit.jobs import Job
+from deskwire.storage.postgres.admin.watchdog import end_stuck_sessions, run_wait_watchdog, run_watchdog
+from deskwire.storage.postgres.commit.batch_run import Job
 from deskwire.storage.postgres.driver.blocking import BlockingConnection
+from deskwire.storage.postgres.driver.pipeline import PipelineConnection, Statement
 from deskwire.storage.postgres.driver.session import Database
-from deskwire.storage.postgres.driver.wire import Statement, Wire
 from deskwire.storage.postgres.migrations.apply import migrate
-from deskwire.storage.postgres.operating.watchdog import end_stuck, watch, watch_waits
 from tests.support.builders import NOON, OTHER_PROJECT, PROJECT, create, endpoint
 from tests.support.postgres import PostgresServer
 from tests.support.postgres_nodes import check_whole, node, rows, until_found, until_one_waits
@@ -30,11 +30,12 @@ STOPPED: Final = (
 )
 
 
-async def test_who_stops_in_a_transaction_is_ended_by_the_server_and_others_go_on(postgres_url: str) -> None:
+async def test_server_ends_a_session_that_stops_in_a_transaction(postgres_url: str) -> None:
     async with node(postgres_url) as here:
         conversation = await here.new_conversation()
-        stopped = Wire(Database(postgres_url, "stopped"), "batch")
-        await stopped.exchange([Statement("BEGIN"), Statement(HEAD)])  # and no more, as if it were stopped
+        stopped = PipelineConnection(Database(postgres_url, "stopped"), "batch")
+        # No further statement follows, as if the client were stopped.
+        await stopped.exchange([Statement("BEGIN"), Statement(HEAD)])
 
         began = trio.current_time()
         await here.post(conversation)
@@ -44,30 +45,30 @@ async def test_who_stops_in_a_transaction_is_ended_by_the_server_and_others_go_o
     check_whole(postgres_url)
 
 
-async def test_the_watchdog_ends_who_stops_in_the_middle_of_a_pipeline(postgres_url: str) -> None:
+async def test_watchdog_ends_a_session_that_stops_in_a_pipeline(postgres_url: str) -> None:
     async with node(postgres_url) as here:
         conversation = await here.new_conversation()
         stopped = await stop_in_a_pipeline(postgres_url)
-        watch = BlockingConnection(Database(postgres_url, "watch"), "beat")
-        young = end_stuck(watch)
+        run_watchdog = BlockingConnection(Database(postgres_url, "watch"), "beat")
+        young = end_stuck_sessions(run_watchdog)
 
         async with trio.open_nursery() as nursery:
             nursery.start_soon(here.post, conversation)
             await trio.sleep(0.6)  # the transaction has to become that old
             assert rows(postgres_url, "SELECT count(*) FROM messages") == [(0,)]
             assert young == 0
-            assert await trio.to_thread.run_sync(end_stuck, watch, 0.5) >= 1
-        watch.close()
+            assert await trio.to_thread.run_sync(end_stuck_sessions, run_watchdog, 0.5) >= 1
+        run_watchdog.close()
         stopped.close()
     assert rows(postgres_url, "SELECT count(*) FROM messages") == [(1,)]
     check_whole(postgres_url)
 
 
-async def stop_in_a_pipeline(url: str) -> Wire:
-    """A batch's session that holds the head, and is active to the server, not idle: no Sync follows."""
-    stopped = Wire(Database(url, "stopped"), "batch")
+async def stop_in_a_pipeline(url: str) -> PipelineConnection:
+    """Stop a batch's session that holds the head; without a Sync it is active to the server, not idle."""
+    stopped = PipelineConnection(Database(url, "stopped"), "batch")
     await stopped.open()
-    connection: Any = stopped._opened()
+    connection: Any = stopped._session()
     for text in (b"BEGIN", HEAD.encode()):
         connection.send_query_params(text, None)
     connection.send_flush_request()
@@ -77,29 +78,29 @@ async def stop_in_a_pipeline(url: str) -> Wire:
 
 
 @pytest.mark.parametrize("who", ["the duty's holder", "a node that waits"])
-async def test_nodes_watch_by_themselves(postgres_url: str, who: str) -> None:
+async def test_stuck_session_is_ended_by_a_waiting_node_and_by_the_leader(
+    postgres_url: str, who: str
+) -> None:
     async with node(postgres_url) as here, trio.open_nursery() as nursery:
         conversation = await here.new_conversation()
         database = here.store.database
         assert here.store.waited_s() == 0
         stopped = await stop_in_a_pipeline(postgres_url)
         if who == "a node that waits":
-            nursery.start_soon(watch_waits, database, here.store.waited_s, 0.3, 0.5)
+            nursery.start_soon(run_wait_watchdog, database, here.store.waited_s, 0.3, 0.5)
         else:
-            nursery.start_soon(watch, database, 0.2, 0.5)
+            nursery.start_soon(run_watchdog, database, 0.2, 0.5)
         began = trio.current_time()
         await here.post(conversation)
         assert trio.current_time() - began < 5, "the server alone ends it after ten seconds, the younger ones"
-        await until_found(
-            postgres_url, f"SELECT 1 WHERE NOT EXISTS ({STOPPED})"
-        )  # that is why the head was free
+        await until_found(postgres_url, f"SELECT 1 WHERE NOT EXISTS ({STOPPED})")  # so the head was free
         stopped.close()
         nursery.cancel_scope.cancel()
     check_whole(postgres_url)
 
 
-async def test_a_node_that_does_not_wait_does_not_watch(postgres_url: str) -> None:
-    """What another's session does is the duty holder's to see."""
+async def test_node_without_waiting_writes_opens_no_watchdog_session(postgres_url: str) -> None:
+    """The leader watches the sessions of other nodes."""
     async with node(postgres_url) as here, trio.open_nursery() as nursery:
         await here.new_conversation()
         looks = 0
@@ -112,14 +113,16 @@ async def test_a_node_that_does_not_wait_does_not_watch(postgres_url: str) -> No
             return here.store.waited_s()
 
         stopped = await stop_in_a_pipeline(postgres_url)
-        await watch_waits(here.store.database, waited_s, 0.2, 0.0)
+        await run_wait_watchdog(here.store.database, waited_s, 0.2, 0.0)
     assert looks == 3
     assert rows(postgres_url, STOPPED) == [(1,)]
     stopped.close()
 
 
-async def test_who_changes_an_endpoint_locks_the_head_before_the_epoch(postgres_url: str) -> None:
-    """As batches do: who has the head may go on to the epoch, and waits for nobody who waits for the head."""
+async def test_change_of_an_endpoint_locks_the_head_before_the_epoch(postgres_url: str) -> None:
+    """Batches lock in this order: the holder of the head may wait for the epoch, and never for a session that
+    waits for the head.
+    """
     async with node(postgres_url) as here:
         await here.store.write(lambda tx: tx.insert_endpoint(endpoint()))
         [(before,)] = rows(postgres_url, "SELECT epoch FROM installation")
@@ -128,15 +131,17 @@ async def test_who_changes_an_endpoint_locks_the_head_before_the_epoch(postgres_
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(here.store.write, change_url)
                 await until_one_waits(postgres_url)
-                batch.execute("SET LOCAL lock_timeout = '200ms'")  # less than a deadlock is noticed in
+                batch.execute("SET LOCAL lock_timeout = '200ms'")  # shorter than the deadlock timeout
                 batch.execute("UPDATE installation SET epoch = epoch + 1")
                 batch.commit()
     assert rows(postgres_url, "SELECT epoch FROM installation") == [(before + 2,)]
     assert rows(postgres_url, "SELECT url FROM endpoints") == [("https://example.com/b",)]
 
 
-async def test_pruning_locks_the_heads_behind_everything_that_it_waits_for(postgres_url: str) -> None:
-    """Else a batch that has a delivery of the second project, and wants the first one's head, and it wait for each other."""
+async def test_pruning_locks_heads_after_all_other_locks(postgres_url: str) -> None:
+    """Otherwise it deadlocks with a batch that has a delivery of the second project and needs the first one's
+    head.
+    """
     async with node(postgres_url) as here:
         for project in (PROJECT, OTHER_PROJECT):
             await here.store.write(partial(insert_endpoint, project))
@@ -163,7 +168,7 @@ def change_url(tx: Any) -> None:
     tx.conn.execute("UPDATE endpoints SET url = 'https://example.com/b'")
 
 
-async def test_of_two_that_wait_for_each_other_both_are_done_in_the_end(postgres_url: str) -> None:
+async def test_deadlocked_jobs_are_both_done_in_the_end(postgres_url: str) -> None:
     meet = threading.Barrier(2)
 
     def crossing(first: str, second: str) -> Any:
@@ -186,8 +191,8 @@ async def test_of_two_that_wait_for_each_other_both_are_done_in_the_end(postgres
         tries: list[int] = []
 
         async def run(store: Any, job: Any) -> None:
-            # As those that a batch leaves alone, of which several run at once.
-            lone = store._writer._lones[0]
+            # As jobs with a transaction of their own, several of which run concurrently.
+            lone = store._writer._runners[0]
             done = await trio.to_thread.run_sync(lone.carry_out, Job(job, True, print))
             tries.append(done.outcome)
 
@@ -203,7 +208,7 @@ async def test_of_two_that_wait_for_each_other_both_are_done_in_the_end(postgres
 async def test_jobs_that_are_not_brief_run_one_at_a_time_on_all_nodes(postgres_url: str) -> None:
     def count_up(tx: Any) -> None:
         (count,) = tx.conn.execute("SELECT count(*) FROM organisations").fetchone()
-        threading.Event().wait(0.01)  # time for another to read the same
+        threading.Event().wait(0.01)  # time for another session to read the same rows
         tx.insert_organisation(f"org_{count}", f"{count}", 1)
 
     async with node(postgres_url, "a") as one, node(postgres_url, "b") as two, trio.open_nursery() as nursery:
@@ -216,7 +221,7 @@ async def test_jobs_that_are_not_brief_run_one_at_a_time_on_all_nodes(postgres_u
 
 @pytest.fixture(scope="module")
 def pair() -> Any:
-    """A server and its synchronous standby."""
+    """Start a server and its synchronous standby."""
     primary = PostgresServer(settings={"fsync": "on"})
     standby = PostgresServer(settings={"fsync": "on"})
     try:
@@ -233,7 +238,7 @@ def pair() -> Any:
 
 
 async def break_off(url: str) -> None:
-    """Break off the waiting of commits for the standby, once one waits."""
+    """Abort the wait of commits for the standby, once one waits."""
     found: list[Any] = []
     with trio.fail_after(5):
         while not found:
@@ -242,7 +247,7 @@ async def break_off(url: str) -> None:
             )
 
 
-async def test_a_commit_whose_wait_for_the_standby_was_broken_off_counts_as_none(pair: Any) -> None:
+async def test_commit_with_an_aborted_wait_for_the_standby_is_not_acknowledged(pair: Any) -> None:
     primary, standby = pair
     url = primary.url()
     async with node(url, patience_s=3) as here:
@@ -251,7 +256,7 @@ async def test_a_commit_whose_wait_for_the_standby_was_broken_off_counts_as_none
         primary.run("SELECT pg_reload_conf()")
         await here.post(conversation)
         standby.run("SELECT pg_wal_replay_pause()")
-        standby.stop()  # now no COMMIT is answered
+        standby.stop()  # now no COMMIT gets a response
         refused: list[str] = []
 
         async def post() -> None:
@@ -272,7 +277,7 @@ async def test_a_commit_whose_wait_for_the_standby_was_broken_off_counts_as_none
     check_whole(url)
 
 
-async def test_a_commit_that_was_broken_off_is_asked_for_once_the_standby_is_back(pair: Any) -> None:
+async def test_aborted_commit_is_looked_up_when_the_standby_is_back(pair: Any) -> None:
     primary, standby = pair
     url = primary.url()
     primary.run("SELECT pg_reload_conf()")
@@ -308,7 +313,7 @@ async def test_a_transaction_sees_its_own_writes_and_others_only_committed_ones(
     assert seen == [2, 1]
 
 
-async def test_while_the_standby_is_gone_nobody_is_told_that_anything_is_stored(pair: Any) -> None:
+async def test_no_write_is_acknowledged_while_the_standby_is_gone(pair: Any) -> None:
     primary, standby = pair
     url = primary.url()
     primary.run("SELECT pg_reload_conf()")

@@ -1,4 +1,4 @@
-"""What the database tells by itself of what was changed: to the transaction, to all nodes, and to who routes events."""
+"""The changes that triggers report: to the transaction, to all nodes, and to the routing of events."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ INSERT INTO contacts (id, project, user_id, created_at, updated_at) VALUES ('con
 
 @pytest.fixture
 def database(postgres_url: str) -> Iterator[Connection]:
-    """A session with a database that has one of each."""
+    """Open a session with a database that has one row of each kind."""
     with psycopg.connect(postgres_url, autocommit=True) as connection:
         connection.execute(BASE.encode())
         yield connection
@@ -45,7 +45,7 @@ def version(database: Connection, project: int) -> int:
 
 
 def told(database: Connection, *statements: str) -> list[str]:
-    """Return what a transaction is told that has done this."""
+    """Return the words that a transaction with this change gets."""
     with database.transaction():
         for statement in statements:
             database.execute(statement.encode())
@@ -68,7 +68,7 @@ def told(database: Connection, *statements: str) -> list[str]:
         ("UPDATE endpoints SET status = 'removed'", ["endpoints"]),
     ],
 )  # fmt: skip
-def test_what_nodes_have_to_forget_begins_an_epoch_and_is_told(
+def test_change_of_cached_data_begins_an_epoch_and_is_reported(
     database: Connection, statement: str, words: list[str]
 ) -> None:
     before = epoch(database)
@@ -87,13 +87,13 @@ def test_what_nodes_have_to_forget_begins_an_epoch_and_is_told(
         "INSERT INTO users (id, email, name, created_at) VALUES ('usr_2', 'b@b', 'B', 0)",
     ],
 )
-def test_what_nobody_remembers_begins_none(database: Connection, statement: str) -> None:
+def test_change_of_uncached_data_begins_no_epoch(database: Connection, statement: str) -> None:
     before = epoch(database)
     assert told(database, statement) == []
     assert epoch(database) == before
 
 
-def test_a_transaction_begins_one_epoch_at_most_and_a_rolled_back_one_none(database: Connection) -> None:
+def test_transaction_begins_at_most_one_epoch_and_none_if_rolled_back(database: Connection) -> None:
     before = epoch(database)
     told(
         database,
@@ -107,14 +107,14 @@ def test_a_transaction_begins_one_epoch_at_most_and_a_rolled_back_one_none(datab
     assert epoch(database) == before + 1
 
 
-def test_the_row_of_the_epoch_is_locked_at_the_end_alone(database: Connection, postgres_url: str) -> None:
+def test_epoch_row_is_locked_only_at_the_end(database: Connection, postgres_url: str) -> None:
     with database.transaction():
         database.execute("UPDATE server_keys SET revoked_at = 1")
         with psycopg.connect(postgres_url, options="-c lock_timeout=1s") as other:
             other.execute("UPDATE installation SET epoch = epoch + 1")
 
 
-def test_a_change_of_endpoints_is_a_version_of_their_projects_head(database: Connection) -> None:
+def test_change_of_endpoints_raises_the_version_of_the_projects_head(database: Connection) -> None:
     before = version(database, 1), version(database, 2)
     told(database, "UPDATE endpoints SET events = '[\"message.created\"]'")
     assert (version(database, 1), version(database, 2)) == (before[0], before[1] + 1)
@@ -140,7 +140,7 @@ def test_each_project_has_a_head_from_its_beginning(database: Connection) -> Non
         ("prj_2", "UPDATE projects SET removed_at = 1 WHERE rowid = 2"),
     ],
 )
-def test_an_answer_that_shows_what_is_gone_is_emptied(
+def test_kept_answer_about_a_deleted_row_is_cleared(
     database: Connection, subject: str, statement: str
 ) -> None:
     for name, about in ((b"a", subject), (b"b", "another")):

@@ -56,7 +56,7 @@ async def found(kept: Kept, word: str) -> bool:
 async def test_what_commits_late_with_a_smaller_key_is_found(
     kept: Kept, late: psycopg.Connection[tuple[int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "PATIENCE_S", 0.05)
+    monkeypatch.setattr(module, "WRITERS_TIMEOUT_S", 0.05)
     await kept.take_in()
     insert(kept, "early")
     await kept.take_in()
@@ -71,7 +71,7 @@ async def test_what_commits_late_with_a_smaller_key_is_found(
 async def test_without_a_bound_it_would_never_be_found(
     kept: Kept, late: psycopg.Connection[tuple[int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "PATIENCE_S", 0.05)
+    monkeypatch.setattr(module, "WRITERS_TIMEOUT_S", 0.05)
     looked = PostgresIndex.bound
 
     async def boundless(index: PostgresIndex) -> IndexPosition:
@@ -119,7 +119,7 @@ async def test_a_node_that_was_not_told_that_another_keeps_the_index_writes_noth
 async def test_an_index_of_another_version_is_made_anew(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
     await kept.take_in()
     monkeypatch.setattr(module, "VERSION", "2, Unicode 99")
-    monkeypatch.setattr(module, "_ANEW", module._ANEW.replace("'1, ", "'2, "))
+    monkeypatch.setattr(module, "_RESET_INDEX", module._RESET_INDEX.replace("'1, ", "'2, "))
     await kept.index.bound()
     assert kept.index.position == IndexPosition(0, None, 0, 0)
     assert not await found(kept, "first")

@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 
 from deskwire.engine.uploads.ports import Content
 from deskwire.storage import s3 as bucket
-from deskwire.storage.postgres.files import AT_ONCE, DatabaseFiles
-from deskwire.storage.postgres.schema.files import PART_BYTES
+from deskwire.storage.postgres.files import PART_BYTES, SESSIONS_MAX, DatabaseFiles
 from deskwire.storage.s3 import S3Files
 from tests.storage.uploads.conftest import Shelves
 from tests.support.postgres import fresh_database
@@ -193,11 +192,11 @@ def test_files_in_the_database_are_read_by_four_sessions_at_once_and_the_others_
         with psycopg.connect(url) as holder, psycopg.connect(url, autocommit=True) as beside:
             holder.execute("LOCK TABLE upload_parts IN ACCESS EXCLUSIVE MODE")
             reading = [pool.submit(files.read, content, 0, 4) for _ in range(12)]
-            while _sessions(beside, "AND wait_event_type = 'Lock'") < AT_ONCE:
+            while _sessions(beside, "AND wait_event_type = 'Lock'") < SESSIONS_MAX:
                 time.sleep(0.01)  # looks again: nothing announces it
             holder.rollback()
             assert {each.result() for each in reading} == {b"kept"}
-            assert _sessions(beside) == AT_ONCE
+            assert _sessions(beside) == SESSIONS_MAX
         files.close()
 
 

@@ -103,7 +103,7 @@ def _of_database(config: Config, url: str) -> Iterator[Any]:
 
     with refusals():
         from deskwire.commands.database.identity import identity_of
-        from deskwire.storage.postgres.operating.looking import looking
+        from deskwire.storage.postgres.admin.installation import open_read_only
 
-        with looking(url, identity_of(config)) as reader:
+        with open_read_only(url, identity_of(config)) as reader:
             yield reader

@@ -25,7 +25,7 @@ from deskwire.logs import setup as logs
 from deskwire.program.errors import StartError, driver_needed
 from deskwire.program.rotation import Rotation
 from deskwire.program.secret_file import SecretError, installation_secrets
-from deskwire.storage.postgres.driver.unusable import DatabaseUnusableError
+from deskwire.storage.postgres.driver.errors import DatabaseUnusableError
 from deskwire.storage.sqlite.directory import FILE_NAME, DataDirectoryError, DirectoryInUseError, no_deskwire
 from deskwire.storage.sqlite.store import open_store
 
@@ -86,11 +86,10 @@ async def _beside_nodes(config: Config, url: str, name: str, arguments: bytes) -
     """Carry it out in this process, on a database on which nodes may run; returns when these know of it."""
     with driver_needed():
         from deskwire.commands.database.identity import identity_of
-        from deskwire.storage.postgres.driver.servers import Servers
-        from deskwire.storage.postgres.driver.thread_session import watched
+        from deskwire.storage.postgres.admin.installation import claim, wait_until_nodes_notified
+        from deskwire.storage.postgres.admin.preflight import examine
+        from deskwire.storage.postgres.driver.servers import Servers, watched
         from deskwire.storage.postgres.migrations.apply import migrate
-        from deskwire.storage.postgres.operating.installation import claim, told_to_all
-        from deskwire.storage.postgres.operating.preflight import examine
         from deskwire.storage.postgres.store import open_postgres
     secrets = installation_secrets(config.data_dir, config.secret, config.secret_previous)
     identity = identity_of(config, secrets)
@@ -109,7 +108,7 @@ async def _beside_nodes(config: Config, url: str, name: str, arguments: bytes) -
         with watched(servers, store.database.options("setup")):
             context = _context(config, store, lambda: secrets)
             response = await carry_out(context.signed(os.geteuid()), name, arguments)
-    if not await trio.to_thread.run_sync(told_to_all, url):
+    if not await trio.to_thread.run_sync(wait_until_nodes_notified, url):
         logs.say(_NOT_TOLD, sys.stderr)
     return response
 

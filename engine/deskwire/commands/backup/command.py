@@ -181,7 +181,7 @@ def _database_report(
     """Return the report on a database, and what to call that."""
     from deskwire.config.locations import shown_database
     from deskwire.storage.file_stores import open_files
-    from deskwire.storage.postgres.operating.check import check as looked_at
+    from deskwire.storage.postgres.admin.check import check as looked_at
 
     with closing(open_files(config.uploads_at, config.data_dir, url)) as files:
         return looked_at(url, secrets, files, contents=contents, tell=tell), shown_database(url)

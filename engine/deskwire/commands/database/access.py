@@ -57,7 +57,7 @@ def refusals() -> Iterator[None]:
     """Turn what can't be done into a message and exit status 1."""
     from deskwire.program.errors import StartError, driver_needed
     from deskwire.program.secret_file import SecretError
-    from deskwire.storage.postgres.driver.unusable import DatabaseUnusableError
+    from deskwire.storage.postgres.driver.errors import DatabaseUnusableError
     from deskwire.storage.sqlite.backup.snapshot import CopyError
     from deskwire.storage.sqlite.directory import DataDirectoryError
 

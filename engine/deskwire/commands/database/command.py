@@ -19,9 +19,9 @@ def migrate(url: str | None, as_json: bool) -> None:
     Nodes may be running: an update that needs them stopped is refused, and changes nothing. Partitions of the next days are added.
     """
     with refusals():
+        from deskwire.storage.postgres.admin.days import add_days
+        from deskwire.storage.postgres.admin.preflight import examine
         from deskwire.storage.postgres.migrations.apply import migrate as applied
-        from deskwire.storage.postgres.operating.days import add_days
-        from deskwire.storage.postgres.operating.preflight import examine
 
         address = given_url(url)
         examine(address)
@@ -45,10 +45,10 @@ def scrub(url: str | None, as_json: bool) -> None:
     long as their retention says.
     """
     with refusals():
-        from deskwire.storage.postgres.operating.scrub import rewrite
+        from deskwire.storage.postgres.admin.scrub import rewrite_tables
 
         sizes: dict[str, int] = {}
-        for table, size in rewrite(given_url(url)):
+        for table, size in rewrite_tables(given_url(url)):
             click.echo(f"{table}: {size:,} bytes", err=True)
             sizes[table] = size
     if as_json:
@@ -80,13 +80,16 @@ def restored(url: str | None, skip_pending: bool, moved: bool, as_json: bool) ->
         raise click.UsageError("--moved keeps everything, so it can't be used with --skip-pending.")
     with refusals():
         from deskwire.engine.core.clock import wall_clock
-        from deskwire.storage.postgres.operating.restored import accept_moved, begin_anew
+        from deskwire.storage.postgres.admin.installation import (
+            accept_moved_database,
+            reset_restored_database,
+        )
 
         if moved:
-            accept_moved(given_url(url))
+            accept_moved_database(given_url(url))
             skipped = 0
         else:
-            skipped = begin_anew(given_url(url), skip_pending=skip_pending, now=wall_clock())
+            skipped = reset_restored_database(given_url(url), skip_pending=skip_pending, now=wall_clock())
     if as_json:
         print_json({"skippedDeliveries": skipped})
         return

@@ -62,9 +62,9 @@ def copy(source: Path, url: str | None, files: str | None, as_json: bool) -> Non
     with refusals(), ExitStack() as stack:
         from deskwire.commands.database.source import opened_source, putting
         from deskwire.config.locations import place_of
-        from deskwire.storage.postgres.copying.run import Order
+        from deskwire.storage.postgres.admin.installation import InstallationIdentity
+        from deskwire.storage.postgres.copying.run import CopyRequest
         from deskwire.storage.postgres.copying.run import copy as copied
-        from deskwire.storage.postgres.operating.installation import Identity
         from deskwire.storage.sqlite.backup.manifest import secret_id
         from deskwire.storage.sqlite.directory import FILE_NAME
 
@@ -75,8 +75,8 @@ def copy(source: Path, url: str | None, files: str | None, as_json: bool) -> Non
         environ = {name: text for name, text in os.environ.items() if name not in _OF_NODES}
         config = Config.load(environ, {"data_dir": source if source.is_dir() else None})
         folder, secrets = stack.enter_context(opened_source(source, config))
-        identity = Identity([secret_id(each) for each in secrets.known], place_of(place))
-        order = Order(folder / FILE_NAME, folder, address, identity, putting(place, folder), _told)
+        identity = InstallationIdentity([secret_id(each) for each in secrets.known], place_of(place))
+        order = CopyRequest(folder / FILE_NAME, folder, address, identity, putting(place, folder), _told)
         done = copied(order)
     if as_json:
         print_json({"rows": done.rows, "files": done.files, "missingFiles": done.missing})

@@ -6,11 +6,11 @@ from deskwire.config.locations import place_of
 from deskwire.config.settings import Config
 from deskwire.engine.core.secret import Secrets
 from deskwire.program.secret_file import installation_secrets
-from deskwire.storage.postgres.operating.installation import Identity
+from deskwire.storage.postgres.admin.installation import InstallationIdentity
 from deskwire.storage.sqlite.backup.manifest import secret_id
 
 
-def identity_of(config: Config, secrets: Secrets | None = None) -> Identity:
+def identity_of(config: Config, secrets: Secrets | None = None) -> InstallationIdentity:
     """Return what nodes and commands on the database have in common by these settings. Raises SecretError."""
     known = secrets or installation_secrets(config.data_dir, config.secret, config.secret_previous)
-    return Identity([secret_id(each) for each in known.known], place_of(config.uploads_at))
+    return InstallationIdentity([secret_id(each) for each in known.known], place_of(config.uploads_at))

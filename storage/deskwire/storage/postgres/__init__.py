@@ -1,1 +1,1 @@
-"""The store that several nodes share: one PostgreSQL database."""
+"""The store of several nodes: one PostgreSQL database that they share."""

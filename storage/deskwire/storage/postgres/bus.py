@@ -1,10 +1,11 @@
-"""The bus between nodes by NOTIFY and LISTEN, on a connection of its own (ADR 60).
+"""Messages between nodes by NOTIFY and LISTEN, on one connection (ADR 60).
 
-A NOTIFY in a commit makes all commits of the server wait for each other, so none is: each message goes out behind what
-it is about, in a transaction of its own that is not waited for to be on disk. What is sent within a moment goes as one.
+A NOTIFY within a commit would serialize all commits of the server. So each message is sent after the commit
+it is about, in a transaction that does not wait for the disk. Messages that are queued within 2 ms share one
+NOTIFY.
 
-Whether messages come at all, the server says by itself: each session begins with a message to itself. A proxy that
-shares sessions out, or a server that forbids it, is noticed so, and who needs to know looks by itself then.
+Each session first sends a message to itself. If that does not arrive, because of a proxy that shares sessions
+or a server that forbids NOTIFY, the bus counts as down, and its users poll instead.
 """
 
 from __future__ import annotations
@@ -20,27 +21,19 @@ import trio
 from msgspec import Struct
 
 from deskwire.engine.core.tasks.failure import contained
-from deskwire.storage.postgres.driver.recall import single
-from deskwire.storage.postgres.driver.refusals import ConnectionLost, DatabaseError
+from deskwire.storage.postgres.driver.errors import ConnectionLost, DatabaseError
+from deskwire.storage.postgres.driver.pipeline import PipelineConnection, Statement, bound_statement
 from deskwire.storage.postgres.driver.session import Database
-from deskwire.storage.postgres.driver.wire import Statement, Wire
 
 log: Final = structlog.get_logger(__name__)
 
-PAYLOAD_MAX: Final = 4_000
-"""Bytes of a message at most."""
-WAITING_MAX: Final = 256
-"""Messages that wait to be sent at most; the oldest are dropped."""
-_NOTIFY_MAX: Final = 7_999
-"""Bytes that PostgreSQL takes in one NOTIFY."""
-_PACE_S: Final = 0.002
-"""Time from one NOTIFY to the next."""
-_TEST_S: Final = 5.0
-"""Time in which a session's message to itself must come."""
-_AGAIN_S: Final = 0.5
-"""Pause before a lost session is opened anew."""
-_PATIENCE_S: Final = 10.0
-"""Time that the server has for an answer."""
+PAYLOAD_MAX: Final = 4_000  # maximum bytes of a message
+QUEUE_MAX: Final = 256  # maximum number of queued messages; the oldest are dropped
+_NOTIFY_MAX: Final = 7_999  # bytes that PostgreSQL accepts in one NOTIFY
+_NOTIFY_INTERVAL_S: Final = 0.002  # minimum time between two NOTIFY
+_TEST_TIMEOUT_S: Final = 5.0  # time in which the session's message to itself must arrive
+_RETRY_DELAY_S: Final = 0.5  # pause before a lost session is opened again
+_ANSWER_TIMEOUT_S: Final = 10.0  # time for the server to respond
 _TEST: Final = "test"
 _CHANNEL: Final = Statement("SELECT 'deskwire/' || md5(current_schema())")
 
@@ -49,8 +42,8 @@ class BusCounters(Struct):
     """Counts of messages.
 
     Args:
-        sent, received: messages, of which a NOTIFY has several.
-        dropped: messages that were too many or too long.
+        sent, received: messages; one NOTIFY may carry several.
+        dropped: messages that were too long, or too many.
     """
 
     sent: int = 0
@@ -58,46 +51,46 @@ class BusCounters(Struct):
     dropped: int = 0
 
 
-class _Line(Wire):
-    """A session that messages come in on."""
+class _ListenSession(PipelineConnection):
+    """A session that receives notifications."""
 
     @property
     def pid(self) -> int:
-        """The server's number of the session."""
-        return self._opened().backend_pid
+        """The server's process id of the session."""
+        return self._session().backend_pid
 
-    def come(self) -> list[tuple[int, str]]:
-        """Return the messages that have come, each with the number of the session that has sent it."""
+    def received(self) -> list[tuple[int, str]]:
+        """Return the messages that have arrived, each with the process id of the sending session."""
         found: list[tuple[int, str]] = []
-        connection = self._opened()
+        connection = self._session()
         while (notice := connection.notifies()) is not None:
             found.append((notice.be_pid, notice.extra.decode()))
         return found
 
     async def wait(self) -> None:
-        """Return when something comes. Raises ConnectionLost."""
-        connection = self._opened()
+        """Return when data arrives. Raises ConnectionLost."""
+        connection = self._session()
         await trio.lowlevel.wait_readable(connection.socket)
-        with self._whole():
+        with self._close_on_error():
             connection.consume_input()
             if connection.status != psycopg.pq.ConnStatus.OK:
                 raise ConnectionLost(connection.get_error_message())
 
 
 class PostgresBus:
-    """`cluster.Bus` by one session of a database; `run` keeps it up.
+    """`cluster.Bus` on one session of a database, which `run` opens again when it is lost.
 
-    Messages of nodes that use another schema of the database do not come.
+    Messages of nodes that use another schema of the database are not received.
     """
 
     def __init__(self, database: Database) -> None:
-        self._line = _Line(database, "bus")
+        self._session = _ListenSession(database, "bus")
         self._waiting: deque[tuple[str, bytes]] = deque()
         self._receivers: dict[str, list[Callable[[bytes], None]]] = {}
         self._connected: list[Callable[[], None]] = []
         self._idle: trio.CancelScope | None = None
         self._channel = ""
-        self._complaint: str | None = None
+        self._logged_event: str | None = None
         self.listening = False
         self.counters: Final = BusCounters()
 
@@ -106,7 +99,7 @@ class PostgresBus:
         if len(payload) > PAYLOAD_MAX:
             self.counters.dropped += 1
             return
-        if len(self._waiting) >= WAITING_MAX:
+        if len(self._waiting) >= QUEUE_MAX:
             self._waiting.popleft()
             self.counters.dropped += 1
         self._waiting.append((kind, payload))
@@ -122,57 +115,59 @@ class PostgresBus:
         self._connected.append(receiver)
 
     async def run(self) -> None:
-        """Send and receive until cancelled, on a new session whenever one is lost."""
+        """Send and receive until cancelled; open another session whenever one is lost."""
         while True:
             try:
                 await self._serve()
             except DatabaseError as error:
-                self._down("storage.bus_lost", str(error))
+                self._mark_down("storage.bus_lost", str(error))
             finally:
                 self.listening = False
-                self._line.close()
-            await trio.sleep(_AGAIN_S)
+                self._session.close()
+            await trio.sleep(_RETRY_DELAY_S)
 
     async def _serve(self) -> None:
-        """Open a session, try it, and use it. Raises DatabaseError when it is lost."""
-        await self._line.open()
-        answer = (await self._line.exchange([_CHANNEL], _PATIENCE_S))[0]
+        """Open, test and use a session. Raises DatabaseError when it is lost."""
+        await self._session.open()
+        answer = (await self._session.exchange([_CHANNEL], _ANSWER_TIMEOUT_S))[0]
         channel = answer.get_value(0, 0)
         assert channel is not None
         self._channel = channel.decode()
-        await self._line.exchange([Statement(f'LISTEN "{self._channel}"')], _PATIENCE_S)
+        await self._session.exchange([Statement(f'LISTEN "{self._channel}"')], _ANSWER_TIMEOUT_S)
         await self._notify(f"{_TEST}:")
-        if await self._tested():
-            self._up()
+        if await self._test_passes():
+            self._mark_up()
         else:
-            self._down("storage.bus_deaf", "a message that the session sent to itself did not come")
-        sent_at = -_PACE_S
+            self._mark_down("storage.bus_deaf", "a message that the session sent to itself did not arrive")
+        sent_at = -_NOTIFY_INTERVAL_S
         while True:
-            self._take()
+            self._dispatch()
             if self._waiting:
-                await trio.sleep_until(sent_at + _PACE_S)
+                await trio.sleep_until(sent_at + _NOTIFY_INTERVAL_S)
                 sent_at = trio.current_time()
-                await self._notify(self._gathered())
+                await self._notify(self._next_payload())
             else:
                 try:
                     with trio.CancelScope() as self._idle:
-                        await self._line.wait()
+                        await self._session.wait()
                 finally:
                     self._idle = None
 
-    async def _tested(self) -> bool:
-        with trio.move_on_after(_TEST_S):
+    async def _test_passes(self) -> bool:
+        with trio.move_on_after(_TEST_TIMEOUT_S):
             while True:
-                if any(pid == self._line.pid for pid, _ in self._line.come()):
+                if any(pid == self._session.pid for pid, _ in self._session.received()):
                     return True
-                await self._line.wait()
+                await self._session.wait()
         return False
 
     async def _notify(self, text: str) -> None:
-        await self._line.exchange([single("SELECT pg_notify($1, $2)", (self._channel, text))], _PATIENCE_S)
+        await self._session.exchange(
+            [bound_statement("SELECT pg_notify($1, $2)", (self._channel, text))], _ANSWER_TIMEOUT_S
+        )
 
-    def _gathered(self) -> str:
-        """Take messages that go as one, the oldest first."""
+    def _next_payload(self) -> str:
+        """Take the oldest messages that fit into one NOTIFY."""
         taken: list[str] = []
         size = 0
         while self._waiting:
@@ -186,10 +181,10 @@ class PostgresBus:
         self.counters.sent += len(taken)
         return "\n".join(taken)
 
-    def _take(self) -> None:
-        """Hand out the messages that have come from others."""
-        for pid, text in self._line.come():
-            if pid == self._line.pid:
+    def _dispatch(self) -> None:
+        """Pass messages of other sessions to their receivers."""
+        for pid, text in self._session.received():
+            if pid == self._session.pid:
                 continue
             for line in text.split("\n"):
                 kind, _, payload = line.partition(":")
@@ -198,16 +193,18 @@ class PostgresBus:
                     with contained(lambda failure: log.error("storage.bus_message_failed", exc_info=failure)):
                         receiver(b64decode(payload, validate=True))
 
-    def _up(self) -> None:
-        if self._complaint is not None:
+    def _mark_up(self) -> None:
+        if self._logged_event is not None:
             log.info("storage.bus_back")
-        self._complaint = None
+        self._logged_event = None
         self.listening = True
         for receiver in self._connected:
             receiver()
 
-    def _down(self, event: str, reason: str) -> None:
+    def _mark_down(self, event: str, reason: str) -> None:
         self.listening = False
-        if self._complaint != event:  # once for each, however often it is tried again
-            log.warning(event, reason=reason, advice="nodes look by themselves meanwhile, a little later")
-        self._complaint = event
+        if self._logged_event != event:  # once for each event, however often the session is lost
+            log.warning(
+                event, reason=reason, advice="nodes poll the database in the meantime, with a short delay"
+            )
+        self._logged_event = event

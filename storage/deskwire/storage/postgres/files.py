@@ -1,4 +1,7 @@
-"""The bytes of uploads in the database, as rows of 256 KiB: nothing else has to be there, and every backup has them (ADR 17)."""
+"""Contents of uploads in the database, as rows of 256 KiB (ADR 17).
+
+No other storage is needed, and each backup of the database has the files.
+"""
 
 from __future__ import annotations
 
@@ -14,18 +17,18 @@ import psycopg
 from psycopg import errors
 
 from deskwire.engine.uploads.ports import Content
-from deskwire.storage.postgres.driver.refusals import ConnectionLost
-from deskwire.storage.postgres.driver.servers import Servers
+from deskwire.storage.postgres.driver.blocking import ThreadSession
+from deskwire.storage.postgres.driver.errors import ConnectionLost
+from deskwire.storage.postgres.driver.servers import Servers, watched
 from deskwire.storage.postgres.driver.session import Database
-from deskwire.storage.postgres.driver.thread_session import ThreadSession, watched
-from deskwire.storage.postgres.schema.files import PART_BYTES
 from deskwire.storage.upload_buffer import UploadBuffer
+
+PART_BYTES: Final = 1 << 18  # bytes of a row; the last row of a file has fewer
 
 T = TypeVar("T")
 _Connection: TypeAlias = psycopg.Connection[Any]
 
-AT_ONCE: Final = 4
-"""The sessions that are open at most."""
+SESSIONS_MAX: Final = 4  # maximum number of open sessions
 
 _READ: Final = f"""
 SELECT substr(data, greatest(0, %(start)s - number * {PART_BYTES}) + 1,
@@ -36,25 +39,25 @@ ORDER BY number
 
 
 class DatabaseFiles:
-    """`uploads.ports.Files` in a PostgreSQL database; connections are opened when they are wanted, and used again.
+    """`uploads.ports.Files` in a PostgreSQL database, with a pool of connections.
 
     Args:
-        servers: a node's, which watches them; None for a command.
+        servers: those of a node, which watches them; None for a command.
     """
 
     def __init__(self, url: str, servers: Servers | None = None) -> None:
         self._database = Database(url, "", servers or Servers())
         self._watched = servers is not None
         self._idle: SimpleQueue[_Connection] = SimpleQueue()
-        self._places = BoundedSemaphore(AT_ONCE)
+        self._slots = BoundedSemaphore(SESSIONS_MAX)
 
     def close(self) -> None:
         """See `Files.close`."""
-        while (connection := self._unused()) is not None:
+        while (connection := self._idle_connection()) is not None:
             connection.close()
 
     def clear_drafts(self) -> None:
-        """See `Files.clear_drafts`. There are none: what was not committed is gone."""
+        """See `Files.clear_drafts`. Nothing to do: uncommitted drafts are gone."""
 
     def draft(self) -> UploadBuffer:
         """See `Files.draft`."""
@@ -80,12 +83,12 @@ class DatabaseFiles:
         return parts
 
     def remove(self, content: Content) -> None:
-        """See `Files.remove`. Its bytes leave the tables' files when they are vacuumed."""
+        """See `Files.remove`. The bytes leave the table's file with the next vacuum."""
         sql = "DELETE FROM upload_parts WHERE content = %s"
         self._on_connection(lambda connection: connection.execute(sql, (content.entry,)))
 
     def contents(self) -> Iterator[Content]:
-        """See `Files.contents`. Those without an entry can't be."""
+        """See `Files.contents`. There are none without an entry."""
         sql = (
             "SELECT project, sha256, rowid FROM contents c WHERE rowid > %s "
             "AND EXISTS (SELECT 1 FROM upload_parts p WHERE p.content = c.rowid) ORDER BY rowid LIMIT 1000"
@@ -100,30 +103,30 @@ class DatabaseFiles:
         try:
             self._on_connection(partial(_copy, content, file))
         except errors.UniqueViolation:
-            return  # another request has put it there meanwhile
+            return  # another request has stored it in the meantime
         except errors.ForeignKeyViolation:
-            return  # its entry has gone meanwhile, as the commit that would refer to it finds out
+            return  # its entry was deleted in the meantime; the commit that refers to it will fail
 
     def _on_connection(self, work: Callable[[_Connection], T]) -> T:
-        """Do something that may be done twice, on a connection that nobody uses. Raises OSError, and IntegrityError."""
+        """Run an idempotent function on an idle connection. Raises OSError and IntegrityError."""
         watch = nullcontext() if self._watched else watched(self._database.servers, self._options)
         try:
-            with self._places, watch:
-                used = self._unused()
+            with self._slots, watch:
+                used = self._idle_connection()
                 try:
-                    return self._done(used or self._connected(), work)
+                    return self._run_and_return(used or self._connected(), work)
                 except psycopg.OperationalError:
                     if used is None:
                         raise
-                    self.close()  # whatever has ended this one has ended the others
-                    return self._done(self._connected(), work)
+                    self.close()  # the other idle connections were probably ended as well
+                    return self._run_and_return(self._connected(), work)
         except psycopg.IntegrityError:
             raise
         except (psycopg.Error, ConnectionLost) as error:
             said = f"the database can't keep or read files ({str(error).partition(chr(10))[0]})"
             raise OSError(errno.EIO, said) from error
 
-    def _done(self, connection: _Connection, work: Callable[[_Connection], T]) -> T:
+    def _run_and_return(self, connection: _Connection, work: Callable[[_Connection], T]) -> T:
         try:
             return work(connection)
         finally:
@@ -132,7 +135,7 @@ class DatabaseFiles:
             else:
                 self._idle.put(connection)
 
-    def _unused(self) -> _Connection | None:
+    def _idle_connection(self) -> _Connection | None:
         while True:
             try:
                 connection = self._idle.get_nowait()

@@ -1,29 +1,27 @@
-"""Queries on the logs of projects, each of which has positions of its own: those of a project are `project << 40 | n`."""
+"""Reads of projects' event and delivery logs, also for followers (ADR 60).
+
+Each project has positions of its own, of the form `project << 40 | n`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from itertools import groupby
+from operator import itemgetter
+from typing import Any, Final
 
-from deskwire.engine.core.ids import DAY_MS, day_of, id_before, is_id
-from deskwire.engine.webhooks.outcome import NOT_STORED
+import orjson
+
+from deskwire.engine.core.ids import day_of, id_before, is_id
+from deskwire.engine.events.ports import LogSegment, ProjectHead
+from deskwire.engine.events.types import ERASURE, REDACTION, StoredEvent
+from deskwire.storage.connection import Connection
 from deskwire.storage.dialect import UNPLANNED
-from deskwire.storage.postgres.dropping import (
-    WITHOUT_EVENT,
-    DayHeldUp,
-    DayInUse,
-    DayNotOwned,
-    days_of,
-    deliveries_of,
-    drop_deliveries_of,
-    drop_events_of,
-    save_pruned,
-)
-from deskwire.storage.postgres.schema.days import ATTEMPTS, DELIVERIES, EVENTS, TODAY
 from deskwire.storage.tables.base import Queries
-from deskwire.storage.tables.events.events import EventWrites
-from deskwire.storage.tables.webhooks.deliveries import DeliveryWrites
+from deskwire.storage.tables.events.events import EVENT_COLUMNS, event_of
 
+# Finds the position up to which nothing is newer than an id, because ids grow with positions. Everything up
+# to `low` is not newer, and everything after `high` is.
 _BISECTED: Final = """
 WITH RECURSIVE bisected (low, high) AS (
     SELECT h.project << 40, {high} FROM project_heads h WHERE h.project = :project
@@ -35,16 +33,15 @@ WITH RECURSIVE bisected (low, high) AS (
         ORDER BY t.position DESC LIMIT 1) AS e ON true)
 SELECT low FROM bisected WHERE low >= high
 """
-"""The position up to which nothing is newer than an id, as ids grow with positions: everything up to `low` is not newer,
-everything behind `high` is."""
 _EVENT: Final = _BISECTED.format(high="h.position", table="events", chosen="")
 _DAY: Final = f"CAST(:day AS int){UNPLANNED}"
 _OF_DAY: Final = f"AND t.day IN (0, {_DAY})"
 
+# Deliveries of earlier days are older than the id, and those of later days newer; `end` is the position
+# before the latter.
 _DELIVERED_BEFORE: Final = _BISECTED.format(
     high="least(h.delivery, (SELECT CAST(:end AS bigint)))", table="deliveries", chosen=_OF_DAY
 )
-"""All of earlier days are older than the id, and all of later days newer, of which `end` is before the first."""
 
 _END_OF_DAY: Final = f"""
 SELECT min(position) - 1 FROM deliveries WHERE position > (SELECT CAST(:project AS bigint) << 40)
@@ -57,24 +54,6 @@ _DELIVERY: Final = (
     + _DAY
     + ") ORDER BY d.position DESC LIMIT 1) AS n WHERE n.id = :id"
 )
-_OLD: Final = """
-SELECT h.project, e.position, e.id, e.conversation IS NULL AND e.internal = 0 FROM project_heads h CROSS JOIN LATERAL
-    (SELECT v.position, v.id, v.created_at, v.conversation, v.internal FROM {partition} v
-    WHERE v.position > h.project << 40 AND v.position < (h.project + 1) << 40
-    ORDER BY v.position LIMIT :limit) AS e
-WHERE e.created_at < :older_than
-AND EXISTS (SELECT 1 FROM events n WHERE n.position > e.position AND n.position < (h.project + 1) << 40) LIMIT :limit
-"""
-_OLD_DELIVERIES: Final = """
-SELECT d.position, d.day FROM project_heads h CROSS JOIN LATERAL
-    (SELECT v.position, v.day, v.created_at, v.status FROM {partition} v
-    WHERE v.position > h.project << 40 AND v.position < (h.project + 1) << 40
-    ORDER BY v.position LIMIT :limit) AS d
-WHERE d.created_at < :older_than AND d.status <> 'pending' LIMIT :limit
-"""
-WANT_SCRUB: Final = "UPDATE event_window SET scrub_due = CASE scrub_due WHEN 0 THEN clock_ms() ELSE scrub_due END, erasures = erasures + 1"
-"""`scrub_due` is the time of the oldest erasure that no vacuum has covered."""
-_NO_DAY: Final = -1
 
 
 class LogReads(Queries):
@@ -126,102 +105,59 @@ class LogReads(Queries):
         return project << 40 if row is None else int(row[0])
 
 
-class LogWrites(EventWrites, DeliveryWrites):
-    """Changes of the logs of all projects."""
+_HEADS: Final = "SELECT project, position, delivery FROM project_heads WHERE project IN (SELECT unnest(CAST(? AS bigint[])))"
+# The values are in sub-selects to hide them from the planner, which would otherwise plan each query again.
+# Planning takes longer than a look into the partitions of all days.
+# The head is read at the same moment as the events. So all events up to it are there, except erased and
+# pruned ones.
+_BEHIND: Final = f"""
+SELECT w.project, h.position, {EVENT_COLUMNS} FROM unnest((SELECT CAST(? AS bigint[])), (SELECT CAST(? AS bigint[]))) AS w (project, after)
+JOIN project_heads h ON h.project = w.project LEFT JOIN LATERAL
+    (SELECT v.* FROM events v WHERE v.position > greatest(w.after, w.project << 40) AND v.position <= h.position {{chosen}}
+    ORDER BY v.position LIMIT (SELECT CAST(? AS bigint))) AS e ON true
+ORDER BY w.project, e.position
+"""
+_EVENTS: Final = _BEHIND.format(chosen="")
+_NOTES: Final = _BEHIND.format(chosen=f"AND v.type IN ('{ERASURE}', '{REDACTION}')")
+_AT: Final = f"SELECT {EVENT_COLUMNS} FROM events e WHERE e.position = ANY(CAST(? AS bigint[]))"
 
-    def want_scrub(self) -> None:
-        self.conn.execute(WANT_SCRUB)
-        self.scrub_wanted = True
 
-    def note_spent(self) -> None:
-        self.want_scrub()  # no position is given again: the heads have them
+class FollowerReads:
+    """Queries of followers; the methods are those of `ports.HeadReader`."""
 
-    def prune_events(self, older_than: int, limit: int, at: int) -> int:
-        """Drop the days that are over; if there is none, delete old rows that have no day. A dated row goes with its whole day."""
-        (today,) = self.conn.execute(TODAY).fetchone()
-        days = days_of(self.conn, EVENTS)
-        past = [day for day in days if day < today]
-        count, by_row = self._drop_days([day for day in past if (day + 1) * DAY_MS <= older_than], at)
-        if count:
-            return count
-        standing = [day * DAY_MS for day in past if day not in by_row]
-        by_row += [day for day in days if day >= today and day * DAY_MS < older_than]
-        before = min([older_than, *standing])
-        for partition in (EVENTS.undated, EVENTS.default, *map(EVENTS.partition, by_row)):
-            count += self._prune_rows(partition, before, limit - count, at)
-        return count
+    conn: Connection
 
-    def _drop_days(self, days: Sequence[int], at: int) -> tuple[int, list[int]]:
-        """Drop days, oldest first, until one is held up; return the number of dropped events, and the days to delete by row."""
-        count = 0
-        for day in days:
-            try:
-                count += drop_events_of(self.conn, day, at)
-            except DayHeldUp:
-                break
-            except DayNotOwned:
-                return count, [*days]
-        return count, []
+    def heads(self, projects: Sequence[int]) -> Sequence[ProjectHead]:
+        rows = self.conn.execute(_HEADS, (tuple(projects),)).fetchall()
+        return [ProjectHead(*row) for row in rows]
 
-    def _prune_rows(self, partition: str, older_than: int, limit: int, at: int) -> int:
-        if limit <= 0:
-            return 0
-        sql = _OLD.format(partition=partition)
-        rows = self.conn.execute(sql, {"older_than": older_than, "limit": limit}).fetchall()
-        last: dict[int, tuple[int, str]] = {}
-        for project, position, event_id, _ in rows:
-            last[project] = max(last.get(project, (0, "")), (position, event_id))
-        pruned = [(project, *newest) for project, newest in sorted(last.items())]
-        for project, upto, _ in pruned:
-            self._prune(partition, project, upto, older_than, at)
-        if any(row[3] for row in rows):  # deletions, each with the user id of a contact
-            self.want_scrub()
-        save_pruned(self.conn, pruned)
-        return len(rows)
+    def is_replaced(self, project: int, position: int, event_id: str) -> bool:
+        row = self.conn.execute("SELECT id FROM events WHERE position = ?", (position,)).fetchone()
+        return row is not None and row[0] != event_id
 
-    def prune_deliveries(self, older_than: int, limit: int) -> int:
-        """Drop the days that are over; if there is none, delete old rows of no day, and of days that can't be dropped yet."""
-        (today,) = self.conn.execute(TODAY).fetchone()
-        stored = days_of(self.conn, DELIVERIES)
-        past = sorted(day for day in {*stored, *days_of(self.conn, ATTEMPTS)} if day < today)
-        count, by_row = self._drop_delivery_days(
-            [day for day in past if (day + 1) * DAY_MS <= older_than], limit
-        )
-        if count:
-            return count
-        by_row += [day for day in stored if day >= today and day * DAY_MS < older_than]
-        names = [DELIVERIES.partition(day) for day in by_row if day in stored]
-        for partition in (DELIVERIES.undated, DELIVERIES.default, *names):
-            values = {"older_than": older_than, "limit": limit - count}
-            rows = self.conn.execute(_OLD_DELIVERIES.format(partition=partition), values).fetchall()
-            count += self._delete(rows)
-        return count
+    def stretches(self, after: Sequence[tuple[int, int]], limit: int) -> Sequence[LogSegment]:
+        return self._behind(_EVENTS, after, limit)
 
-    def _drop_delivery_days(self, days: Sequence[int], limit: int) -> tuple[int, list[int]]:
-        """Drop days, oldest first, up to some deliveries; return the number of these, and the days to delete by row."""
-        sizes: dict[int, int] = {}
-        count, by_row = 0, []
-        for day in days:
-            try:
-                sizes[day] = deliveries_of(self.conn, day, limit)
-            except DayInUse:
-                by_row.append(day)
-            if sum(sizes.values()) >= limit:
-                break
-        for day, size in sizes.items():
-            try:
-                count += drop_deliveries_of(self.conn, day, size, limit)
-            except DayInUse:
-                by_row.append(day)
-            except DayHeldUp:
-                break
-            except DayNotOwned:
-                return count, [*by_row, *[each for each in days if each >= day]]
-        return count, by_row
+    def erasures(self, after: Sequence[tuple[int, int]], limit: int) -> Sequence[LogSegment]:
+        return self._behind(_NOTES, after, limit)
 
-    def _prune(self, partition: str, project: int, upto: int, older_than: int, at: int) -> None:
-        self.conn.execute(
-            f"DELETE FROM {partition} WHERE position > CAST(? AS bigint) << 40 AND position <= ? AND created_at < ?",
-            (project, upto, older_than),
-        )
-        self.conn.execute(WITHOUT_EVENT, (NOT_STORED, at, upto, project, _NO_DAY))
+    def _behind(self, sql: str, after: Sequence[tuple[int, int]], limit: int) -> Sequence[LogSegment]:
+        projects, positions = zip(*after, strict=True)
+        rows = self.conn.execute(sql, (projects, positions, limit)).fetchall()
+        return [self._stretch([*some], limit) for _, some in groupby(rows, itemgetter(0))]
+
+    def _rewritten(self, notes: Sequence[StoredEvent]) -> Sequence[StoredEvent]:
+        """Return the events that redactions have rewritten, in their present form."""
+        positions = [position for note in notes for position in orjson.loads(note.body)]
+        if not positions:
+            return ()
+        return [event_of(row) for row in self.conn.execute(_AT, (tuple(positions),)).fetchall()]
+
+    def _stretch(self, rows: Sequence[Sequence[Any]], limit: int) -> LogSegment:
+        """Return the stretch of one project's rows; without events the only row has none."""
+        project, head = rows[0][:2]
+        events = [event_of(row[2:]) for row in rows if row[2] is not None]
+        upto = events[-1].position if len(events) == limit else head
+        erased = frozenset(int(event.body) for event in events if event.type == ERASURE)
+        rewritten = self._rewritten([event for event in events if event.type == REDACTION])
+        return LogSegment(project, upto, [event for event in events if event.project], erased, rewritten)

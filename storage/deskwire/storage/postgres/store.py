@@ -16,11 +16,10 @@ from deskwire.engine.core.limits.fair_share import TENANT, FairPlaces, lent
 from deskwire.engine.core.store import Inline
 from deskwire.engine.core.tasks.oneshot import OneShot
 from deskwire.engine.ports import Commit, SharedReader, Transaction
-from deskwire.storage.postgres.commit.lone import PATIENCE_S
-from deskwire.storage.postgres.commit.writer import WAITING_MAX, Writer
-from deskwire.storage.postgres.driver.look import Look, TooManyStatements
-from deskwire.storage.postgres.driver.readers import Readers
-from deskwire.storage.postgres.driver.refusals import ConnectionLost
+from deskwire.storage.postgres.commit.single_jobs import DATABASE_TIMEOUT_S
+from deskwire.storage.postgres.commit.writer import QUEUE_MAX, Writer
+from deskwire.storage.postgres.driver.errors import ConnectionLost
+from deskwire.storage.postgres.driver.readers import ReadBatcher, ReaderPool, TooManyStatements
 from deskwire.storage.postgres.driver.servers import Servers
 from deskwire.storage.postgres.driver.session import Database
 
@@ -29,7 +28,7 @@ log: Final = structlog.get_logger(__name__)
 
 
 class PostgresStore:
-    """`ports.Store` on one PostgreSQL database. Made by `open_postgres`."""
+    """`ports.Store` on one PostgreSQL database, made by `open_postgres`."""
 
     def __init__(
         self,
@@ -39,13 +38,13 @@ class PostgresStore:
         on_commit: Callable[[Commit], None],
         queue: int,
         read_timeout_s: float = inf,
-        patience_s: float = PATIENCE_S,
+        timeout_s: float = DATABASE_TIMEOUT_S,
     ) -> None:
         self.database: Final = database
-        self._writer = Writer(database, batch, on_commit, queue, patience_s)
-        self._readers = Readers(database, readers, patience_s)
-        self._look = Look(database, patience_s)
-        self._turns = FairPlaces(readers)
+        self._writer = Writer(database, batch, on_commit, queue, timeout_s)
+        self._reader_pool = ReaderPool(database, readers, timeout_s)
+        self._read_batcher = ReadBatcher(database, timeout_s)
+        self._places = FairPlaces(readers)
         self._read_timeout_s = read_timeout_s
 
     @property
@@ -55,12 +54,12 @@ class PostgresStore:
 
     @property
     def shared(self) -> SharedCommits:
-        """The further costs of commits, as others have the database, too."""
+        """The counters of conflicts and round trips that a shared database causes."""
         return self._writer.shared
 
     @property
     def identity(self) -> DatabaseIdentity:
-        """The result of comparing the database with the one that the installation has used."""
+        """The result of comparing the server with the one that the installation has used."""
         return self.database.servers.identity
 
     @property
@@ -69,7 +68,7 @@ class PostgresStore:
         return self._writer.backlog
 
     def waited_s(self) -> float:
-        """Return for how many seconds the oldest transaction under way has been; 0 if there is none."""
+        """Return the age of the oldest running transaction in seconds; 0 if there is none."""
         return self._writer.waited_s
 
     async def write(self, job: Callable[[Transaction], T]) -> T:
@@ -83,43 +82,49 @@ class PostgresStore:
         self._writer.submit(job, ended)
 
     async def read(self, query: Callable[[SharedReader], T]) -> T:
-        """See `Store.read`. Raises Unavailable if the database can't be read, or it takes too long for a request that waits."""
+        """See `Store.read`.
+
+        Raises Unavailable if the database can't be read, or takes too long while a request waits.
+        """
         if isinstance(query, Inline):
             try:
-                found: T = await self._look.ask(query.query)
+                found: T = await self._read_batcher.read(query.query)
             except TooManyStatements:
                 log.debug("storage.look_too_long", query=repr(query.query))
             else:
                 return found
         tenant = TENANT.get()
-        who, waiting = (None, False) if tenant is None else (tenant.who, tenant.waiting)
+        tenant_id, waiting = (None, False) if tenant is None else (tenant.who, tenant.waiting)
         seconds = self._read_timeout_s if waiting else inf
         return await trio.to_thread.run_sync(
-            self._readers.ask, query, seconds, limiter=lent(self._turns, who)
+            self._reader_pool.read, query, seconds, limiter=lent(self._places, tenant_id)
         )
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Commit what is written until cancelled."""
+        """Commit jobs and run small reads until cancelled."""
         await self._open_sessions()
         async with trio.open_nursery() as nursery:
-            await nursery.start(self._look.run)
+            await nursery.start(self._read_batcher.run)
             await nursery.start(self._writer.run)
             task_status.started()
 
     async def _open_sessions(self) -> None:
-        """Open the sessions that are certainly needed, all at once; one that fails is opened when it is used."""
+        """Open the sessions that are always needed, concurrently.
+
+        A session that fails to open is opened at its first use.
+        """
         async with trio.open_nursery() as nursery:
-            for open_ in (self._look.open, self._writer.open, self._readers.open):
-                nursery.start_soon(_opened, open_)
+            for open_ in (self._read_batcher.open, self._writer.open, self._reader_pool.open):
+                nursery.start_soon(_open_quietly, open_)
 
     def close(self) -> None:
         """Close all connections."""
-        self._look.close()
-        self._readers.close()
+        self._read_batcher.close()
+        self._reader_pool.close()
         self._writer.close()
 
 
-async def _opened(open_: Callable[[], Awaitable[None]]) -> None:
+async def _open_quietly(open_: Callable[[], Awaitable[None]]) -> None:
     with suppress(ConnectionLost):
         await open_()
 
@@ -132,24 +137,24 @@ async def open_postgres(
     batch: int,
     readers: int,
     on_commit: Callable[[Commit], None],
-    queue: int = WAITING_MAX,
+    queue: int = QUEUE_MAX,
     read_timeout_s: float = inf,
-    patience_s: float = PATIENCE_S,
+    timeout_s: float = DATABASE_TIMEOUT_S,
     servers: Servers | None = None,
 ) -> AsyncIterator[PostgresStore]:
     """Open a database that is up to date; the writer runs while the context is open.
 
     Args:
-        url: as libpq takes it; several hosts are tried for the one that can be written to.
-        node: the node's name; no two processes have the same at one time.
-        read_timeout_s: how long one look may take for a request that waits.
-        patience_s: how long a database that can't be reached is waited for before something is refused.
+        url: in libpq's form; if it names several hosts, the writable one is used.
+        node: the node's name, which no other process uses at the same time.
+        read_timeout_s: time for one read while a request waits.
+        timeout_s: time for the database to become reachable before anything is refused.
         servers: those of the URL, if sessions with them were opened before.
 
-    A database that can't be reached is found out by what is asked of it.
+    A database that can't be reached raises no error here; reads and writes do.
     """
     database = Database(url, node, servers or Servers())
-    store = PostgresStore(database, batch, readers, on_commit, queue, read_timeout_s, patience_s)
+    store = PostgresStore(database, batch, readers, on_commit, queue, read_timeout_s, timeout_s)
     try:
         async with trio.open_nursery() as nursery:
             await nursery.start(store.run)

@@ -1,4 +1,4 @@
-"""The store's two faces on PostgreSQL, statement by statement, put together from the shared groups of tables."""
+"""The store's reader and transaction on PostgreSQL, which run each statement on its own."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.conversations.conversation import Conversation
 from deskwire.engine.conversations.ports import Claimed
 from deskwire.engine.conversations.writing_changes import WritingChange
-from deskwire.engine.core.ids import day_of
 from deskwire.engine.events.types import (
     ERASURE,
     REDACTION,
@@ -29,29 +28,37 @@ from deskwire.engine.webhooks.delivery import Delivery
 from deskwire.engine.webhooks.endpoint import Endpoint
 from deskwire.storage.connection import Connection
 from deskwire.storage.dialect import POSTGRES
-from deskwire.storage.postgres.commit.heads import SAVE, VERSIONS, Head, lock_head, project_of
-from deskwire.storage.postgres.driver.refusals import DatabaseError
-from deskwire.storage.postgres.following import HeadReads
-from deskwire.storage.postgres.log import LogReads, LogWrites
+from deskwire.storage.postgres.commit.positions import (
+    ENDPOINTS_VERSION,
+    SAVE_HEAD,
+    LogHead,
+    delivery_values,
+    event_values,
+    lock_head,
+    project_of,
+)
+from deskwire.storage.postgres.driver.errors import DatabaseError
+from deskwire.storage.postgres.log import FollowerReads, LogReads
+from deskwire.storage.postgres.retention import LogWrites
 from deskwire.storage.postgres.schema.days import TODAY
 from deskwire.storage.postgres.search.lookup import PostgresSearchReads
 from deskwire.storage.postgres.search.tickets import PostgresTicketReads, PostgresTicketWrites
 from deskwire.storage.tables.all import AllReads, AllWrites
-from deskwire.storage.tables.events.events import NO_PROJECT, ROW_COLUMNS, event_at, event_row
-from deskwire.storage.tables.webhooks.deliveries import INSERT_DELIVERY, delivery_at, delivery_row
+from deskwire.storage.tables.events.events import NO_PROJECT, ROW_COLUMNS, event_at
+from deskwire.storage.tables.webhooks.deliveries import INSERT_DELIVERY, delivery_at
 
 INSERT_EVENT: Final = (
     f"INSERT INTO events ({ROW_COLUMNS}, about_conversation, about_user, day) "
     "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
+# Its day is that of its time and not of its id, because the id may be as old as the project's newest event.
 INSERT_NOTE: Final = (
     "INSERT INTO events (position, id, project, type, body, internal, created_at, day) VALUES (?, ?, ?, ?, ?, 1, "
     f"CAST(extract(epoch FROM clock_timestamp()) * 1000 AS bigint), ({TODAY}))"
 )
-"""The day is that of the row's time, because its id may be as old as the project's newest event."""
 
+# The words that triggers have left in this transaction (schema/triggers.py).
 CHANGES: Final = "SELECT current_setting('deskwire.changes', true)"
-"""The words that triggers have left in this transaction (schema/triggers.py)."""
 
 KEEP: Final = "INSERT INTO kept_answers (name, fingerprint, subject, sealed, at) VALUES (?, ?, ?, ?, ?)"
 GENERATION: Final = "SELECT generation FROM couriers WHERE endpoint = ? FOR SHARE"
@@ -67,13 +74,13 @@ _LOCKED_BY_ID: Final = "SELECT rowid FROM conversations WHERE id = ? AND project
 
 
 class EndpointsMoved(DatabaseError):
-    """The endpoints that events were addressed to are others by now: the transaction is run again."""
+    """The endpoints were changed after events were addressed, so the transaction is run again."""
 
     def __init__(self) -> None:
-        super().__init__("40001", "the endpoints have changed meanwhile")
+        super().__init__("40001", "the endpoints were changed")
 
 
-class PostgresReader(PostgresSearchReads, PostgresTicketReads, HeadReads, LogReads, AllReads):
+class PostgresReader(PostgresSearchReads, PostgresTicketReads, FollowerReads, LogReads, AllReads):
     """`ports.Reader` on one connection."""
 
     dialect = POSTGRES
@@ -83,9 +90,9 @@ class PostgresReader(PostgresSearchReads, PostgresTicketReads, HeadReads, LogRea
 
 
 class PostgresTransaction(PostgresReader, PostgresTicketWrites, LogWrites, AllWrites):
-    """`ports.Transaction` on a connection that is in a transaction: one that is made, used once and thrown away.
+    """`ports.Transaction` on a connection with an open transaction; used once.
 
-    What it makes known gathers until `commit` is asked for, behind `save_heads`.
+    Its results are collected until `commit` returns them, after `save_heads`.
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -100,19 +107,19 @@ class PostgresTransaction(PostgresReader, PostgresTicketWrites, LogWrites, AllWr
         self.wakings_due: list[int] = []
         self.held_due: list[int] = []
         self.writing: list[WritingChange] = []
-        self._heads: dict[int, Head] = {}
-        self._versions: dict[int, int] = {}
-        self._locked: set[int] = set()
+        self._heads: dict[int, LogHead] = {}
+        self._endpoint_versions: dict[int, int] = {}
+        self._locked_rowids: set[int] = set()
         self.forget_claims()
         self.start_endpoints()
 
     def save_heads(self) -> None:
-        """Store where the logs end now. The last statement before COMMIT."""
+        """Store the new ends of the logs. Must be the last statement before COMMIT."""
         for head in self._heads.values():
-            self.conn.execute(SAVE, head.saved())
+            self.conn.execute(SAVE_HEAD, head.values())
 
     def commit(self, changes: str | None = None) -> Commit:
-        """Return what the rest of the program is told of; `changes` is what CHANGES has answered."""
+        """Return the changes for the rest of the program; `changes` is the result of CHANGES."""
         words = (changes or "").split()
         return Commit(
             tuple(self.published),
@@ -131,8 +138,8 @@ class PostgresTransaction(PostgresReader, PostgresTicketWrites, LogWrites, AllWr
             tuple(self.writing),
         )
 
-    # Contacts: whoever looks for one to refer to it keeps it from being merged or erased until that is committed. Those who
-    # change it otherwise are not held up.
+    # Contacts: a transaction that refers to a contact locks it against merging and erasure until it commits.
+    # Other changes of the contact do not wait.
 
     contact_lock = " FOR KEY SHARE"
     profile_lock = " FOR NO KEY UPDATE OF k"
@@ -144,27 +151,28 @@ class PostgresTransaction(PostgresReader, PostgresTicketWrites, LogWrites, AllWr
         self.conn.execute(_KEPT_CONTACT, (contact,))
         return super().survivor(contact)
 
-    # Conversations: whoever reads one in order to change it has its row locked, so nobody else changes it meanwhile.
+    # Conversations: a transaction that reads a conversation in order to change it locks its row.
 
     def conversation(self, project: int, conversation_id: str) -> tuple[Conversation, Contact] | None:
         row = self.conn.execute(_LOCKED_BY_ID, (conversation_id, project)).fetchone()
         if row is None:
             return None
-        self._locked.add(row[0])
+        self._locked_rowids.add(row[0])
         return super().conversation(project, conversation_id)
 
     def claim(self, state: Conversation) -> Claimed:
-        if state.rowid not in self._locked:
+        if state.rowid not in self._locked_rowids:
             self.conn.execute(_LOCKED, (state.rowid,))
-            self._locked.add(state.rowid)
+            self._locked_rowids.add(state.rowid)
         return super().claim(state)
 
     def one_node_at_a_time(self) -> None:
         """See `AccountTransaction.one_node_at_a_time`."""
         self.conn.execute("SELECT one FROM installation FOR UPDATE")
 
-    # Kept answers: who looks for one has its name for the transaction, so that of two requests at once the second is
-    # refused. Should they miss each other nevertheless, the second fails, finds the answer, and is not carried out.
+    # Kept answers: a transaction that looks for an answer locks its name, so that the second of two
+    # concurrent requests is refused. If both miss each other all the same, the second insert fails; its
+    # transaction finds the answer and has no effect.
 
     def kept_answer(self, name: bytes, place: str) -> KeptAnswer | None:
         number = int.from_bytes(name[:8], signed=True)
@@ -181,7 +189,7 @@ class PostgresTransaction(PostgresReader, PostgresTicketWrites, LogWrites, AllWr
             self.conn.execute("DELETE FROM kept_answers WHERE name = ? AND at = ?", (before.name, before.at))
         self.conn.execute(KEEP, (answer.name, answer.fingerprint, answer.subject, answer.sealed, answer.at))
 
-    # Couriers: whoever takes an endpoint over waits until what is recorded by the generation before is committed.
+    # Endpoint leases: a new holder waits until the results of the previous generation are committed.
 
     def courier_generation(self, endpoint: int) -> int | None:
         row = self.conn.execute(GENERATION, (endpoint,)).fetchone()
@@ -189,12 +197,12 @@ class PostgresTransaction(PostgresReader, PostgresTicketWrites, LogWrites, AllWr
 
     # The log
 
-    def head(self, project: int) -> Head:
-        """Return the head of a project's log, locked. Raises EndpointsMoved."""
+    def head(self, project: int) -> LogHead:
+        """Return the locked head of a project's log. Raises EndpointsMoved."""
         head = self._heads.get(project)
         if head is None:
             head = self._heads[project] = lock_head(self.conn, project)
-            if self._versions.get(project, head.endpoints_version) != head.endpoints_version:
+            if self._endpoint_versions.get(project, head.endpoints_version) != head.endpoints_version:
                 raise EndpointsMoved
         return head
 
@@ -212,7 +220,7 @@ class PostgresTransaction(PostgresReader, PostgresTicketWrites, LogWrites, AllWr
         event = event_at(
             position, event_id, project, draft, conversation, at, directed=directed, ticket=ticket
         )
-        self.conn.execute(INSERT_EVENT, row_with_subjects(event, at))
+        self.conn.execute(INSERT_EVENT, event_values(event, at))
         if not directed:
             self.published.append(event)
         return event
@@ -250,7 +258,7 @@ class PostgresTransaction(PostgresReader, PostgresTicketWrites, LogWrites, AllWr
             self._append_note(project.rowid, REDACTION, orjson.dumps(positions))
 
     def _append_note(self, project: int, kind: str, body: bytes) -> None:
-        """Have every follower of the project come across the erasure of what was in a lane, or events that were rewritten."""
+        """Append a note about erased or rewritten events, which all followers of the project read."""
         position, event_id = self.head(project).events.next(0)
         self.conn.execute(INSERT_NOTE, (position, event_id, NO_PROJECT, kind, body))
 
@@ -276,13 +284,14 @@ class PostgresTransaction(PostgresReader, PostgresTicketWrites, LogWrites, AllWr
             at,
             redelivery=redelivery_of is not None,
         )
-        self.conn.execute(INSERT_DELIVERY[POSTGRES], row_of_day(delivery, skipped, redelivery_of))
+        self.conn.execute(INSERT_DELIVERY[POSTGRES], delivery_values(delivery, skipped, redelivery_of))
         if skipped is None:
             self.deliveries.append(delivery)
         return delivery
 
     def delivery_position(self, project: int, delivery_id: str) -> int | None:
-        # What this transaction has made is behind where the log ends so far: `save_heads` has not run.
+        # Deliveries of this transaction are after the stored end of the log, because `save_heads` has not run
+        # yet.
         made = (each.position for each in self.deliveries if each.id == delivery_id)
         found = next(made, None)
         return super().delivery_position(project, delivery_id) if found is None else found
@@ -290,21 +299,7 @@ class PostgresTransaction(PostgresReader, PostgresTicketWrites, LogWrites, AllWr
     # Endpoints
 
     def routed_endpoints(self, project: int) -> Sequence[Endpoint]:
-        if project not in self._heads and project not in self._versions:
-            row = self.conn.execute(VERSIONS, (project,)).fetchone()
-            self._versions[project] = 0 if row is None else row[0]
+        if project not in self._heads and project not in self._endpoint_versions:
+            row = self.conn.execute(ENDPOINTS_VERSION, (project,)).fetchone()
+            self._endpoint_versions[project] = 0 if row is None else row[0]
         return super().routed_endpoints(project)
-
-
-def row_of_day(delivery: Delivery, skipped: str | None, redelivery_of: int | None) -> tuple[object, ...]:
-    """Return the values of INSERT_DELIVERY."""
-    return (*delivery_row(delivery, skipped, redelivery_of), day_of(delivery.id))
-
-
-def row_with_subjects(event: StoredEvent, at: int) -> tuple[object, ...]:
-    """Return the values of INSERT_EVENT. What outlives its subject is found by what it is about."""
-    about: tuple[str | None, str | None] = (None, None)
-    if event.conversation is None and event.topics:
-        subjects = {topic.kind: topic.subject for topic in event.topics}
-        about = subjects.get("conversation"), subjects.get("contact")
-    return (*event_row(event, at), *about, day_of(event.id))

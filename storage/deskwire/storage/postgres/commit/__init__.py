@@ -1,1 +1,1 @@
-"""The commit: jobs in batches of two or three round trips, and by themselves."""
+"""The write path: batches of jobs on Trio's thread, single jobs in worker threads."""

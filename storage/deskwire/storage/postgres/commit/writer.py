@@ -1,7 +1,8 @@
-"""The writer: jobs in, commits out.
+"""The queue of jobs to commit, and the tasks that commit them.
 
-Brief jobs share transactions on Trio's thread. The others, and those that a batch can't carry out, run by themselves in two
-threads. Jobs of one `order` are committed as they were handed in: while one of them is away, those behind it wait.
+Brief jobs share transactions on Trio's thread. Other jobs, and those that a batch can't carry out, run one at
+a time in two worker threads. Jobs of one `order` are committed in the order of their submission: while one of
+them runs alone, the later ones wait.
 """
 
 from __future__ import annotations
@@ -21,36 +22,35 @@ import trio.lowlevel
 from deskwire.engine.core.counters import Commits, SharedCommits
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.ports import Commit, Transaction
+from deskwire.storage.postgres.commit.batch_run import Job, make_job
 from deskwire.storage.postgres.commit.batcher import Batcher
-from deskwire.storage.postgres.commit.jobs import Job, job_of
-from deskwire.storage.postgres.commit.lanes import Lane
-from deskwire.storage.postgres.commit.lone import PATIENCE_S, Lone
-from deskwire.storage.postgres.driver.refusals import LANE_TAKEN, ConnectionLost, DatabaseError, unavailable
+from deskwire.storage.postgres.commit.commit_log import Lane
+from deskwire.storage.postgres.commit.single_jobs import DATABASE_TIMEOUT_S, SingleJobRunner
+from deskwire.storage.postgres.driver.errors import LANE_TAKEN, ConnectionLost, DatabaseError, unavailable
 from deskwire.storage.postgres.driver.session import Database
 
 T = TypeVar("T")
 log: Final = structlog.get_logger(__name__)
 
-WAITING_MAX: Final = 10_000
-"""Jobs that may wait by default."""
+QUEUE_MAX: Final = 10_000  # Default number of queued jobs.
 
-LONE_LANES: Final = 2
-_TRIES: Final = 3
-_PASSED_MAX: Final = 3
-"""How often a batch goes without a job before that waits for what it needs, by itself."""
+SINGLE_JOB_RUNNERS: Final = 2
+_ATTEMPTS_MAX: Final = 3
+# Number of batches that leave out a blocked job before it gets a transaction of its own, which may wait.
+_SKIPS_MAX: Final = 3
 
-_PAUSE_S: Final = 0.05
-_LOOK_S: Final = 0.005
+_RETRY_DELAY_S: Final = 0.05
+_POLL_INTERVAL_S: Final = 0.005
 
 
 class Writer:
     """The writer of one node.
 
     Args:
-        batch: how many jobs one transaction takes at most.
-        on_commit: called for each commit, before any of its jobs is answered; those of two lanes come in any order.
-        waiting_max: how many jobs may wait.
-        patience_s: how long a database that can't be reached is waited for before jobs are refused.
+        batch: maximum number of jobs in one transaction.
+        on_commit: called for each commit, before its jobs end. Commits of two lanes arrive in any order.
+        waiting_max: maximum number of queued jobs.
+        timeout_s: time for the database to become reachable before jobs are refused.
     """
 
     def __init__(
@@ -58,46 +58,48 @@ class Writer:
         database: Database,
         batch: int,
         on_commit: Callable[[Commit], None],
-        waiting_max: int = WAITING_MAX,
-        patience_s: float = PATIENCE_S,
+        waiting_max: int = QUEUE_MAX,
+        timeout_s: float = DATABASE_TIMEOUT_S,
     ) -> None:
         self.commits: Final = Commits()
         self.shared: Final = SharedCommits()
-        self._batcher = Batcher(database, Lane(database.node, 0), patience_s, self.shared)
-        self._lones = [
-            Lone(database, Lane(database.node, 1 + number), patience_s, self.shared)
-            for number in range(LONE_LANES)
+        self._batcher = Batcher(database, Lane(database.node, 0), timeout_s, self.shared)
+        self._runners = [
+            SingleJobRunner(database, Lane(database.node, 1 + number), timeout_s, self.shared)
+            for number in range(SINGLE_JOB_RUNNERS)
         ]
-        self._last = Lone(database, Lane(database.node, 1 + LONE_LANES), patience_s, self.shared)
+        self._shutdown_runner = SingleJobRunner(
+            database, Lane(database.node, 1 + SINGLE_JOB_RUNNERS), timeout_s, self.shared
+        )
         self._batch = batch
         self._on_commit = on_commit
         self._waiting_max = waiting_max
-        self._patience_s = patience_s
+        self._timeout_s = timeout_s
         self._jobs: deque[Job[Any]] = deque()
-        self._alone: deque[Job[Any]] = deque()
-        self._behind: dict[str, deque[Job[Any]]] = {}
+        self._single_jobs: deque[Job[Any]] = deque()
+        self._waiting_by_order: dict[str, deque[Job[Any]]] = {}
         self._wakeup = trio.Event()
-        self._wakeup_alone = trio.Event()
-        self._threads = trio.CapacityLimiter(LONE_LANES + 1)
-        self._under_way: list[float] = []
-        self._pressed = False
+        self._wakeup_single = trio.Event()
+        self._threads = trio.CapacityLimiter(SINGLE_JOB_RUNNERS + 1)
+        self._started_at: list[float] = []
+        self._under_load = False
         self._stopped = False
-        self._lost = False
+        self._unreachable = False
 
     @property
     def backlog(self) -> Sized:
-        """The jobs that no commit has taken yet."""
+        """The jobs that are not part of a commit yet."""
         return _Backlog(self)
 
     @property
     def waiting(self) -> int:
-        """The number of jobs that no commit has taken yet."""
-        return len(self._jobs) + len(self._alone) + sum(map(len, self._behind.values()))
+        """The number of jobs that are not part of a commit yet."""
+        return len(self._jobs) + len(self._single_jobs) + sum(map(len, self._waiting_by_order.values()))
 
     @property
     def waited_s(self) -> float:
-        """The seconds for which the oldest transaction under way has been; 0 if there is none."""
-        return time.perf_counter() - min(self._under_way) if self._under_way else 0.0
+        """The age of the oldest running transaction in seconds; 0 if there is none."""
+        return time.perf_counter() - min(self._started_at) if self._started_at else 0.0
 
     def submit(self, job: Callable[[Transaction], T], ended: Callable[[T | Exception], None]) -> None:
         """See `Store.submit`."""
@@ -105,24 +107,24 @@ class Writer:
             raise _shutting_down()
         if self.waiting >= self._waiting_max:
             raise Unavailable("Too many changes wait for the database; nothing was done.", code="overloaded")
-        self._jobs.append(job_of(job, ended))
+        self._jobs.append(make_job(job, ended))
         self._wakeup.set()
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Commit jobs until cancelled; those that are queued by then are still committed.
+        """Commit jobs until cancelled, then commit those that are queued.
 
-        Raises what is a bug: without the writer nothing may go on.
+        Any exception here is a bug and stops the process, which can't work without a writer.
         """
         try:
             async with trio.open_nursery() as nursery:
-                for lone in self._lones:
-                    nursery.start_soon(self._run_alone, lone)
+                for runner in self._runners:
+                    nursery.start_soon(self._run_single_jobs, runner)
                 task_status.started()
                 try:
                     while True:
                         await self._wakeup.wait()
                         with trio.CancelScope(shield=True):
-                            await self._turn()
+                            await self._commit_next()
                 except trio.Cancelled:
                     self._stopped = True
                     with trio.CancelScope(shield=True):
@@ -130,7 +132,8 @@ class Writer:
                     raise
         finally:
             self._stopped = True
-            for job in chain(self._jobs, self._alone, *self._behind.values()):  # after a bug; otherwise none
+            # Queues have jobs only after a bug.
+            for job in chain(self._jobs, self._single_jobs, *self._waiting_by_order.values()):
                 job.ended(_shutting_down())
 
     async def open(self) -> None:
@@ -138,46 +141,52 @@ class Writer:
         await self._batcher.open()
 
     def close(self) -> None:
-        """Close the connections."""
+        """Close all connections."""
         self._batcher.close()
-        for lone in (*self._lones, self._last):
-            lone.close()
+        for runner in (*self._runners, self._shutdown_runner):
+            runner.close()
 
     async def _finish(self) -> None:
-        """Carry out all that waits, unless the database is gone; what waits behind those that run now is put back by them."""
-        while (self.waiting and not self._lost) or self._threads.borrowed_tokens:
-            await self._turn()
-            while self._alone and not self._lost:
-                await self._carry_out_alone(self._last, self._alone.popleft())
-            await trio.sleep(_LOOK_S)
+        """Commit all queued jobs, unless the database is unreachable.
 
-    async def _turn(self) -> None:
-        """Commit what waits, a batch of it, and answer."""
+        Jobs that wait for their order are queued again first.
+        """
+        while (self.waiting and not self._unreachable) or self._threads.borrowed_tokens:
+            await self._commit_next()
+            while self._single_jobs and not self._unreachable:
+                await self._run_single_job(self._shutdown_runner, self._single_jobs.popleft())
+            await trio.sleep(_POLL_INTERVAL_S)
+
+    async def _commit_next(self) -> None:
+        """Commit one batch of queued jobs, and end them."""
         batch: list[Job[Any]] = []
         while self._jobs and len(batch) < self._batch:
             job = self._jobs.popleft()
-            if job.order in self._behind:
-                self._behind[job.order].append(job)
-            elif not job.brief or job.passed >= _PASSED_MAX:
-                self._leave_alone(job)
+            if job.order in self._waiting_by_order:
+                self._waiting_by_order[job.order].append(job)
+            elif not job.brief or job.skips >= _SKIPS_MAX:
+                self._queue_single(job)
             else:
                 batch.append(job)
         if not self._jobs:
             self._wakeup = trio.Event()
         if batch:
             chosen = len(batch)
-            with self._counted():
+            with self._timed():
                 await self._commit(batch)
-            self._pressed = bool(self._jobs) or len(batch) > chosen
+            self._under_load = bool(self._jobs) or len(batch) > chosen
 
-    def _fill(self, batch: list[Job[Any]], projects: Collection[int], count: int) -> None:
-        """Fill a batch up to `count` jobs with waiting ones that write to these projects' logs only; the others keep their order."""
+    def _add_jobs(self, batch: list[Job[Any]], projects: Collection[int], count: int) -> None:
+        """Add queued jobs that write only to these projects' logs, up to `count`.
+
+        The other jobs keep their order.
+        """
         left, held = list[Job[Any]](), set[str | None]()
         while self._jobs and len(batch) < min(count, self._batch):
             job = self._jobs.popleft()
-            if job.order in self._behind:
-                self._behind[job.order].append(job)
-            elif job.brief and job.log in projects and job.passed < _PASSED_MAX and job.order not in held:
+            if job.order in self._waiting_by_order:
+                self._waiting_by_order[job.order].append(job)
+            elif job.brief and job.log in projects and job.skips < _SKIPS_MAX and job.order not in held:
                 batch.append(job)
             else:
                 left.append(job)
@@ -185,99 +194,100 @@ class Writer:
         self._jobs.extendleft(reversed(left))
 
     async def _commit(self, batch: list[Job[Any]]) -> None:
-        began, until = time.perf_counter(), trio.current_time() + self._patience_s
+        began, until = time.perf_counter(), trio.current_time() + self._timeout_s
         tries = 0
         while True:
             tries += 1
             try:
-                carried = await self._batcher.carry_out(
-                    batch, partial(self._fill, batch), pressed=self._pressed
+                outcome = await self._batcher.carry_out(
+                    batch, partial(self._add_jobs, batch), under_load=self._under_load
                 )
             except ConnectionLost as lost:
                 log.warning("storage.connection_lost", error=str(lost), jobs=len(batch))
                 if lost.final or trio.current_time() >= until:
-                    self._lost = True
-                    self._refuse(batch, unavailable(lost))
+                    self._unreachable = True
+                    self._fail(batch, unavailable(lost))
                     return
-                await trio.sleep(_PAUSE_S)
+                await trio.sleep(_RETRY_DELAY_S)
             except DatabaseError as error:
                 if error.sqlstate == LANE_TAKEN:
-                    self._refuse(batch, unavailable(error))
+                    self._fail(batch, unavailable(error))
                     return
                 log.info("storage.batch_failed", error=str(error), jobs=len(batch))
-                if not error.again or tries >= _TRIES:  # one of them is to blame: each by itself
+                if not error.retryable or tries >= _ATTEMPTS_MAX:
+                    # One job is to blame, so each gets its own transaction.
                     for job in batch:
-                        self._leave_alone(job)
+                        self._queue_single(job)
                     return
             except Unavailable as unknown:
-                self._refuse(batch, unknown)
+                self._fail(batch, unknown)
                 return
             else:
-                self._lost = False
+                self._unreachable = False
                 break
-        for job in carried.alone:
-            self._leave_alone(job)
-        self._put_back(carried.later)
-        if carried.commit is not None:
-            self._note(carried.commit, len(carried.done), time.perf_counter() - began)
-        for job in carried.done:
+        for job in outcome.single:
+            self._queue_single(job)
+        self._requeue(outcome.postponed)
+        if outcome.commit is not None:
+            self._record_commit(outcome.commit, len(outcome.done), time.perf_counter() - began)
+        for job in outcome.done:
             job.ended(job.outcome)
 
     @contextmanager
-    def _counted(self) -> Iterator[None]:
-        """Count what happens in the context as a transaction under way."""
+    def _timed(self) -> Iterator[None]:
+        """Count the body as a running transaction."""
         began = time.perf_counter()
-        self._under_way.append(began)
+        self._started_at.append(began)
         try:
             yield
         finally:
-            self._under_way.remove(began)
+            self._started_at.remove(began)
 
-    async def _run_alone(self, lone: Lone) -> None:
+    async def _run_single_jobs(self, runner: SingleJobRunner) -> None:
         while True:
-            while not self._alone:
-                self._wakeup_alone = trio.Event()
-                await self._wakeup_alone.wait()
+            while not self._single_jobs:
+                self._wakeup_single = trio.Event()
+                await self._wakeup_single.wait()
             with trio.CancelScope(shield=True):
-                await self._carry_out_alone(lone, self._alone.popleft())
+                await self._run_single_job(runner, self._single_jobs.popleft())
 
-    async def _carry_out_alone(self, lone: Lone, job: Job[Any]) -> None:
+    async def _run_single_job(self, runner: SingleJobRunner, job: Job[Any]) -> None:
         began = time.perf_counter()
-        with self._counted():
-            done = await trio.to_thread.run_sync(lone.carry_out, job, limiter=self._threads)
+        with self._timed():
+            done = await trio.to_thread.run_sync(runner.carry_out, job, limiter=self._threads)
         if done.commit is not None:
-            self._note(done.commit, 1, time.perf_counter() - began)
+            self._record_commit(done.commit, 1, time.perf_counter() - began)
         elif done.refused:
             self.commits.refused += 1
             self.commits.failure = str(done.outcome)
         job.ended(done.outcome)
         if job.order is not None:
-            self._put_back(self._behind.pop(job.order))
+            self._requeue(self._waiting_by_order.pop(job.order))
 
-    def _leave_alone(self, job: Job[Any]) -> None:
-        """Have a job run by itself; those of its order wait until it has."""
+    def _queue_single(self, job: Job[Any]) -> None:
+        """Queue a job for a transaction of its own; later jobs of its order wait for it."""
         if job.order is not None:
-            if job.order in self._behind:
-                self._behind[job.order].append(job)
+            if job.order in self._waiting_by_order:
+                self._waiting_by_order[job.order].append(job)
                 return
-            self._behind[job.order] = deque()
-        self._alone.append(job)
-        self._wakeup_alone.set()
+            self._waiting_by_order[job.order] = deque()
+        self._single_jobs.append(job)
+        self._wakeup_single.set()
 
-    def _put_back(self, jobs: Sequence[Job[Any]] | deque[Job[Any]]) -> None:
-        """Put jobs before all others that wait, in their order."""
+    def _requeue(self, jobs: Sequence[Job[Any]] | deque[Job[Any]]) -> None:
+        """Put jobs before all queued ones, in their order."""
         if jobs:
             self._jobs.extendleft(reversed(jobs))
             self._wakeup.set()
 
-    def _note(self, commit: Commit, jobs: int, seconds: float) -> None:
+    def _record_commit(self, commit: Commit, jobs: int, seconds: float) -> None:
         self.commits.seconds.observe(seconds)
         self.commits.jobs.observe(jobs)
         self.commits.failure, self.commits.done_at = None, trio.current_time()
         self._on_commit(commit)
 
-    def _refuse(self, batch: Sequence[Job[Any]], refusal: Unavailable) -> None:
-        """Tell a batch that the database did not take it, or that nobody knows."""
+    def _fail(self, batch: Sequence[Job[Any]], refusal: Unavailable) -> None:
+        """End a batch with an error, because it was not stored or its result is unknown."""
         self.commits.refused += 1
         self.commits.failure = str(refusal)
         log.error("storage.commit_failed", error=str(refusal), jobs=len(batch))
@@ -286,7 +296,7 @@ class Writer:
 
 
 class _Backlog:
-    """The number of jobs that wait, as something that has a length."""
+    """A sized view of the number of queued jobs."""
 
     def __init__(self, writer: Writer) -> None:
         self._writer = writer

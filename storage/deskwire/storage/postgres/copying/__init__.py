@@ -1,1 +1,1 @@
-"""Copying an installation from a data directory, or from a backup of one, into an empty PostgreSQL database."""
+"""Copies of an installation from SQLite into an empty PostgreSQL database."""

@@ -1,4 +1,4 @@
-"""The empty PostgreSQL database that rows are copied into, all of it in one transaction."""
+"""The empty PostgreSQL database that receives the rows, in one transaction."""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ from typing import Any, Final
 
 import psycopg
 
-from deskwire.storage.postgres.commit.heads import SHIFT
-from deskwire.storage.postgres.copying.source import Line
-from deskwire.storage.postgres.schema.files import PART_BYTES
+from deskwire.storage.postgres.commit.positions import PROJECT_SHIFT
+from deskwire.storage.postgres.copying.source import LogEnd
+from deskwire.storage.postgres.files import PART_BYTES
 from deskwire.storage.postgres.search.tickets import words_of
 
-Columns = Mapping[str, str]
-"""Names of columns with their types."""
+Columns = Mapping[str, str]  # names of columns with their types
 
 _COLUMNS: Final = """
 SELECT c.relname, a.attname, t.typname FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid JOIN pg_type t ON t.oid = a.atttypid
@@ -27,13 +26,13 @@ SELECT c.conrelid::regclass::text, c.confrelid::regclass::text FROM pg_constrain
 WHERE c.contype = 'f' AND c.conrelid <> c.confrelid AND c.connamespace = current_schema()::regnamespace
 """
 _HEADS: Final = f"""
-UPDATE project_heads SET position = (project << {SHIFT}) + %s, last_id = %s, delivery = (project << {SHIFT}) + %s, delivery_id = %s,
-    pruned_position = CASE WHEN %s = 0 THEN 0 ELSE (project << {SHIFT}) + %s END, pruned_id = %s
+UPDATE project_heads SET position = (project << {PROJECT_SHIFT}) + %s, last_id = %s, delivery = (project << {PROJECT_SHIFT}) + %s, delivery_id = %s,
+    pruned_position = CASE WHEN %s = 0 THEN 0 ELSE (project << {PROJECT_SHIFT}) + %s END, pruned_id = %s
 """
 
 
-class Target:
-    """A database in a transaction."""
+class PostgresTarget:
+    """A database with an open transaction."""
 
     def __init__(self, connection: psycopg.Connection[Any]) -> None:
         self._connection = connection
@@ -42,7 +41,7 @@ class Target:
             self.tables.setdefault(table, {})[column] = kind
 
     def in_order(self, tables: Iterable[str]) -> list[str]:
-        """Return the tables, those first that others refer to."""
+        """Return the tables so that each comes after those that it refers to."""
         wanted = set(tables)
         graph: dict[str, set[str]] = {table: set() for table in sorted(wanted)}
         for table, referred in self._connection.execute(_REFERENCES).fetchall():
@@ -51,44 +50,44 @@ class Target:
         return [*TopologicalSorter(graph).static_order()]
 
     def fill(self, table: str, columns: Columns, rows: Iterable[tuple[Any, ...]]) -> None:
-        """Write rows; those that a migration has put there are replaced."""
+        """Write rows, in place of those that a migration has inserted."""
         self._connection.execute(f'DELETE FROM "{table}"'.encode())
         with (
             self._connection.cursor() as cursor,
-            cursor.copy(f"COPY {_named(table, columns)} FROM STDIN (FORMAT BINARY)".encode()) as copy,
+            cursor.copy(f"COPY {_table_columns(table, columns)} FROM STDIN (FORMAT BINARY)".encode()) as copy,
         ):
             copy.set_types([*columns.values()])
             for row in rows:
                 copy.write_row(row)
 
     def rows(self, table: str, columns: Columns) -> Iterator[tuple[Any, ...]]:
-        """Yield the rows that are there now."""
+        """Yield the stored rows."""
         with (
             self._connection.cursor() as cursor,
             cursor.copy(
-                f'COPY (SELECT {_list(columns)} FROM "{table}") TO STDOUT (FORMAT BINARY)'.encode()
+                f'COPY (SELECT {_column_list(columns)} FROM "{table}") TO STDOUT (FORMAT BINARY)'.encode()
             ) as copy,
         ):
             copy.set_types([*columns.values()])
             yield from copy.rows()
 
     def continue_keys(self, table: str, column: str, used: int) -> None:
-        """Give new rows of a table keys behind those that were ever used, if it is the database that gives them."""
+        """Start a table's generated keys after all keys that were ever used."""
         if used:
             self._connection.execute(
                 "SELECT setval(sequence, %s) FROM pg_get_serial_sequence(%s, %s) AS sequence WHERE sequence IS NOT NULL",
                 (used, table, column),
             )
 
-    def continue_lines(self, events: Line, deliveries: Line, pruned: tuple[int, str | None]) -> None:
-        """Have each project's events and deliveries go on behind all that was ever given."""
+    def continue_logs(self, events: LogEnd, deliveries: LogEnd, pruned: tuple[int, str | None]) -> None:
+        """Start each project's positions after all that were ever assigned."""
         position, last = pruned
         self._connection.execute(
             _HEADS, (events.position, events.id, deliveries.position, deliveries.id, position, position, last)
         )
 
     def index_tickets(self) -> None:
-        """Write the words of all tickets, by which they are found."""
+        """Write the search index of all tickets."""
         rows = self._connection.execute("SELECT rowid, project, title, description FROM tickets").fetchall()
         with self._connection.cursor() as cursor:
             cursor.executemany(
@@ -97,7 +96,7 @@ class Target:
             )
 
     def add_content(self, project: int, sha256: str, at: int) -> int:
-        """Make the entry of a content; returns its key."""
+        """Insert the entry of a content; return its key."""
         row = self._connection.execute(
             "INSERT INTO contents (project, sha256, made_at, going) VALUES (%s, %s, %s, 0) RETURNING rowid",
             (project, sha256, at),
@@ -116,7 +115,7 @@ class Target:
                 number += 1
 
     def stored_digests(self) -> dict[int, str]:
-        """Return the SHA-256 of each file that the database has, by its entry."""
+        """Return the SHA-256 of each file in the database, by its entry."""
         sql = (
             "SELECT c.rowid, encode(sha256(coalesce((SELECT string_agg(data, ''::bytea ORDER BY number) "
             "FROM upload_parts p WHERE p.content = c.rowid), ''::bytea)), 'hex') FROM contents c"
@@ -124,9 +123,9 @@ class Target:
         return dict(self._connection.execute(sql).fetchall())
 
 
-def _named(table: str, columns: Columns) -> str:
-    return f'"{table}" ({_list(columns)})'
+def _table_columns(table: str, columns: Columns) -> str:
+    return f'"{table}" ({_column_list(columns)})'
 
 
-def _list(columns: Columns) -> str:
+def _column_list(columns: Columns) -> str:
     return ", ".join(f'"{column}"' for column in columns)

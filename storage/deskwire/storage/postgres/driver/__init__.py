@@ -1,1 +1,1 @@
-"""The driver: libpq on Trio, psycopg in threads, and what both know of a database."""
+"""The PostgreSQL driver: libpq pipelines on Trio's thread, psycopg in worker threads."""

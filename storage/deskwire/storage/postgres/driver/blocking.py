@@ -1,4 +1,8 @@
-"""A connection for worker threads: one statement after the other, each waited for."""
+"""Connections for worker threads and commands, which wait for each statement.
+
+`BlockingConnection` implements the store's connection with prepared statements. `ThreadSession` is a psycopg
+connection. Both end with all other sessions when the process leaves their server.
+"""
 
 from __future__ import annotations
 
@@ -12,27 +16,36 @@ import psycopg
 from psycopg import pq
 
 from deskwire.storage.dialect import POSTGRES
-from deskwire.storage.postgres.driver.codec import Result, encoded, formats, result_of
-from deskwire.storage.postgres.driver.marks import in_order, translated
-from deskwire.storage.postgres.driver.refusals import ConnectionLost, error_of
+from deskwire.storage.postgres.driver.codec import (
+    QueryResult,
+    encode_value,
+    error_of,
+    formats,
+    ordered_values,
+    result_of,
+    translate_placeholders,
+)
+from deskwire.storage.postgres.driver.errors import ConnectionLost
+from deskwire.storage.postgres.driver.servers import Servers
 from deskwire.storage.postgres.driver.session import Database, Role
 
+# Statements that a session keeps prepared: all of the program's, except rare variants.
 _PREPARED_MAX: Final = 500
-"""Statements that a session keeps prepared: all of the program's but the variants of a few."""
 
-_PATIENCE_S: Final[dict[Role, float]] = {"beat": 10.0, "setup": 60.0}
-_LONG_S: Final = 600.0
-"""Time for one statement of any other role, some of which read or write much. The beat notices a dead server much earlier."""
+_ROLE_TIMEOUT_S: Final[dict[Role, float]] = {"beat": 10.0, "setup": 60.0}
+# Time for one statement of any other role, some of which process many rows. The heartbeat detects a dead
+# server much earlier.
+_STATEMENT_TIMEOUT_S: Final = 600.0
 
-_FINE: Final = frozenset(
+_SUCCESS: Final = frozenset(
     {pq.ExecStatus.COMMAND_OK, pq.ExecStatus.TUPLES_OK, pq.ExecStatus.EMPTY_QUERY, pq.ExecStatus.COPY_IN}
 )
 
 
 class BlockingConnection:
-    """`connection.Connection` with PostgreSQL; opened when it is first used, and anew after it was lost.
+    """`connection.Connection` with PostgreSQL, for one thread at a time.
 
-    One thread uses it at a time.
+    The session is opened at its first use, and again after it was lost.
     """
 
     dialect: Final = POSTGRES
@@ -40,38 +53,36 @@ class BlockingConnection:
     def __init__(self, database: Database, role: Role) -> None:
         self._database = database
         self._role: Role = role
-        self._patience_s = _PATIENCE_S.get(role, _LONG_S)
+        self._timeout_s = _ROLE_TIMEOUT_S.get(role, _STATEMENT_TIMEOUT_S)
         self._connection: pq.abc.PGconn | None = None
         self._prepared: dict[str, bytes] = {}
-        self.notices: list[str] = []
-        """SQLSTATEs of the notices of the last `command`."""
-        self.changed = False
-        """Set by each statement that may have changed rows."""
+        self.notices: list[str] = []  # SQLSTATEs of the notices of the last `command`
+        self.changed = False  # set by each statement that may have changed rows
 
     @property
-    def opened(self) -> pq.abc.PGconn:
-        """The session; it is opened if there is none. Raises ConnectionLost."""
+    def session(self) -> pq.abc.PGconn:
+        """The session, opened if necessary. Raises ConnectionLost."""
         if self._connection is None:
             connection = self._database.connect(self._role)
-            connection.notice_handler = self._noted
+            connection.notice_handler = self._record_notice
             self._connection, self._prepared = connection, {}
         return self._connection
 
     @property
     def in_transaction(self) -> bool:
-        """True while a transaction has begun and not ended, failed or not."""
+        """True if a transaction has begun and not ended, whether it failed or not."""
         connection = self._connection
         return connection is not None and connection.transaction_status != pq.TransactionStatus.IDLE
 
     def open(self) -> None:
         """Open the session before it is used. Raises ConnectionLost."""
-        assert self.opened is not None
+        assert self.session is not None
 
-    def execute(self, sql: str, values: Sequence[Any] | Mapping[str, Any] = (), /) -> Result:
+    def execute(self, sql: str, values: Sequence[Any] | Mapping[str, Any] = (), /) -> QueryResult:
         """See `Connection.execute`. Raises DatabaseError."""
-        text, names = translated(sql)
-        given = in_order(names, values)
-        answer = self._run(text, [encoded(each) for each in given], formats(given))
+        text, names = translate_placeholders(sql)
+        given = ordered_values(names, values)
+        answer = self._run(text, [encode_value(each) for each in given], formats(given))
         if not sql.startswith("SELECT"):
             self.changed = True
         return result_of(answer)
@@ -83,35 +94,39 @@ class BlockingConnection:
 
     @property
     def is_open(self) -> bool:
-        """True if there is a session, as far as is known."""
+        """True if there is a session, as far as the client knows."""
         return self._connection is not None
 
-    def command(self, sql: str, patience_s: float = inf) -> None:
-        """Run statements without values. Raises DatabaseError; ConnectionLost also if that takes longer than `patience_s`.
+    def command(self, sql: str, timeout_s: float = inf) -> None:
+        """Run statements without values.
 
-        Nothing is cancelled then: the server may carry it out.
+        Raises DatabaseError, and ConnectionLost if that takes longer than `timeout_s`. The statement is not
+        cancelled then: the server may still carry it out.
         """
         self.notices.clear()
-        connection = self.opened
-        self._check(self._answer(lambda: connection.send_query(sql.encode()), patience_s))
+        connection = self.session
+        self._check(self._answer(lambda: connection.send_query(sql.encode()), timeout_s))
 
-    def _answer(self, send: Callable[[], None], patience_s: float = inf) -> pq.abc.PGresult:
-        """Send a statement, and return its last answer. Raises ConnectionLost, also if the answer is late."""
-        connection = self.opened
-        patience_s = min(patience_s, self._patience_s)
+    def _answer(self, send: Callable[[], None], timeout_s: float = inf) -> pq.abc.PGresult:
+        """Send a statement, and return its last result.
+
+        Raises ConnectionLost, also if it is late.
+        """
+        connection = self.session
+        timeout_s = min(timeout_s, self._timeout_s)
         try:
             send()
-            answer = self._waited_for(connection, time.monotonic() + patience_s)
+            answer = self._wait_for_answer(connection, time.monotonic() + timeout_s)
         except psycopg.Error as error:
             raise self._lost(str(error)) from error
         if answer is None:
-            raise self._lost(f"no answer within {patience_s:g} s")
-        self._database.servers.heard()
+            raise self._lost(f"no answer within {timeout_s:g} s")
+        self._database.servers.note_answer()
         return answer
 
     @staticmethod
-    def _waited_for(connection: pq.abc.PGconn, until: float) -> pq.abc.PGresult | None:
-        """Return the last answer; None if it is late."""
+    def _wait_for_answer(connection: pq.abc.PGconn, until: float) -> pq.abc.PGresult | None:
+        """Return the last result; None if it is late."""
         last: pq.abc.PGresult | None = None
         readable = select.poll()
         readable.register(connection.socket, select.POLLIN)
@@ -127,13 +142,13 @@ class BlockingConnection:
         return last
 
     def close(self) -> None:
-        """Close the session, if there is one; a transaction that it is in is rolled back."""
+        """Close the session, if there is one; its transaction is rolled back."""
         if self._connection is not None:
             self._database.release(self._connection)
             self._connection = None
 
     def _run(self, text: str, values: Sequence[Any], forms: list[pq.Format]) -> pq.abc.PGresult:
-        connection = self.opened
+        connection = self.session
         name = self._prepared.get(text)
         if name is None:
             if len(self._prepared) >= _PREPARED_MAX:
@@ -156,11 +171,11 @@ class BlockingConnection:
         )
 
     def _check(self, answer: pq.abc.PGresult) -> pq.abc.PGresult:
-        """Return what succeeded; raise what did not."""
-        if answer.status in _FINE:
+        """Return a successful result; raise an error for any other."""
+        if answer.status in _SUCCESS:
             return answer
         error = error_of(answer)
-        if isinstance(error, ConnectionLost) or self.opened.status != pq.ConnStatus.OK:
+        if isinstance(error, ConnectionLost) or self.session.status != pq.ConnStatus.OK:
             raise self._lost(str(error))
         raise error
 
@@ -168,5 +183,24 @@ class BlockingConnection:
         self.close()
         return ConnectionLost(why)
 
-    def _noted(self, notice: pq.abc.PGresult) -> None:
+    def _record_notice(self, notice: pq.abc.PGresult) -> None:
         self.notices.append((notice.error_field(pq.DiagnosticField.SQLSTATE) or b"").decode())
+
+
+class ThreadSession(psycopg.Connection[Any]):
+    """A session that commits after each statement.
+
+    Args:
+        connection: as `Servers.open` returns it.
+    """
+
+    def __init__(self, connection: pq.abc.PGconn, servers: Servers) -> None:
+        connection.nonblocking = 1  # psycopg polls the socket in Python
+        super().__init__(connection)
+        self.servers: Final = servers
+        self.autocommit = True
+
+    def close(self) -> None:
+        """End the session."""
+        super().close()
+        self.servers.release(self.pgconn)

@@ -1,19 +1,28 @@
-"""Values on their way to PostgreSQL and back, and the rows they come back in.
+"""Statements and values in PostgreSQL's form, and rows in Python's.
 
-No type is named on the way there: PostgreSQL infers it from the statement, as SQLite takes any. On the way back
-values are binary, as bytes need no unpacking then.
+Values are sent without a type: PostgreSQL infers it from the statement. Results are binary, which is faster
+to decode.
 
-PostgreSQL refuses U+0000 in a text. It is stored as U+E000 with a `0` behind it, and U+E000 itself as two of them.
+PostgreSQL refuses U+0000 in a text. It is stored as U+E000 followed by a `0`, and U+E000 itself as two of
+them.
+
+Merged statements take a column of values as a binary array, which takes a third of the time of psycopg's own
+lists.
+
+The shared statements have placeholders of the forms `?`, `?1` and `:name`, and PostgreSQL's have `$1`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from struct import Struct
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from struct import Struct, pack
 from typing import Any, Final, TypeAlias
 
 from psycopg import pq
+
+from deskwire.storage.postgres.driver.errors import SESSION_OVER, ConnectionLost, DatabaseError
 
 Decoder: TypeAlias = Callable[[bytes], Any]
 
@@ -26,36 +35,36 @@ _NUMERIC: Final = Struct(">HhHH")
 _NEGATIVE: Final = 0x4000
 
 
-def stored_text(text: str) -> bytes:
-    """Return a text as it is stored."""
+def encode_text(text: str) -> bytes:
+    """Return a text in its stored form."""
     if "\0" in text or _MARK in text:
         text = text.replace(_MARK, _MARK * 2).replace("\0", f"{_MARK}0")
     return text.encode()
 
 
-def read_text(stored: bytes) -> str:
-    """Return the text that is stored so."""
+def decode_text(stored: bytes) -> str:
+    """Return the text of a stored form."""
     text = stored.decode()
     if _MARK_BYTES in stored:
         return _MARKED.sub(lambda found: "\0" if found[1] == "0" else _MARK, text)
     return text
 
 
-def encoded(value: Any) -> bytes | None:
-    """Return a value as it is sent: bytes for a `bytea` as they are, everything else as text."""
+def encode_value(value: Any) -> bytes | None:
+    """Return a value as it is sent: bytes for a `bytea` unchanged, all others as text."""
     kind = type(value)
     if kind is str:
-        return stored_text(value)
+        return encode_text(value)
     if value is None:
         return None
     if kind is int:
         return b"%d" % value
     if kind is bytes:
         return value  # type: ignore[no-any-return]  # mypy does not narrow by `kind`
-    if isinstance(value, int):  # bool too: columns of yes and no are small numbers
+    if isinstance(value, int):  # bool as well: columns of yes and no are small integers
         return b"%d" % value
     if isinstance(value, str):
-        return stored_text(value)
+        return encode_text(value)
     if isinstance(value, float):
         return repr(value).encode()
     if isinstance(value, bytearray | memoryview):
@@ -66,8 +75,8 @@ def encoded(value: Any) -> bytes | None:
 
 
 def _member(value: int | str) -> bytes:
-    """Return a value as it stands in an array that is written as text."""
-    raw = encoded(value)
+    """Return a value as a member of an array in text form."""
+    raw = encode_value(value)
     assert raw is not None
     return raw if isinstance(value, int) else b'"%b"' % _QUOTED.sub(rb"\\\g<0>", raw)
 
@@ -76,7 +85,7 @@ _QUOTED: Final = re.compile(rb'[\\"]')
 
 
 def formats(values: Sequence[Any]) -> list[pq.Format]:
-    """Return the form in which `encoded` gives each value."""
+    """Return the format that `encode_value` uses for each value."""
     return [_BINARY if isinstance(value, _BYTES) else _TEXT for value in values]
 
 
@@ -100,7 +109,7 @@ def _float(raw: bytes) -> float:
 
 
 def _numeric(raw: bytes) -> int | float:
-    """Return what a sum of large integers is, or an average."""
+    """Decode a numeric, which is the type of averages and of sums of large integers."""
     count, weight, sign, scale = _NUMERIC.unpack_from(raw)
     digits = [int.from_bytes(raw[at : at + 2]) for at in range(8, 8 + 2 * count, 2)]
     whole = 0
@@ -122,32 +131,32 @@ def _nothing(raw: bytes) -> None:
     return None
 
 
+# By type OID. A query casts values of other types.
 _DECODERS: Final[dict[int, Decoder]] = {
-    16: lambda raw: raw[0],  # bool, as SQLite has it
+    16: lambda raw: raw[0],  # bool as an integer, as in SQLite
     17: bytes,
-    18: read_text,
-    19: read_text,
+    18: decode_text,
+    19: decode_text,
     20: _integer,
     21: _integer,
     23: _integer,
-    25: read_text,
+    25: decode_text,
     26: _integer,
     28: _integer,
     114: bytes.decode,
     700: _float,
     701: _double,
-    705: read_text,
-    1042: read_text,
-    1043: read_text,
+    705: decode_text,
+    1042: decode_text,
+    1043: decode_text,
     1700: _numeric,
     2278: _nothing,
     3802: _jsonb,
 }
-"""By PostgreSQL's number of the type; a query casts what is of another type."""
 
 
 def rows_of(result: pq.abc.PGresult) -> list[tuple[Any, ...]]:
-    """Return a result's rows."""
+    """Return the rows of a result."""
     count, width = result.ntuples, result.nfields
     if not count:
         return []
@@ -163,8 +172,8 @@ def rows_of(result: pq.abc.PGresult) -> list[tuple[Any, ...]]:
     ]
 
 
-class Result:
-    """The rows of a statement, and how many it has changed; `connection.Rows`."""
+class QueryResult:
+    """The rows of a statement, and the number of rows that it changed; `connection.Rows`."""
 
     __slots__ = ("_next", "_rows", "rowcount")
 
@@ -186,10 +195,112 @@ class Result:
         return rest
 
     def __iter__(self) -> Iterator[Any]:
-        """Yield the rest of the rows."""
+        """Yield the remaining rows."""
         return iter(self.fetchall())
 
 
-def result_of(answer: pq.abc.PGresult) -> Result:
-    """Return what a statement that succeeded has answered."""
-    return Result(rows_of(answer), answer.command_tuples or 0)
+def result_of(answer: pq.abc.PGresult) -> QueryResult:
+    """Return the result of a successful statement."""
+    return QueryResult(rows_of(answer), answer.command_tuples or 0)
+
+
+_HEAD: Final = Struct(">iiIii")
+_LENGTH: Final = Struct(">i").pack
+_NULL: Final = _LENGTH(-1)
+
+BOOL, BYTEA, INT8, INT2, INT4, TEXT, FLOAT8 = 16, 17, 20, 21, 23, 25, 701  # Type OIDs of the columns
+
+# Type OIDs of arrays, by the type of their members
+ARRAY_OF: Final = {BOOL: 1000, BYTEA: 1001, INT8: 1016, INT2: 1005, INT4: 1007, TEXT: 1009, FLOAT8: 1022}
+
+_WIDTHS: Final = {INT8: (8, "q"), INT2: (2, "h"), INT4: (4, "i"), FLOAT8: (8, "d"), BOOL: (1, "?")}
+
+
+def array_of(kind: int, values: Sequence[Any]) -> bytes:
+    """Return the values of one column as an array of a type.
+
+    Raises KeyError for an unknown type.
+    """
+    head = _HEAD.pack(1, 1, kind, len(values), 1)
+    width = _WIDTHS.get(kind)
+    if width is None:
+        return head + b"".join(_WITHOUT_WIDTH[kind](values))
+    size, code = width
+    if None in values:
+        one = Struct(f">i{code}").pack
+        return head + b"".join([_NULL if each is None else one(size, each) for each in values])
+    pairs: list[Any] = [size] * (2 * len(values))
+    pairs[1::2] = values
+    return head + pack(">" + f"i{code}" * len(values), *pairs)
+
+
+def _texts(values: Sequence[str | None]) -> list[bytes]:
+    parts: list[bytes] = []
+    for each in values:
+        raw = encode_value(each)
+        if raw is None:
+            parts.append(_NULL)
+        else:
+            parts += (_LENGTH(len(raw)), raw)
+    return parts
+
+
+def _bytes(values: Sequence[bytes | None]) -> list[bytes]:
+    parts: list[bytes] = []
+    for each in values:
+        if each is None:
+            parts.append(_NULL)
+        else:
+            parts += (_LENGTH(len(each)), each)
+    return parts
+
+
+_WITHOUT_WIDTH: Final[dict[int, Callable[[Sequence[Any]], list[bytes]]]] = {TEXT: _texts, BYTEA: _bytes}
+
+_PLACEHOLDER: Final = re.compile(
+    r"""'(?:[^']|'')*'      # a text
+    | "(?:[^"]|"")*"        # a name
+    | ::                    # a cast
+    | \?(?P<number>\d+)? | :(?P<name>[a-z_]\w*)""",
+    re.VERBOSE | re.IGNORECASE,
+)
+
+
+@lru_cache(maxsize=2_048)
+def translate_placeholders(sql: str) -> tuple[str, tuple[str, ...]]:
+    """Return the statement with `$1` for its values, and the names of the values in order."""
+    names: dict[str, int] = {}
+    count = 0
+
+    def numbered(found: re.Match[str]) -> str:
+        nonlocal count
+        if found["name"] is not None:
+            return f"${names.setdefault(found['name'], len(names) + 1)}"
+        if found[0][0] != "?":
+            return found[0]
+        if found["number"] is not None:
+            return f"${found['number']}"
+        count += 1
+        return f"${count}"
+
+    text = _PLACEHOLDER.sub(numbered, sql)
+    return text, tuple(names)
+
+
+def ordered_values(names: tuple[str, ...], values: Sequence[Any] | Mapping[str, Any]) -> Sequence[Any]:
+    """Return the values in the order of their placeholders."""
+    if isinstance(values, Mapping):
+        return [values[name] for name in names]
+    return values
+
+
+def error_of(result: pq.abc.PGresult) -> DatabaseError:
+    """Return the exception for a failed statement."""
+    state = (result.error_field(pq.DiagnosticField.SQLSTATE) or b"").decode()
+    text = (result.error_field(pq.DiagnosticField.MESSAGE_PRIMARY) or result.error_message).decode(
+        errors="replace"
+    )
+    text = text.strip()
+    if not state or state in SESSION_OVER or state.startswith("08"):
+        return ConnectionLost(text or "the connection was lost")
+    return DatabaseError(state, text)

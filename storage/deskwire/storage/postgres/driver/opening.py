@@ -1,8 +1,8 @@
-"""The opening of sessions: all hosts of the URL at once, and the first one that is a usable primary wins.
+"""Opening of sessions with the primary, by concurrent attempts at all hosts of the URL.
 
-libpq's own call tries one host after the other and holds Python's lock while it waits: with a server that does not answer,
-nothing else in the process would run for seconds. So names are looked up here, each address is a separate attempt, and this
-module waits for all of them together.
+libpq's own function tries one host after the other and holds Python's lock while it waits: with a server that
+does not answer, nothing else in the process would run for seconds. So names are looked up here, each address
+is a separate attempt, and this module waits for all of them together.
 
 A host that has refused is tried again while others have not answered: a standby may be promoted at any time.
 """
@@ -22,24 +22,22 @@ import psycopg
 from msgspec import Struct, field
 from psycopg import conninfo, pq
 
-from deskwire.storage.postgres.driver.refusals import ConnectionLost, Stopping
-from deskwire.storage.postgres.driver.server_identity import ServerIdentity, first_row, questions
+from deskwire.storage.postgres.driver.errors import ConnectionLost, Stopping
+from deskwire.storage.postgres.driver.server_identity import ServerIdentity, first_row, identity_queries
 
-GRACE_S: Final = 0.5
-"""Time for hosts that have not answered, once one is usable: another host may have been promoted later."""
-_TIMEOUT_S: Final = 5.0
-"""Time for all hosts together, if the URL names none."""
-_AGAIN_S: Final = 0.25
-"""Pause before a host that has refused is tried again."""
-_LOOKUP_AGAIN_S: Final = 1.0
-"""Pause before a name is looked up again: the address of a service moves with its primary."""
-_LOOK_S: Final = 0.02
-"""Interval at which names and the stop are checked, because no descriptor announces them."""
+# Time for the other hosts to answer once one is usable, because another one may have been promoted later.
+GRACE_TIMEOUT_S: Final = 0.5
+_CONNECT_TIMEOUT_S: Final = 5.0  # Time for all hosts together, if the URL names none.
+_RETRY_DELAY_S: Final = 0.25  # Pause before a host that has refused is tried again.
+# Pause before a name is looked up again: the address of a service moves with its primary.
+_LOOKUP_INTERVAL_S: Final = 1.0
+# Interval at which lookups and the stop are checked, because no descriptor announces them.
+_POLL_INTERVAL_S: Final = 0.02
 _PORT: Final = "5432"
 
 
-class Address(NamedTuple):
-    """An address of a host of the URL. `hostaddr` is empty for a directory of sockets."""
+class ServerAddress(NamedTuple):
+    """An address of a host of the URL; `hostaddr` is empty for a directory of sockets."""
 
     host: str
     port: str
@@ -47,29 +45,29 @@ class Address(NamedTuple):
 
     @property
     def server(self) -> str:
-        """The host as the URL names it, with its port: all addresses of one name are one server."""
+        """The host and port as the URL names them: all addresses of one name are one server."""
         return f"{self.host or self.hostaddr or 'local'}:{self.port or _PORT}"
 
 
-class Opened(NamedTuple):
+class OpenedSession(NamedTuple):
     """A session, its address and its server's identity."""
 
     connection: pq.abc.PGconn
-    address: Address
+    address: ServerAddress
     identity: ServerIdentity
 
 
-class Failed(NamedTuple):
-    """An attempt that has failed; `answered` is True if the server itself refused it."""
+class FailedAttempt(NamedTuple):
+    """A failed attempt; `answered` is True if the server itself refused it."""
 
     reason: str
     answered: bool = False
 
 
-class Judge(Protocol):
-    """The rules by which one of the usable servers is chosen."""
+class ServerPolicy(Protocol):
+    """The rules for choosing one of the usable servers."""
 
-    def refusal(self, address: Address, identity: ServerIdentity) -> str | None:
+    def refusal(self, address: ServerAddress, identity: ServerIdentity) -> str | None:
         """Return why a server must not be used; None if it may be."""
 
     def is_newer(self, identity: ServerIdentity) -> bool:
@@ -86,51 +84,54 @@ class _Running(Struct, eq=False):
 
 
 class _Refused(Exception):
-    """The server itself has refused an attempt."""
+    """Raised when the server itself refuses an attempt."""
 
 
 class Attempts(Struct):
     """Concurrent attempts at all addresses of a URL's hosts.
 
     Args:
-        given: the options of libpq.
-        stopped: returns True when the result is not needed.
+        options_given: the options of libpq.
+        stopped: returns True when the result is no longer needed.
         usable: the open sessions, by address.
         failed: the last failure of each address.
     """
 
-    given: dict[str, Any]
+    options_given: dict[str, Any]
     stopped: Callable[[], bool]
-    usable: dict[Address, Opened] = field(default_factory=dict)
-    failed: dict[Address, Failed] = field(default_factory=dict)
-    _running: dict[Address, _Running] = field(default_factory=dict)
-    _tried_at: dict[Address, float] = field(default_factory=dict)
+    usable: dict[ServerAddress, OpenedSession] = field(default_factory=dict)
+    failed: dict[ServerAddress, FailedAttempt] = field(default_factory=dict)
+    _running: dict[ServerAddress, _Running] = field(default_factory=dict)
+    _tried_at: dict[ServerAddress, float] = field(default_factory=dict)
 
     @property
-    def under_way(self) -> Sequence[Address]:
+    def under_way(self) -> Sequence[ServerAddress]:
         """The addresses at which an attempt has neither succeeded nor failed."""
         return [*self._running]
 
-    def begin(self, address: Address) -> None:
-        """Begin an attempt, unless one is under way or the last one began less than the retry delay ago."""
+    def begin(self, address: ServerAddress) -> None:
+        """Begin an attempt, unless one is running or the retry delay is not over."""
         now = time.monotonic()
         tried_at = self._tried_at.get(address)
         if address in self._running or address in self.usable:
             return
-        if tried_at is not None and now < tried_at + _AGAIN_S:
+        if tried_at is not None and now < tried_at + _RETRY_DELAY_S:
             return
         self._tried_at[address] = now
-        self._step(address, _attempt(self.given, address))
+        self._step(address, _attempt(self.options_given, address))
 
     def wait(self, until: float) -> None:
-        """Advance the attempts whose sockets are ready; return within 20 ms, or at `until` if that is earlier. Raises Stopping."""
+        """Advance the attempts whose sockets are ready.
+
+        Returns within 20 ms, or at `until` if that is earlier. Raises Stopping.
+        """
         if self.stopped():
             raise Stopping
-        seconds = max(0.0, min(_LOOK_S, until - time.monotonic()))
+        seconds = max(0.0, min(_POLL_INTERVAL_S, until - time.monotonic()))
         if not self._running:
             time.sleep(seconds)
             return
-        waiting, addresses = select.poll(), dict[int, Address]()
+        waiting, addresses = select.poll(), dict[int, ServerAddress]()
         for address, running in self._running.items():
             addresses[running.socket] = address
             waiting.register(running.socket, running.wanted)
@@ -138,12 +139,12 @@ class Attempts(Struct):
             address = addresses[number]
             self._step(address, self._running.pop(address).steps)
 
-    def refuse(self, address: Address, reason: str) -> None:
+    def refuse(self, address: ServerAddress, reason: str) -> None:
         """End an open session, and count the attempt as failed."""
         self.usable.pop(address).connection.finish()
-        self.failed[address] = Failed(reason, answered=True)
+        self.failed[address] = FailedAttempt(reason, answered=True)
 
-    def take(self, address: Address) -> Opened:
+    def take(self, address: ServerAddress) -> OpenedSession:
         """Return an open session, which the caller then owns."""
         return self.usable.pop(address)
 
@@ -156,41 +157,49 @@ class Attempts(Struct):
         self._running.clear()
         self.usable.clear()
 
-    def _step(self, address: Address, steps: _Attempt) -> None:
+    def _step(self, address: ServerAddress, steps: _Attempt) -> None:
         try:
             number, wanted = next(steps)
         except StopIteration as done:
-            self.usable[address] = Opened(done.value[0], address, done.value[1])
+            self.usable[address] = OpenedSession(done.value[0], address, done.value[1])
             self.failed.pop(address, None)
         except _Refused as refused:
-            self.failed[address] = Failed(str(refused), answered=True)
+            self.failed[address] = FailedAttempt(str(refused), answered=True)
         except (psycopg.Error, OSError) as error:
-            self.failed[address] = Failed(str(error))
+            self.failed[address] = FailedAttempt(str(error))
         else:
             self._running[address] = _Running(steps, number, wanted)
 
 
-def seconds_for(options: bytes) -> float:
-    """Return the time for an opening with these options; libpq's zero, which is no bound, counts as none given."""
+def connect_timeout_s(options: bytes) -> float:
+    """Return the time for opening a session with these options.
+
+    libpq's zero, which means no timeout, counts as not given.
+    """
     seconds = float(conninfo.conninfo_to_dict(options.decode()).get("connect_timeout") or 0)
-    return seconds if seconds > 0 else _TIMEOUT_S
+    return seconds if seconds > 0 else _CONNECT_TIMEOUT_S
 
 
-def race(
-    options: bytes, judge: Judge, *, grace_s: float = GRACE_S, stopped: Callable[[], bool] = lambda: False
-) -> Opened:
+def open_best_session(
+    options: bytes,
+    policy: ServerPolicy,
+    *,
+    grace_s: float = GRACE_TIMEOUT_S,
+    stopped: Callable[[], bool] = lambda: False,
+) -> OpenedSession:
     """Open a session with the best of the servers in the options, which are all tried at once.
 
-    A server that was certainly promoted last wins at once. Any other wins when each other host has answered, after `grace_s`,
-    or at the end of `connect_timeout`.
+    A server that was certainly promoted last wins immediately. Any other wins when each other host has
+    answered, after `grace_s`, or at the end of `connect_timeout`.
 
     Args:
-        options: as libpq takes them; `connect_timeout` is for all hosts together.
+        options: in libpq's form; `connect_timeout` is for all hosts together.
 
-    Raises ConnectionLost with all reasons if no server is usable, at the end of `connect_timeout` at the latest.
+    Raises ConnectionLost with all reasons if no server is usable, at the end of `connect_timeout` at the
+    latest.
     """
-    given, seconds = conninfo.conninfo_to_dict(options.decode()), seconds_for(options)
-    names, attempts = _Names(given), Attempts(given, stopped)
+    options_given, seconds = conninfo.conninfo_to_dict(options.decode()), connect_timeout_s(options)
+    names, attempts = _HostNames(options_given), Attempts(options_given, stopped)
     until = time.monotonic() + seconds
     usable_since: float | None = None
     try:
@@ -198,24 +207,24 @@ def race(
             for address in names.addresses():
                 attempts.begin(address)
             attempts.wait(until)
-            _judge(attempts, judge)
-            now, going_on = time.monotonic(), names.pending or attempts.under_way
+            _refuse_unusable(attempts, policy)
+            now, unfinished = time.monotonic(), names.pending or attempts.under_way
             best = max(attempts.usable.values(), key=_timeline, default=None)
             if best is not None:
                 usable_since = usable_since or now
-                late = now >= min(usable_since + grace_s, until)
-                if late or not going_on or judge.is_newer(best.identity):
+                grace_over = now >= min(usable_since + grace_s, until)
+                if grace_over or not unfinished or policy.is_newer(best.identity):
                     return attempts.take(best.address)
-            elif now >= until or not going_on:
+            elif now >= until or not unfinished:
                 raise ConnectionLost(_reasons(names, attempts, seconds))
     finally:
         attempts.close()
 
 
-def opened_at(
-    options: bytes, address: Address, judge: Judge, seconds: float, stopped: Callable[[], bool]
-) -> Opened:
-    """Open a session at one address. Raises ConnectionLost if that takes longer than `seconds`."""
+def open_session_at(
+    options: bytes, address: ServerAddress, policy: ServerPolicy, seconds: float, stopped: Callable[[], bool]
+) -> OpenedSession:
+    """Open a session at one address. Raises ConnectionLost after `seconds`."""
     attempts, until = (
         Attempts(conninfo.conninfo_to_dict(options.decode()), stopped),
         time.monotonic() + seconds,
@@ -224,7 +233,7 @@ def opened_at(
         attempts.begin(address)
         while attempts.under_way and time.monotonic() < until:
             attempts.wait(until)
-        _judge(attempts, judge)
+        _refuse_unusable(attempts, policy)
         if address in attempts.usable:
             return attempts.take(address)
         failed = attempts.failed.get(address)
@@ -233,7 +242,7 @@ def opened_at(
         attempts.close()
 
 
-class Survey(NamedTuple):
+class HostScan(NamedTuple):
     """The servers of a URL at one moment.
 
     Args:
@@ -241,21 +250,21 @@ class Survey(NamedTuple):
         refused: the servers that refused one, and so are alive.
     """
 
-    found: dict[Address, ServerIdentity]
-    refused: frozenset[Address]
+    found: dict[ServerAddress, ServerIdentity]
+    refused: frozenset[ServerAddress]
 
     def is_alive(self, server: str) -> bool:
         """Return whether a server has answered at any of its addresses."""
         return any(address.server == server for address in (*self.found, *self.refused))
 
 
-def survey(options: bytes, seconds: float, stopped: Callable[[], bool] = lambda: False) -> Survey:
+def scan_hosts(options: bytes, seconds: float, stopped: Callable[[], bool] = lambda: False) -> HostScan:
     """Ask all hosts for their identity, within `seconds`. Raises Stopping."""
-    given = {**conninfo.conninfo_to_dict(options.decode()), "target_session_attrs": "any"}
-    names, attempts = _Names(given), Attempts(given, stopped)
+    options_given = {**conninfo.conninfo_to_dict(options.decode()), "target_session_attrs": "any"}
+    names, attempts = _HostNames(options_given), Attempts(options_given, stopped)
     until = time.monotonic() + seconds
     try:
-        begun: set[Address] = set()
+        begun: set[ServerAddress] = set()
         while time.monotonic() < until:
             for address in names.addresses():
                 if address not in begun:
@@ -265,18 +274,18 @@ def survey(options: bytes, seconds: float, stopped: Callable[[], bool] = lambda:
             if not (names.pending or attempts.under_way):
                 break
         refused = frozenset(address for address, failed in attempts.failed.items() if failed.answered)
-        return Survey({each.address: each.identity for each in attempts.usable.values()}, refused)
+        return HostScan({each.address: each.identity for each in attempts.usable.values()}, refused)
     finally:
         attempts.close()
 
 
-def prepare(connection: pq.abc.PGconn, statements: Sequence[bytes], options: bytes) -> None:
-    """Carry out statements on a new session, whether or not they are refused. Raises ConnectionLost.
+def apply_settings(connection: pq.abc.PGconn, statements: Sequence[bytes], options: bytes) -> None:
+    """Run statements on a new session, and ignore refusals. Raises ConnectionLost.
 
     Args:
-        options: those it was opened with; all statements together have the time for an opening.
+        options: the options of the session; their connect timeout is the time for all statements together.
     """
-    seconds = seconds_for(options)
+    seconds = connect_timeout_s(options)
     until = time.monotonic() + seconds
     readable = select.poll()
     try:
@@ -289,37 +298,45 @@ def prepare(connection: pq.abc.PGconn, statements: Sequence[bytes], options: byt
         raise ConnectionLost(str(error)) from error
 
 
-def _judge(attempts: Attempts, judge: Judge) -> None:
+def _refuse_unusable(attempts: Attempts, policy: ServerPolicy) -> None:
     for each in [*attempts.usable.values()]:
-        if (reason := judge.refusal(each.address, each.identity)) is not None:
+        if (reason := policy.refusal(each.address, each.identity)) is not None:
             attempts.refuse(each.address, reason)
 
 
-def _timeline(one: Opened) -> int:
+def _timeline(one: OpenedSession) -> int:
     return one.identity.timeline or 0
 
 
-def _reasons(names: _Names, attempts: Attempts, seconds: float) -> str:
-    late = [f"{address.server}: no answer within {seconds:g} s" for address in attempts.under_way]
-    reasons = [*names.reasons, *(failed.reason for failed in attempts.failed.values()), *late]
+def _reasons(names: _HostNames, attempts: Attempts, seconds: float) -> str:
+    grace_over = [f"{address.server}: no answer within {seconds:g} s" for address in attempts.under_way]
+    reasons = [*names.reasons, *(failed.reason for failed in attempts.failed.values()), *grace_over]
     return "; ".join(dict.fromkeys(reasons)) or "no server is named"
 
 
-class _Names:
-    """The addresses of a URL's hosts. Names are looked up in threads, because a resolver may take long or never answer."""
+class _HostNames:
+    """The addresses of a URL's hosts.
 
-    def __init__(self, given: dict[str, Any]) -> None:
+    Names are looked up in threads, because a resolver may take long or never answer.
+    """
+
+    def __init__(self, options_given: dict[str, Any]) -> None:
         self.reasons: list[str] = []
         self.pending = 0
-        self._entries = [*_entries(given)]
-        self._known: dict[Address, Sequence[Address]] = {}
-        self._found: SimpleQueue[tuple[Address, Sequence[Address], str | None]] = SimpleQueue()
+        self._entries = [*_entries(options_given)]
+        self._known: dict[ServerAddress, Sequence[ServerAddress]] = {}
+        self._found: SimpleQueue[tuple[ServerAddress, Sequence[ServerAddress], str | None]] = SimpleQueue()
         self._looked_up_at: float | None = None
 
-    def addresses(self) -> Sequence[Address]:
-        """Return the known addresses in the URL's order; the first call looks names up, and later calls do once a second."""
+    def addresses(self) -> Sequence[ServerAddress]:
+        """Return the known addresses in the URL's order.
+
+        The first call looks names up, and later calls do so once a second.
+        """
         now = time.monotonic()
-        if self._looked_up_at is None or (not self.pending and now >= self._looked_up_at + _LOOKUP_AGAIN_S):
+        if self._looked_up_at is None or (
+            not self.pending and now >= self._looked_up_at + _LOOKUP_INTERVAL_S
+        ):
             self._looked_up_at = now
             self._look_up()
         self._collect()
@@ -335,7 +352,7 @@ class _Names:
                 self.pending += 1
                 threading.Thread(target=self._look_up_one, args=(entry,), daemon=True).start()
 
-    def _look_up_one(self, entry: Address) -> None:
+    def _look_up_one(self, entry: ServerAddress) -> None:
         try:
             found = socket.getaddrinfo(entry.host, int(entry.port or _PORT), type=socket.SOCK_STREAM)
         except (OSError, ValueError) as error:
@@ -357,14 +374,14 @@ class _Names:
                 self.reasons.append(reason)
 
 
-def _entries(given: dict[str, Any]) -> Iterator[Address]:
+def _entries(options_given: dict[str, Any]) -> Iterator[ServerAddress]:
     """Yield the hosts as the URL names them; `hostaddr` is empty for a name."""
-    hosts, addresses = (str(given.get(name) or "").split(",") for name in ("host", "hostaddr"))
-    ports = str(given.get("port") or "").split(",")
+    hosts, addresses = (str(options_given.get(name) or "").split(",") for name in ("host", "hostaddr"))
+    ports = str(options_given.get("port") or "").split(",")
     for number in range(max(len(hosts), len(addresses))):
         host = hosts[number] if number < len(hosts) else ""
         port = ports[number] if len(ports) > 1 else ports[0]
-        yield Address(host, port, addresses[number] if addresses[0] else _literal(host))
+        yield ServerAddress(host, port, addresses[number] if addresses[0] else _literal(host))
 
 
 def _literal(host: str) -> str:
@@ -374,27 +391,27 @@ def _literal(host: str) -> str:
         return ""
 
 
-def _needs_no_lookup(entry: Address) -> bool:
+def _needs_no_lookup(entry: ServerAddress) -> bool:
     return bool(entry.hostaddr) or not entry.host or entry.host.startswith(("/", "@"))
 
 
-def _options_at(given: dict[str, Any], address: Address) -> bytes:
-    one = {name: value for name, value in {**given, **address._asdict()}.items() if value}
+def _options_at(options_given: dict[str, Any], address: ServerAddress) -> bytes:
+    one = {name: value for name, value in {**options_given, **address._asdict()}.items() if value}
     for name in ("host", "port", "hostaddr"):
         if not getattr(address, name):
             one.pop(name, None)
     return conninfo.make_conninfo("", **one).encode()
 
 
-def _attempt(given: dict[str, Any], address: Address) -> _Attempt:
-    """Open a session step by step, and ask for the server's identity. Yields a socket and the event to poll it for.
+def _attempt(options_given: dict[str, Any], address: ServerAddress) -> _Attempt:
+    """Open a session step by step, and ask for the server's identity.
 
-    Raises _Refused or psycopg.Error.
+    Yields a socket and the event to poll it for. Raises _Refused or psycopg.Error.
     """
-    connection = pq.PGconn.connect_start(_options_at(given, address))
+    connection = pq.PGconn.connect_start(_options_at(options_given, address))
     try:
         yield from _connected(connection)
-        asking = questions()
+        asking = identity_queries()
         sql = next(asking)
         while True:
             answer = yield from _answer(connection, sql.encode())
@@ -426,14 +443,17 @@ def _connected(connection: pq.abc.PGconn) -> Generator[tuple[int, int], None, No
     raise psycopg.OperationalError(reason)
 
 
+# Messages of libpq for a connection that ended without a message from the server.
 _NOT_ANSWERED: Final = ("closed the connection", "could not receive data", "Connection refused")
-"""Words of libpq for a connection that ended without a message from the server."""
 
 
 def _answer(
     connection: pq.abc.PGconn, statement: bytes
 ) -> Generator[tuple[int, int], None, pq.abc.PGresult | None]:
-    """Send a statement, and return its last answer. Yields like `_attempt`; raises psycopg.Error."""
+    """Send a statement, and return its last result.
+
+    Yields like `_attempt`; raises psycopg.Error.
+    """
     connection.send_query(statement)
     last: pq.abc.PGresult | None = None
     while True:

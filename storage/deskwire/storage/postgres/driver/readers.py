@@ -1,70 +1,89 @@
-"""Queries in worker threads, each at one moment of the database."""
+"""Reads: a pool of connections in worker threads, and one connection for small queries.
+
+All statements of a query see the same moment of the database.
+
+`ReadBatcher` runs the small queries of all tasks on one connection: queries that arrive during an exchange
+share the next one. It runs a query on recorded results. When the query needs another statement, all of its
+statements are fetched again in one transaction, until none is missing.
+"""
 
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from math import inf
 from typing import Any, Final, TypeVar
 
+import structlog
 import trio
+from msgspec import Struct, field
+from psycopg import pq
 
 from deskwire.engine.core.errors import Unavailable
+from deskwire.engine.core.tasks.oneshot import OneShot
 from deskwire.engine.ports import SharedReader
 from deskwire.storage.dialect import POSTGRES
 from deskwire.storage.postgres.driver.blocking import BlockingConnection
-from deskwire.storage.postgres.driver.codec import Result
-from deskwire.storage.postgres.driver.refusals import QUERY_CANCELED, ConnectionLost, DatabaseError, unread
+from deskwire.storage.postgres.driver.codec import QueryResult, rows_of
+from deskwire.storage.postgres.driver.errors import QUERY_CANCELED, ConnectionLost, DatabaseError, read_failed
+from deskwire.storage.postgres.driver.pipeline import PipelineConnection, Statement, bound_statement
+from deskwire.storage.postgres.driver.recorded_reads import MissingRead, ReadKey, RecordedReads
 from deskwire.storage.postgres.driver.session import Database
 from deskwire.storage.postgres.transaction import PostgresReader
 
 T = TypeVar("T")
-_PAUSE_S: Final = 0.05
+log: Final = structlog.get_logger(__name__)
+
+_RETRY_DELAY_S: Final = 0.05
+# The statement timeout is set again when this share of it is left, so that a query takes at most a ninth
+# longer.
 _SLACK: Final = 0.9
-"""A limit is set anew when this share of it is left or less, so that a look takes a ninth longer at most."""
 
 
-class Readers:
-    """A number of connections that are only read from, opened when they are first needed.
+class ReaderPool:
+    """A pool of connections for reads, opened when they are first needed.
 
     Args:
-        count: of the threads that ask at once, at most.
-        patience_s: how long a database that can't be reached is waited for.
+        count: maximum number of threads that read at the same time.
+        timeout_s: time for the database to become reachable.
     """
 
-    def __init__(self, database: Database, count: int, patience_s: float) -> None:
-        self._patience_s = patience_s
+    def __init__(self, database: Database, count: int, timeout_s: float) -> None:
+        self._timeout_s = timeout_s
         self._free = [BlockingConnection(database, "read") for _ in range(count)]
 
-    def ask(self, query: Callable[[SharedReader], T], seconds: float) -> T:
+    def read(self, query: Callable[[SharedReader], T], seconds: float) -> T:
         """Return the query's result; called in a thread.
 
         Args:
-            seconds: how long it may take, with all of its statements.
+            seconds: time for all statements of the query together.
 
         Raises Unavailable if the database can't be read, or takes longer.
         """
         conn = self._free.pop()
         try:
-            return self._patiently(conn, query, seconds)
+            return self._with_retries(conn, query, seconds)
         except DatabaseError as error:
             if error.sqlstate == QUERY_CANCELED and seconds < inf:
                 detail = f"The database did not answer within {seconds:g} s; ask for less at a time."
                 raise Unavailable(detail, code="read_timeout") from error
-            raise unread(error) from error
+            raise read_failed(error) from error
         finally:
             self._free.append(conn)
 
-    def _patiently(self, conn: BlockingConnection, query: Callable[[SharedReader], T], seconds: float) -> T:
-        """Ask, and again on another session if one is lost: to look twice does no harm."""
+    def _with_retries(
+        self, conn: BlockingConnection, query: Callable[[SharedReader], T], seconds: float
+    ) -> T:
+        """Run a query, and repeat it on another session if one is lost: reads have no effect."""
         began = time.monotonic()
         while True:
             try:
-                return _at_one_moment(conn, query, began + seconds)
+                return _in_snapshot(conn, query, began + seconds)
             except ConnectionLost as lost:
-                if lost.final or time.monotonic() >= began + min(self._patience_s, seconds):
+                if lost.final or time.monotonic() >= began + min(self._timeout_s, seconds):
                     raise
-                time.sleep(_PAUSE_S)
+                time.sleep(_RETRY_DELAY_S)
 
     async def open(self) -> None:
         """Open one connection before it is used. Raises ConnectionLost."""
@@ -75,13 +94,13 @@ class Readers:
             self._free.append(conn)
 
     def close(self) -> None:
-        """Close the connections; nobody asks any more."""
+        """Close all connections."""
         for conn in self._free:
             conn.close()
 
 
-class _Bounded:
-    """A connection all of whose statements are ended at one time: each gets what those before it have left."""
+class _TimeLimited:
+    """A connection with a timeout for all of its statements together."""
 
     dialect: Final = POSTGRES
 
@@ -90,16 +109,16 @@ class _Bounded:
         self._until = until
         self._set = self._left()
 
-    def begun(self) -> str:
-        """Return what sets the limit of the first statement."""
+    def timeout_statement(self) -> str:
+        """Return the statement that sets the timeout."""
         return f"SET LOCAL statement_timeout = {max(1, round(self._set * 1000))}"
 
-    def execute(self, sql: str, values: Sequence[Any] | Mapping[str, Any] = (), /) -> Result:
+    def execute(self, sql: str, values: Sequence[Any] | Mapping[str, Any] = (), /) -> QueryResult:
         """See `Connection.execute`."""
         left = self._left()
-        if left < self._set * _SLACK:  # a look of the usual kind never comes here, and pays for no exchange
+        if left < self._set * _SLACK:  # a usual query never comes here, and needs no further round trip
             self._set = left
-            self._conn.command(self.begun())
+            self._conn.command(self.timeout_statement())
         return self._conn.execute(sql, values)
 
     def _left(self) -> float:
@@ -109,13 +128,13 @@ class _Bounded:
         return left
 
 
-def _at_one_moment(conn: BlockingConnection, query: Callable[[SharedReader], T], until: float) -> T:
-    """Run a query all of whose statements see the same state, whatever is committed between them."""
+def _in_snapshot(conn: BlockingConnection, query: Callable[[SharedReader], T], until: float) -> T:
+    """Run a query in one snapshot, so that it sees no later commits."""
     begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
     source: Any = conn
     if until < inf:
-        source = _Bounded(conn, until)
-        begin = f"{begin}; {source.begun()}"
+        source = _TimeLimited(conn, until)
+        begin = f"{begin}; {source.timeout_statement()}"
     conn.command(begin)
     try:
         reader: Any = PostgresReader(source)
@@ -123,3 +142,129 @@ def _at_one_moment(conn: BlockingConnection, query: Callable[[SharedReader], T],
     finally:
         if conn.in_transaction:
             conn.command("ROLLBACK")
+
+
+_BATCH_SIZE: Final = 256  # Maximum number of queries in one exchange.
+
+_STATEMENTS_MAX: Final = 16
+_BEGIN: Final = Statement("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+_END: Final = Statement("COMMIT")
+
+
+class TooManyStatements(Exception):
+    """The query has too many statements, and must run on a connection of its own."""
+
+
+class _ReadRequest(Struct, eq=False):
+    keys: list[ReadKey]
+    slot: OneShot[list[list[tuple[Any, ...]]]] = field(default_factory=OneShot)
+
+    def statements(self) -> list[Statement]:
+        statements = [bound_statement(*key) for key in self.keys]
+        return statements if len(statements) == 1 else [_BEGIN, *statements, _END]
+
+    def take(self, answers: Sequence[pq.abc.PGresult]) -> None:
+        """Set the results of `statements`."""
+        rows = answers if len(answers) == 1 else answers[1:-1]
+        self.slot.put([rows_of(each) for each in rows])
+
+
+class ReadBatcher:
+    """Runs the small queries of all tasks on one connection.
+
+    Args:
+        timeout_s: time for the database to become reachable.
+    """
+
+    def __init__(self, database: Database, timeout_s: float) -> None:
+        self._connection = PipelineConnection(database, "look")
+        self._timeout_s = timeout_s
+        self._waiting: deque[_ReadRequest] = deque()
+        self._wakeup = trio.Event()
+
+    async def read(self, query: Callable[[SharedReader], T]) -> T:
+        """Return the query's result.
+
+        Raises Unavailable if the database can't be read, and TooManyStatements if the query has too many
+        statements.
+        """
+        recorded = RecordedReads()
+        reader: Any = PostgresReader(recorded)
+        keys: list[ReadKey] = []
+        while True:
+            try:
+                return query(reader)
+            except MissingRead as missing:
+                if len(keys) >= _STATEMENTS_MAX:
+                    raise TooManyStatements from None
+                keys += missing.keys
+            for key, rows in zip(keys, await self._fetch(keys), strict=True):
+                recorded.known[key] = rows
+
+    async def open(self) -> None:
+        """Open the connection before it is used. Raises ConnectionLost."""
+        await self._connection.open()
+
+    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Run queries until cancelled."""
+        task_status.started()
+        while True:
+            await self._wakeup.wait()
+            requests = [self._waiting.popleft() for _ in range(min(_BATCH_SIZE, len(self._waiting)))]
+            if not self._waiting:
+                self._wakeup = trio.Event()
+            await self._answer(requests)
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()
+
+    async def _fetch(self, keys: list[ReadKey]) -> list[list[tuple[Any, ...]]]:
+        request = _ReadRequest(list(keys))
+        self._waiting.append(request)
+        self._wakeup.set()
+        return await request.slot.take()
+
+    async def _answer(self, requests: Sequence[_ReadRequest]) -> None:
+        """Fetch for all queries in one exchange; if it fails, for each query in its own."""
+        # Queries with a transaction come first: an isolation level can't be set after another query in the
+        # same exchange.
+        requests = sorted(requests, key=lambda request: len(request.keys) == 1)
+        each = [request.statements() for request in requests]
+        try:
+            answers = await self._exchange([statement for some in each for statement in some])
+        except ConnectionLost as lost:
+            for request in requests:
+                request.slot.put(read_failed(lost))
+        except DatabaseError as error:
+            if len(requests) == 1:
+                self._connection.close()  # it may be in a failed transaction
+                requests[0].slot.put(read_failed(error))
+                return
+            self._connection.close()
+            for request in requests:
+                await self._answer([request])
+        else:
+            first = 0
+            for request, some in zip(requests, each, strict=True):
+                _put_rows(request, answers[first : first + len(some)])
+                first += len(some)
+
+    async def _exchange(self, statements: Sequence[Statement]) -> list[pq.abc.PGresult]:
+        """Run an exchange, and repeat it on another session if one is lost: reads have no effect."""
+        until = trio.current_time() + self._timeout_s
+        while True:
+            try:
+                return await self._connection.exchange(statements, self._timeout_s)
+            except ConnectionLost as lost:
+                if lost.final or trio.current_time() >= until:
+                    raise
+                log.info("storage.look_again", error=str(lost))
+                await trio.sleep(_RETRY_DELAY_S)
+
+
+def _put_rows(request: _ReadRequest, answers: Sequence[pq.abc.PGresult]) -> None:
+    try:
+        request.take(answers)
+    except TypeError as error:  # unknown result type: fail this query only
+        request.slot.put(error)

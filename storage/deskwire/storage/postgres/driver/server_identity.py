@@ -1,7 +1,7 @@
-"""The identity of a server: its system identifier and its timeline, which distinguish two primaries of one cluster.
+"""The system identifier and timeline of a server, which distinguish two primaries.
 
-A promotion begins a new timeline. The control file has it only after the next checkpoint, for which a promotion does not
-wait; the name of the current WAL file has it at once. So that name is asked for first.
+A promotion begins a new timeline. The control file has it only after the next checkpoint, for which a
+promotion does not wait; the name of the current WAL file has it immediately. So that name is queried first.
 """
 
 from __future__ import annotations
@@ -18,21 +18,22 @@ _SYSTEM: Final = "SELECT CAST(system_identifier AS text) FROM pg_control_system(
 _WAL_NAME: Final = "SELECT substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8)"
 _CHECKPOINT: Final = "SELECT lpad(to_hex(timeline_id), 8, '0') FROM pg_control_checkpoint()"
 _STANDBY: Final = "SELECT pg_is_in_recovery()"
-_TOGETHER: Final = (
+_ALL_AT_ONCE: Final = (
     f"SELECT pg_is_in_recovery(), ({_SYSTEM}), CASE WHEN pg_is_in_recovery() THEN NULL ELSE ({_WAL_NAME}) END"
 )
 
+# Yields statements, and receives the first row of each; None for a refused statement.
 Answers: TypeAlias = Generator[str, list[str | None] | None, "ServerIdentity"]
-"""Yields statements, and receives the first row of each; None for a refused one."""
 
 
 class ServerIdentity(Struct, frozen=True):
-    """The server of a session.
+    """The identity of a session's server.
 
     Args:
-        system: its system identifier; None if this account may not ask for it.
-        timeline: the timeline on which it writes; None if this account may not ask for it, or for a standby.
-        standby: True if it follows another server.
+        system: the system identifier; None if this account may not query it.
+        timeline: the timeline on which the server writes; None for a standby, or if this account may not
+            query it.
+        standby: True if the server follows another one.
     """
 
     system: str | None = None
@@ -40,32 +41,32 @@ class ServerIdentity(Struct, frozen=True):
     standby: bool = False
 
 
-class Seen(Struct, frozen=True):
-    """The newest identity that the installation has had; each part is None until it is known."""
+class KnownServer(Struct, frozen=True):
+    """The newest server that the installation has used; unknown parts are None."""
 
     system: str | None = None
     timeline: int | None = None
 
     def refusal(self, found: ServerIdentity) -> Reason | None:
-        """Return why a server is not the installation's; None if it may be, or if too little is known."""
+        """Return why a server is not the installation's; None if it may be."""
         if self.system is not None and found.system is not None and found.system != self.system:
             return "other_system"
         if self.timeline is not None and found.timeline is not None and found.timeline < self.timeline:
             return "older_timeline"
         return None
 
-    def is_behind(self, found: ServerIdentity) -> bool:
-        """Return whether a server was promoted after the newest one that was seen."""
+    def is_older_than(self, found: ServerIdentity) -> bool:
+        """Return whether a server was promoted after the newest known one."""
         return self.timeline is not None and found.timeline is not None and found.timeline > self.timeline
 
-    def with_found(self, found: ServerIdentity) -> Seen:
+    def updated_with(self, found: ServerIdentity) -> KnownServer:
         """Return this identity, updated with that of an accepted server."""
-        return Seen(found.system or self.system, found.timeline or self.timeline)
+        return KnownServer(found.system or self.system, found.timeline or self.timeline)
 
 
-def questions() -> Answers:
-    """Ask for the identity, in one statement if the account may ask all of it."""
-    row = yield _TOGETHER
+def identity_queries() -> Answers:
+    """Query the identity, in one statement if the account may query all of it."""
+    row = yield _ALL_AT_ONCE
     if row is not None:
         return ServerIdentity(row[1], _timeline(row[2]), row[0] == "t")
     standby = yield _STANDBY
@@ -78,7 +79,7 @@ def questions() -> Answers:
 
 
 def first_row(answer: pq.abc.PGresult) -> list[str | None] | None:
-    """Return the first row of an answer in text form; None if the statement was refused."""
+    """Return the first row of a result in text form; None if the statement was refused."""
     if answer.status != pq.ExecStatus.TUPLES_OK or not answer.ntuples:
         return None
     values = [answer.get_value(0, column) for column in range(answer.nfields)]

@@ -1,4 +1,4 @@
-"""The place of the database, and the settings of a session with it."""
+"""The address of the database, and the settings of its sessions by their role."""
 
 from __future__ import annotations
 
@@ -8,16 +8,17 @@ import psycopg
 from msgspec import Struct, field
 from psycopg import conninfo, pq
 
-from deskwire.storage.postgres.driver.opening import prepare
-from deskwire.storage.postgres.driver.refusals import ConnectionLost
+from deskwire.storage.postgres.driver.errors import ConnectionLost
+from deskwire.storage.postgres.driver.opening import apply_settings
 from deskwire.storage.postgres.driver.servers import Servers
 
 Role = Literal["batch", "look", "read", "lone", "search", "bus", "beat", "files", "setup"]
 
-PREFIX: Final = "deskwire"
-"""Begins the name by which the server knows a session; the watchdog ends such sessions alone."""
+# Begins the `application_name` of each session; the watchdog ends only such sessions.
+SESSION_NAME_PREFIX: Final = "deskwire"
 
-ALWAYS: Final = {
+# Options that the URL may override: a dead server is noticed within five seconds, and a standby is refused.
+DEFAULT_OPTIONS: Final = {
     "connect_timeout": "5",
     "keepalives": "1",
     "keepalives_idle": "2",
@@ -27,41 +28,42 @@ ALWAYS: Final = {
     "target_session_attrs": "read-write",
     "client_encoding": "UTF8",
 }
-"""What is not said otherwise: a server that has died is noticed within five seconds, and a standby is not written to."""
 
 _LOCKS: Final = {"lock_timeout": "8s", "TimeZone": "UTC", "bytea_output": "hex"}
-_BY_KEY: Final = {"enable_seqscan": "off", "jit": "off"}
-"""For sessions whose statements are planned once, and find rows by keys. A plan that was made while a day's partition was empty would
-otherwise read all of it at each use (ADR 104). Up to version 17 a scan that no index can replace costs so much with the first setting
-that PostgreSQL would compile the statement without the second one."""
+# For sessions whose statements are planned once and find rows by keys. A plan that was made while a day's
+# partition was empty would otherwise read all of it at each use (ADR 104). Up to version 17 the first setting
+# makes a scan that no index can replace so expensive that PostgreSQL would compile the statement without the
+# second one.
+_KEY_LOOKUPS: Final = {"enable_seqscan": "off", "jit": "off"}
 
 _SETTINGS: Final[dict[Role, dict[str, str]]] = {
-    # What stops in the middle of a transaction lets others go on after two seconds. No `statement_timeout`: it would
-    # not end a COMMIT that waits for a standby, and what it ends elsewhere has not gone wrong.
-    "batch": {**_LOCKS, **_BY_KEY, "idle_in_transaction_session_timeout": "2s"},
-    "lone": {**_LOCKS, **_BY_KEY, "idle_in_transaction_session_timeout": "5s"},
+    # A client that stops in the middle of a transaction releases its locks after two seconds. There is no
+    # `statement_timeout`: it would not end a COMMIT that waits for a standby, and other long statements are
+    # not faults.
+    "batch": {**_LOCKS, **_KEY_LOOKUPS, "idle_in_transaction_session_timeout": "2s"},
+    "lone": {**_LOCKS, **_KEY_LOOKUPS, "idle_in_transaction_session_timeout": "5s"},
     "search": {**_LOCKS, "idle_in_transaction_session_timeout": "5s"},
-    "look": {**_LOCKS, **_BY_KEY, "idle_in_transaction_session_timeout": "10s"},
+    "look": {**_LOCKS, **_KEY_LOOKUPS, "idle_in_transaction_session_timeout": "10s"},
     "read": {**_LOCKS, "idle_in_transaction_session_timeout": "10s"},
     "bus": {"synchronous_commit": "off"},
     "beat": dict(_LOCKS),
     "files": {"TimeZone": "UTC"},
     "setup": {"TimeZone": "UTC"},
 }
+# Settings that only newer servers have, by the first version that may.
 _LATER: Final[dict[Role, dict[str, tuple[int, str]]]] = {
     "batch": {"transaction_timeout": (170_000, "10s"), "client_connection_check_interval": (140_000, "2s")},
     "lone": {"client_connection_check_interval": (140_000, "2s")},
 }
-"""Settings that not every server has, by the first version that may."""
 
 
 class Database(Struct, frozen=True):
-    """A database that a node opens sessions with.
+    """A database to which a node opens sessions.
 
     Args:
-        url: as libpq takes it; it may name several hosts, of which the one that can be written to is chosen.
+        url: in libpq's form; if it names several hosts, the writable one is chosen.
         node: the node's name, for the sessions' names.
-        servers: those of the URL, and which of them is used.
+        servers: the servers of the URL, and the one in use.
     """
 
     url: str
@@ -69,16 +71,19 @@ class Database(Struct, frozen=True):
     servers: Servers = field(default_factory=Servers)
 
     def options(self, role: Role) -> bytes:
-        """Return what libpq is given to begin a session."""
+        """Return the libpq options of a session."""
         given = conninfo.conninfo_to_dict(self.url)
         settings = " ".join(f"-c {name}={value}" for name, value in _SETTINGS[role].items())
-        own: dict[str, str] = {name: value for name, value in ALWAYS.items() if name not in given}
-        own["application_name"] = f"{PREFIX}/{role}/{self.node}"[:63]
+        own: dict[str, str] = {name: value for name, value in DEFAULT_OPTIONS.items() if name not in given}
+        own["application_name"] = f"{SESSION_NAME_PREFIX}/{role}/{self.node}"[:63]
         own["options"] = f"{settings} {given.get('options') or ''}".strip()
         return conninfo.make_conninfo(self.url, **own).encode()
 
-    def later(self, role: Role, server_version: int) -> list[bytes]:
-        """Return the statements that set what this server may have. One that it does not take can be left out."""
+    def versioned_settings(self, role: Role, server_version: int) -> list[bytes]:
+        """Return the statements for settings that this server may have.
+
+        A refused statement can be skipped.
+        """
         wanted = _LATER.get(role, {})
         return [
             f"SET {name} = '{value}'".encode()
@@ -92,7 +97,7 @@ class Database(Struct, frozen=True):
         connection = self.servers.open(options)
         try:
             connection.notice_handler = None
-            prepare(connection, self.later(role, connection.server_version), options)
+            apply_settings(connection, self.versioned_settings(role, connection.server_version), options)
         except (psycopg.Error, ConnectionLost) as error:
             self.release(connection)
             raise ConnectionLost(str(error)) from error
@@ -102,6 +107,6 @@ class Database(Struct, frozen=True):
         """End a session."""
         self.servers.release(connection)
 
-    def look_around(self, seconds: float) -> None:
-        """Look, from a thread, which server is to be used: see `Servers.look_around`."""
-        self.servers.look_around(self.options("setup"), seconds)
+    def check_hosts(self, seconds: float) -> None:
+        """Check which server to use, from a thread: see `Servers.check_hosts`."""
+        self.servers.check_hosts(self.options("setup"), seconds)

@@ -1,4 +1,4 @@
-"""Bringing a PostgreSQL database up to date, one node at a time, and refusing those that do not fit the program."""
+"""Application of migrations by one node at a time, and refusal of unfit schemas."""
 
 from __future__ import annotations
 
@@ -10,53 +10,54 @@ from typing import Final
 import psycopg
 from psycopg import errors
 
+from deskwire.storage.postgres.admin.preflight import connected, database_location, require_fit
+from deskwire.storage.postgres.driver.errors import DatabaseUnusableError
 from deskwire.storage.postgres.driver.servers import Servers
-from deskwire.storage.postgres.driver.unusable import DatabaseUnusableError
 from deskwire.storage.postgres.migrations.list import MIGRATIONS, RECORDS, Migration
-from deskwire.storage.postgres.operating.advice import place
-from deskwire.storage.postgres.operating.preflight import connected, require_fit
 from deskwire.storage.versions import outdated
 
 _LOCK: Final = 0x6465736B77697265  # "deskwire"
-_LOOK_S: Final = 0.05
+_POLL_INTERVAL_S: Final = 0.05
+# The index in a statement, if an earlier attempt left it invalid.
 _INVALID: Final = r"""
 SELECT quote_ident(c.relname) FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
 WHERE NOT i.indisvalid AND c.relnamespace = current_schema()::regnamespace AND %s ~ ('\m' || c.relname || '\M')
 """
-"""The index that a statement names, if an attempt at it was cut off."""
 _RECORDS: Final = f"""
 CREATE TABLE IF NOT EXISTS {RECORDS} (
     name text COLLATE "C" PRIMARY KEY, at timestamptz NOT NULL DEFAULT clock_timestamp(), oldest_program text COLLATE "C" NOT NULL
 )
 """
-_OF_OTHERS: Final = f"""
+# Tables that belong to no extension.
+_FOREIGN_TABLES: Final = f"""
 SELECT relname FROM pg_class c WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p')
 AND relname <> '{RECORDS}' AND NOT EXISTS
     (SELECT 1 FROM pg_depend d WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e')
 ORDER BY 1 LIMIT 3
 """
-"""Tables that no extension has brought along."""
 
 
 def migrate(
     url: str, migrations: Sequence[Migration] = MIGRATIONS, servers: Servers | None = None
 ) -> list[str]:
-    """Bring a database up to date, or make a new one ours; returns the names of what was applied.
+    """Bring a database up to date, or set up an empty one.
 
-    Nodes that start together wait for the one that does it. An account that may not change the schema is fine while there is
-    nothing to do.
+    Returns the names of the applied migrations. Nodes that start together wait for the one that migrates. An
+    account without rights on the schema is enough if no migration is pending.
 
     Args:
         servers: those of a node that starts.
 
-    Raises DatabaseUnusableError if the database can't be reached or used, or is of a program too new for this one.
+    Raises DatabaseUnusableError if the database can't be reached or used, or its schema needs a newer
+    program.
     """
-    with _opened(url, servers) as connection:
+    with _connected(url, servers) as connection:
         if not _pending(connection, migrations):
             return []
-        # Asked for again and again: who waits within a statement keeps a snapshot, which CREATE INDEX CONCURRENTLY waits for.
+        # Polled, because a session that waits within a statement keeps a snapshot, for which CREATE INDEX
+        # CONCURRENTLY waits.
         while connection.execute("SELECT pg_try_advisory_lock(%s)", (_LOCK,)).fetchone() != (True,):
-            time.sleep(_LOOK_S)  # it is let go of with the connection
+            time.sleep(_POLL_INTERVAL_S)  # released when the connection closes
         pending = _pending(connection, migrations)
         if pending and _applied(connection):
             _require_no_nodes(connection, pending)
@@ -69,13 +70,17 @@ def migrate(
 
 
 def require_migrated(url: str, migrations: Sequence[Migration] = MIGRATIONS) -> None:
-    """Make sure that a database is up to date, and leave it as it is. Raises DatabaseUnusableError."""
-    with _opened(url) as connection:
-        _pending(connection, migrations)  # what a newer program has applied does not fit
+    """Make sure that a database is up to date, without changing it.
+
+    Raises DatabaseUnusableError.
+    """
+    with _connected(url) as connection:
+        # Raises if a newer program has applied migrations that exclude this one.
+        _pending(connection, migrations)
         applied = _applied(connection)
         if words := outdated(applied, [migration.name for migration in migrations]):
             raise DatabaseUnusableError(
-                f"The database {place(url)} {words} Run `deskwire migrate`, or start a node with `deskwire serve`."
+                f"The database {database_location(url)} {words} Run `deskwire migrate`, or start a node with `deskwire serve`."
             )
 
 
@@ -105,7 +110,10 @@ def _record(connection: psycopg.Connection, migration: Migration) -> None:
 
 
 def _pending(connection: psycopg.Connection, migrations: Sequence[Migration]) -> list[Migration]:
-    """Return the migrations that the program knows and the database has not. Raises DatabaseUnusableError if it has what does not fit."""
+    """Return the known migrations that the database does not have.
+
+    Raises DatabaseUnusableError if it has a migration that excludes this program.
+    """
     applied = _applied(connection)
     known = {migration.name for migration in migrations}
     newest = max(known)
@@ -119,22 +127,22 @@ def _pending(connection: psycopg.Connection, migrations: Sequence[Migration]) ->
 
 
 def _applied(connection: psycopg.Connection) -> dict[str, str]:
-    """The names that the database has recorded, each with the oldest program that may run beside it."""
+    """Return the recorded migrations, each with the oldest program that may run beside it."""
     if connection.execute("SELECT to_regclass('schema_migrations')").fetchone() == (None,):
         return {}
     return dict(connection.execute("SELECT name, oldest_program FROM schema_migrations").fetchall())
 
 
 def _require_empty(connection: psycopg.Connection) -> None:
-    """Raise DatabaseUnusableError if a database that is not ours yet is somebody else's."""
-    if found := connection.execute(_OF_OTHERS.encode()).fetchall():
+    """Raise DatabaseUnusableError if a new database has tables of another program."""
+    if found := connection.execute(_FOREIGN_TABLES.encode()).fetchall():
         raise DatabaseUnusableError(
-            f"The database has tables of something else ({', '.join(name for (name,) in found)}): name an empty one."
+            f"The database has tables of another program ({', '.join(name for (name,) in found)}): name an empty one."
         )
 
 
 def _require_no_nodes(connection: psycopg.Connection, pending: Sequence[Migration]) -> None:
-    """Raise DatabaseUnusableError if a node runs which what is to be applied would pull the tables away from."""
+    """Raise DatabaseUnusableError if a migration excludes the nodes that are running."""
     hard = [migration.name for migration in pending if not migration.additive]
     if not hard:
         return
@@ -149,19 +157,21 @@ def _require_no_nodes(connection: psycopg.Connection, pending: Sequence[Migratio
 
 
 @contextmanager
-def _opened(url: str, servers: Servers | None = None) -> Iterator[psycopg.Connection]:
+def _connected(url: str, servers: Servers | None = None) -> Iterator[psycopg.Connection]:
     try:
         with connected(url, "migrate", servers=servers) as connection:
             require_fit(connection, url)
             yield connection
     except errors.InsufficientPrivilege as error:
         raise DatabaseUnusableError(
-            f"The database's schema has to be changed, which this account may not do ({_said(error)}). Run `deskwire migrate` "
+            f"The database's schema has to be changed, which this account may not do ({_message(error)}). Run `deskwire migrate` "
             "with the URL of an account that may."
         ) from error
     except psycopg.Error as error:
-        raise DatabaseUnusableError(f"The database {place(url)} can't be used: {_said(error)}") from error
+        raise DatabaseUnusableError(
+            f"The database {database_location(url)} can't be used: {_message(error)}"
+        ) from error
 
 
-def _said(error: psycopg.Error) -> str:
+def _message(error: psycopg.Error) -> str:
     return " ".join(str(error).split())

@@ -1,4 +1,4 @@
-"""The migrations of a PostgreSQL database, as a list that is only ever added to."""
+"""The list of migrations of a PostgreSQL database, which only grows."""
 
 from __future__ import annotations
 
@@ -9,45 +9,24 @@ from typing import Any, Final
 import psycopg
 from msgspec import Struct
 
-from deskwire.storage.postgres.schema import (
-    attributes,
-    cluster,
-    contacts,
-    days,
-    delivery_days,
-    files,
-    folding,
-    machines,
-    main,
-    milestones,
-    named,
-    order,
-    redaction,
-    scopes,
-    search,
-    seen,
-    servers,
-    tags,
-    tokens,
-    triggers,
-    workflow_ends,
-    writing,
-)
-from deskwire.storage.postgres.schema.types import typed
+from deskwire.storage.postgres.schema import additions, baseline, days, folding, triggers
+from deskwire.storage.postgres.schema.baseline import typed
 
 
 class Migration(Struct, frozen=True):
-    """One step from a schema to the next: of `sql`, `indexes` and `steps` it has one.
+    """One step from a schema to the next, with one of `sql`, `indexes` and `steps`.
 
     Attributes:
-        name: what a database records; never another one. Names sort in the order of the list.
-        sql: is run in one transaction, together with the record.
-        fill: what is done behind `sql`, in the same transaction, as it takes Python.
-        indexes: statements such as `CREATE INDEX CONCURRENTLY IF NOT EXISTS`, which hold up no writer; each is run outside of
-            a transaction, and before the record, so it may be run again. What one that failed has left is dropped first.
-        steps: a function that works in several transactions before the record, so it has to go on from wherever it was cut off.
-        oldest_program: the newest migration that the oldest program knows which may run beside the new schema. With its own
-            name no other program may: all nodes have to be stopped.
+        name: recorded in the database and never changed. Names sort in the order of the list.
+        sql: run in one transaction, together with the record.
+        fill: run after `sql` in the same transaction, for changes that need Python.
+        indexes: statements such as `CREATE INDEX CONCURRENTLY IF NOT EXISTS`, which block no writer. Each is
+            run outside a transaction and before the record, so it may be run again. An invalid index of an
+            earlier attempt is dropped first.
+        steps: works in several transactions before the record, so it must continue from any point at which it
+            was stopped.
+        oldest_program: the newest migration known to the oldest program that may run beside the new schema.
+            With the migration's own name all nodes must be stopped.
     """
 
     name: str
@@ -58,28 +37,30 @@ class Migration(Struct, frozen=True):
     steps: Callable[[psycopg.Connection[Any]], None] | None = None
 
     def __post_init__(self) -> None:
-        """Make sure that nothing is committed before the record that may not be run again."""
+        """Make sure that the migration has exactly one kind of change."""
         ways = (bool(self.sql), bool(self.indexes), self.steps is not None)
         assert sum(ways) == 1, self.name
 
     @property
     def additive(self) -> bool:
-        """True if older programs can go on while it is applied, and behind it."""
+        """True if older programs can keep running during and after the migration."""
         return self.oldest_program != self.name
 
 
-_BASELINE: Final = (main, order, triggers, cluster, files, search)
+_BASELINE: Final = (
+    baseline.MAIN_TABLES + baseline.ORDER + triggers.SQL + baseline.CLUSTER + baseline.FILES + baseline.SEARCH
+)
 
 _BY_CHANGE: Final = """
 CREATE INDEX CONCURRENTLY IF NOT EXISTS conversations_by_change ON conversations (project, updated_at, rowid)
 WHERE updated_at <> activity
 """
 
+# Older programs then read lists by activity without an index.
 _BY_HOUR: Final = (
     "CREATE INDEX CONCURRENTLY IF NOT EXISTS conversations_by_hour ON conversations (project, hour)",
     "DROP INDEX CONCURRENTLY IF EXISTS conversations_by_activity",
 )
-"""A program that is older reads lists by activity without an index meanwhile."""
 
 _OUT_OF_ORDER: Final = """
 CREATE INDEX CONCURRENTLY IF NOT EXISTS conversations_out_of_order ON conversations (project, rowid)
@@ -87,15 +68,15 @@ WHERE activity < created_at OR updated_at < activity
 """
 
 MIGRATIONS: Final = (
-    Migration("m0001_baseline", "m0001_baseline", "".join(module.SQL for module in _BASELINE)),
+    Migration("m0001_baseline", "m0001_baseline", _BASELINE),
     Migration("m0002_lists_by_change", "m0001_baseline", indexes=(_BY_CHANGE,)),
-    Migration("m0003_machine_credentials", "m0001_baseline", machines.SQL),
-    Migration("m0004_contacts_as_a_resource", "m0001_baseline", contacts.SQL),
-    Migration("m0004_contacts_as_a_resource_indexes", "m0001_baseline", indexes=contacts.INDEXES),
-    Migration("m0005_redacted_messages", "m0001_baseline", redaction.SQL),
-    Migration("m0006_named_events", "m0006_named_events", named.SQL),
-    Migration("m0007_milestones", "m0007_milestones", milestones.SQL),
-    Migration("m0007_of_messages_by_time", "m0007_milestones", indexes=milestones.INDEXES),
+    Migration("m0003_machine_credentials", "m0001_baseline", additions.MACHINE_CREDENTIALS),
+    Migration("m0004_contacts_as_a_resource", "m0001_baseline", additions.CONTACTS),
+    Migration("m0004_contacts_as_a_resource_indexes", "m0001_baseline", indexes=additions.CONTACTS_INDEXES),
+    Migration("m0005_redacted_messages", "m0001_baseline", additions.REDACTION),
+    Migration("m0006_named_events", "m0006_named_events", additions.INTERNAL_EVENTS),
+    Migration("m0007_milestones", "m0007_milestones", additions.MILESTONES),
+    Migration("m0007_of_messages_by_time", "m0007_milestones", indexes=additions.MILESTONES_INDEXES),
     Migration(
         "m0009_comments_with_ratings",
         "m0001_baseline",
@@ -106,7 +87,7 @@ MIGRATIONS: Final = (
         "m0001_baseline",
         typed("ALTER TABLE organisations ADD COLUMN deleted_at bigint"),
     ),
-    Migration("m0011_where_workflows_wait", "m0011_where_workflows_wait", workflow_ends.SQL),
+    Migration("m0011_where_workflows_wait", "m0011_where_workflows_wait", additions.WORKFLOW_ENDS),
     Migration("m0013_lists_by_the_hour", "m0011_where_workflows_wait", indexes=_BY_HOUR),
     Migration(
         "m0015_which_step_did_it",
@@ -115,33 +96,44 @@ MIGRATIONS: Final = (
             "ALTER TABLE conversation_activity ADD COLUMN step_version bigint, ADD COLUMN step_flow TEXT, ADD COLUMN step_action bigint"
         ),
     ),
-    Migration("m0017_attributes_of_conversations", "m0011_where_workflows_wait", attributes.SQL),
+    Migration(
+        "m0017_attributes_of_conversations", "m0011_where_workflows_wait", additions.CONVERSATION_ATTRIBUTES
+    ),
     Migration("m0018_times_out_of_order", "m0011_where_workflows_wait", indexes=(_OUT_OF_ORDER,)),
-    Migration("m0019_drafts_and_held_messages", "m0011_where_workflows_wait", writing.SQL),
+    Migration(
+        "m0019_drafts_and_held_messages", "m0011_where_workflows_wait", additions.DRAFTS_AND_HELD_MESSAGES
+    ),
     Migration(
         "m0020_refused_deliveries",
         "m0011_where_workflows_wait",
         typed("ALTER TABLE deliveries ADD COLUMN refusals bigint NOT NULL DEFAULT 0"),
     ),
-    Migration("m0021_text_folding", "m0021_text_folding", folding.SQL, fill=folding.fill),
-    Migration("m0022_scopes_of_machine_credentials", "m0022_scopes_of_machine_credentials", scopes.SQL),
-    Migration("m0023_tokens_one_by_one", "m0022_scopes_of_machine_credentials", tokens.SQL),
-    Migration("m0024_marks_of_what_was_seen", "m0011_where_workflows_wait", seen.SQL),
+    Migration("m0021_text_folding", "m0021_text_folding", folding.FOLDED_NAMES, fill=folding.fill_names),
+    Migration(
+        "m0022_scopes_of_machine_credentials",
+        "m0022_scopes_of_machine_credentials",
+        additions.CREDENTIAL_SCOPES,
+    ),
+    Migration("m0023_tokens_one_by_one", "m0022_scopes_of_machine_credentials", additions.ACCESS_TOKENS),
+    Migration("m0024_marks_of_what_was_seen", "m0011_where_workflows_wait", additions.SEEN_MARKS),
     Migration(
         "m0025_ids_of_imported_messages",
         "m0022_scopes_of_machine_credentials",
         typed("ALTER TABLE imported_messages ADD COLUMN message TEXT"),
     ),
-    Migration("m0026_servers_that_were_seen", "m0022_scopes_of_machine_credentials", servers.SQL),
-    Migration("m0027_events_by_day", "m0022_scopes_of_machine_credentials", steps=days.split(days.EVENTS)),
-    Migration("m0031_folded_tags", "m0031_folded_tags", tags.SQL, fill=tags.fill),
-    Migration("m0032_deliveries_by_day", "m0032_deliveries_by_day", steps=delivery_days.split_deliveries),
+    Migration(
+        "m0026_servers_that_were_seen", "m0022_scopes_of_machine_credentials", additions.SERVER_IDENTITY
+    ),
+    Migration(
+        "m0027_events_by_day", "m0022_scopes_of_machine_credentials", steps=days.split_by_day(days.EVENTS)
+    ),
+    Migration("m0031_folded_tags", "m0031_folded_tags", folding.FOLDED_TAGS, fill=folding.fill_tags),
+    Migration("m0032_deliveries_by_day", "m0032_deliveries_by_day", steps=days.split_deliveries),
 )
 
-RECORDS: Final = "schema_migrations"
-"""The table of what was applied."""
+RECORDS: Final = "schema_migrations"  # the table of applied migrations
 
+# Every table of the installation that a database may have.
 TABLES: Final = frozenset(re.findall(r"CREATE TABLE (\w+)", "".join(each.sql for each in MIGRATIONS))) | {
     RECORDS
 }
-"""Every table of ours that a database may have."""

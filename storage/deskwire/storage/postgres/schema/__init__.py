@@ -1,1 +1,1 @@
-"""The tables of a PostgreSQL database, a module for each concern; put together by the first migration."""
+"""The tables of a PostgreSQL database, as SQL that the migrations run."""

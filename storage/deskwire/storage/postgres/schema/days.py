@@ -1,8 +1,13 @@
 """Partitions by day, so that retention drops a day instead of deleting its rows (ADR 104).
 
-`events_20261128` has the rows whose ids were made on that day in UTC. `events_undated` has those of before the split and
-those that outlive their day, and `events_default` those of a day that has no partition. Each has the keys and indexes that
-the table had before. The parent has none, because PostgreSQL wants the day in each unique key of a parent.
+`events_20261128` has the rows whose ids were made on that day in UTC. `events_undated` has the rows from
+before the split and those that outlive their day, and `events_default` those of a day without a partition.
+Each partition has the keys and indexes that the table had before. The parent has none, because PostgreSQL
+requires the day in each unique key of a parent.
+
+A pending delivery and its attempts always have the day of the delivery's id. So the recorder of a result
+knows the partition, and a repeated attempt replaces the first one. Deliveries that had ended before the split
+have no day.
 """
 
 from __future__ import annotations
@@ -17,27 +22,27 @@ import structlog
 from msgspec import Struct
 from psycopg import errors
 
+from deskwire.engine.core.ids import DAY_MS, day_of, id_before
+
 log: Final = structlog.get_logger(__name__)
 
-AHEAD: Final = 3
-"""Days after today that get a partition before they begin."""
+DAYS_AHEAD: Final = 3  # days after today whose partition is added in advance
 
+# Time that a change of partitions may wait for a lock; all other users of the table queue for that long.
 LOCK_TIMEOUT_MS: Final = 100
-"""Time that a change of partitions may wait for a lock; all others that use the table queue for that long."""
 
+# Limits the queueing of others to a twentieth of the time while a dump reads the table.
 _RETRY_DELAY_S: Final = 2.0
-"""So others queue for at most a twentieth of the time while a dump reads the table."""
 
 _EPOCH: Final = date(1970, 1, 1)
-VACUUMS_DAYS: Final = "deskwire.vacuums_days"
-"""The setting of a session that also vacuums the partitions."""
+VACUUM_DAYS_SETTING: Final = "deskwire.vacuums_days"  # set in sessions that also vacuum the partitions
 
 # An older program beside this one skips the partitions when it vacuums, so it must not clear `scrub_due`.
 _KEEP_DUE: Final = (
     f"""
 CREATE OR REPLACE FUNCTION keep_scrub_due() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
     IF current_setting('application_name') IN ('deskwire/vacuum', 'deskwire/scrub')
-        AND current_setting('{VACUUMS_DAYS}', true) IS DISTINCT FROM 'on' THEN NEW.scrub_due := OLD.scrub_due; END IF;
+        AND current_setting('{VACUUM_DAYS_SETTING}', true) IS DISTINCT FROM 'on' THEN NEW.scrub_due := OLD.scrub_due; END IF;
     RETURN NEW; END $$
 """,
     "CREATE OR REPLACE TRIGGER keep_scrub_due BEFORE UPDATE ON event_window FOR EACH ROW EXECUTE FUNCTION keep_scrub_due()",
@@ -54,7 +59,7 @@ _SESSION: Final = "SELECT set_config(%s, %s, true)"
 
 
 class DayTable(Struct, frozen=True):
-    """A table that has partitions by day, with the names of these.
+    """A table with partitions by day.
 
     Args:
         options: the storage parameters of new partitions, which PostgreSQL does not copy.
@@ -72,7 +77,7 @@ class DayTable(Struct, frozen=True):
 
     @property
     def default(self) -> str:
-        """The partition of rows of a day that has none."""
+        """The partition of rows whose day has no partition."""
         return f"{self.name}_default"
 
     @property
@@ -93,7 +98,7 @@ class DayTable(Struct, frozen=True):
         return f"{self.name}_{_EPOCH + timedelta(days=day):%Y%m%d}"
 
     def day(self, partition: str) -> int | None:
-        """Return the day of a partition; None for one of no day."""
+        """Return the day of a partition; None for the other partitions."""
         digits = partition.removeprefix(f"{self.name}_")
         if not digits.isdigit():
             return None
@@ -108,21 +113,26 @@ ATTEMPTS: Final = DayTable("attempts", key="delivery, number, day")
 DAY_TABLES: Final = (EVENTS, DELIVERIES, ATTEMPTS)
 
 
-def split(table: DayTable) -> Callable[[psycopg.Connection[Any]], None]:
-    """Return the step of a migration that makes a table the first partition of a parent that takes its name.
+def split_by_day(table: DayTable) -> Callable[[psycopg.Connection[Any]], None]:
+    """Return the step of a migration that makes a table the first partition of a new parent.
 
-    No row is rewritten, and none is refused at any moment: a program that knows nothing of days leaves the column out, and its
-    rows are of day 0. The step may be cut off anywhere and run again.
+    The parent takes the table's name. No row is rewritten, and none is ever refused: a program that does not
+    know days omits the column, so that its rows have day 0. The step may be stopped at any point and run
+    again.
     """
 
     def run(connection: psycopg.Connection[Any]) -> None:
         if _kind(connection, table) != "p":
-            _locked(connection, [*_KEEP_DUE, *_close(table)])
-            # Reads the whole table beside those who write to it, so that the split needs to read nothing.
+            _change_with_retries(connection, [*_KEEP_DUE, *_forbid_days(table)])
+            # Reads the whole table without blocking writers, so that the split itself reads nothing.
             connection.execute(f"ALTER TABLE {table.name} VALIDATE CONSTRAINT {table.name}_no_day".encode())
-            _locked(connection, _split(table), lambda: _grant(connection, table, table.undated, table.name))
+            _change_with_retries(
+                connection,
+                _split_statements(table),
+                lambda: _grant(connection, table, table.undated, table.name),
+            )
         today = _today(connection)
-        for day in range(today, today + AHEAD + 1):
+        for day in range(today, today + DAYS_AHEAD + 1):
             add_day(connection, table, day)
         # Autovacuum never analyzes a parent, and the planner uses the parent's statistics for joins.
         connection.execute(f"ANALYZE {table.name}".encode())
@@ -131,36 +141,45 @@ def split(table: DayTable) -> Callable[[psycopg.Connection[Any]], None]:
 
 
 def add_day(connection: psycopg.Connection[Any], table: DayTable, day: int) -> bool:
-    """Add a day's partition if there is none; return whether it is there.
+    """Add a day's partition if there is none; return whether it exists.
 
-    A day that has rows in the default partition already stays without one.
+    A day that already has rows in the default partition stays without one.
 
-    Raises psycopg.errors.LockNotAvailable if the table is in use for longer than a lock may be waited for.
+    Raises psycopg.errors.LockNotAvailable if the table stays locked for too long.
     """
     name = table.partition(day)
     if _exists(connection, name):
         return True
     spare = _has_rows(connection, table.default)
-    if spare and not _spare(connection, table, day):
+    if spare and not _exclude_day(connection, table, day):
         return False
     try:
-        _change(connection, _attach(table, name, day), lambda: _grant(connection, table, table.name, name))
+        _change(
+            connection,
+            _attach_statements(table, name, day),
+            lambda: _grant(connection, table, table.name, name),
+        )
     except (errors.DuplicateTable, errors.UniqueViolation):
         log.info("storage.day_added_elsewhere", partition=name)
     finally:
         if spare:
-            free(connection, table)
+            unblock_default(connection, table)
     return True
 
 
-def free(connection: psycopg.Connection[Any], table: DayTable) -> None:
-    """Let the default partition take rows of every day again, after an `add_day` that was cut off. Raises as that does."""
+def unblock_default(connection: psycopg.Connection[Any], table: DayTable) -> None:
+    """Allow rows of every day in the default partition again, after an interrupted `add_day`.
+
+    Raises psycopg.errors.LockNotAvailable.
+    """
     query = "SELECT 1 FROM pg_constraint WHERE conname = %s AND conrelid = %s::regclass"
-    if connection.execute(query, (_spared(table), table.default)).fetchone() is not None:
-        _change(connection, [f"ALTER TABLE {table.default} DROP CONSTRAINT IF EXISTS {_spared(table)}"])
+    if connection.execute(query, (_exclusion_name(table), table.default)).fetchone() is not None:
+        _change(
+            connection, [f"ALTER TABLE {table.default} DROP CONSTRAINT IF EXISTS {_exclusion_name(table)}"]
+        )
 
 
-def _close(table: DayTable) -> list[str]:
+def _forbid_days(table: DayTable) -> list[str]:
     name = table.name
     return [
         f"ALTER TABLE {name} ADD COLUMN IF NOT EXISTS day integer NOT NULL DEFAULT 0",
@@ -169,7 +188,7 @@ def _close(table: DayTable) -> list[str]:
     ]
 
 
-def _split(table: DayTable) -> list[str]:
+def _split_statements(table: DayTable) -> list[str]:
     name, undated = table.name, table.undated
     add_key = f"ALTER TABLE {name} ADD PRIMARY KEY ({table.key})"
     return [
@@ -185,39 +204,44 @@ def _split(table: DayTable) -> list[str]:
     ]
 
 
-def _attach(table: DayTable, name: str, day: int) -> list[str]:
+def _attach_statements(table: DayTable, name: str, day: int) -> list[str]:
     return [
         f"CREATE TABLE {name} (LIKE {table.undated} INCLUDING ALL) {table.storage}",
         f"ALTER TABLE {table.name} ATTACH PARTITION {name} FOR VALUES FROM ({day}) TO ({day + 1})",
     ]
 
 
-def _spared(table: DayTable) -> str:
+def _exclusion_name(table: DayTable) -> str:
     return f"{table.default}_spared"
 
 
-def _spare(connection: psycopg.Connection[Any], table: DayTable, day: int) -> bool:
-    """Prove that the default partition has no row of a day, so that attaching that day reads nothing under its lock.
+def _exclude_day(connection: psycopg.Connection[Any], table: DayTable, day: int) -> bool:
+    """Prove that the default partition has no row of a day; return whether that is so.
 
-    The proof refuses rows of the day until its partition is there, so it is made at least a whole day before.
+    With the proof, attaching the day's partition reads nothing under its lock. The proof refuses rows of the
+    day until its partition exists, so it is made at least a whole day ahead.
     """
     if day <= _today(connection) + 1:
         return False
     check = f"CHECK (day < {day} OR day >= {day + 1})"
-    free(connection, table)
-    _change(connection, [f"ALTER TABLE {table.default} ADD CONSTRAINT {_spared(table)} {check} NOT VALID"])
+    unblock_default(connection, table)
+    _change(
+        connection, [f"ALTER TABLE {table.default} ADD CONSTRAINT {_exclusion_name(table)} {check} NOT VALID"]
+    )
     try:
-        connection.execute(f"ALTER TABLE {table.default} VALIDATE CONSTRAINT {_spared(table)}".encode())
+        connection.execute(
+            f"ALTER TABLE {table.default} VALIDATE CONSTRAINT {_exclusion_name(table)}".encode()
+        )
     except errors.CheckViolation:
-        free(connection, table)
+        unblock_default(connection, table)
         return False
     return True
 
 
-def _locked(
+def _change_with_retries(
     connection: psycopg.Connection[Any], statements: list[str], then: Callable[[], None] | None = None
 ) -> None:
-    """Run statements in one transaction, again and again until their locks are free for a moment."""
+    """Run statements in one transaction, and repeat it until their locks are free."""
     while True:
         try:
             return _change(connection, statements, then)
@@ -229,7 +253,10 @@ def _locked(
 def _change(
     connection: psycopg.Connection[Any], statements: list[str], then: Callable[[], None] | None = None
 ) -> None:
-    """Run statements in one transaction. Raises psycopg.errors.LockNotAvailable if their locks are not free soon."""
+    """Run statements in one transaction.
+
+    Raises psycopg.errors.LockNotAvailable if their locks are not free soon.
+    """
     with connection.transaction():
         connection.execute(_SESSION, ("lock_timeout", f"{LOCK_TIMEOUT_MS}ms"))
         for statement in statements:
@@ -239,7 +266,7 @@ def _change(
 
 
 def _grant(connection: psycopg.Connection[Any], table: DayTable, source: str, target: str) -> None:
-    """Give others the rights on a new table that they have on another one, and on the default partition."""
+    """Copy the grants on a table to a new table and to the default partition."""
     for name in {target, table.default} - {source}:
         for (statement,) in connection.execute(_GRANTS, (name, source)).fetchall():
             connection.execute(statement.encode())
@@ -260,3 +287,43 @@ def _has_rows(connection: psycopg.Connection[Any], name: str) -> bool:
 
 def _today(connection: psycopg.Connection[Any]) -> int:
     return int(connection.execute(TODAY.encode()).fetchall()[0][0])
+
+
+_BATCH_SIZE: Final = 5_000
+_UNDATED: Final = f"""
+SELECT d.position, d.id FROM endpoints e JOIN {DELIVERIES.undated} d ON d.endpoint = e.rowid AND d.status = 'pending'
+WHERE d.id >= %s LIMIT %s
+"""
+_DATED: Final = id_before("dlv", DAY_MS)  # smaller ids are of day 0, which means no day
+
+_DATE_DELIVERIES: Final = """
+UPDATE deliveries SET day = m.day FROM unnest(%s::bigint[], %s::int[]) AS m (position, day)
+WHERE deliveries.day = 0 AND deliveries.position = m.position
+"""
+_DATE_ATTEMPTS: Final = """
+UPDATE attempts SET day = m.day FROM unnest(%s::bigint[], %s::int[]) AS m (position, day)
+WHERE attempts.day = 0 AND attempts.delivery = m.position
+"""
+
+
+def split_deliveries(connection: psycopg.Connection[Any]) -> None:
+    """Split both tables, then set the day of pending deliveries; a step of a migration.
+
+    It may be stopped at any point and run again. No older program may run beside it, because such a program
+    does not set the day, which is part of the key of `attempts` from then on.
+    """
+    split_by_day(DELIVERIES)(connection)
+    split_by_day(ATTEMPTS)(connection)
+    date_pending(connection)
+
+
+def date_pending(connection: psycopg.Connection[Any]) -> None:
+    """Set the day of undated pending deliveries and of their attempts.
+
+    The rows move to the partitions of these days.
+    """
+    while rows := connection.execute(_UNDATED, (_DATED, _BATCH_SIZE)).fetchall():
+        values = [position for position, _ in rows], [day_of(delivery_id) for _, delivery_id in rows]
+        with connection.transaction():
+            connection.execute(_DATE_DELIVERIES, values)
+            connection.execute(_DATE_ATTEMPTS, values)

@@ -1,4 +1,4 @@
-"""Folded names, and large numbers of attributes with all of their digits; what takes Python is done by `refold`."""
+"""Folded names and tags, and attributes that are large numbers, with the steps in Python."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from typing import Any, Final
 
 import psycopg
 
-from deskwire.storage.postgres.driver.codec import read_text, stored_text
-from deskwire.storage.postgres.schema.types import typed
+from deskwire.storage.postgres.driver.codec import decode_text, encode_text
+from deskwire.storage.postgres.schema.baseline import typed
 from deskwire.storage.postgres.search.tickets import WRITE_TICKET_WORDS, words_of
-from deskwire.storage.refolding import refold
+from deskwire.storage.refolding import TAGGED, refold, refold_tags
 
 _TEXT: Final = "value #>> '{}'"
 _NUMBER: Final = f"CAST({_TEXT} AS double precision)"
 _WHOLE: Final = rf"CASE WHEN {_TEXT} ~ '^-?[0-9]+$' THEN CAST({_TEXT} AS numeric) BETWEEN {-(1 << 63)} AND {(1 << 63) - 1} ELSE false END"
 
-SQL: Final = typed(rf"""
+FOLDED_NAMES: Final = typed(rf"""
 ALTER TABLE users ADD COLUMN folded TEXT;
 ALTER TABLE teams ADD COLUMN folded TEXT;
 DROP INDEX teams_by_name;
@@ -35,24 +35,24 @@ DELETE FROM conversation_attributes g USING conversations c WHERE g.value = 'lar
 
 
 class Encoded:
-    """A connection of psycopg for statements with `?`, with texts as they are stored."""
+    """A psycopg connection for statements with `?` and texts in their stored form."""
 
     def __init__(self, connection: psycopg.Connection[Any]) -> None:
         self._connection = connection
 
     def execute(self, sql: str, values: Sequence[Any] = (), /) -> Sequence[Sequence[Any]]:
-        """Run a statement, and return its rows with texts as they were."""
-        stored = [stored_text(value).decode() if isinstance(value, str) else value for value in values]
+        """Run a statement, and return its rows with decoded texts."""
+        stored = [encode_text(value).decode() if isinstance(value, str) else value for value in values]
         cursor = self._connection.execute(sql.replace("?", "%s").encode(), stored)
         if cursor.description is None:
             return ()
         return [
-            tuple(read_text(value.encode()) if isinstance(value, str) else value for value in row)
+            tuple(decode_text(value.encode()) if isinstance(value, str) else value for value in row)
             for row in cursor.fetchall()
         ]
 
 
-def fill(connection: psycopg.Connection[Any]) -> None:
+def fill_names(connection: psycopg.Connection[Any]) -> None:
     """Fold names and words."""
     encoded = Encoded(connection)
 
@@ -61,3 +61,18 @@ def fill(connection: psycopg.Connection[Any]) -> None:
         encoded.execute(WRITE_TICKET_WORDS, words_of(rowid, project, title, description))
 
     refold(encoded.execute, reindex)
+
+
+FOLDED_TAGS: Final = typed(
+    "".join(f"ALTER TABLE {holder}_tags ADD COLUMN folded TEXT;\n" for holder, _ in TAGGED)
+)
+
+
+def fill_tags(connection: psycopg.Connection[Any]) -> None:
+    """Fold tags, and make the folded tag the key."""
+    encoded = Encoded(connection)
+    refold_tags(encoded.execute)
+    for holder, _ in TAGGED:
+        encoded.execute(
+            f"ALTER TABLE {holder}_tags DROP CONSTRAINT {holder}_tags_pkey, ADD PRIMARY KEY (project, folded, {holder})"
+        )

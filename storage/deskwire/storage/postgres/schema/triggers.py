@@ -1,10 +1,11 @@
-"""The triggers: what the database does by itself, whoever has changed it."""
+"""Triggers: they clear kept answers of deleted rows, and notify nodes of changes."""
 
 from __future__ import annotations
 
 from typing import Final
 
-_FORGETTING: Final = (
+# Tables, with the change that deletes a row, after which kept answers about it are cleared.
+_ROW_ENDS: Final = (
     ("contacts", "DELETE", None),
     ("conversations", "DELETE", None),
     ("memory", "DELETE", None),
@@ -20,9 +21,9 @@ _FORGETTING: Final = (
     ("teams", "UPDATE OF deleted_at", "NEW.deleted_at IS NOT NULL"),
     ("users", "UPDATE OF deleted_at", "NEW.deleted_at IS NOT NULL"),
 )
-"""Tables, with the change by which a row is gone for those who have kept an answer about it."""
 
-_TOLD: Final = (
+# Tables, with the changes that nodes are notified of, and the word for each.
+_NOTIFYING_CHANGES: Final = (
     ("server_keys", "INSERT OR DELETE OR UPDATE OF hash, project, revoked_at", "callers"),
     ("projects", "INSERT OR DELETE OR UPDATE", "callers"),
     ("memberships", "DELETE OR UPDATE", "people"),
@@ -30,9 +31,8 @@ _TOLD: Final = (
     ("sessions", "DELETE", "session"),
     ("endpoints", "INSERT OR DELETE OR UPDATE OF status", "endpoints"),
 )
-"""Tables, with the changes that nodes are told of, and the word for it."""
 
-_FORGET: Final = """
+_FORGET_ANSWERS: Final = """
 CREATE FUNCTION forget_answers() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
     UPDATE kept_answers SET subject = NULL, sealed = NULL WHERE subject = OLD.id;
     RETURN NULL; END $$;
@@ -47,7 +47,7 @@ CREATE TRIGGER sessions_end AFTER UPDATE OF generation ON users FOR EACH ROW WHE
     EXECUTE FUNCTION end_sessions();
 """
 
-_TELL: Final = """
+_NOTIFY: Final = """
 -- For the transaction itself: words in the setting `deskwire.changes`, that of a session with its id behind a colon.
 CREATE FUNCTION note_change() RETURNS trigger LANGUAGE plpgsql AS $$ DECLARE word text := TG_ARGV[0]; BEGIN
     IF word = 'session' THEN word := word || ':' || OLD.id; END IF;
@@ -71,14 +71,14 @@ CREATE CONSTRAINT TRIGGER a_route_anew AFTER INSERT OR DELETE OR UPDATE OF url, 
 """
 
 
-def forgetting(table: str, change: str, condition: str | None) -> str:
-    """Return the trigger by which a table's kept answers are removed with its rows."""
+def forget_answers_trigger(table: str, change: str, condition: str | None) -> str:
+    """Return the trigger that clears a row's kept answers."""
     when = "" if condition is None else f"WHEN ({condition}) "
     return f"CREATE TRIGGER kept_answers AFTER {change} ON {table} FOR EACH ROW {when}EXECUTE FUNCTION forget_answers();\n"
 
 
-def telling(table: str, change: str, word: str) -> str:
-    """Return the triggers by which nodes are told of a table's changes."""
+def notify_triggers(table: str, change: str, word: str) -> str:
+    """Return the triggers that notify nodes of a table's changes."""
     return (
         f"CREATE TRIGGER note_change AFTER {change} ON {table} FOR EACH ROW EXECUTE FUNCTION note_change('{word}');\n"
         f"CREATE CONSTRAINT TRIGGER begin_epoch AFTER {change} ON {table} DEFERRABLE INITIALLY DEFERRED "
@@ -87,5 +87,10 @@ def telling(table: str, change: str, word: str) -> str:
 
 
 SQL: Final = "".join(
-    (_FORGET, *(forgetting(*each) for each in _FORGETTING), _TELL, *(telling(*each) for each in _TOLD))
+    (
+        _FORGET_ANSWERS,
+        *(forget_answers_trigger(*each) for each in _ROW_ENDS),
+        _NOTIFY,
+        *(notify_triggers(*each) for each in _NOTIFYING_CHANGES),
+    )
 )

@@ -1,4 +1,4 @@
-"""The index's writing side on PostgreSQL: what a transaction changes gathers, and is written with a handful of statements."""
+"""Writes of the search index, collected and then written in few statements."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ from typing import Final
 
 from deskwire.engine.search.ports import IndexPosition
 from deskwire.storage.connection import Connection
-from deskwire.storage.postgres.log import WANT_SCRUB
+from deskwire.storage.postgres.retention import REQUEST_SCRUB
 from deskwire.storage.search.blocks import changed
 from deskwire.storage.search.postings import NONE, Place, PostingChanges, Words, joined, split
 
-AT_ONCE: Final = 2_000
-"""Postings that are read and written with one statement."""
+POSTINGS_BATCH_SIZE: Final = 2_000  # postings that are read and written with one statement
 
 _PLACES: Final = "unnest(CAST(? AS bigint[]), CAST(? AS bigint[]), CAST(? AS text[]), CAST(? AS bigint[]))"
 _KEY: Final = "p.project = u.project AND p.length = u.length AND p.word = u.word AND p.block = u.block"
@@ -38,7 +37,7 @@ _WRITE_WORDS: Final = (
 
 
 class IndexChanges:
-    """A transaction of the index; the methods are those of `engine.search.ports.IndexTransaction`."""
+    """A transaction of the index; see `engine.search.ports.IndexTransaction`."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -72,7 +71,10 @@ class IndexChanges:
         )
 
     def flush(self) -> None:
-        """Write what has gathered. A conversation that was removed stays so: its key is never given again."""
+        """Write the collected changes.
+
+        A removed conversation stays removed, because its key is never given again.
+        """
         changes = PostingChanges()
         put: dict[int, tuple[int, Words]] = {}
         gone: list[int] = []
@@ -92,12 +94,12 @@ class IndexChanges:
                     changes.note(conversation, project, before, after)
         self._write_words(put, gone)
         places = changes.places()
-        for start in range(0, len(places), AT_ONCE):
-            self._write_postings(places[start : start + AT_ONCE], changes)
-        if (
-            gone or self._replaced
-        ):  # a vacuum may have come between the erasure's commit and this one; last, as erasures wait for this row
-            self._connection.execute(WANT_SCRUB)
+        for start in range(0, len(places), POSTINGS_BATCH_SIZE):
+            self._write_postings(places[start : start + POSTINGS_BATCH_SIZE], changes)
+        if gone or self._replaced:
+            # A vacuum may have run between the erasure and this transaction. The request comes last, because
+            # erasures wait for its row.
+            self._connection.execute(REQUEST_SCRUB)
 
     def _stored(self, conversations: AbstractSet[int]) -> dict[int, tuple[int, Words]]:
         rows = self._connection.execute(

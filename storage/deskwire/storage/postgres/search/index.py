@@ -1,8 +1,8 @@
-"""The index for the one task that keeps it, whichever node that runs on (ADR 54).
+"""The search index as the leader maintains it (ADR 54).
 
-Keys of rows grow in the order in which they were given, and not in that of the commits. So what can be taken in ends where all
-who might still add something have ended: they are those who hold the lock that every writer of a table takes before
-its rows are given keys, and keeps until its commit can be seen.
+Keys of rows grow in the order in which they were given, and not in the order of the commits. So the index can
+only take rows up to the point at which every earlier writer has ended. Each writer of a table locks it before
+its rows get keys, and holds the lock until its commit is visible.
 """
 
 from __future__ import annotations
@@ -20,21 +20,20 @@ import trio
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.search.ports import IndexPosition, IndexTransaction
 from deskwire.storage.postgres.driver.blocking import BlockingConnection
-from deskwire.storage.postgres.driver.refusals import DatabaseError
+from deskwire.storage.postgres.driver.errors import DatabaseError
 from deskwire.storage.postgres.driver.session import Database
 from deskwire.storage.postgres.search.changes import IndexChanges
 
 T = TypeVar("T")
 log: Final = structlog.get_logger(__name__)
 
+# The format of the index and of its words; an index of another version is rebuilt.
 VERSION: Final = f"2, Unicode {unicodedata.unidata_version}"
-"""The form of the index, and of the words in it; an index of another one is made anew."""
 
-LOOK_S: Final = 0.02
-"""The time after which it is looked again whether those have ended who may still add something."""
+POLL_INTERVAL_S: Final = 0.02  # interval at which the end of earlier writers is checked
 
-PATIENCE_S: Final = 1.0
-"""The time for which they are waited for; what was surely there before is taken in then."""
+# Time to wait for earlier writers; after that only rows up to the last bound are indexed.
+WRITERS_TIMEOUT_S: Final = 1.0
 
 _KEYS: Final = (
     "SELECT (SELECT last_value FROM messages_rowid_seq), (SELECT last_value FROM conversations_rowid_seq), "
@@ -46,7 +45,7 @@ _WRITERS: Final = (
     "(CAST('messages' AS regclass), CAST('conversations' AS regclass), CAST('search_changes' AS regclass))"
 )
 _STATE: Final = "SELECT message, message_id, conversation, change, complete, version FROM search_state"
-_ANEW: Final = (
+_RESET_INDEX: Final = (
     "TRUNCATE search_postings, search_words; UPDATE search_state SET message = 0, message_id = NULL, conversation = 0, "
     f"change = 0, complete = 0, version = '{VERSION}'"
 )
@@ -58,7 +57,7 @@ class PostgresIndex:
 
     def __init__(self, database: Database) -> None:
         self._connection = BlockingConnection(database, "search")
-        self._turn = threading.Lock()
+        self._lock = threading.Lock()
         self._thread = trio.CapacityLimiter(1)
         self._bound = _START
         self.position = _START
@@ -66,17 +65,17 @@ class PostgresIndex:
 
     @property
     def scrub_due(self) -> bool:
-        """False: what was taken out is free space after the next VACUUM, as is all that was erased."""
+        """False: removed words are free space after the next VACUUM, like all erased data."""
         return False
 
     async def bound(self) -> IndexPosition:
         """See `Index.bound`."""
-        keys, writers = await self._in_thread(self._look)
-        end = trio.current_time() + PATIENCE_S
+        keys, writers = await self._in_thread(self._newest_keys)
+        end = trio.current_time() + WRITERS_TIMEOUT_S
         while writers:
             if trio.current_time() > end:
                 return self._bound
-            await trio.sleep(LOOK_S)
+            await trio.sleep(POLL_INTERVAL_S)
             writers &= await self._in_thread(self._writers)
         self._bound = keys
         return keys
@@ -86,18 +85,18 @@ class PostgresIndex:
         return await self._in_thread(partial(self._write, job))
 
     async def settle(self) -> float | None:
-        """See `Index.settle`: all is on disk with its commit."""
+        """See `Index.settle`. Each commit is durable."""
         await trio.lowlevel.checkpoint()
         return None
 
     def close(self) -> None:
-        """Close the connection; nobody keeps the index any more."""
-        with self._turn:
+        """Close the connection."""
+        with self._lock:
             self._connection.close()
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
         def alone() -> T:
-            with self._turn:
+            with self._lock:
                 return work()
 
         try:
@@ -107,13 +106,13 @@ class PostgresIndex:
                 f"The search index could not be written: {error}", code="storage_failed"
             ) from error
 
-    def _look(self) -> tuple[IndexPosition, set[str]]:
-        """Return the newest keys that were given, and who may have some of which nothing can be seen."""
+    def _newest_keys(self) -> tuple[IndexPosition, set[str]]:
+        """Return the newest keys that were given, and the transactions that may still hold some."""
         *position, complete, version = self._connection.execute(_STATE).fetchone()
         if version != VERSION:
-            if version:  # else it is new
+            if version:  # otherwise the index is new
                 log.warning("search.index_discarded", reason=f"it is of version {version}, not {VERSION}")
-            self._connection.command(_ANEW)
+            self._connection.command(_RESET_INDEX)
             position, complete = list(_START), 0
         self.position, self.complete = IndexPosition(*position), bool(complete)
         message, conversation, change = self._connection.execute(_KEYS).fetchone()
@@ -134,7 +133,7 @@ class PostgresIndex:
             tx.flush()
             *position, complete, _ = self._connection.execute(_STATE).fetchone()
             self._connection.command("COMMIT")
-        except BaseException:  # re-raised: the writes of the job are rolled back, so the session can go on
+        except BaseException:  # re-raised after a rollback, so that the session can be used again
             with suppress(DatabaseError):
                 self._connection.command("ROLLBACK")
             raise

@@ -1,4 +1,4 @@
-"""Searches on the index that is in the database itself."""
+"""Searches in the index tables of the database."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _NEWEST: Final = (
 
 
 class PostgresSearchReads(SearchReads, SearchSourceReads):
-    """`SearchReads` with the tables' names here, and without what keeps SQLite's planner on its way."""
+    """`SearchReads` with PostgreSQL's table names, and without SQLite's planner hints."""
 
     postings = "search_postings"
     state = "search_state"
@@ -40,7 +40,7 @@ class PostgresSearchReads(SearchReads, SearchSourceReads):
     )
 
     def shown(self, rows: Sequence[int], messages: int) -> Sequence[ConversationMatch]:
-        """See `SearchReader.shown`: two statements for all of them, as each is a round trip."""
+        """See `SearchReader.shown`. Two statements for all rows, because each is a round trip."""
         keys = tuple(rows)
         found = [conversation_with_contact(row) for row in self.conn.execute(_CONVERSATIONS, (keys,))]
         texts: defaultdict[int, list[Message]] = defaultdict(list)

@@ -1,7 +1,7 @@
-"""The words of tickets, as SQLite's FTS5 cuts them, so that both databases find the same.
+"""The words of tickets as SQLite's FTS5 splits them.
 
-Its tokenizer is asked itself, in a database in memory, as Python brings it along. A ticket's words stand in `ticket_words` one
-behind the other, which says whether those of an address stand together; the index has each of them by itself.
+So both databases find the same tickets. FTS5's own tokenizer is used, in a database in memory. `ticket_words`
+has a ticket's words in their order, for phrases such as addresses; the index has each word separately.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from deskwire.storage.search.tickets import words_of_search
 from deskwire.storage.tables.tickets.lists import TicketListReads, Words
 from deskwire.storage.tables.tickets.tickets import TicketWrites
 
-INDEXED: Final = 200
-"""Characters of a word that the index has: PostgreSQL takes 2,046 bytes at most."""
+# Indexed characters of a word, because PostgreSQL accepts at most 2,046 bytes.
+INDEXED_CHARS_MAX: Final = 200
 
 WRITE_TICKET_WORDS: Final = (
     "INSERT INTO ticket_words (rowid, words, lexemes) VALUES (?, ?, CAST(? AS tsvector)) "
@@ -29,15 +29,15 @@ _SOURCE: Final = "ticket_words s JOIN tickets t ON t.rowid = s.rowid"
 
 
 class _Tokenizer:
-    """FTS5's tokenizer, for one thread at a time. Its database is made when it is first asked, and stays."""
+    """FTS5's tokenizer for one thread at a time; its database is created at the first use."""
 
     def __init__(self) -> None:
-        self._turn = threading.Lock()
+        self._lock = threading.Lock()
         self._connection: sqlite3.Connection | None = None
 
     def __call__(self, text: str) -> list[str]:
         """Return the words of a text in their order."""
-        with self._turn:
+        with self._lock:
             if self._connection is None:
                 self._connection = _opened()
             self._connection.execute("INSERT INTO cut VALUES (?)", (text.encode(errors="replace").decode(),))
@@ -60,24 +60,31 @@ _tokens: Final = _Tokenizer()
 
 
 class PostgresTicketReads(TicketListReads):
-    """`TicketListReads` that looks for words in `ticket_words`."""
+    """`TicketListReads` that searches in `ticket_words`."""
 
     def ticket_words(self, project: int, text: str) -> Words | None:
         phrases = [tokens for tokens in map(_tokens, words_of_search(text)) if tokens]
         if not phrases:
             return None
-        asked = [_lexeme(_project(project)), *(_lexeme(token) for tokens in phrases for token in tokens[:-1])]
-        asked += [f"{_lexeme(tokens[-1])}:*" for tokens in phrases]
-        # Of one short word the index has said it already.
-        together = [
-            f" {' '.join(tokens)}" for tokens in phrases if len(tokens) > 1 or len(tokens[0]) > INDEXED
+        lexemes = [
+            _lexeme(_project_token(project)),
+            *(_lexeme(token) for tokens in phrases for token in tokens[:-1]),
         ]
-        term = " AND ".join(["s.lexemes @@ CAST(? AS tsquery)", *["strpos(s.words, ?) > 0"] * len(together)])
-        return Words(_SOURCE, "s.rowid", (term, (" & ".join(asked), *together)))
+        lexemes += [f"{_lexeme(tokens[-1])}:*" for tokens in phrases]
+        # A single short word is already matched by the index.
+        phrases_in_order = [
+            f" {' '.join(tokens)}"
+            for tokens in phrases
+            if len(tokens) > 1 or len(tokens[0]) > INDEXED_CHARS_MAX
+        ]
+        term = " AND ".join(
+            ["s.lexemes @@ CAST(? AS tsquery)", *["strpos(s.words, ?) > 0"] * len(phrases_in_order)]
+        )
+        return Words(_SOURCE, "s.rowid", (term, (" & ".join(lexemes), *phrases_in_order)))
 
 
 class PostgresTicketWrites(TicketWrites):
-    """`TicketWrites` that keeps the words of tickets with them."""
+    """`TicketWrites` that also indexes the words of tickets."""
 
     def insert_ticket(self, ticket: Ticket) -> Ticket:
         stored = super().insert_ticket(ticket)
@@ -98,20 +105,22 @@ def words_row(ticket: Ticket) -> tuple[int, str, str]:
 def words_of(rowid: int, project: int, title: str, description: str | None) -> tuple[int, str, str]:
     """Return the row of `ticket_words` for a ticket with this key and these texts."""
     columns = [_tokens(fold(title)), _tokens(fold(description or ""))]
-    lexemes = {token[:INDEXED] for tokens in columns for token in tokens} | {_project(project)}
-    return rowid, _lines(columns), " ".join(map(_lexeme, sorted(lexemes)))
+    lexemes = {token[:INDEXED_CHARS_MAX] for tokens in columns for token in tokens} | {
+        _project_token(project)
+    }
+    return rowid, _word_lines(columns), " ".join(map(_lexeme, sorted(lexemes)))
 
 
-def _lines(columns: Sequence[Sequence[str]]) -> str:
-    """Return the words of each column behind a space, and the columns in lines of their own."""
+def _word_lines(columns: Sequence[Sequence[str]]) -> str:
+    """Return one line for each column, in which a space is before each word."""
     return "\n".join("".join(f" {token}" for token in tokens) for tokens in columns)
 
 
-def _project(project: int) -> str:
-    """Return what stands for a project among the words; no word has such a sign."""
+def _project_token(project: int) -> str:
+    """Return the index term of a project; no word contains its sign."""
     return f"@{project}"
 
 
 def _lexeme(word: str) -> str:
     """Return a word as `tsvector` and `tsquery` read it."""
-    return "'" + word[:INDEXED].replace("\\", "\\\\").replace("'", "''") + "'"
+    return "'" + word[:INDEXED_CHARS_MAX].replace("\\", "\\\\").replace("'", "''") + "'"

@@ -1,0 +1,1 @@
+"""Administration of a shared database: checks at start, partitions, vacuums, restores."""

@@ -1,0 +1,239 @@
+"""Tables and columns that were added after the baseline, one constant for each migration."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from deskwire.storage.postgres.schema.baseline import typed
+from deskwire.storage.postgres.schema.triggers import forget_answers_trigger, notify_triggers
+from deskwire.storage.sqlite.migrations.m0033_what_reports_count import FILL
+
+# Machine credentials, with the same triggers as server keys.
+MACHINE_CREDENTIALS: Final = typed("""
+CREATE TABLE machine_credentials (
+    rowid IDENTITY, id TEXT NOT NULL UNIQUE, project bigint NOT NULL REFERENCES projects, name TEXT NOT NULL,
+    permissions TEXT NOT NULL, hash bytea NOT NULL UNIQUE, tail TEXT NOT NULL, made_by TEXT NOT NULL, made_by_id TEXT,
+    created_at bigint NOT NULL, expires_at bigint, last_used_at bigint, revoked_at bigint,
+    generation bigint NOT NULL, previous_hash bytea UNIQUE, previous_expires_at bigint
+);
+CREATE INDEX machine_credentials_by_project ON machine_credentials (project);
+ALTER TABLE machine_credentials SET (fillfactor = 80);
+""") + "".join(
+    (
+        forget_answers_trigger("machine_credentials", "UPDATE OF revoked_at", "NEW.revoked_at IS NOT NULL"),
+        notify_triggers(
+            "machine_credentials",
+            "INSERT OR DELETE OR UPDATE OF project, name, permissions, hash, expires_at, revoked_at, generation, "
+            "previous_hash, previous_expires_at",
+            "callers",
+        ),
+    )
+)
+
+# Attributes and tags of contacts, lists of contacts by their last change, and merged contacts.
+CONTACTS: Final = typed("""
+-- Of `erasing`: 1 is for a contact that is being erased, 2 for one that is being merged into another one, 3 for one that was.
+ALTER TABLE contacts ADD COLUMN attributes TEXT NOT NULL DEFAULT '{}', ADD COLUMN tags TEXT NOT NULL DEFAULT '[]',
+    ADD COLUMN merged_into bigint REFERENCES contacts;
+CREATE TABLE contact_tags (
+    project bigint NOT NULL, tag TEXT NOT NULL, contact bigint NOT NULL REFERENCES contacts,
+    PRIMARY KEY (project, tag, contact)
+);
+CREATE INDEX contact_tags_by_contact ON contact_tags (contact);
+CREATE TABLE contact_attributes (
+    project bigint NOT NULL, name TEXT NOT NULL, value TEXT NOT NULL, contact bigint NOT NULL REFERENCES contacts,
+    PRIMARY KEY (project, name, value, contact)
+);
+CREATE INDEX contact_attributes_by_contact ON contact_attributes (contact);
+-- The events of a conversation from `since` on, in front of `upto`, are those of a contact whose it was then; both are ids.
+CREATE TABLE moved_conversations (
+    conversation bigint NOT NULL REFERENCES conversations, contact bigint NOT NULL REFERENCES contacts,
+    since TEXT NOT NULL, upto TEXT NOT NULL, PRIMARY KEY (conversation, upto)
+);
+CREATE INDEX moved_conversations_by_contact ON moved_conversations (contact);
+""")
+
+_CREATE: Final = "CREATE INDEX CONCURRENTLY IF NOT EXISTS"
+CONTACTS_INDEXES: Final = (
+    f"{_CREATE} contacts_merged ON contacts (project, user_id) WHERE erasing >= 2",
+    f"{_CREATE} contacts_merging ON contacts (rowid) WHERE erasing = 2",
+    f"{_CREATE} contacts_merged_into ON contacts (merged_into) WHERE merged_into IS NOT NULL",
+    f"{_CREATE} contacts_by_update ON contacts (project, updated_at, rowid) WHERE erasing = 0",
+    f"{_CREATE} contacts_by_creation ON contacts (project, created_at, rowid) WHERE erasing = 0",
+)
+
+# Redacted messages, and the time of deleted ones. The columns are the same in SQLite.
+REDACTION: Final = """
+ALTER TABLE messages ADD COLUMN redacted_at bigint, ADD COLUMN deleted_at bigint;
+-- Whoever hears that a message is redacted can rely on it at every node.
+CREATE CONSTRAINT TRIGGER begin_epoch AFTER UPDATE OF redacted_at, deleted_at ON messages
+    DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION begin_epoch();
+ALTER TABLE search_changes ADD COLUMN reworded smallint NOT NULL DEFAULT 0;
+"""
+
+# Endpoints that receive internal notes. Older programs would show such events to every consumer, so none may
+# run beside this schema.
+INTERNAL_EVENTS: Final = """
+ALTER TABLE endpoints ADD COLUMN internal smallint NOT NULL DEFAULT 0;
+CREATE CONSTRAINT TRIGGER begin_epoch_of_internal AFTER UPDATE OF internal ON endpoints
+    DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION begin_epoch();
+"""
+
+# The milestones of conversations that reports count, and the columns from which they are computed.
+MILESTONES: Final = typed(rf"""
+-- When the contact first wrote, when an agent first answered that, since when it is open if it was reopened, the agent who
+-- wrote last, and the team that it was last assigned to.
+ALTER TABLE conversations ADD COLUMN asked_at bigint, ADD COLUMN answered_at bigint, ADD COLUMN opened_at bigint,
+    ADD COLUMN replier_id TEXT, ADD COLUMN team_id TEXT;
+UPDATE conversations SET team_id = CASE WHEN assignee_type = 'team' THEN assignee_id ELSE (
+    SELECT a.changes -> 0 -> 2 ->> 'id' FROM (SELECT rowid, CAST(replace(changes, '\u0000', '\u0020') AS json) AS changes
+    FROM conversation_activity WHERE conversation = conversations.rowid AND action = 'assigned') a
+    WHERE a.changes -> 0 -> 2 ->> 'type' = 'team' ORDER BY a.rowid DESC LIMIT 1) END;
+CREATE TABLE milestones (
+    rowid IDENTITY, project bigint NOT NULL, conversation bigint NOT NULL REFERENCES conversations, kind TEXT NOT NULL,
+    at bigint NOT NULL, since bigint, score bigint, agent_id TEXT, team_id TEXT, imported smallint NOT NULL
+);
+CREATE INDEX milestones_by_conversation ON milestones (conversation);
+{FILL}CREATE INDEX milestones_by_time ON milestones (project, kind, at)
+    INCLUDE (since, agent_id, team_id, conversation, imported, score);
+""")
+
+_BY_TIME: Final = (
+    "CREATE INDEX CONCURRENTLY IF NOT EXISTS messages_by_time ON messages (project, created_at) "
+    "INCLUDE (author_type, conversation, author_id) WHERE internal = 0"
+)
+MILESTONES_INDEXES: Final = (_BY_TIME,)
+
+# The step at which a workflow run waits, the time when a version was published, and the results of runs.
+WORKFLOW_ENDS: Final = typed(r"""
+ALTER TABLE workflow_runs ADD COLUMN since bigint, ADD COLUMN flow bigint, ADD COLUMN action bigint;
+UPDATE workflow_runs SET flow = CAST(CAST(replace(state, '\u0000', '\u0020') AS json) ->> 'flow' AS bigint),
+    action = CAST(CAST(replace(state, '\u0000', '\u0020') AS json) ->> 'action' AS bigint);
+ALTER TABLE workflow_versions ADD COLUMN created_at bigint;
+CREATE TABLE workflow_ends (
+    rowid IDENTITY, workflow_id TEXT NOT NULL, number bigint NOT NULL, conversation bigint NOT NULL REFERENCES conversations,
+    flow bigint, action bigint, outcome TEXT NOT NULL, stopped smallint NOT NULL, at bigint NOT NULL
+);
+CREATE INDEX workflow_ends_by_conversation ON workflow_ends (conversation);
+CREATE INDEX workflow_ends_by_workflow ON workflow_ends (workflow_id, rowid);
+CREATE INDEX workflow_ends_by_outcome ON workflow_ends (workflow_id, outcome);
+CREATE INDEX workflow_ends_stopped ON workflow_ends (workflow_id, rowid) WHERE stopped = 1;
+""")
+
+# The attributes of conversations as rows, for filters by a rare attribute. Triggers maintain them.
+_NUMBER: Final = "CAST(value #>> '{}' AS double precision)"
+
+CONVERSATION_ATTRIBUTES: Final = typed(rf"""
+-- The value is the beginning of a text, or the integer part of a number. A conversation's own row says which rows it has here.
+CREATE TABLE conversation_attributes (
+    project bigint NOT NULL, name TEXT NOT NULL, value TEXT NOT NULL, conversation bigint NOT NULL,
+    PRIMARY KEY (project, name, value, conversation)
+);
+CREATE FUNCTION attribute_keys(attributes text) RETURNS TABLE (name text, value text) LANGUAGE sql IMMUTABLE AS $$
+    SELECT key, CASE json_typeof(value) WHEN 'boolean' THEN value #>> '{{}}' WHEN 'string' THEN left(value #>> '{{}}', 64)
+    ELSE CASE WHEN {_NUMBER} > -1e15 AND {_NUMBER} < 1e15 THEN CAST(CAST(trunc({_NUMBER}) AS bigint) AS text) ELSE 'large' END END
+    FROM json_each(CAST(replace(attributes, '\u0000', '\u0020') AS json)) WHERE json_typeof(value) IN ('boolean', 'string', 'number')
+$$;
+CREATE FUNCTION index_attributes() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+    IF TG_OP <> 'INSERT' THEN
+        DELETE FROM conversation_attributes g USING attribute_keys(OLD.attributes) k
+        WHERE g.project = OLD.project AND g.name = k.name AND g.value = k.value AND g.conversation = OLD.rowid;
+    END IF;
+    IF TG_OP <> 'DELETE' THEN
+        INSERT INTO conversation_attributes SELECT NEW.project, k.name, k.value, NEW.rowid FROM attribute_keys(NEW.attributes) k
+        ON CONFLICT DO NOTHING;
+    END IF;
+    RETURN NULL; END $$;
+CREATE TRIGGER attributes_put AFTER INSERT ON conversations FOR EACH ROW WHEN (NEW.attributes <> '{{}}')
+    EXECUTE FUNCTION index_attributes();
+CREATE TRIGGER attributes_change AFTER UPDATE OF attributes ON conversations FOR EACH ROW
+    WHEN (NEW.attributes <> OLD.attributes) EXECUTE FUNCTION index_attributes();
+CREATE TRIGGER attributes_go AFTER DELETE ON conversations FOR EACH ROW WHEN (OLD.attributes <> '{{}}')
+    EXECUTE FUNCTION index_attributes();
+INSERT INTO conversation_attributes SELECT c.project, k.name, k.value, c.rowid
+    FROM conversations c CROSS JOIN LATERAL attribute_keys(c.attributes) k ON CONFLICT DO NOTHING;
+""")
+
+# Drafts and held messages of agents (ADR 53). Older programs do not know them, so rows are deleted by
+# cascade.
+DRAFTS_AND_HELD_MESSAGES: Final = typed("""
+CREATE TABLE drafts (
+    rowid IDENTITY, author bigint NOT NULL REFERENCES users ON DELETE CASCADE,
+    project bigint NOT NULL REFERENCES projects,
+    conversation bigint NOT NULL REFERENCES conversations ON DELETE CASCADE, internal smallint NOT NULL,
+    size bigint NOT NULL, version bigint NOT NULL, base_sequence bigint, updated_at bigint NOT NULL,
+    attachments TEXT, text TEXT NOT NULL
+);
+CREATE UNIQUE INDEX drafts_by_place ON drafts (conversation, author, internal);
+CREATE INDEX drafts_by_author ON drafts (author, project, updated_at, size);
+CREATE TABLE held_messages (
+    rowid IDENTITY, id TEXT NOT NULL UNIQUE, author bigint NOT NULL REFERENCES users ON DELETE CASCADE,
+    project bigint NOT NULL REFERENCES projects,
+    conversation bigint NOT NULL REFERENCES conversations ON DELETE CASCADE, internal smallint NOT NULL,
+    if_sequence bigint, follow TEXT, send_at bigint NOT NULL, created_at bigint NOT NULL, problem TEXT,
+    attachments TEXT, text TEXT NOT NULL
+);
+CREATE INDEX held_messages_by_author ON held_messages (author, project);
+CREATE INDEX held_messages_by_conversation ON held_messages (conversation);
+CREATE INDEX held_messages_due ON held_messages (send_at) WHERE problem IS NULL;
+ALTER TABLE drafts SET (autovacuum_vacuum_scale_factor = 0.02);
+ALTER TABLE held_messages SET (autovacuum_vacuum_scale_factor = 0.02);
+""")
+
+# The requested end of a machine credential, and the credential that created an endpoint (ADR 70).
+# An older program does not enforce these rules, so none may run beside this schema.
+CREDENTIAL_SCOPES: Final = typed("""
+ALTER TABLE machine_credentials ADD COLUMN own_expires_at bigint;
+UPDATE machine_credentials SET own_expires_at = expires_at;
+ALTER TABLE endpoints ADD COLUMN credential TEXT;
+UPDATE endpoints SET credential = (
+    SELECT CASE a.actor_type WHEN 'machine' THEN a.actor END FROM audit a
+    WHERE a.object = endpoints.id AND a.action IN ('webhook.created', 'webhook.changed', 'webhook.enabled')
+    ORDER BY a.position DESC LIMIT 1);
+""")
+
+# Expiry of one-time passwords, single access tokens, and pushes of the audit trail.
+ACCESS_TOKENS: Final = (
+    typed(r"""
+ALTER TABLE users ADD COLUMN password_made_at bigint;
+UPDATE users SET password_made_at = CAST(extract(epoch FROM clock_timestamp()) * 1000 AS bigint)
+    WHERE password_temporary = 1;
+UPDATE kept_answers SET subject = NULL, sealed = NULL WHERE subject LIKE 'key\_%' OR subject LIKE 'usr\_%';
+CREATE TABLE access_tokens (
+    rowid IDENTITY, id TEXT NOT NULL UNIQUE, "user" bigint NOT NULL REFERENCES users, source TEXT NOT NULL,
+    client TEXT NOT NULL, generation bigint NOT NULL, created_at bigint NOT NULL, expires_at bigint NOT NULL, ended_at bigint
+);
+CREATE INDEX access_tokens_by_user ON access_tokens ("user", rowid);
+CREATE INDEX access_tokens_by_end ON access_tokens (expires_at);
+CREATE INDEX access_tokens_ended ON access_tokens (expires_at) WHERE ended_at IS NOT NULL;
+CREATE TABLE audit_pushes (
+    rowid IDENTITY, id TEXT NOT NULL UNIQUE, organisation bigint NOT NULL UNIQUE REFERENCES organisations,
+    url TEXT NOT NULL, sealed_secret bytea NOT NULL, secret_tail TEXT NOT NULL, old_secret bytea, old_secret_until bigint,
+    created_at bigint NOT NULL, updated_at bigint NOT NULL, attempts bigint NOT NULL DEFAULT 0, due_at bigint,
+    failing_since bigint, last_at bigint, last_status bigint, last_error TEXT, missed bigint NOT NULL DEFAULT 0
+);
+CREATE TABLE audit_unpushed (
+    rowid IDENTITY, push bigint NOT NULL REFERENCES audit_pushes, record bigint NOT NULL, UNIQUE (push, record)
+);
+CREATE INDEX audit_unpushed_by_record ON audit_unpushed (record);
+""")
+    + notify_triggers("access_tokens", "UPDATE OF ended_at", "session")
+    + forget_answers_trigger("audit_pushes", "DELETE", None)
+)
+
+# The time up to which all agents have seen a conversation, and up to which each agent has seen a project.
+SEEN_MARKS: Final = typed("""
+ALTER TABLE conversations ADD COLUMN seen_until bigint NOT NULL DEFAULT 0;
+-- A conversation that was closed when it was imported has been seen by all.
+UPDATE conversations SET seen_until = imported_at WHERE imported_at IS NOT NULL AND status = 'CLOSED';
+CREATE TABLE seen_marks (
+    "user" bigint NOT NULL REFERENCES users, project bigint NOT NULL REFERENCES projects, until bigint NOT NULL,
+    PRIMARY KEY ("user", project)
+);
+CREATE INDEX seen_marks_by_project ON seen_marks (project);
+""")
+
+# The system identifier and timeline of the newest server of the installation.
+SERVER_IDENTITY: Final = typed("""
+ALTER TABLE installation ADD COLUMN system_id TEXT, ADD COLUMN timeline bigint NOT NULL DEFAULT 0
+""")
