@@ -21,8 +21,8 @@ from deskwire.engine.accounts.ports import (
 )
 from deskwire.engine.accounts.sessions import SessionReader, SessionTransaction
 from deskwire.engine.accounts.teams import TeamReader, TeamTransaction
-from deskwire.engine.audit.ports import AuditReader, AuditTransaction
 from deskwire.engine.audit.push import PushReader, PushTransaction
+from deskwire.engine.audit.trail import AuditReader, AuditTransaction
 from deskwire.engine.cluster.ports import ClusterReader, ClusterTransaction
 from deskwire.engine.contacts.memory import MemoryReader, MemoryTransaction
 from deskwire.engine.contacts.ports import ContactReader, ContactTransaction

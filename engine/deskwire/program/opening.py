@@ -27,10 +27,10 @@ from deskwire.engine.cluster.cluster import Alone, Cluster
 from deskwire.engine.cluster.membership import Membership
 from deskwire.engine.core import store as core
 from deskwire.engine.core.clock import wall_clock
-from deskwire.engine.core.counters import Commits, Room, SharedCommits
+from deskwire.engine.core.counters import CommitCounters, DiskSpace, SharedCommitCounters
 from deskwire.engine.core.database_identity import DatabaseIdentity
 from deskwire.engine.core.secret import Secrets
-from deskwire.engine.core.tasks.failure import kept_running
+from deskwire.engine.core.tasks.failure import run_with_restarts
 from deskwire.engine.events.shared import SharedLogReader
 from deskwire.engine.search.ports import Index
 from deskwire.engine.uploads.ports import Files
@@ -54,7 +54,7 @@ class RunningStore(core.Store[ports.Reader, ports.Transaction], Protocol):
     """A store that is open, with what is measured of it."""
 
     @property
-    def commits(self) -> Commits:
+    def commits(self) -> CommitCounters:
         """The writer's counters."""
 
     @property
@@ -95,8 +95,8 @@ class Opened(Struct, frozen=True, kw_only=True):
     index: Index
     scrubbing: Callable[[], bool]
     scrub_delay: Callable[[], float]
-    room: Callable[[], Room | None]
-    shared: SharedCommits | None = None
+    room: Callable[[], DiskSpace | None]
+    shared: SharedCommitCounters | None = None
     messages: Callable[[], Mapping[str, int]] = dict
     give_up: Callable[[float], None] = lambda seconds: None
 
@@ -192,7 +192,7 @@ async def _postgres(
         trio.open_nursery() as nursery,
     ):
         bus = PostgresBus(store.database)
-        nursery.start_soon(kept_running, "nodes.bus", bus.run)
+        nursery.start_soon(run_with_restarts, "nodes.bus", bus.run)
         beats = BeatStore(store.database, nursery)
         membership = Membership(beats, bus, name, version("deskwire"), wall_clock, place)
         vacuums = Vacuums(url, config.scrub_s, servers)
@@ -202,11 +202,11 @@ async def _postgres(
             ("lanes", partial(clear_lanes, store.database)),
             ("days", partial(add_days_ahead, url, servers)),
         ):
-            nursery.start_soon(kept_running, f"storage.{duty}", partial(membership.on_duty, run))
+            nursery.start_soon(run_with_restarts, f"storage.{duty}", partial(membership.on_duty, run))
         nursery.start_soon(
-            kept_running, "storage.waits", partial(watch_waits, store.database, store.waited_s)
+            run_with_restarts, "storage.waits", partial(watch_waits, store.database, store.waited_s)
         )
-        nursery.start_soon(kept_running, "storage.servers", partial(watch_servers, store.database))
+        nursery.start_soon(run_with_restarts, "storage.servers", partial(watch_servers, store.database))
         with (
             closing(beats),
             closing(PostgresIndex(store.database)) as index,

@@ -126,7 +126,7 @@ async def test_a_changed_url_takes_effect_with_the_next_batch(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is pushed after the change is not for the former receiver."""
-    monkeypatch.setattr(pushing, "BATCH", 1)
+    monkeypatch.setattr(pushing, "BATCH_SIZE", 1)
     released = trio.Event()
     async with receiving() as former, receiving() as current:
         accept = former.behaviour

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from deskwire.engine.accounts.people import Role
-from deskwire.engine.accounts.teams import Member, Team
+from deskwire.engine.accounts.teams import Team, TeamMember
 from deskwire.engine.core.errors import Forbidden
 from deskwire.engine.snippets.placeholders import PLACEHOLDERS, unknown_placeholders
 from deskwire.engine.snippets.snippet import Author, Editor, Snippet
 
-MINE = Team("team_1", 1, "Mine", 0, 0, (Member(7, "usr_7", "Ada"),), 1)
-OTHERS = Team("team_2", 1, "Others", 0, 0, (Member(8, "usr_8", "Bea"),), 2)
+MINE = Team("team_1", 1, "Mine", 0, 0, (TeamMember(7, "usr_7", "Ada"),), 1)
+OTHERS = Team("team_2", 1, "Others", 0, 0, (TeamMember(8, "usr_8", "Bea"),), 2)
 
 
 def snippet(author: int) -> Snippet:

@@ -14,7 +14,7 @@ from deskwire.engine.conversations.commands import Close, Delete
 from deskwire.engine.core.actor import Actor
 from deskwire.engine.core.errors import AlreadyAnswered, Conflict, DomainError, NotFound, StaleState
 from deskwire.engine.core.secret import Secrets
-from deskwire.engine.core.store import Brief, Inline
+from deskwire.engine.core.store import InlineJob, InlineQuery
 from deskwire.engine.core.values import replace
 from deskwire.engine.events.types import Draft
 from deskwire.engine.idempotency.once import Answers, InProgress, Keeping
@@ -37,7 +37,7 @@ async def at_once(here: NodeHere, jobs: list[Callable[[Transaction], Any]]) -> l
             all_done.set()
 
     for number, job in enumerate(jobs):
-        here.store.submit(Brief(job), partial(end, number))
+        here.store.submit(InlineJob(job), partial(end, number))
     await all_done.wait()
     return outcomes
 
@@ -97,7 +97,7 @@ async def test_heads_are_locked_behind_everything_that_is_waited_for(postgres_ur
         with psycopg.connect(postgres_url) as other:
             other.execute("SELECT 1 FROM organisations FOR UPDATE")
             async with trio.open_nursery() as nursery:
-                nursery.start_soon(here.store.write, Brief(job))
+                nursery.start_soon(here.store.write, InlineJob(job))
                 await until_one_waits(postgres_url)
                 other.execute("SELECT 1 FROM project_heads FOR UPDATE NOWAIT")
                 other.rollback()
@@ -230,7 +230,7 @@ async def test_a_job_that_reads_what_it_has_written_runs_by_itself(postgres_url:
         return len([each for each in tx.organisations() if each.rowid == key])
 
     async with node(postgres_url) as here:
-        assert await here.store.write(Brief(job)) == 1
+        assert await here.store.write(InlineJob(job)) == 1
     check_whole(postgres_url)
 
 
@@ -294,8 +294,8 @@ async def test_results_of_deliveries_are_recorded_once(postgres_url: str) -> Non
         def record(tx: Transaction) -> list[bool]:
             return [tx.record_end(delivery, attempt, "delivered", None) for delivery in (*made, made[0])]
 
-        assert await here.store.write(Brief(record)) == [True, True, False]
-        assert await here.store.write(Brief(record)) == [False, False, False]
+        assert await here.store.write(InlineJob(record)) == [True, True, False]
+        assert await here.store.write(InlineJob(record)) == [False, False, False]
     assert rows(postgres_url, "SELECT DISTINCT status FROM deliveries") == [("delivered",)]
     assert rows(postgres_url, "SELECT count(*) FROM attempts") == [(2,)]
 
@@ -363,10 +363,10 @@ async def test_what_was_acknowledged_is_seen_by_the_next_look_at_every_node(post
 
         for number in range(5):
             await one.post(conversation)
-            for row in (await two.store.read(Inline(own)), await two.store.read(own)):
+            for row in (await two.store.read(InlineQuery(own)), await two.store.read(own)):
                 assert row is not None
                 assert row[0].messages == number + 1
-        assert await two.store.read(Inline(others)) is None
+        assert await two.store.read(InlineQuery(others)) is None
 
 
 async def test_what_was_cut_off_does_not_count_as_what_a_batch_has_to_send(postgres_url: str) -> None:

@@ -14,7 +14,7 @@ import trio
 from psycopg import pq
 
 from deskwire.engine.core.errors import Unavailable
-from deskwire.engine.core.store import Brief
+from deskwire.engine.core.store import InlineJob
 from deskwire.engine.events.types import Draft
 from deskwire.engine.ports import Transaction
 from deskwire.storage.postgres.commit.jobs import Job
@@ -195,7 +195,7 @@ async def test_keys_of_new_rows_are_fetched_anew_behind_a_commit_that_was_asked_
 
 async def test_a_lane_that_could_not_be_opened_is_opened_by_the_next_job(postgres_url: str) -> None:
     async with node(postgres_url) as here:
-        await here.store.write(Brief(add_event))
+        await here.store.write(InlineJob(add_event))
         lone = here.store._writer._lones[0]
         with psycopg.connect(postgres_url, autocommit=True) as connection:
             connection.execute("ALTER TABLE lanes RENAME TO away")
@@ -213,17 +213,17 @@ async def test_a_commit_that_comes_when_it_was_said_not_to_be_stored_stores_noth
     """The bytes of the last round are held up on their way, and what they would store is stored by another batch."""
     with line_to(postgres_url) as line:
         async with node(line.url) as here:
-            await here.store.write(Brief(add_event))
+            await here.store.write(InlineJob(add_event))
             line.late = 1  # the piece behind the one that locks the head
             with trio.fail_after(30):
                 async with trio.open_nursery() as nursery:
-                    nursery.start_soon(here.store.write, Brief(add_event))
+                    nursery.start_soon(here.store.write, InlineJob(add_event))
                     # The next batch waits for the head, which the session has that is cut off: the outcome is decided.
                     await until_one_waits(postgres_url)
                     line.deliver.set()
             assert (here.store.shared.found_lost, here.store.shared.found_stored) == (1, 0)
             assert len(here.commits) == 2
-            await here.store.write(Brief(add_event))
+            await here.store.write(InlineJob(add_event))
     assert rows(postgres_url, "SELECT count(*) FROM events") == [(3,)]
     check_whole(postgres_url)
 
@@ -231,11 +231,11 @@ async def test_a_commit_that_comes_when_it_was_said_not_to_be_stored_stores_noth
 async def test_a_commit_that_is_under_way_while_it_is_asked_for_is_waited_for(postgres_url: str) -> None:
     with line_to(postgres_url) as line:
         async with node(line.url) as here:
-            await here.store.write(Brief(add_event))
+            await here.store.write(InlineJob(add_event))
             with trio.fail_after(30), psycopg.connect(postgres_url) as other:
                 other.execute("SELECT 1 FROM lanes WHERE lane = 0 FOR UPDATE")
                 async with trio.open_nursery() as nursery:
-                    nursery.start_soon(here.store.write, Brief(add_event))
+                    nursery.start_soon(here.store.write, InlineJob(add_event))
                     await until_one_waits(postgres_url)
                     line.cut()  # all of it has reached the server
                     await until_one_waits(postgres_url, 2)

@@ -17,7 +17,7 @@ from structlog.testing import capture_logs
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.core.ids import DAY_MS, day_of, id_before, new_id
 from deskwire.engine.events.types import Draft, StoredEvent
-from deskwire.engine.privacy.retention import BATCH
+from deskwire.engine.privacy.retention import BATCH_SIZE
 from deskwire.storage.postgres import dropping
 from deskwire.storage.postgres.driver.refusals import LOCK_NOT_AVAILABLE, DatabaseError
 from deskwire.storage.postgres.operating.check import _missing_days, _row_counts
@@ -86,7 +86,7 @@ def erase_seven(tx: Any) -> None:
 
 
 async def prune(here: NodeHere, older_than: int) -> int:
-    return await here.store.write(lambda tx: tx.prune_events(older_than, BATCH, older_than))
+    return await here.store.write(lambda tx: tx.prune_events(older_than, BATCH_SIZE, older_than))
 
 
 def partitions(url: str) -> list[str]:
@@ -405,7 +405,7 @@ async def test_a_kill_while_a_day_is_dropped_leaves_all_of_it_or_nothing() -> No
             killed: list[bool] = []
 
             def prune_and_die(tx: Any) -> int:
-                count: int = tx.prune_events((old + 1) * DAY_MS, BATCH, 0)
+                count: int = tx.prune_events((old + 1) * DAY_MS, BATCH_SIZE, 0)
                 if not killed:
                     killed.append(True)
                     server.kill()

@@ -17,7 +17,7 @@ from deskwire.engine.core.ids import DAY_MS, day_of, new_id
 from deskwire.engine.core.secret import Secrets
 from deskwire.engine.core.values import replace
 from deskwire.engine.events.types import Draft
-from deskwire.engine.privacy.retention import BATCH
+from deskwire.engine.privacy.retention import BATCH_SIZE
 from deskwire.engine.webhooks.delivery import Attempt, Delivery, DeliveryFilter
 from deskwire.storage.dialect import POSTGRES
 from deskwire.storage.files import DiskFiles
@@ -129,7 +129,7 @@ class Shelf:
 
     async def prune(self, older_than: int) -> int:
         """Have retention remove what is too old, as one of its commits does."""
-        count: int = await self.here.store.write(lambda tx: tx.prune_deliveries(older_than, BATCH))
+        count: int = await self.here.store.write(lambda tx: tx.prune_deliveries(older_than, BATCH_SIZE))
         return count
 
     async def attempts(self, delivery: Delivery) -> list[int] | None:
@@ -534,7 +534,7 @@ async def test_a_kill_while_a_day_of_deliveries_is_dropped_leaves_all_of_it_or_n
             killed: list[bool] = []
 
             def prune_and_die(tx: Any) -> int:
-                count: int = tx.prune_deliveries((old + 1) * DAY_MS, BATCH)
+                count: int = tx.prune_deliveries((old + 1) * DAY_MS, BATCH_SIZE)
                 if not killed:
                     killed.append(True)
                     server.kill()

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deskwire.engine.core.errors import Unavailable
-from deskwire.engine.core.store import Inline
+from deskwire.engine.core.store import InlineQuery
 from deskwire.storage.postgres.commit.buffer import Write
 from deskwire.storage.postgres.commit.merging import shape_of
 from deskwire.storage.postgres.commit.rounds import PARENTS, Planner, grouped
@@ -248,7 +248,7 @@ async def test_a_query_of_several_statements_sees_one_moment(postgres_url: str) 
                      f"SELECT gen_random_uuid()::text, 0, 'bot', '{len(found)}', 0, 0, 1 RETURNING 1")  # fmt: skip
             return found
 
-        found = await here.store.read(Inline(names))
+        found = await here.store.read(InlineQuery(names))
         assert len(set(found)) == 1
 
 
@@ -261,7 +261,7 @@ async def test_one_who_spoils_an_exchange_spoils_it_for_himself(postgres_url: st
                 return reader.conn.execute(sql).fetchone()
 
             try:
-                outcomes.append(await here.store.read(Inline(query)))
+                outcomes.append(await here.store.read(InlineQuery(query)))
             except Unavailable as refusal:
                 outcomes.append(refusal.reason)
 
@@ -280,13 +280,13 @@ async def test_looks_of_one_statement_and_of_several_share_an_exchange(postgres_
 
     sessions = "SELECT pid, backend_start FROM pg_stat_activity WHERE application_name LIKE 'deskwire/look/%'"
     async with node(postgres_url) as here:
-        await here.store.read(Inline(several))
+        await here.store.read(InlineQuery(several))
         before = rows(postgres_url, sessions)
         found: list[Any] = []
 
         async def look(query: Any) -> None:
             for _ in range(5):
-                found.append(await here.store.read(Inline(query)))
+                found.append(await here.store.read(InlineQuery(query)))
 
         async with trio.open_nursery() as nursery:
             for query in (one, several) * 4:
@@ -300,7 +300,7 @@ async def test_a_look_that_asks_for_a_lot_gets_a_connection_of_its_own(postgres_
         return sum(reader.conn.execute("SELECT CAST(? AS int)", (n,)).fetchone()[0] for n in range(40))
 
     async with node(postgres_url) as here:
-        assert await here.store.read(Inline(count)) == sum(range(40))
+        assert await here.store.read(InlineQuery(count)) == sum(range(40))
 
 
 async def test_a_look_goes_on_when_its_line_is_cut(postgres_url: str) -> None:
@@ -311,5 +311,5 @@ async def test_a_look_goes_on_when_its_line_is_cut(postgres_url: str) -> None:
         async with node(line.url) as here:
             for _ in range(3):
                 line.cut()
-                assert await here.store.read(Inline(project)) == PROJECT
+                assert await here.store.read(InlineQuery(project)) == PROJECT
                 assert await here.store.read(project) == PROJECT

@@ -20,14 +20,14 @@ from deskwire.engine.core.secret import Secrets
 
 HS256: Final = "HS256"
 STREAM_AUDIENCE: Final = "stream"  # `aud` of the realtime stream's authorizations
-ONE_TIME_S: Final = 72 * 3_600.0
+ONE_TIME_PASSWORD_LIFETIME_S: Final = 72 * 3_600.0
 """The time, in seconds, for which a one-time password is good unless a setting says otherwise."""
 
-TOKEN_S: Final = 3_600
+TOKEN_LIFETIME_S: Final = 3_600
 """The lifetime of a token from `POST /v3/auth/token`, in seconds."""
 
 
-class Identity(Struct, frozen=True):
+class TokenIdentity(Struct, frozen=True):
     """The user that a valid token speaks for, by id or e-mail address.
 
     Args:
@@ -61,7 +61,7 @@ class Tokens:
         self,
         user_id: str,
         now_ms: int,
-        lifetime_s: int = TOKEN_S,
+        lifetime_s: int = TOKEN_LIFETIME_S,
         generation: int = 0,
         token_id: str | None = None,
     ) -> str:
@@ -82,7 +82,7 @@ class Tokens:
         }
         return jwt.encode(claims, self._secrets.current.encode(), algorithm=HS256)
 
-    def identity(self, token: str) -> Identity:
+    def identity(self, token: str) -> TokenIdentity:
         """Return the identity that a token proves. Raises Unauthenticated as `checked_claims` does."""
         claims = self._claims(token)
         generation, token_id = claims.get("gen"), claims.get("jti")
@@ -90,7 +90,7 @@ class Tokens:
             token_id = foreign_id(
                 token
             )  # signed by another party that has the secret, or by an older version
-        return Identity(
+        return TokenIdentity(
             "id",
             claims["sub"],
             generation if isinstance(generation, int) else None,
@@ -173,7 +173,7 @@ class Passwords:
         one_time_s: the seconds for which a one-time password is good.
     """
 
-    def __init__(self, memory_kib: int, one_time_s: float = ONE_TIME_S) -> None:
+    def __init__(self, memory_kib: int, one_time_s: float = ONE_TIME_PASSWORD_LIFETIME_S) -> None:
         self._hasher = argon2.PasswordHasher(memory_cost=memory_kib)
         self._one_time_s = one_time_s
 

@@ -27,7 +27,7 @@ from deskwire.engine.core.errors import (
     Invalid,
     NotFound,
     Problem,
-    Shown,
+    RefusedCredential,
     Unauthenticated,
 )
 from deskwire.engine.core.values import replace
@@ -89,7 +89,7 @@ class Machine(Struct, frozen=True):
 
     @property
     def authorizes_as(self) -> str:
-        """The name under which the current secret authorizes what outlasts a call; see `good_until`."""
+        """The name under which the current secret authorizes what outlasts a call; see `valid_until`."""
         return f"{self.id}{_GENERATION}{self.generation}"
 
 
@@ -114,7 +114,7 @@ class MachineReader(Protocol):
     def next_machine_end(self, after: int) -> int | None:
         """Return the next time after this one (ms) at which a credential of any project expires."""
 
-    def machines_of_machines(self) -> Sequence[Machine]:
+    def child_machines(self) -> Sequence[Machine]:
         """Return the credentials of all projects that other ones have made, without revoked ones, oldest first."""
 
     def machines_made_by(self, machine: Machine) -> Sequence[Machine]:
@@ -124,7 +124,7 @@ class MachineReader(Protocol):
 class MachineTransaction(MachineReader, Protocol):
     """Changes of machine credentials."""
 
-    def one_node_at_a_time(self) -> None:
+    def lock_across_nodes(self) -> None:
         """Keep other nodes that call this waiting until this commit."""
 
     def insert_machine(self, machine: Machine) -> None:
@@ -143,11 +143,11 @@ class MachineTransaction(MachineReader, Protocol):
         """Note when a credential was last used."""
 
 
-class StandingReader(OrganisationReader, MachineReader, Protocol):
+class CredentialReader(OrganisationReader, MachineReader, Protocol):
     """Queries on what lets callers in that are no people."""
 
 
-class Manager(Struct, frozen=True):
+class CredentialManager(Struct, frozen=True):
     """A caller that manages credentials. The operator, at the command line, is None in its place.
 
     Args:
@@ -169,7 +169,7 @@ def hash_secret(secret: str) -> bytes:
     return hashlib.sha256(secret.encode()).digest()
 
 
-def machine_shown(reader: MachineReader, hashed: bytes) -> Machine:
+def machine_by_secret(reader: MachineReader, hashed: bytes) -> Machine:
     """Return the credential whose secret, current or former, has this hash. Raises Unauthenticated if there is none."""
     machine = reader.machine_with(hashed)
     if machine is None:
@@ -177,7 +177,7 @@ def machine_shown(reader: MachineReader, hashed: bytes) -> Machine:
     return machine
 
 
-def check_good(machine: Machine, hashed: bytes, now: int) -> str:
+def check_secret(machine: Machine, hashed: bytes, now: int) -> str:
     """Return the name under which the secret with this hash authorizes what outlasts the call.
 
     Raises Unauthenticated if the credential is revoked or has expired, or if the secret is a former one whose time is over.
@@ -203,15 +203,15 @@ def check_in_force(machine: Machine, now: int) -> None:
         raise Unauthenticated(detail, code="expired_machine_credential").of(_shown(machine))
 
 
-def _shown(machine: Machine) -> Shown:
-    return Shown("machine", machine.id, machine.project.rowid)
+def _shown(machine: Machine) -> RefusedCredential:
+    return RefusedCredential("machine", machine.id, machine.project.rowid)
 
 
-def good_until(reader: StandingReader, name: str, now: int, permission: str | None = None) -> float:
+def valid_until(reader: CredentialReader, name: str, now: int, permission: str | None = None) -> float:
     """Return until when (ms) something authorized under this name stands: 0 if it does no more, `inf` without an end.
 
     Args:
-        name: the id of a server key, or what `check_good` has returned for a machine credential.
+        name: the id of a server key, or what `check_secret` has returned for a machine credential.
         permission: one that a machine credential needs for it all the time.
     """
     machine_id, _, generation = name.partition(_GENERATION)
@@ -230,11 +230,11 @@ def good_until(reader: StandingReader, name: str, now: int, permission: str | No
     return end if now < end else 0
 
 
-def check_still_good(reader: MachineReader, name: str, permissions: Iterable[str], now: int) -> None:
+def check_still_valid(reader: MachineReader, name: str, permissions: Iterable[str], now: int) -> None:
     """Check the credential of a call that has gone on for a while.
 
     Args:
-        name: the one that `check_good` has returned when the call began.
+        name: the one that `check_secret` has returned when the call began.
         permissions: those that the call needs.
 
     Raises Unauthenticated if the credential has ended, Forbidden if it has lost a permission.
@@ -251,12 +251,12 @@ def is_machine(name: str) -> bool:
     return _GENERATION in name
 
 
-def make_machine(tx: MachineTransaction, machine: Machine, by: Manager | None = None) -> Machine:
+def make_machine(tx: MachineTransaction, machine: Machine, by: CredentialManager | None = None) -> Machine:
     """Store a new credential; one that a machine makes ends with it at the latest.
 
     Raises Conflict (`credential_limit_reached`), Forbidden, and Unauthenticated if the maker has just ended.
     """
-    tx.one_node_at_a_time()
+    tx.lock_across_nodes()
     parent = _parent(tx, machine)
     if parent is not None:
         check_in_force(parent, machine.created_at)
@@ -272,13 +272,13 @@ def make_machine(tx: MachineTransaction, machine: Machine, by: Manager | None = 
 
 
 def change_machine(
-    tx: MachineTransaction, machine_id: str, project: Project, by: Manager | None, **fields: Any
+    tx: MachineTransaction, machine_id: str, project: Project, by: CredentialManager | None, **fields: Any
 ) -> Machine:
     """Change fields of a credential that is in force; return it. The credentials that it has made follow it.
 
     Raises as `changeable`, Forbidden, and Invalid for more permissions than those of the credential that has made it.
     """
-    tx.one_node_at_a_time()
+    tx.lock_across_nodes()
     before = changeable(tx, machine_id, project, by)
     if "expires_at" in fields:
         fields["own_expires_at"] = fields.pop("expires_at")
@@ -300,7 +300,7 @@ def rotate_machine(
     tx: MachineTransaction,
     machine_id: str,
     project: Project | None,
-    by: Manager | None,
+    by: CredentialManager | None,
     secret: str,
     *,
     at: int,
@@ -325,13 +325,17 @@ def rotate_machine(
 
 
 def revoke_machine(
-    tx: MachineTransaction, machine_id: str, project: Project | None, at: int, by: Manager | None = None
+    tx: MachineTransaction,
+    machine_id: str,
+    project: Project | None,
+    at: int,
+    by: CredentialManager | None = None,
 ) -> Sequence[Machine]:
     """Revoke a credential and all that it has made; return those that are revoked by it, the named one first.
 
     One that is revoked stays as it is. Raises NotFound, and Forbidden for one that may do what the caller may not.
     """
-    tx.one_node_at_a_time()
+    tx.lock_across_nodes()
     machine = machine_of(tx, machine_id, project)
     _check_manager(by, machine.permissions)
     ended = [each for each in (machine, *_descendants(tx, machine)) if each.revoked_at is None]
@@ -340,9 +344,9 @@ def revoke_machine(
     return [machine_of(tx, machine_id, project), *(each for each in ended if each.id != machine.id)]
 
 
-def settle(tx: MachineTransaction, at: int) -> int:
+def restrict_children(tx: MachineTransaction, at: int) -> int:
     """Bring credentials that older programs let others make within what these have; return the number of changed ones."""
-    tx.one_node_at_a_time()
+    tx.lock_across_nodes()
     changed = 0
     for child, parent in _strays(tx):
         changed += 1
@@ -353,14 +357,14 @@ def settle(tx: MachineTransaction, at: int) -> int:
     return changed
 
 
-def has_strays(reader: MachineReader) -> bool:
+def has_unrestricted_children(reader: MachineReader) -> bool:
     """Return whether any credential has more than the one that has made it."""
     return any(True for _ in _strays(reader))
 
 
 def _strays(reader: MachineReader) -> Iterator[tuple[Machine, Machine | None]]:
     """Yield credentials that have more than their makers, each with its maker; None for one that is revoked."""
-    for child in reader.machines_of_machines():
+    for child in reader.child_machines():
         parent = _parent(reader, child)
         if parent is None or parent.revoked_at is not None:
             yield child, None
@@ -374,7 +378,7 @@ def _bounded(child: Machine, parent: Machine) -> Machine:
 
 
 def changeable(
-    reader: MachineReader, machine_id: str, project: Project | None, by: Manager | None
+    reader: MachineReader, machine_id: str, project: Project | None, by: CredentialManager | None
 ) -> Machine:
     """Return a credential that the caller may change; the operator, None, may change any.
 
@@ -397,7 +401,7 @@ def changeable(
     return machine
 
 
-def _check_manager(by: Manager | None, permissions: Iterable[str]) -> None:
+def _check_manager(by: CredentialManager | None, permissions: Iterable[str]) -> None:
     check_grant(None if by is None else by.permissions, permissions)
 
 
@@ -461,7 +465,7 @@ def check_grant(by: Collection[str] | None, permissions: Iterable[str]) -> None:
         )
 
 
-def maker_state(reader: StandingReader, machine: Machine, now: int) -> MakerState:
+def maker_state(reader: CredentialReader, machine: Machine, now: int) -> MakerState:
     """Return the state of the user or credential that has made a credential; see `MakerState`."""
     if machine.made_by == "operator":
         return "active"

@@ -22,7 +22,7 @@ class SessionsTransaction(OrganisationTransaction, SessionTransaction, Protocol)
 _ALL: Final = (1 << 63) - 1
 
 
-class Newcomer(Struct, frozen=True):
+class NewAccount(Struct, frozen=True):
     """An account that is made if the address has none.
 
     Args:
@@ -69,9 +69,9 @@ def user_view(user: User) -> dict[str, Any]:
     return {"id": user.id, "email": user.email, "name": user.name, "createdAt": iso(user.created_at)}
 
 
-def make_user(tx: OrganisationTransaction, newcomer: Newcomer, at: int) -> User:
+def make_user(tx: OrganisationTransaction, newcomer: NewAccount, at: int) -> User:
     """Make an account. Raises Conflict (`email_in_use`)."""
-    if tx.reads_like_an_account(newcomer.email):
+    if tx.similar_account_exists(newcomer.email):
         raise Conflict(
             "There is an account with this e-mail address, or one that reads like it.", code="email_in_use"
         )
@@ -82,11 +82,11 @@ def make_user(tx: OrganisationTransaction, newcomer: Newcomer, at: int) -> User:
     return user
 
 
-def add_newcomer(
+def add_new_member(
     tx: OrganisationTransaction,
     actor: ActingMember,
     organisation: int,
-    newcomer: Newcomer,
+    newcomer: NewAccount,
     role: Role,
     at: int,
 ) -> Member:
@@ -116,16 +116,16 @@ def add_newcomer(
     return join(tx, organisation, user, role, at)
 
 
-Handover = Literal["new", "keep"]
+PasswordHandover = Literal["new", "keep"]
 """The fate of the password of an account that joins an organisation other than its home."""
 
 
-def add_known(
+def add_existing_user(
     tx: OrganisationTransaction,
     organisation: int,
     user: User,
     role: Role,
-    handover: Handover | None,
+    handover: PasswordHandover | None,
     password_hash: str | None,
     at: int,
 ) -> Member:

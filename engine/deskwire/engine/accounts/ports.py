@@ -36,7 +36,7 @@ class AccountReader(Protocol):
     def user_by_email(self, email: str) -> User | None:
         """Return the user with this e-mail address, whatever its case; accents count (`core.folding.address_key`)."""
 
-    def reads_like_an_account(self, email: str) -> bool:
+    def similar_account_exists(self, email: str) -> bool:
         """Return whether there is a user whose e-mail address is the same once it is folded."""
 
     def role(self, organisation: int, user: int) -> Role | None:
@@ -52,7 +52,7 @@ class AccountReader(Protocol):
 class AccountTransaction(AccountReader, Protocol):
     """Changes of projects, server keys and users."""
 
-    def one_node_at_a_time(self) -> None:
+    def lock_across_nodes(self) -> None:
         """Keep other nodes that call this waiting until this commit; what is read behind it they can't change meanwhile."""
 
     def insert_organisation(self, organisation_id: str, name: str, at: int) -> int:

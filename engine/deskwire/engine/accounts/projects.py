@@ -1,4 +1,4 @@
-"""Projects and their server keys: made, changed, revoked. Each function is a job for one transaction."""
+"""Projects, their server keys, and the deletion of organisations. Each function is a job for one transaction."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from deskwire.engine.accounts.people import Organisation, Project, ProjectSettin
 from deskwire.engine.accounts.ports import OrganisationTransaction
 from deskwire.engine.core.clock import iso, iso_or_none
 from deskwire.engine.core.errors import Conflict, Invalid, NotFound, Problem
-from deskwire.engine.core.language import canonical_tag
+from deskwire.engine.core.text import canonical_language_tag
 from deskwire.engine.core.values import replace
 
 SERVER_KEYS_MAX: Final = 100
@@ -66,14 +66,14 @@ def with_languages(
     if languages is not None:
         tags = []
         for index, text in enumerate(languages):
-            tag = canonical_tag(text)
+            tag = canonical_language_tag(text)
             if tag is None:
                 problems.append(_no_tag(f"/settings/languages/{index}"))
             elif tag in tags:
                 problems.append(Problem(f"/settings/languages/{index}", "repeated", "This is there already."))
             else:
                 tags.append(tag)
-    first = settings.primary_language if primary is None else canonical_tag(primary)
+    first = settings.primary_language if primary is None else canonical_language_tag(primary)
     if first is None:
         problems.append(_no_tag("/settings/primaryLanguage"))
     elif first not in tags and not problems:
@@ -140,3 +140,35 @@ def key_of(tx: OrganisationTransaction, key_id: str, project: Project | None) ->
 
 def _no_tag(pointer: str) -> Problem:
     return Problem(pointer, "invalid_format", "This is no language tag (BCP 47), such as en or pt-BR.")
+
+
+_ALL: Final = (1 << 63) - 1
+
+
+def delete_organisation(
+    tx: OrganisationTransaction, organisation: Organisation, at: int, *, with_accounts: bool
+) -> list[str]:
+    """Delete an organisation with its empty projects and all memberships; return the ids of accounts that were deleted with it.
+
+    Args:
+        with_accounts: whether accounts are deleted that are members of nothing then.
+
+    Raises Conflict (`organisation_not_empty`) that names the projects which hold data; then nothing changes.
+    """
+    projects = tx.projects(organisation.rowid, None, _ALL, _ALL)
+    if holding := [f"{each.name} ({each.id})" for each in projects if tx.project_is_used(each.rowid)]:
+        raise Conflict(
+            f"These projects of {organisation.name} hold contacts, events, endpoints or other data: {', '.join(holding)}. Only "
+            "an organisation whose projects are empty can be deleted.",
+            code="organisation_not_empty",
+        )
+    for project in projects:
+        remove_project(tx, project, at)
+    gone = []
+    for member in tx.members(organisation.rowid, 0, _ALL):
+        tx.delete_membership(organisation.rowid, member.user.rowid)
+        if with_accounts and not tx.memberships(member.user.rowid, (-1, -1), 1):
+            tx.delete_user(member.user.rowid, at)
+            gone.append(member.user.id)
+    tx.delete_organisation(organisation.rowid, at)
+    return gone

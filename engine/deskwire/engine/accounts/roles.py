@@ -1,4 +1,4 @@
-"""Roles and their protection: nobody can take an owner's role, and an organisation always has an owner."""
+"""Roles: their protection, their scope, and the users whose role allows assignments."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Final
 from msgspec import Struct
 
 from deskwire.engine.accounts.people import PERMISSIONS, Member, Organisation, Project, Role, User
-from deskwire.engine.accounts.ports import OrganisationReader
-from deskwire.engine.core.errors import Conflict, Forbidden, NotFound
+from deskwire.engine.accounts.ports import AccountReader, OrganisationReader
+from deskwire.engine.core.errors import Conflict, Forbidden, NotFound, Problem
 
 MANAGE: Final = "members.manage"
 
@@ -57,14 +57,14 @@ def check_change(actor: ActingMember | None, target: Member, role: Role | None, 
         )
 
 
-class Scope(Struct, frozen=True):
+class RoleScope(Struct, frozen=True):
     """The organisation that permissions are asked for: by id, else by project, else the first one (contract 4.8)."""
 
     organisation_id: str | None
     project_id: str | None
 
 
-def role_at(reader: OrganisationReader, user: User, scope: Scope) -> Role:
+def role_at(reader: OrganisationReader, user: User, scope: RoleScope) -> Role:
     """Return the user's role in the scope.
 
     Raises NotFound if organisation, project or role can't be resolved; those of others look as if they did not exist.
@@ -95,3 +95,19 @@ def project_of(reader: OrganisationReader, user: User, project_id: str) -> tuple
     if project is None or role is None:
         raise NotFound("There is no such project.", code="project_not_found")
     return project, role
+
+
+_UNKNOWN = "There is no such user in this project."
+_VIEWER = "{} is a viewer, who can't work on conversations and tickets; give them another role first."
+
+
+def assignable_user(
+    reader: AccountReader, organisation: int, user_id: str, pointer: str
+) -> tuple[str, None] | tuple[None, Problem]:
+    """Return the name of a user who can be given work, or the problem: `unknown` or `viewer`, at this pointer."""
+    name = reader.member_name(organisation, user_id)
+    if name is None:
+        return None, Problem(pointer, "unknown", _UNKNOWN)
+    if reader.assignee_name(organisation, user_id) is None:
+        return None, Problem(pointer, "viewer", _VIEWER.format(name))
+    return name, None

@@ -8,7 +8,7 @@ from typing import Final
 
 from deskwire.engine.accounts.people import ServerKey
 from deskwire.engine.accounts.ports import OrganisationReader
-from deskwire.engine.core.errors import Shown, Unauthenticated
+from deskwire.engine.core.errors import RefusedCredential, Unauthenticated
 
 _BASE62: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 KEY_PREFIX: Final = "sk_"
@@ -43,7 +43,7 @@ def authenticate_key(reader: OrganisationReader, hashed: bytes) -> ServerKey:
         raise Unauthenticated("The server key is not known.", code="invalid_server_key")
     if key.revoked_at is not None:
         ended = Unauthenticated("The server key has been revoked.", code="revoked_server_key")
-        raise ended.of(Shown("server_key", key.id, key.project.rowid))
+        raise ended.of(RefusedCredential("server_key", key.id, key.project.rowid))
     return key
 
 

@@ -13,7 +13,7 @@ MEMBERS_MAX: Final = 200
 """The members that one team may have; each response carries them all."""
 
 
-class Member(Struct, frozen=True):
+class TeamMember(Struct, frozen=True):
     """A user as a member of a team; `rowid` is the user's storage key."""
 
     rowid: int
@@ -29,7 +29,7 @@ class Team(Struct, frozen=True):
     name: str
     created_at: int
     updated_at: int
-    members: tuple[Member, ...] = ()
+    members: tuple[TeamMember, ...] = ()
     rowid: int = 0
 
 
@@ -62,7 +62,7 @@ class TeamReader(Protocol):
     def team_name(self, project: int, team_id: str) -> str | None:
         """Return the name of a team of the project."""
 
-    def teammate(self, organisation: int, user_id: str) -> Member | None:
+    def teammate(self, organisation: int, user_id: str) -> TeamMember | None:
         """Return the user with this id, None if it does not belong to the organisation."""
 
     def deleted_teams(self) -> Sequence[tuple[int, str]]:

@@ -17,8 +17,8 @@ from msgspec import Struct
 
 from deskwire.engine.audit.trail import AuditRecord, record_view
 from deskwire.engine.core.clock import Clock, iso, iso_or_none
+from deskwire.engine.core.encryption import DecryptionFailed, Encryption
 from deskwire.engine.core.errors import NotFound, Unavailable
-from deskwire.engine.core.sealing import SealBroken, Sealing
 from deskwire.engine.core.store import Store
 from deskwire.engine.core.values import replace
 from deskwire.engine.webhooks.delivery import Attempt
@@ -29,9 +29,9 @@ from deskwire.engine.webhooks.signature import SigningSecrets
 log: Final = structlog.get_logger(__name__)
 
 EVENT: Final = "audit.records"
-BATCH: Final = 100
+BATCH_SIZE: Final = 100
 """Records of one request."""
-BOTH_SIGN_MS: Final = 24 * 3_600_000
+SECRET_OVERLAP_MS: Final = 24 * 3_600_000
 """The time for which a former secret signs beside the new one."""
 _LOOK_S: Final = 1.0
 """Time between two looks for records to push; a record that is counted on is pushed once in that time."""
@@ -41,7 +41,7 @@ _DELAYS_S: Final = (1, 2, 5, 10, 30, 60, 120, 300)
 """Times after failed attempts in a row; the last one holds from there on, without an end."""
 
 
-class Push(Struct, frozen=True):
+class AuditPush(Struct, frozen=True):
     """The push of an organisation. Times are in milliseconds.
 
     Args:
@@ -102,10 +102,10 @@ class Unpushed(Struct, frozen=True):
 class PushReader(Protocol):
     """Queries on pushes."""
 
-    def audit_push(self, organisation: int) -> Push | None:
+    def audit_push(self, organisation: int) -> AuditPush | None:
         """Return the push of an organisation (storage key)."""
 
-    def audit_push_with(self, push: int) -> Push | None:
+    def audit_push_with(self, push: int) -> AuditPush | None:
         """Return the push with this storage key."""
 
     def due_audit_pushes(self, now: int) -> Sequence[int]:
@@ -124,19 +124,19 @@ class PushReader(Protocol):
 class PushTransaction(PushReader, Protocol):
     """Changes of pushes; their making, URL, secret and end record themselves."""
 
-    def insert_audit_push(self, push: Push) -> Push:
+    def insert_audit_push(self, push: AuditPush) -> AuditPush:
         """Store a new push; it has what is recorded from here on, with its own making."""
 
-    def save_audit_push(self, push: Push) -> None:
+    def save_audit_push(self, push: AuditPush) -> None:
         """Store a changed URL or secret."""
 
-    def delete_audit_push(self, push: Push) -> None:
+    def delete_audit_push(self, push: AuditPush) -> None:
         """Remove a push with what it still had to push."""
 
     def note_push(self, push: int, attempt: Attempt, attempts: int, due_at: int | None) -> None:
         """Store the outcome of an attempt, and when the next one may be made."""
 
-    def forget_pushed(self, notes: Sequence[int]) -> None:
+    def delete_push_notes(self, notes: Sequence[int]) -> None:
         """Remove the notes of records that have arrived. One that was counted on meanwhile has another note."""
 
 
@@ -154,7 +154,7 @@ class _Batch(Struct, frozen=True):
     previous: int | None = None
 
 
-class Pusher:
+class AuditPusher:
     """The task that pushes what is due.
 
     Args:
@@ -165,7 +165,7 @@ class Pusher:
         self,
         store: Store[PushReader, PushTransaction],
         clock: Clock,
-        sealing: Sealing,
+        sealing: Encryption,
         client: Callable[[str], Client],
     ) -> None:
         self._store = store
@@ -208,9 +208,9 @@ class Pusher:
         finally:
             self._under_way.discard(rowid)
 
-    async def _push_some(self, push: Push, client: Client) -> bool:
+    async def _push_some(self, push: AuditPush, client: Client) -> bool:
         """Make an attempt at the oldest records; return whether there may be more."""
-        found = await self._store.read(lambda reader: reader.unpushed(push.rowid, BATCH))
+        found = await self._store.read(lambda reader: reader.unpushed(push.rowid, BATCH_SIZE))
         if not found:
             return False
         attempt = await self._attempt(push, client, [each.record for each in found])
@@ -218,11 +218,11 @@ class Pusher:
             notes = [each.note for each in found]
 
             def arrived(tx: PushTransaction) -> None:
-                tx.forget_pushed(notes)
+                tx.delete_push_notes(notes)
                 tx.note_push(push.rowid, attempt, 0, None)
 
             await self._store.write(arrived)
-            return len(found) == BATCH
+            return len(found) == BATCH_SIZE
         failed = push.attempts + 1
         asked_ms = 0 if attempt.wait_ms is None else pause_asked_ms(attempt)
         pause_ms = max(int(_DELAYS_S[min(failed, len(_DELAYS_S)) - 1] * 1000), asked_ms)
@@ -239,11 +239,11 @@ class Pusher:
         await self._store.write(note_failure)
         return False
 
-    async def _attempt(self, push: Push, client: Client, records: Sequence[AuditRecord]) -> Attempt:
+    async def _attempt(self, push: AuditPush, client: Client, records: Sequence[AuditRecord]) -> Attempt:
         body = orjson.dumps({"pushId": push.id, "records": [record_view(each) for each in records]})
         try:
             secrets = self._secrets(push).at(self._clock())
-        except SealBroken:
+        except DecryptionFailed:
             return Attempt(
                 push.attempts + 1,
                 self._clock(),
@@ -254,12 +254,12 @@ class Pusher:
             )
         return await client.post(_Batch(records[0].id, _Content(EVENT, body), push.attempts), secrets)
 
-    def _secrets(self, push: Push) -> SigningSecrets:
+    def _secrets(self, push: AuditPush) -> SigningSecrets:
         old = None if push.old_secret is None else self._sealing.open(push.old_secret)
         return SigningSecrets(self._sealing.open(push.sealed_secret), old, push.old_secret_until)
 
 
-def found_push(reader: PushReader, organisation: int) -> Push:
+def found_push(reader: PushReader, organisation: int) -> AuditPush:
     """Return the push of an organisation (storage key). Raises NotFound (`push_not_found`)."""
     push = reader.audit_push(organisation)
     if push is None:
@@ -267,19 +267,19 @@ def found_push(reader: PushReader, organisation: int) -> Push:
     return push
 
 
-def with_secret(push: Push, sealed: bytes, tail: str, at: int) -> Push:
+def with_secret(push: AuditPush, sealed: bytes, tail: str, at: int) -> AuditPush:
     """Return the push with a new secret; the present one signs beside it for 24 hours."""
     return replace(
         push,
         sealed_secret=sealed,
         secret_tail=tail,
         old_secret=push.sealed_secret,
-        old_secret_until=at + BOTH_SIGN_MS,
+        old_secret_until=at + SECRET_OVERLAP_MS,
         updated_at=at,
     )
 
 
-def push_view(push: Push, pending: int, secret: str | None = None) -> dict[str, Any]:
+def push_view(push: AuditPush, pending: int, secret: str | None = None) -> dict[str, Any]:
     """Return the push object; the secret is masked unless given, which it is once, when it is made.
 
     Args:

@@ -14,8 +14,7 @@ import structlog
 import trio
 from msgspec import Struct
 
-from deskwire.engine.audit.ports import AuditTransaction
-from deskwire.engine.audit.trail import COUNTED_MS, ChangeOrigin, Deed
+from deskwire.engine.audit.trail import COUNT_WINDOW_MS, AuditEntry, AuditTransaction, ChangeOrigin
 from deskwire.engine.core.actor import Actor
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.core.store import Store
@@ -23,31 +22,31 @@ from deskwire.engine.core.values import replace
 
 log: Final = structlog.get_logger(__name__)
 
-KEPT_MAX: Final = 10_000
+CACHE_MAX: Final = 10_000
 """The refusals that are remembered, about 2 MB. One that is forgotten too early is counted in its record once more."""
 
 
-class Refusals:
+class RefusalCache:
     """A memory of the refusals that the trail has."""
 
     def __init__(self) -> None:
         self._recorded: OrderedDict[tuple[int, str | None, str | None], None] = OrderedDict()
 
-    def is_news(self, account: str | None, network: str | None, at: int) -> bool:
+    def add_if_new(self, account: str | None, network: str | None, at: int) -> bool:
         """Tell whether the trail lacks this refusal in this quarter of an hour, and remember it."""
-        key = (at // COUNTED_MS, account, network)
+        key = (at // COUNT_WINDOW_MS, account, network)
         if key in self._recorded:
             return False
         self._recorded[key] = None
-        if len(self._recorded) > KEPT_MAX:
+        if len(self._recorded) > CACHE_MAX:
             self._recorded.popitem(last=False)
         return True
 
 
-WAITING_MAX: Final = 2_000
+PENDING_MAX: Final = 2_000
 """The kinds of refused calls that wait to be recorded, some 2 MB; of a flood the further ones of a credential, or of strangers, share one that names no network."""
 
-PAUSE_S: Final = 2.0
+WRITE_INTERVAL_S: Final = 2.0
 """The time between two writes of refused calls; the first of a kind is written at once."""
 
 
@@ -85,7 +84,7 @@ class RefusedCalls:
 
     def note(self, call: RefusedCall, by: ChangeOrigin, route: str, times: int = 1) -> None:
         """Count calls of this kind."""
-        if call not in self._waiting and len(self._waiting) >= WAITING_MAX:
+        if call not in self._waiting and len(self._waiting) >= PENDING_MAX:
             call, by = replace(call, network=None), replace(by, address=None)
         first, _, count = self._waiting.get(call, (by, "", 0))
         self._waiting[call] = (first, route, count + times)
@@ -98,9 +97,9 @@ class RefusedCalls:
                 await self._due.wait()
                 self._due = trio.Event()
                 await self._write()
-                await trio.sleep(PAUSE_S)
+                await trio.sleep(WRITE_INTERVAL_S)
         finally:
-            with trio.move_on_after(PAUSE_S, shield=True):
+            with trio.move_on_after(WRITE_INTERVAL_S, shield=True):
                 await self._write()
 
     async def _write(self) -> None:
@@ -114,14 +113,14 @@ class RefusedCalls:
             self._put_back(waiting)
 
     def _put_back(self, unwritten: Mapping[RefusedCall, tuple[ChangeOrigin, str, int]]) -> None:
-        """Add counts that could not be written to those of the next write, within `WAITING_MAX`."""
+        """Add counts that could not be written to those of the next write, within `PENDING_MAX`."""
         for call, (by, route, count) in unwritten.items():
             self.note(call, by, route, count)
 
 
 def _record(tx: AuditTransaction, waiting: Mapping[RefusedCall, tuple[ChangeOrigin, str, int]]) -> None:
     for call, (by, route, count) in waiting.items():
-        deed = Deed(
+        deed = AuditEntry(
             "access.refused",
             None,
             organisation=call.organisation,

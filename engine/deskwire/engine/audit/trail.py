@@ -1,15 +1,17 @@
-"""The records of the audit trail: a deed, its actor, and their form in the API (ADR 45)."""
+"""X"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final, Literal, TypeAlias, get_args
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Final, Generic, Literal, Protocol, TypeAlias, TypeVar, get_args
 
 from msgspec import Struct, field
 
 from deskwire.engine.audit.actions import ACTIONS
 from deskwire.engine.core.actor import Actor
 from deskwire.engine.core.clock import iso
+from deskwire.engine.core.store import InlineJob, Store
 
 AuditActorType = Literal["user", "server_key", "machine", "operator", "system", "anonymous", "unknown"]
 ACTOR_TYPES: Final[tuple[AuditActorType, ...]] = get_args(AuditActorType)
@@ -18,13 +20,13 @@ Detail: TypeAlias = str | int | None
 Changes: TypeAlias = Mapping[str, tuple[Any, Any]]
 """The former and the new value of each field; no secret is ever among them."""
 
-COUNTED_MS: Final = 900_000
+COUNT_WINDOW_MS: Final = 900_000
 """The quarter of an hour within which repetitions share a record."""
 
-PLACES_MAX: Final = 2_000
+NETWORKS_MAX: Final = 2_000
 """The counted records of a quarter of an hour that have a network of their own; further ones share one record."""
 
-PLACES_OF_NOBODY_MAX: Final = 200
+UNKNOWN_ACCOUNT_NETWORKS_MAX: Final = 200
 """The same of sign-ins to accounts that do not exist, so that a flood of these hides nothing of the others."""
 
 
@@ -45,7 +47,7 @@ class ChangeOrigin(Struct, frozen=True):
 UNKNOWN_ORIGIN: Final = ChangeOrigin(Actor("unknown"))
 
 
-class Deed(Struct, frozen=True):
+class AuditEntry(Struct, frozen=True):
     """A deed: an action on an object, with its changes and details.
 
     A counted one (see `actions`) has a record for each actor, object, network and quarter of an hour: whoever does it a
@@ -133,3 +135,76 @@ def record_view(record: AuditRecord) -> dict[str, Any]:
         "count": record.count,
         "lastAt": iso(record.last_at),
     }
+
+
+class AuditReader(Protocol):
+    """Queries on the trail."""
+
+    def audit_records(
+        self, organisation: int | None, wanted: AuditFilter, before: int | None, limit: int
+    ) -> Sequence[AuditRecord]:
+        """Return records of an organisation, or with None of all, newest first, of positions below `before`."""
+
+    def audit_records_after(
+        self, organisation: int | None, wanted: AuditFilter, after: int, limit: int
+    ) -> Sequence[AuditRecord]:
+        """Return the same, oldest first, of positions above `after`."""
+
+
+class AuditTransaction(AuditReader, Protocol):
+    """Changes of the trail. The changes that it is about record themselves; see `storage.tables.audit`."""
+
+    def signed(self, by: ChangeOrigin) -> AbstractContextManager[None]:
+        """Record in this name what is done within the context."""
+
+    def record(self, *deeds: AuditEntry) -> None:
+        """Record what is done in this transaction, in the name of `signed`."""
+
+    def prune_audit(self, older_than: int, limit: int) -> int:
+        """Remove up to `limit` records of what was last done before `older_than` (ms); return their number."""
+
+
+T = TypeVar("T")
+R = TypeVar("R")
+W = TypeVar("W", bound=AuditTransaction)
+
+
+class AttributedStore(Struct, Generic[R, W], frozen=True):
+    """A store whose writes the audit trail records as done by `by`."""
+
+    by: ChangeOrigin
+    store: Store[R, W]
+
+    async def write(self, job: Callable[[W], T]) -> T:
+        """See `Store.write`."""
+        return await self.store.write(self._signed(job))
+
+    def submit(self, job: Callable[[W], T], ended: Callable[[T | Exception], None]) -> None:
+        """See `Store.submit`."""
+        self.store.submit(self._signed(job), ended)
+
+    async def read(self, query: Callable[[R], T]) -> T:
+        """See `Store.read`."""
+        return await self.store.read(query)
+
+    def _signed(self, job: Callable[[W], T]) -> Callable[[W], T]:
+        def signed(tx: W) -> T:
+            with tx.signed(self.by):
+                return job(tx)
+
+        return InlineJob(signed) if isinstance(job, InlineJob) else signed
+
+
+class RecordingHook(Struct, Generic[T], frozen=True):
+    """A `Wrapper` that records what a job has done, in the commit of an actor or a service with a store of its own."""
+
+    by: ChangeOrigin
+    deeds: Callable[[T], Sequence[AuditEntry]]
+
+    def before(self, _tx: object) -> None:
+        """Do nothing before the job."""
+
+    def after(self, tx: AuditTransaction, result: T) -> None:
+        """Record what the job has done."""
+        with tx.signed(self.by):
+            tx.record(*self.deeds(result))

@@ -1,14 +1,64 @@
-"""The queries and changes of a store that contacts need."""
+"""X"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import Final, Literal, Protocol
 
-from deskwire.engine.contacts.contact import Contact
-from deskwire.engine.contacts.listing import ContactFilter, Listed, Place, Sort
-from deskwire.engine.contacts.merged import Merged
-from deskwire.engine.contacts.profile import Profile
+from msgspec import Struct
+
+from deskwire.engine.contacts.contact import Contact, MergedContact, Profile
+from deskwire.engine.core.values import SortOrder
+from deskwire.engine.definitions.attributes import AttributeIs
+
+ContactSortKey = Literal["made", "created", "updated"]
+
+
+class ContactFilter(Struct, frozen=True):
+    """The filter of a list: a contact must fit all of it; None means any.
+
+    Args:
+        terms: beginnings of words (`words.terms_of`), for each of which it has a word.
+        email: its address, whatever the case.
+        attribute: one with this value.
+        tags: of which it has one.
+        changed_since, changed_before: bounds (ms) of its last change; it is at the first or later, and before the second.
+    """
+
+    terms: tuple[str, ...] = ()
+    email: str | None = None
+    attribute: AttributeIs | None = None
+    tags: tuple[str, ...] | None = None
+    changed_since: int | None = None
+    changed_before: int | None = None
+
+
+class ContactSort(Struct, frozen=True):
+    """The order of a list; `made` goes by when a contact was stored, which is later than its creation if it was imported.
+
+    Of equals the contact stored later counts as the larger.
+    """
+
+    key: ContactSortKey = "made"
+    order: SortOrder = "desc"
+
+
+NEWEST_FIRST: Final = ContactSort()
+
+
+class ContactPageKey(Struct, frozen=True):
+    """The place of a contact in a list: the value of the sort's column, and the storage key."""
+
+    value: int
+    rowid: int
+
+
+class ListedContact(Struct, frozen=True):
+    """A contact in a list."""
+
+    contact: Contact
+    profile: Profile
+    at: ContactPageKey
 
 
 class ContactReader(Protocol):
@@ -30,20 +80,20 @@ class ContactReader(Protocol):
         """Return the newest contacts that have a word for each of these beginnings of words (`words.terms_of`)."""
 
     def listed_contacts(
-        self, project: int, wanted: ContactFilter, sort: Sort, after: Place | None, limit: int
-    ) -> Sequence[Listed]:
+        self, project: int, wanted: ContactFilter, sort: ContactSort, after: ContactPageKey | None, limit: int
+    ) -> Sequence[ListedContact]:
         """Return contacts in the order of `sort`, behind a place."""
 
     def survivor(self, contact: int) -> Contact | None:
         """Return the contact with this storage key; None if it was erased or merged meanwhile."""
 
-    def merged(self, project: int, identifier: str, *, by_id: bool) -> Merged | None:
+    def merged(self, project: int, identifier: str, *, by_id: bool) -> MergedContact | None:
         """Return the contact that was merged into another one, the latest of several; by its `con_` id, or the backend's id.
 
         Of one whose survivor is being erased there is nothing to be found.
         """
 
-    def merges(self) -> Sequence[tuple[str, Merged]]:
+    def merges(self) -> Sequence[tuple[str, MergedContact]]:
         """Return the merges that have begun and not ended, each with its project's id."""
 
     def abandoned_merges(self) -> Sequence[int]:
@@ -71,7 +121,7 @@ class ContactTransaction(ContactReader, Protocol):
     def save_profile(self, contact: Contact, profile: Profile) -> None:
         """Store a contact's attributes and tags, with the time of its last change."""
 
-    def hold_contacts(self, *contacts: int) -> None:
+    def lock_contacts(self, *contacts: int) -> None:
         """Have whoever refers to these contacts in a transaction of another node end that first, or see what this one does."""
 
     def begin_merge(self, source: int, target: int) -> None:
@@ -86,10 +136,10 @@ class ContactTransaction(ContactReader, Protocol):
     def end_merge(self, source: Contact) -> bool:
         """End a merge if nothing is left to move: its identity is gone. False if there is something, or it is over."""
 
-    def cut_merges(self, target: int) -> None:
+    def abort_merges(self, target: int) -> None:
         """End the merges into a contact that is to be erased: what they have not moved is erased with it."""
 
-    def take_erasure(self, contact: int, incarnation: int) -> bool:
+    def claim_erasure(self, contact: int, incarnation: int) -> bool:
         """Note that this life of a node carries out an erasure, or a merge; False, with nothing noted, if another one does."""
 
     def mark_erasing(self, contact: int) -> None:

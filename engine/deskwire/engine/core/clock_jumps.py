@@ -11,11 +11,11 @@ from deskwire.engine.core.clock import Clock
 
 log: Final = structlog.get_logger(__name__)
 
-TOLERATED_S: Final = 3_600.0
+JUMP_TOLERANCE_S: Final = 3_600.0
 """What a clock may gain on the steady one between two looks; corrections are seconds, mistakes are days."""
 
 
-class SetForward:
+class ClockJumpDetector:
     """Looks at the clock now and then.
 
     A jump is told of once: who waits for the next look before deleting anything leaves the operator that long to set a
@@ -30,7 +30,7 @@ class SetForward:
         """Tell whether the clock was set forward since the look before, or the beginning."""
         before, self._ahead_s = self._ahead_s, self._ahead()
         jump_s = self._ahead_s - before
-        if jump_s > TOLERATED_S:
+        if jump_s > JUMP_TOLERANCE_S:
             log.warning(
                 "clock.set_forward", seconds=round(jump_s), effect="nothing expires until the next look"
             )

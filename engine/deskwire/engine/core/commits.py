@@ -1,13 +1,10 @@
-"""The notification of commits: each follower is told of what concerns it as soon as that is on disk.
-
-A domain asks for `Commits[LogCommit]`, commits of which it knows no more than it needs; the real commit knows all.
-"""
+"""Commits: hooks that add work to one, and notification after it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 C = TypeVar("C")
 C_co = TypeVar("C_co", covariant=True)
@@ -44,3 +41,57 @@ class Subscribers(Generic[C]):
         for receiver, parts in self._receivers:
             if not parts or any(map(part_of, parts)):
                 receiver(commit)
+
+
+T = TypeVar("T")
+T_contra = TypeVar("T_contra", contravariant=True)
+W = TypeVar("W")
+
+
+class CommitHook(Protocol[T_contra]):
+    """Two halves around a job, in its transaction. What either raises undoes that, and refuses what was asked for.
+
+    Both may be called again, as a job may be run again: the last time counts. They are given the store's whole
+    transaction, of which each says what it needs; whoever passes it on may need another part.
+    """
+
+    def before(self, tx: Any, /) -> None:
+        """Do what comes before the job."""
+
+    def after(self, tx: Any, result: T_contra, /) -> None:
+        """Do what comes behind the job, and depends on its result."""
+
+
+def with_hook(job: Callable[[W], T], wrapper: CommitHook[T] | None) -> Callable[[W], T]:
+    """Return a job that does what this one does and what its wrapper adds."""
+    if wrapper is None:
+        return job
+
+    def both(tx: W) -> T:
+        wrapper.before(tx)
+        result = job(tx)
+        wrapper.after(tx, result)
+        return result
+
+    return both
+
+
+class CommitHooks:
+    """Several wrappers as one; the second half of the last one comes last.
+
+    Args:
+        wrappers: in order; None is left out.
+    """
+
+    def __init__(self, *wrappers: CommitHook[Any] | None) -> None:
+        self._wrappers = tuple(each for each in wrappers if each is not None)
+
+    def before(self, tx: Any) -> None:
+        """Do what comes before the job."""
+        for wrapper in self._wrappers:
+            wrapper.before(tx)
+
+    def after(self, tx: Any, result: Any) -> None:
+        """Do what comes after the job."""
+        for wrapper in self._wrappers:
+            wrapper.after(tx, result)

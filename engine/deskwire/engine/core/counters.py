@@ -13,7 +13,7 @@ from typing import Final
 
 from msgspec import Struct, field
 
-LATENCY_S: Final = (
+LATENCY_BOUNDS_S: Final = (
     0.0005,
     0.001,
     0.0025,
@@ -32,7 +32,7 @@ LATENCY_S: Final = (
 )
 """Bounds for what takes from half a millisecond to a long poll, in seconds."""
 
-JOBS: Final = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0)
+JOB_BOUNDS: Final = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0)
 """Bounds for the jobs of one commit."""
 
 
@@ -45,7 +45,7 @@ class Histogram:
 
     __slots__ = ("_bounds", "_counts", "total")
 
-    def __init__(self, bounds: tuple[float, ...] = LATENCY_S) -> None:
+    def __init__(self, bounds: tuple[float, ...] = LATENCY_BOUNDS_S) -> None:
         self._bounds = bounds
         self._counts = [0] * (len(bounds) + 1)
         self.total = 0.0
@@ -63,7 +63,7 @@ class Histogram:
             yield bound, count
 
 
-class Commits(Struct):
+class CommitCounters(Struct):
     """Group commits.
 
     Args:
@@ -74,14 +74,14 @@ class Commits(Struct):
         done_at: when it took one last that changed anything, on Trio's clock.
     """
 
-    jobs: Histogram = field(default_factory=lambda: Histogram(JOBS))
+    jobs: Histogram = field(default_factory=lambda: Histogram(JOB_BOUNDS))
     seconds: Histogram = field(default_factory=Histogram)
     refused: int = 0
     failure: str | None = None
     done_at: float = -inf
 
 
-class Room(Struct, frozen=True):
+class DiskSpace(Struct, frozen=True):
     """The bytes that the database takes of its disk, and those that are free there."""
 
     database: int
@@ -89,7 +89,7 @@ class Room(Struct, frozen=True):
     free: int
 
 
-class SharedCommits(Struct):
+class SharedCommitCounters(Struct):
     """The further costs of commits to a database that nodes share.
 
     Args:

@@ -26,7 +26,7 @@ class Problem(Struct, frozen=True):
     message: str
 
 
-class Shown(Struct, frozen=True):
+class RefusedCredential(Struct, frozen=True):
     """A credential that is known, and was refused.
 
     Args:
@@ -48,7 +48,7 @@ class DomainError(Exception):
     """
 
     code: ClassVar[str] = "refused"
-    credential: Shown | None = None
+    credential: RefusedCredential | None = None
 
     def __init__(self, detail: str, *, code: str | None = None, retry_after_s: int | None = None) -> None:
         super().__init__(detail)
@@ -56,7 +56,7 @@ class DomainError(Exception):
         self.reason = code or self.code
         self.retry_after_s = retry_after_s
 
-    def of(self, credential: Shown) -> Self:
+    def of(self, credential: RefusedCredential) -> Self:
         """Return the refusal with the credential that was shown."""
         self.credential = credential
         return self
@@ -135,7 +135,7 @@ class Conflict(DomainError):
         self.shown = shown or {}
 
 
-class ChangedMeanwhile(DomainError):
+class PreconditionFailed(DomainError):
     """The object is not what the author of the change has seen; see `precondition`. `tag` is the one it has, None if it is not there."""
 
     code = "changed_meanwhile"

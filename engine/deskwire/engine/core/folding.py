@@ -83,12 +83,12 @@ _DOUBLE: Final = "\x1f"
 """In a folded name in front of an id: another one was there first. No folded name has it, as it counts as a blank."""
 
 
-def double_of(folded: str, holder: str) -> str:
+def duplicate_key(folded: str, holder: str) -> str:
     """Return the stored form of a name that read like another one when names were folded first; `holder` is an id."""
     return f"{folded}{_DOUBLE}{holder}"
 
 
-def doubles_of(folded: str) -> tuple[str, str, str]:
+def duplicate_range(folded: str) -> tuple[str, str, str]:
     """Return the stored form of a folded name, and the bounds between which those of its doubles are."""
     return folded, f"{folded}{_DOUBLE}", f"{folded}{chr(ord(_DOUBLE) + 1)}"
 

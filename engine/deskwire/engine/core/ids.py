@@ -69,7 +69,7 @@ _DIGITS: Final = str.maketrans("JKMNPQRSTVWXYZ", "IJKLMNOPQRSTUV")
 _SHAPE: Final = re.compile(r"[a-z]{3,4}_[0-7][0-9A-HJKMNP-TV-Z]{25}")
 
 
-class Mint:
+class IdGenerator:
     """A maker of identifiers that only grow, also when the clock stands still or runs backwards.
 
     Args:

@@ -38,7 +38,7 @@ def derived_key(secret: str, label: str, salt: bytes | None = None) -> bytes:
     return HKDF(algorithm=SHA256(), length=_KEY_BYTES, salt=salt, info=info).derive(secret.encode())
 
 
-class Former(Struct, frozen=True):
+class FormerSecret(Struct, frozen=True):
     """A secret that was replaced; both times in milliseconds.
 
     Args:
@@ -57,7 +57,7 @@ class Secrets:
     `known` are the texts of all of them, the current one first.
     """
 
-    def __init__(self, current: str, former: Sequence[Former] = (), clock: Clock = wall_clock) -> None:
+    def __init__(self, current: str, former: Sequence[FormerSecret] = (), clock: Clock = wall_clock) -> None:
         self.current = current
         self.former = tuple(former)
         self.known = (current, *(each.text for each in self.former))
@@ -77,9 +77,9 @@ class Secrets:
 
     def rotated(self, new: str, now: int, overlap_ms: int) -> Secrets:
         """Return what comes after this: a new secret, and the current one as a former."""
-        return Secrets(new, (Former(self.current, now, now + overlap_ms), *self.former), self._clock)
+        return Secrets(new, (FormerSecret(self.current, now, now + overlap_ms), *self.former), self._clock)
 
-    def without_spent(self, now: int, kept_ms: int) -> Secrets:
+    def without_expired(self, now: int, kept_ms: int) -> Secrets:
         """The same without those that nothing needs any more.
 
         Args:
@@ -107,8 +107,8 @@ class Secrets:
         return cls(current.strip(), [_former(line) for line in lines], clock)
 
 
-def _former(line: str) -> Former:
+def _former(line: str) -> FormerSecret:
     found = _LINE.fullmatch(line)
     if found is None:
         raise ValueError("It has a line that is neither the secret nor a former one.")
-    return Former(found["text"], milliseconds(found["replaced"]), milliseconds(found["until"]))
+    return FormerSecret(found["text"], milliseconds(found["replaced"]), milliseconds(found["until"]))

@@ -9,7 +9,7 @@ from typing import Final
 
 from deskwire.engine.core.folding import BLANKS
 
-MARK: Final = "\ufeff"
+BYTE_ORDER_MARK: Final = "\ufeff"
 """The byte order mark that spreadsheets need to read UTF-8."""
 
 _FORMULA: Final = ("=", "+", "-", "@")
@@ -23,7 +23,7 @@ In countries with a decimal comma `;` separates cells; without quotes `x;=1+1` w
 """
 
 
-def safe(text: str) -> str:
+def escape_formula(text: str) -> str:
     """Return the text, with a `'` in front where a spreadsheet would take it for a formula.
 
     Blanks, controls and characters without width in front of a sign do not count.
@@ -38,7 +38,7 @@ def _is_blank(character: str) -> bool:
     return unicodedata.category(character) in BLANKS or "\ufe00" <= character <= "\ufe0f"
 
 
-def lines_of(rows: Iterable[Sequence[str]]) -> str:
+def csv_lines(rows: Iterable[Sequence[str]]) -> str:
     """Return the rows as lines of CSV."""
     return "".join(f"{_line(row)}\r\n" for row in rows)
 

@@ -22,7 +22,7 @@ R_contra = TypeVar("R_contra", contravariant=True)
 W_contra = TypeVar("W_contra", contravariant=True)
 
 
-class Inline(Struct, Generic[R_contra, T], frozen=True):
+class InlineQuery(Struct, Generic[R_contra, T], frozen=True):
     """A query of one row by its key, or of a few, for `Store.read`: a store may run it where a thread costs more.
 
     It is awaited as any other. Whether others run meanwhile is the store's affair, and nobody may count on either.
@@ -35,7 +35,7 @@ class Inline(Struct, Generic[R_contra, T], frozen=True):
         return self.query(reader)
 
 
-class Brief(Struct, Generic[W_contra, T], frozen=True):
+class InlineJob(Struct, Generic[W_contra, T], frozen=True):
     """A job for `Store.write` that takes well below a millisecond, whatever is stored: it may hold up Trio's thread."""
 
     job: Callable[[W_contra], T]
@@ -81,7 +81,7 @@ class Store(Protocol[R_co, W_co]):
     """
 
     @overload
-    async def read(self, query: Inline[R_co, T]) -> T: ...
+    async def read(self, query: InlineQuery[R_co, T]) -> T: ...
     @overload
     async def read(self, query: Callable[[R_co], T]) -> T: ...
     async def read(self, query: Callable[[R_co], T]) -> T:
@@ -91,12 +91,12 @@ class Store(Protocol[R_co, W_co]):
             Unavailable: the disk failed, or it took too long.
             DomainError: what the query raised.
 
-        Cancellation: the query may be run all the same. An `Inline` one is a point of cancellation as well, but
+        Cancellation: the query may be run all the same. An `InlineQuery` one is a point of cancellation as well, but
         not always one at which others are given a turn.
         """
 
     @overload
-    async def write(self, job: Brief[W_co, T]) -> T: ...
+    async def write(self, job: InlineJob[W_co, T]) -> T: ...
     @overload
     async def write(self, job: Callable[[W_co], T]) -> T: ...
     async def write(self, job: Callable[[W_co], T]) -> T:

@@ -20,7 +20,7 @@ from msgspec import Struct
 from deskwire.engine.cluster.bus import Bus
 from deskwire.engine.core.commits import Commits
 from deskwire.engine.core.errors import Unavailable
-from deskwire.engine.core.store import Inline, Store
+from deskwire.engine.core.store import InlineQuery, Store
 from deskwire.engine.events.ports import HeadCommit, HeadReader, ProjectHead, Stretch
 from deskwire.engine.events.shared import SharedLog
 from deskwire.engine.events.types import StoredEvent
@@ -199,7 +199,7 @@ class Follower:
             limit = max(1, self._at_once // len(wanted))
             try:
                 read: Sequence[Stretch] = await self._store.read(
-                    Inline(lambda reader, wanted=wanted, limit=limit: reader.stretches(wanted, limit))  # type: ignore[misc]
+                    InlineQuery(lambda reader, wanted=wanted, limit=limit: reader.stretches(wanted, limit))  # type: ignore[misc]
                 )
             except Unavailable as refusal:
                 await self._refused(refusal)
@@ -277,7 +277,7 @@ class Follower:
         projects = [*(positions.keys() | served.keys())]
         for start in range(0, len(projects), _HEADS):
             part = projects[start : start + _HEADS]
-            heads += await self._store.read(Inline(lambda reader, part=part: reader.heads(part)))  # type: ignore[misc]
+            heads += await self._store.read(InlineQuery(lambda reader, part=part: reader.heads(part)))  # type: ignore[misc]
         replaced = await self._lost_projects()
         for head in heads:
             if not self._log.is_open(head.project):
@@ -313,7 +313,9 @@ class Follower:
             for start in range(0, len(known), _AT_ONCE):
                 part = known[start : start + _AT_ONCE]
                 lost += await self._store.read(
-                    Inline(lambda reader, part=part: [each[0] for each in part if reader.is_other(*each)])  # type: ignore[misc]
+                    InlineQuery(
+                        lambda reader, part=part: [each[0] for each in part if reader.is_other(*each)]
+                    )  # type: ignore[misc]
                 )
         except Unavailable:
             self._doubtful = doubtful
@@ -333,7 +335,7 @@ class Follower:
             :_AT_ONCE
         ]:
             read: Sequence[Stretch] = await self._store.read(
-                Inline(lambda reader, behind=behind: reader.erasures(behind, self._at_once))  # type: ignore[misc]
+                InlineQuery(lambda reader, behind=behind: reader.erasures(behind, self._at_once))  # type: ignore[misc]
             )
             for stretch in read:
                 self._forgotten[stretch.project] = stretch.upto

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.core.clock import Clock
-from deskwire.engine.core.store import Brief, Store
+from deskwire.engine.core.store import InlineJob, Store
 from deskwire.engine.events.internal import Setting, settings_changed, tell_agents
 from deskwire.engine.events.ports import EventTransaction
 
@@ -55,4 +55,4 @@ class Telling(Struct, Generic[R, W], frozen=True):
                 tell_agents(tx, project, settings_changed(self.what, self.object_id), None, at)
             return done
 
-        return Brief(told) if isinstance(job, Brief) else told
+        return InlineJob(told) if isinstance(job, InlineJob) else told

@@ -21,12 +21,9 @@ from msgspec import Struct, field
 
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.accounts.ports import AccountReader
-from deskwire.engine.audit.naming import InNameOf
-from deskwire.engine.audit.ports import AuditTransaction
-from deskwire.engine.audit.trail import UNKNOWN_ORIGIN, ChangeOrigin
+from deskwire.engine.audit.trail import UNKNOWN_ORIGIN, AttributedStore, AuditTransaction, ChangeOrigin
 from deskwire.engine.cluster.cluster import Alone, Cluster
-from deskwire.engine.contacts.contact import Contact
-from deskwire.engine.contacts.merged import found_contact
+from deskwire.engine.contacts.contact import Contact, find_contact
 from deskwire.engine.contacts.ports import ContactReader, ContactTransaction
 from deskwire.engine.conversations.actor import ActorFailed
 from deskwire.engine.conversations.commands import Delete
@@ -37,7 +34,7 @@ from deskwire.engine.conversations.together import ask_all
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.errors import NotFound, Unavailable
 from deskwire.engine.core.store import Store
-from deskwire.engine.core.tasks.persistence import until_done
+from deskwire.engine.core.tasks.retry import retry_until_done
 from deskwire.engine.events.extensions import response_deleted
 from deskwire.engine.events.types import response_lane
 from deskwire.engine.surveys.ports import SurveyTransaction
@@ -54,10 +51,10 @@ _ASK_S: Final = 0.25
 _TICKETS: Final = 100
 """Tickets removed in one commit, each with its activity log."""
 
-BATCH: Final = 500
+RESPONSES_BATCH_SIZE: Final = 500
 """Survey responses that one commit deletes; a few milliseconds of the writer's time."""
 
-ANSWER_S: Final = 20.0
+RESPONSE_TIMEOUT_S: Final = 20.0
 """How long a caller waits for an erasure at most; it goes on behind the response."""
 
 
@@ -106,14 +103,14 @@ class Erasures:
         try:
             mine = self._cluster.node.incarnation
             with trio.CancelScope(shield=True):  # what is marked has to be carried out, whoever waits for it
-                contact = await InNameOf(by, self._store).write(lambda tx: _mark(tx, *key, mine))
+                contact = await AttributedStore(by, self._store).write(lambda tx: _mark(tx, *key, mine))
         except NotFound:
             erasure = self._under_way.get(key) or await self._elsewhere(project, user_id)
             if erasure is None:
                 raise
         else:
             erasure = self._begin(project, contact)
-        with trio.move_on_after(ANSWER_S):
+        with trio.move_on_after(RESPONSE_TIMEOUT_S):
             await erasure.done.wait()
             return erasure.contact
         message = (
@@ -154,7 +151,7 @@ class Erasures:
         return erasure
 
     async def _wait_for(self, erasure: _Erasure) -> None:
-        with trio.move_on_after(ANSWER_S):
+        with trio.move_on_after(RESPONSE_TIMEOUT_S):
             while True:
                 with suppress(Unavailable):
                     left = await self._store.read(lambda reader: reader.erasing())
@@ -170,7 +167,7 @@ class Erasures:
 
     async def _carry_out(self, project: Project, erasure: _Erasure) -> None:
         contact = erasure.contact
-        await until_done(
+        await retry_until_done(
             partial(self._attempt, project, contact),
             lambda failure: log.error("erasure.failed", contact=contact.id, exc_info=failure),
         )
@@ -223,7 +220,7 @@ def _already_deleted(conversation_id: str) -> None:
 
 
 def _taking(contact: Contact, incarnation: int) -> Callable[[ErasureTransaction], bool]:
-    return lambda tx: tx.take_erasure(contact.rowid, incarnation)
+    return lambda tx: tx.claim_erasure(contact.rowid, incarnation)
 
 
 def _erase(tx: ErasureTransaction, project: Project, erased: Contact, at: int) -> None:
@@ -234,7 +231,7 @@ def _erase(tx: ErasureTransaction, project: Project, erased: Contact, at: int) -
 
 def _erase_responses(tx: ErasureTransaction, project: Project, contact: int, at: int) -> int:
     """Remove some of the contact's survey responses, and tell whoever asks for it; return their number."""
-    gone = tx.erase_responses(contact, BATCH)
+    gone = tx.erase_responses(contact, RESPONSES_BATCH_SIZE)
     for survey_id, response_id in gone:
         if survey_id is not None:
             lane = response_lane(response_id)
@@ -243,11 +240,11 @@ def _erase_responses(tx: ErasureTransaction, project: Project, contact: int, at:
 
 
 def _mark(tx: ContactTransaction, project: int, user_id: str, incarnation: int) -> Contact:
-    contact = found_contact(tx, project, user_id, by_id=False)
-    tx.hold_contacts(contact.rowid)
+    contact = find_contact(tx, project, user_id, by_id=False)
+    tx.lock_contacts(contact.rowid)
     if tx.survivor(contact.rowid) is None:  # another node was first
         return _mark(tx, project, user_id, incarnation)
-    tx.cut_merges(contact.rowid)
+    tx.abort_merges(contact.rowid)
     tx.mark_erasing(contact.rowid)
-    tx.take_erasure(contact.rowid, incarnation)
+    tx.claim_erasure(contact.rowid, incarnation)
     return contact

@@ -37,17 +37,17 @@ from deskwire.engine.tickets.ticket import ticket_view
 from deskwire.engine.uploads.links import Shown
 
 T = TypeVar("T")
-Kind = Literal["conversations", "messages", "tickets", "survey-responses"]
-KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
-Line = Mapping[str, Any]
+ExportKind = Literal["conversations", "messages", "tickets", "survey-responses"]
+EXPORT_KINDS: Final[tuple[ExportKind, ...]] = get_args(ExportKind)
+ExportLine = Mapping[str, Any]
 
-PAGE: Final = 100
+PAGE_SIZE: Final = 100
 """Objects, or events, that are read at a time."""
 OVERLAP_MS: Final = 600_000
 """The time by which an export that goes by times begins earlier: what was changed then may not have been committed yet."""
 
 _IMPORTED: Final = "conversations.imported"
-_TYPES: Final[Mapping[Kind, frozenset[str]]] = {
+_TYPES: Final[Mapping[ExportKind, frozenset[str]]] = {
     "conversations": STORED - {"contact.updated"} | {_IMPORTED},
     "messages": frozenset({"message.created", "conversation.updated", "conversation.deleted", _IMPORTED}),
     "tickets": frozenset({"ticket.created", "ticket.changed", "ticket.deleted"}),
@@ -60,14 +60,14 @@ class ProjectExportReader(ConversationReader, TicketReader, SurveyReader, EventR
     """Queries on all that is exported."""
 
 
-class Mark(Struct, frozen=True):
+class ExportMark(Struct, frozen=True):
     """The moment at which an export began: the id of the project's newest event (`logged_as_of`), and the time (ms)."""
 
     event_id: str
     at: int
 
 
-class Wanted(Struct, frozen=True):
+class ExportRequest(Struct, frozen=True):
     """The objects that an export has.
 
     Args:
@@ -77,22 +77,22 @@ class Wanted(Struct, frozen=True):
     """
 
     project: Project
-    kind: Kind
+    kind: ExportKind
     show: Shown
-    since: Mark | None = None
+    since: ExportMark | None = None
     changed_since: int | None = None
 
 
 class ProjectExport:
     """An export of objects of one kind."""
 
-    def __init__(self, store: Store[ProjectExportReader, object], wanted: Wanted, now: int) -> None:
+    def __init__(self, store: Store[ProjectExportReader, object], wanted: ExportRequest, now: int) -> None:
         self._store = store
         self._wanted = wanted
         self._project = wanted.project
         self._now = now
 
-    async def lines(self, cursor: Callable[[Mark], str]) -> AsyncGenerator[bytes, None]:
+    async def lines(self, cursor: Callable[[ExportMark], str]) -> AsyncGenerator[bytes, None]:
         """Yield the lines, a page of them at a time, and the last one with what `cursor` makes of this export's mark."""
         begun, upto, after = await self._store.read(self._beginning)
         if after is not None:
@@ -114,11 +114,11 @@ class ProjectExport:
             return self._wanted.since.at - OVERLAP_MS
         return self._wanted.changed_since
 
-    def _beginning(self, reader: ProjectExportReader) -> tuple[Mark, int, int | None]:
+    def _beginning(self, reader: ProjectExportReader) -> tuple[ExportMark, int, int | None]:
         """Return this export's mark with its position, and that to read from; None if events can't tell."""
         project = self._project.rowid
         pruned, _ = reader.event_window(project)
-        begun = Mark(logged_as_of(reader, project), self._now)
+        begun = ExportMark(logged_as_of(reader, project), self._now)
         upto = reader.event_position(project, begun.event_id)
         since = self._wanted.since
         if since is None:
@@ -126,7 +126,7 @@ class ProjectExport:
         within = (pruned or NO_EVENT) <= since.event_id <= begun.event_id
         return begun, upto, reader.event_position(project, since.event_id) if within else None
 
-    async def _told(self, after: int, upto: int) -> AsyncIterator[Sequence[Line]]:
+    async def _told(self, after: int, upto: int) -> AsyncIterator[Sequence[ExportLine]]:
         """Yield what events tell of, of those behind `after` up to `upto`."""
         at: int | None = after
         while at is not None:
@@ -135,21 +135,21 @@ class ProjectExport:
 
     def _told_page(
         self, after: int, upto: int, reader: ProjectExportReader
-    ) -> tuple[int | None, Sequence[Line]]:
+    ) -> tuple[int | None, Sequence[ExportLine]]:
         types = _TYPES[self._wanted.kind]
-        events = reader.named_events(self._project.rowid, after, PAGE, types)
-        lines: dict[str, Line] = {}
+        events = reader.named_events(self._project.rowid, after, PAGE_SIZE, types)
+        lines: dict[str, ExportLine] = {}
         for event in events:
             if event.position > upto:
                 return None, [*lines.values()]
             data = orjson.loads(event.body)["data"]
             for line in _TOLD[self._wanted.kind](self, reader, event.type, data):
                 lines[str(line.get("id", line))] = line
-            if len(lines) >= PAGE:  # an import tells of many at once
+            if len(lines) >= PAGE_SIZE:  # an import tells of many at once
                 return event.position, [*lines.values()]
-        return events[-1].position if len(events) == PAGE else None, [*lines.values()]
+        return events[-1].position if len(events) == PAGE_SIZE else None, [*lines.values()]
 
-    def _conversations_told(self, reader: ProjectExportReader, kind: str, data: Any) -> list[Line]:
+    def _conversations_told(self, reader: ProjectExportReader, kind: str, data: Any) -> list[ExportLine]:
         """Return the conversation of an event, if that is the newest of it, or its deletion; or those that an import tells of."""
         if kind == _IMPORTED:
             return [
@@ -163,7 +163,7 @@ class ProjectExport:
             return []  # a later event tells of it, in this export or the next
         return [conversation_view(*found, self._project.id)]
 
-    def _conversation_imported(self, reader: ProjectExportReader, told: Any) -> Iterator[Line]:
+    def _conversation_imported(self, reader: ProjectExportReader, told: Any) -> Iterator[ExportLine]:
         """Yield a conversation as a part of an import has left it; not if another event or part has changed it since."""
         found = reader.conversation(self._project.rowid, told["id"])
         if found is not None and found[0].visible:
@@ -171,7 +171,7 @@ class ProjectExport:
             if newest == (told["sequence"], told["messages"]):
                 yield conversation_view(*found, self._project.id)
 
-    def _messages_imported(self, reader: ProjectExportReader, told: Any) -> Iterator[Line]:
+    def _messages_imported(self, reader: ProjectExportReader, told: Any) -> Iterator[ExportLine]:
         """Yield the messages that a part of an import has stored in a conversation."""
         found = reader.conversation(self._project.rowid, told["id"]) if told["imported"] else None
         if found is None or not found[0].visible:
@@ -183,7 +183,7 @@ class ProjectExport:
             if message.index is not None and message.index < told["messages"]:
                 yield message_view(message, state.id, self._wanted.show)
 
-    def _messages_told(self, reader: ProjectExportReader, kind: str, data: Any) -> list[Line]:
+    def _messages_told(self, reader: ProjectExportReader, kind: str, data: Any) -> list[ExportLine]:
         """Return the messages that an event tells of: new ones, those that were redacted, and those that are gone."""
         if kind == _IMPORTED:
             return [line for told in data["conversations"] for line in self._messages_imported(reader, told)]
@@ -197,7 +197,7 @@ class ProjectExport:
             return []
         return [self._message(reader, found[0], each) for each in ids]
 
-    def _message(self, reader: ProjectExportReader, state: Conversation, message_id: str) -> Line:
+    def _message(self, reader: ProjectExportReader, state: Conversation, message_id: str) -> ExportLine:
         place = reader.message_rowid(state.rowid, message_id, internal=False)
         after = None if place is None else place - 1
         found = () if after is None else reader.messages(state.rowid, internal=False, after=after, limit=1)
@@ -205,7 +205,7 @@ class ProjectExport:
             return {"id": message_id, "conversationId": state.id, "deleted": True}
         return message_view(found[0], state.id, self._wanted.show)
 
-    def _tickets_told(self, reader: ProjectExportReader, kind: str, data: Any) -> list[Line]:
+    def _tickets_told(self, reader: ProjectExportReader, kind: str, data: Any) -> list[ExportLine]:
         """Return the ticket of an event, if that is the newest change of it, or its deletion."""
         told = data["ticket"]
         if kind == "ticket.deleted":
@@ -215,7 +215,7 @@ class ProjectExport:
             return []
         return [ticket_view(ticket)]
 
-    def _responses_told(self, reader: ProjectExportReader, kind: str, data: Any) -> list[Line]:
+    def _responses_told(self, reader: ProjectExportReader, kind: str, data: Any) -> list[ExportLine]:
         """Return the response of an event, its deletion, or that of its survey."""
         survey_id = data["survey"]["id"]
         if kind == "survey.deleted":
@@ -227,7 +227,7 @@ class ProjectExport:
         response = None if survey is None else reader.survey_response(survey.rowid, response_id)
         return [] if survey is None or response is None else [response_view(survey, response)]
 
-    def _all(self, since: int | None) -> AsyncIterator[Sequence[Line]]:
+    def _all(self, since: int | None) -> AsyncIterator[Sequence[ExportLine]]:
         """Yield everything, or what was changed since a time (ms)."""
         match self._wanted.kind:
             case "conversations":
@@ -262,17 +262,17 @@ class ProjectExport:
         project, after = self._project.rowid, None
 
         def read(after: ConversationPlace | None, reader: ProjectExportReader) -> Sequence[Listed]:
-            return reader.conversations(project, wanted, sort, after, PAGE)
+            return reader.conversations(project, wanted, sort, after, PAGE_SIZE)
 
         while page := await self._store.read(partial(read, after)):
             yield page
             after = page[-1].at
 
-    async def _all_conversations(self, since: int | None) -> AsyncIterator[Sequence[Line]]:
+    async def _all_conversations(self, since: int | None) -> AsyncIterator[Sequence[ExportLine]]:
         async for page in self._listed(since):
             yield [conversation_view(each.conversation, each.contact, self._project.id) for each in page]
 
-    async def _all_messages(self, since: int | None) -> AsyncIterator[Sequence[Line]]:
+    async def _all_messages(self, since: int | None) -> AsyncIterator[Sequence[ExportLine]]:
         """Yield the messages of the conversations, each from its first one on."""
         async with aclosing(self._listed(since)) as pages:
             async for page in pages:
@@ -280,40 +280,40 @@ class ProjectExport:
                     async for lines in self._thread(each.conversation):
                         yield lines
 
-    async def _thread(self, state: Conversation) -> AsyncIterator[Sequence[Line]]:
+    async def _thread(self, state: Conversation) -> AsyncIterator[Sequence[ExportLine]]:
         place = 0
         while lines := await self._store.read(partial(self._messages_of, state, place)):
             yield [line for line, _ in lines]
             place = lines[-1][1]
-            if len(lines) < PAGE:
+            if len(lines) < PAGE_SIZE:
                 break
 
     def _messages_of(
         self, state: Conversation, after: int, reader: ProjectExportReader
-    ) -> Sequence[tuple[Line, int]]:
-        found: Sequence[Message] = reader.messages(state.rowid, internal=False, after=after, limit=PAGE)
+    ) -> Sequence[tuple[ExportLine, int]]:
+        found: Sequence[Message] = reader.messages(state.rowid, internal=False, after=after, limit=PAGE_SIZE)
         if not found:
             return ()
         last = reader.message_rowid(state.rowid, found[-1].id, internal=False)
         assert last is not None, "it is read in the same transaction"
         return [(message_view(message, state.id, self._wanted.show), last) for message in found]
 
-    async def _all_tickets(self, since: int | None) -> AsyncIterator[Sequence[Line]]:
+    async def _all_tickets(self, since: int | None) -> AsyncIterator[Sequence[ExportLine]]:
         project, after = self._project.rowid, None
         sort = TicketSort("createdAt", "asc")
 
         def read(after: Place | None, reader: ProjectExportReader) -> Sequence[Any]:
-            return reader.tickets(project, TicketFilter(), sort, after, PAGE)
+            return reader.tickets(project, TicketFilter(), sort, after, PAGE_SIZE)
 
         while page := await self._store.read(partial(read, after)):
             yield [ticket_view(ticket) for ticket, _ in page if since is None or ticket.updated_at >= since]
             after = page[-1][1]
 
-    async def _all_responses(self, since: int | None) -> AsyncIterator[Sequence[Line]]:
+    async def _all_responses(self, since: int | None) -> AsyncIterator[Sequence[ExportLine]]:
         project, before = self._project.rowid, None
 
         def surveys(before: int | None, reader: ProjectExportReader) -> Sequence[Survey]:
-            return reader.surveys(project, None, None, before, PAGE)
+            return reader.surveys(project, None, None, before, PAGE_SIZE)
 
         while page := await self._store.read(partial(surveys, before)):
             for survey in page:
@@ -321,18 +321,22 @@ class ProjectExport:
                     yield lines
             before = page[-1].rowid
 
-    async def _responses_of(self, survey: Survey, wanted: ResponseFilter) -> AsyncIterator[Sequence[Line]]:
+    async def _responses_of(
+        self, survey: Survey, wanted: ResponseFilter
+    ) -> AsyncIterator[Sequence[ExportLine]]:
         before: int | None = None
 
         def read(before: int | None, reader: ProjectExportReader) -> Sequence[Response]:
-            return reader.survey_responses(survey.rowid, wanted, before, PAGE)
+            return reader.survey_responses(survey.rowid, wanted, before, PAGE_SIZE)
 
         while page := await self._store.read(partial(read, before)):
             yield [response_view(survey, response) for response in page]
             before = page[-1].rowid
 
 
-_TOLD: Final[Mapping[Kind, Callable[[ProjectExport, ProjectExportReader, str, Any], list[Line]]]] = {
+_TOLD: Final[
+    Mapping[ExportKind, Callable[[ProjectExport, ProjectExportReader, str, Any], list[ExportLine]]]
+] = {
     "conversations": ProjectExport._conversations_told,
     "messages": ProjectExport._messages_told,
     "tickets": ProjectExport._tickets_told,

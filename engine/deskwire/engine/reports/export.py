@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from deskwire.engine.core.spreadsheet import MARK, lines_of, safe
+from deskwire.engine.core.spreadsheet import BYTE_ORDER_MARK, csv_lines, escape_formula
 from deskwire.engine.reports.figures import flat
 from deskwire.engine.reports.ports import By
 from deskwire.engine.reports.report import Report, Row
@@ -18,9 +18,12 @@ def csv_of(report: Report, by: By | None) -> str:
     for row in rows:
         group = [row.key, row.name][: len(head)]
         lines.append(
-            [*(safe(each or "") for each in group), *(_cell(value) for _, value in _aligned(report, row))]
+            [
+                *(escape_formula(each or "") for each in group),
+                *(_cell(value) for _, value in _aligned(report, row)),
+            ]
         )
-    return MARK + lines_of(lines)
+    return BYTE_ORDER_MARK + csv_lines(lines)
 
 
 def _aligned(report: Report, row: Row) -> list[tuple[str, Any]]:

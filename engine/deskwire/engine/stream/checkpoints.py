@@ -10,7 +10,7 @@ import trio
 
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.errors import Unavailable
-from deskwire.engine.core.store import Brief, Store
+from deskwire.engine.core.store import InlineJob, Store
 from deskwire.engine.stream.channel import Channel
 from deskwire.engine.stream.lease import ChannelLease
 from deskwire.engine.stream.ports import StreamReader, StreamTransaction
@@ -22,7 +22,7 @@ _FORGET_S: Final = 7 * 86_400
 _FORGET_EVERY_S: Final = 3600.0
 _LAST_SAVE_S: Final = 5.0
 _BRIEF: Final = 32
-"""Rows that are written without a thread (`Brief`)."""
+"""Rows that are written without a thread (`InlineJob`)."""
 
 
 class Checkpoints:
@@ -107,7 +107,7 @@ class Checkpoints:
 
         chosen = shared_job if self._shared else job
         try:
-            await self._store.write(Brief(chosen) if len(rows) <= _BRIEF else chosen)
+            await self._store.write(InlineJob(chosen) if len(rows) <= _BRIEF else chosen)
         except Unavailable as error:
             log.warning("stream.positions_not_saved", error=error.detail, channels=len(rows))
             for lease in dirty.values():

@@ -18,7 +18,7 @@ from deskwire.engine.cluster.bus import Bus
 from deskwire.engine.cluster.cluster import Cluster
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.errors import Unavailable
-from deskwire.engine.core.store import Brief, Inline, Store
+from deskwire.engine.core.store import InlineJob, InlineQuery, Store
 from deskwire.engine.core.values import replace
 from deskwire.engine.stream.channel import Channel, named_channel
 from deskwire.engine.stream.lease import ChannelLease
@@ -120,7 +120,7 @@ class LettingGo:
                 release.store(tx, at)
 
         try:
-            await self._store.write(Brief(job))
+            await self._store.write(InlineJob(job))
             stored = True
         finally:
             for release in releases:
@@ -147,7 +147,7 @@ class LettingGo:
 
     async def _wishes(self) -> Wishes:
         incarnation, oldest = self._cluster.node.incarnation, self._clock() - PATIENCE_S * 1000
-        rows = await self._store.read(Inline(lambda reader: reader.wished_consumers(incarnation)))
+        rows = await self._store.read(InlineQuery(lambda reader: reader.wished_consumers(incarnation)))
         found = [(row, row.wish) for row in rows if row.wish is not None]
         return [(row, wish) for row, wish in found if wish.what == "forget" or wish.at > oldest]
 
@@ -200,7 +200,7 @@ class LettingGo:
             if lease.generation == generation and not lease.held:
                 try:
                     self._store.submit(
-                        Brief(partial(self._departure, lease, generation)),
+                        InlineJob(partial(self._departure, lease, generation)),
                         partial(self._note_departure, lease, generation),
                     )
                 except Unavailable:

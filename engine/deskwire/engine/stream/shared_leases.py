@@ -16,7 +16,7 @@ import trio
 from deskwire.engine.cluster.cluster import Cluster
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.errors import Unavailable
-from deskwire.engine.core.store import Brief, Inline, Store
+from deskwire.engine.core.store import InlineJob, InlineQuery, Store
 from deskwire.engine.core.values import replace
 from deskwire.engine.stream.channel import Channel
 from deskwire.engine.stream.lease import ChannelLease
@@ -125,7 +125,7 @@ class SharedLeases:
             return taken
 
         with trio.CancelScope(shield=True, deadline=trio.current_time() + _COMMIT_S):
-            taken = await self._store.write(Brief(job))
+            taken = await self._store.write(InlineJob(job))
             if taken:
                 self._news.tell([row])
             return (row.generation, at) if taken else None
@@ -173,7 +173,7 @@ class SharedLeases:
             row = reader.stream_consumer(channel.project, channel.name)
             return row, row is not None and is_held(reader, row)
 
-        return await self._store.read(Inline(query))
+        return await self._store.read(InlineQuery(query))
 
     def _adopt(self, lease: ChannelLease, row: StreamConsumer | None) -> None:
         """Have the lease be as it is stored, but for what this node itself has not stored yet."""
@@ -237,7 +237,7 @@ class SharedLeases:
             return changed
 
         with trio.CancelScope(shield=True, deadline=trio.current_time() + _COMMIT_S):
-            if await self._store.write(Brief(job)):
+            if await self._store.write(InlineJob(job)):
                 lease.generation = generation
                 if lease.holder is None:  # its connection has ended during the commit
                     self.letting_go.leave(lease)
@@ -261,7 +261,7 @@ class SharedLeases:
             else:
                 tx.change_consumer(row, after)
 
-        await self._store.write(Brief(job))
+        await self._store.write(InlineJob(job))
         self._news.tell([row])
 
     async def _wish_for(self, rows: Sequence[StreamConsumer], wish: Wish) -> None:
@@ -270,7 +270,7 @@ class SharedLeases:
                 tx.wish(row, wish)
 
         if rows:
-            await self._store.write(Brief(job))
+            await self._store.write(InlineJob(job))
             self._news.tell(rows)
 
     def _withdraw(self, row: StreamConsumer, wish: Wish) -> None:
@@ -282,7 +282,7 @@ class SharedLeases:
                 tx.wish(stored, None)
 
         try:
-            self._store.submit(Brief(job), lambda _: None)
+            self._store.submit(InlineJob(job), lambda _: None)
         except Unavailable:
             log.debug("stream.wish_not_withdrawn", channel=row.channel)  # it is too old soon
 

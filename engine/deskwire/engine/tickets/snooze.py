@@ -22,7 +22,7 @@ class SnoozeTimer(ScheduledTask[TicketLooks, TicketChanges]):
         """Return when (ms) the next ticket wakes; 0 if a team was deleted, None if nothing is due."""
         return 0 if reader.deleted_teams() else reader.next_wake_up()
 
-    async def do_some(self) -> bool:
-        """Change what is due, in one commit; see `ScheduledTask.do_some`."""
+    async def run_batch(self) -> bool:
+        """Change what is due, in one commit; see `ScheduledTask.run_batch`."""
         now = self._clock()
         return await self._store.write(lambda tx: change_due(tx, now, BATCH)) == BATCH

@@ -13,7 +13,7 @@ from typing import Final, Protocol, Self
 import structlog
 import trio
 
-from deskwire.engine.core.tasks.failure import survived
+from deskwire.engine.core.tasks.failure import report_failure
 from deskwire.engine.core.values import replace
 from deskwire.engine.webhooks.context import DeliveryContext
 from deskwire.engine.webhooks.delivery import Attempt
@@ -151,7 +151,7 @@ class Sender(ABC):
         except Withheld:
             return None
         except BaseException as error:  # noqa: BLE001  # a bug in one delivery must not stop the others
-            survived(error, partial(self._log_failure, delivery))
+            report_failure(error, partial(self._log_failure, delivery))
         latency_ms = round((trio.current_time() - began) * 1000)
         return Attempt(delivery.attempts + 1, at, latency_ms, None, "internal error", b"")
 

@@ -19,7 +19,7 @@ import structlog
 import trio
 from msgspec import Struct
 
-from deskwire.engine.core.tasks.failure import contained
+from deskwire.engine.core.tasks.failure import contain_failures
 from deskwire.storage.postgres.driver.recall import single
 from deskwire.storage.postgres.driver.refusals import ConnectionLost, DatabaseError
 from deskwire.storage.postgres.driver.session import Database
@@ -195,7 +195,9 @@ class PostgresBus:
                 kind, _, payload = line.partition(":")
                 for receiver in self._receivers.get(kind, ()):
                     self.counters.received += 1
-                    with contained(lambda failure: log.error("storage.bus_message_failed", exc_info=failure)):
+                    with contain_failures(
+                        lambda failure: log.error("storage.bus_message_failed", exc_info=failure)
+                    ):
                         receiver(b64decode(payload, validate=True))
 
     def _up(self) -> None:

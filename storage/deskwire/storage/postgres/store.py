@@ -10,10 +10,10 @@ from typing import Final, TypeVar
 import structlog
 import trio
 
-from deskwire.engine.core.counters import Commits, SharedCommits
+from deskwire.engine.core.counters import CommitCounters, SharedCommitCounters
 from deskwire.engine.core.database_identity import DatabaseIdentity
-from deskwire.engine.core.limits.fair_share import TENANT, FairPlaces, lent
-from deskwire.engine.core.store import Inline
+from deskwire.engine.core.limits.fair_share import TENANT, FairLimiter, thread_limiter
+from deskwire.engine.core.store import InlineQuery
 from deskwire.engine.core.tasks.oneshot import OneShot
 from deskwire.engine.ports import Commit, SharedReader, Transaction
 from deskwire.storage.postgres.commit.lone import PATIENCE_S
@@ -45,16 +45,16 @@ class PostgresStore:
         self._writer = Writer(database, batch, on_commit, queue, patience_s)
         self._readers = Readers(database, readers, patience_s)
         self._look = Look(database, patience_s)
-        self._turns = FairPlaces(readers)
+        self._turns = FairLimiter(readers)
         self._read_timeout_s = read_timeout_s
 
     @property
-    def commits(self) -> Commits:
+    def commits(self) -> CommitCounters:
         """The writer's counters."""
         return self._writer.commits
 
     @property
-    def shared(self) -> SharedCommits:
+    def shared(self) -> SharedCommitCounters:
         """The further costs of commits, as others have the database, too."""
         return self._writer.shared
 
@@ -84,7 +84,7 @@ class PostgresStore:
 
     async def read(self, query: Callable[[SharedReader], T]) -> T:
         """See `Store.read`. Raises Unavailable if the database can't be read, or it takes too long for a request that waits."""
-        if isinstance(query, Inline):
+        if isinstance(query, InlineQuery):
             try:
                 found: T = await self._look.ask(query.query)
             except TooManyStatements:
@@ -95,7 +95,7 @@ class PostgresStore:
         who, waiting = (None, False) if tenant is None else (tenant.who, tenant.waiting)
         seconds = self._read_timeout_s if waiting else inf
         return await trio.to_thread.run_sync(
-            self._readers.ask, query, seconds, limiter=lent(self._turns, who)
+            self._readers.ask, query, seconds, limiter=thread_limiter(self._turns, who)
         )
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:

@@ -137,7 +137,7 @@ class PostgresTransaction(PostgresReader, PostgresTicketWrites, LogWrites, AllWr
     contact_lock = " FOR KEY SHARE"
     profile_lock = " FOR NO KEY UPDATE OF k"
 
-    def hold_contacts(self, *contacts: int) -> None:
+    def lock_contacts(self, *contacts: int) -> None:
         self.conn.execute(_HELD, (list(contacts),))
 
     def survivor(self, contact: int) -> Contact | None:
@@ -159,8 +159,8 @@ class PostgresTransaction(PostgresReader, PostgresTicketWrites, LogWrites, AllWr
             self._locked.add(state.rowid)
         return super().claim(state)
 
-    def one_node_at_a_time(self) -> None:
-        """See `AccountTransaction.one_node_at_a_time`."""
+    def lock_across_nodes(self) -> None:
+        """See `AccountTransaction.lock_across_nodes`."""
         self.conn.execute("SELECT one FROM installation FOR UPDATE")
 
     # Kept answers: who looks for one has its name for the transaction, so that of two requests at once the second is

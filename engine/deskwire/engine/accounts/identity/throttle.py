@@ -17,7 +17,7 @@ from typing import Final
 
 from deskwire.engine.core.errors import TooManyRequests, Unauthenticated
 from deskwire.engine.core.folding import address_key
-from deskwire.engine.core.limits.rate_limit import Quota, Rate, nanoseconds, quota, take
+from deskwire.engine.core.limits.rate_limit import Quota, RateLimit, nanoseconds, quota, take
 from deskwire.engine.core.limits.sketch import Sketch
 
 WINDOW_MINUTES: Final = 15
@@ -29,10 +29,10 @@ KNOWN_MAX: Final = 10_000
 """Accounts with a network that they have signed in from, some 3 MB. The one that was used longest ago makes room, and is
 counted as everybody is, with its failures of before."""
 
-_PAIR_RATE: Final = Rate(PER_PAIR, PER_PAIR, WINDOW_MINUTES)
+_PAIR_RATE: Final = RateLimit(PER_PAIR, PER_PAIR, WINDOW_MINUTES)
 
 
-class Throttle:
+class SignInThrottle:
     """A throttle that lets a limited number of sign-ins fail within a quarter of an hour.
 
     Args:
@@ -43,8 +43,8 @@ class Throttle:
         self._clock = clock
         self._pair_rate = _PAIR_RATE
         self._pairs = Sketch(_PAIR_RATE)
-        self._accounts = Sketch(Rate(PER_ACCOUNT, PER_ACCOUNT, WINDOW_MINUTES))
-        self._networks = Sketch(Rate(PER_NETWORK, PER_NETWORK, WINDOW_MINUTES))
+        self._accounts = Sketch(RateLimit(PER_ACCOUNT, PER_ACCOUNT, WINDOW_MINUTES))
+        self._networks = Sketch(RateLimit(PER_NETWORK, PER_NETWORK, WINDOW_MINUTES))
         self._under_way: Counter[tuple[Sketch, str]] = Counter()
         self._known: OrderedDict[str, int] = OrderedDict()  # when the bucket of the pair is full again
 

@@ -12,16 +12,15 @@ from deskwire.engine.accounts.access_tokens import foreign_id
 from deskwire.engine.accounts.credentials import (
     HS256,
     BadSignature,
-    Identity,
     InvalidToken,
+    TokenIdentity,
     Tokens,
     checked_claims,
     expiry_of,
 )
 from deskwire.engine.accounts.identity.algorithms import UserClaim
 from deskwire.engine.accounts.identity.claims import reason_of
-from deskwire.engine.accounts.identity.keys import VerifyingKey
-from deskwire.engine.accounts.identity.sources import KeySource
+from deskwire.engine.accounts.identity.provider_keys import KeySource, VerifyingKey
 from deskwire.engine.accounts.people import User
 from deskwire.engine.accounts.ports import AccountReader
 from deskwire.engine.core.errors import Unauthenticated
@@ -48,7 +47,7 @@ class Provider(Struct, frozen=True):
     audience: str | None = None
     user_claim: UserClaim = "sub"
 
-    async def identity(self, token: str, algorithm: str, kid: str | None) -> Identity:
+    async def identity(self, token: str, algorithm: str, kid: str | None) -> TokenIdentity:
         """Return the identity that the token proves. Raises Unauthenticated, or Unavailable while there are no keys."""
         if algorithm not in self.algorithms:
             raise InvalidToken("Its algorithm is not accepted here.")
@@ -64,8 +63,8 @@ class Provider(Struct, frozen=True):
             claims = self._claims(token, replaced)
         known_by = (None, foreign_id(token), expiry_of(claims))
         if self.user_claim == "sub":
-            return Identity("id", claims["sub"], *known_by)
-        return Identity("email", _verified_email(claims), *known_by)
+            return TokenIdentity("id", claims["sub"], *known_by)
+        return TokenIdentity("email", _verified_email(claims), *known_by)
 
     def _claims(self, token: str, key: VerifyingKey) -> dict[str, Any]:
         return checked_claims(token, key.key, key.algorithm, self.issuer, self.audience, LEEWAY_S)
@@ -83,7 +82,7 @@ class Verifier:
         self._tokens = tokens
         self._provider = provider
 
-    async def identity(self, token: str) -> Identity:
+    async def identity(self, token: str) -> TokenIdentity:
         """Return the identity that the token proves.
 
         The algorithm in its header only selects who checks it: an HMAC is never checked with a public key.
@@ -101,7 +100,7 @@ class Verifier:
             log.info("identity.token_refused", reason=refusal.why, **named)
             raise
 
-    async def _identity(self, token: str, header: dict[str, Any]) -> Identity:
+    async def _identity(self, token: str, header: dict[str, Any]) -> TokenIdentity:
         algorithm = header.get("alg")
         if algorithm == HS256 and self._tokens is not None:
             return self._tokens.identity(token)
@@ -110,7 +109,7 @@ class Verifier:
         raise InvalidToken("Its algorithm is not accepted here.")
 
 
-def user_of(reader: AccountReader, identity: Identity) -> User:
+def user_of(reader: AccountReader, identity: TokenIdentity) -> User:
     """Return the user of an identity. Raises Unauthenticated if there is none, or the password has changed since."""
     known = reader.user if identity.claim == "id" else reader.user_by_email
     user = known(identity.value)

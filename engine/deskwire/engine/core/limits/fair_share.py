@@ -17,7 +17,7 @@ import trio
 from msgspec import Struct
 
 _PAUSES: Final = 2
-"""How many times as long as a piece of `Paced` work the pause behind it is."""
+"""How many times as long as a piece of `PacedSection` work the pause behind it is."""
 
 
 class Tenant(Struct, eq=False):
@@ -93,7 +93,7 @@ class Shares:
                 del self._held[who]
 
 
-class FairPlaces:
+class FairLimiter:
     """Places for which tasks wait. Those who wait get them in turn, however many tasks each of them has waiting.
 
     Args:
@@ -145,7 +145,7 @@ class FairPlaces:
             del self._waiting[who]
 
 
-def lent(turns: FairPlaces, who: Hashable) -> trio.CapacityLimiter:
+def thread_limiter(turns: FairLimiter, who: Hashable) -> trio.CapacityLimiter:
     """Return a place for a thread, as the limiter of `trio.to_thread.run_sync`; it is kept until the thread has ended.
 
     Args:
@@ -155,11 +155,11 @@ def lent(turns: FairPlaces, who: Hashable) -> trio.CapacityLimiter:
 
 
 class _Lent:
-    """See `lent`."""
+    """See `thread_limiter`."""
 
     __slots__ = ("_turns", "_who")
 
-    def __init__(self, turns: FairPlaces, who: Hashable) -> None:
+    def __init__(self, turns: FairLimiter, who: Hashable) -> None:
         self._turns = turns
         self._who = who
 
@@ -172,14 +172,14 @@ class _Lent:
         self._turns.give_back(self._who)
 
 
-class Paced:
+class PacedSection:
     """Work that holds up everybody while it is done: a piece at a time, each followed by a pause twice as long.
 
     So it takes a third of the time at most, however much of it there is; those who have some get their turns.
     """
 
     def __init__(self) -> None:
-        self._turns = FairPlaces(1)
+        self._turns = FairLimiter(1)
 
     @asynccontextmanager
     async def turn(self, who: Hashable) -> AsyncIterator[None]:

@@ -35,7 +35,7 @@ def network_of(address: str | None) -> str:
 
 
 @lru_cache(maxsize=1024)  # as above
-def party_of(address: str | None) -> str | None:
+def remote_network(address: str | None) -> str | None:
     """Return the network that a client's failures are counted for; None for this machine's own address, and for none.
 
     127.0.0.1 and ::1 are a proxy's or a local script's: everybody's calls may come from there.

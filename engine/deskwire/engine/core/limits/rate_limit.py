@@ -19,7 +19,7 @@ BUCKETS_MAX: Final = 20_000
 
 
 @dataclass(frozen=True, slots=True)
-class Rate:
+class RateLimit:
     """A rate: `burst` at once, and on average `per_minute`, at least one.
 
     Args:
@@ -36,11 +36,11 @@ class Rate:
     def __post_init__(self) -> None:
         object.__setattr__(self, "step_ns", -(-60 * self.minutes * _SECOND_NS // self.per_minute))
 
-    def shared(self, nodes: int) -> Rate:
+    def shared(self, nodes: int) -> RateLimit:
         """Return what each of so many nodes allows, so that together they allow this, or less than one more each."""
         if nodes == 1:
             return self
-        return Rate(-(-self.per_minute // nodes), -(-self.burst // nodes), self.minutes)
+        return RateLimit(-(-self.per_minute // nodes), -(-self.burst // nodes), self.minutes)
 
 
 class Quota(Struct, frozen=True):
@@ -58,13 +58,13 @@ class Quota(Struct, frozen=True):
     reset_s: int
     retry_after_s: int
 
-    def times(self, nodes: int, whole: Rate) -> Quota:
+    def times(self, nodes: int, whole: RateLimit) -> Quota:
         """Return the quota of which this is the share of one of so many nodes."""
         remaining = min(whole.burst, self.remaining * nodes)
         return Quota(whole.burst, remaining, self.reset_s, self.retry_after_s)
 
 
-def quota(rate: Rate, full_at_ns: int, now_ns: int) -> Quota:
+def quota(rate: RateLimit, full_at_ns: int, now_ns: int) -> Quota:
     """Return what a bucket holds that is full at `full_at_ns`."""
     missing_ns, step_ns = max(0, full_at_ns - now_ns), rate.step_ns
     remaining = max(0, rate.burst - -(-missing_ns // step_ns))
@@ -72,14 +72,14 @@ def quota(rate: Rate, full_at_ns: int, now_ns: int) -> Quota:
     return Quota(rate.burst, remaining, -(-missing_ns // _SECOND_NS), -(-wait_ns // _SECOND_NS))
 
 
-def take(rate: Rate, full_at_ns: int, now_ns: int, count: int = 1) -> int | None:
+def take(rate: RateLimit, full_at_ns: int, now_ns: int, count: int = 1) -> int | None:
     """Return when the bucket is full again after so many were taken; None if it held fewer."""
     step_ns = rate.step_ns
     after = max(full_at_ns, now_ns) + count * step_ns
     return after if after - now_ns <= rate.burst * step_ns else None
 
 
-def taken(rate: Rate, full_at_ns: int, now_ns: int) -> Quota:
+def taken(rate: RateLimit, full_at_ns: int, now_ns: int) -> Quota:
     """Return what is left in a bucket from which one was just taken."""
     missing_ns = full_at_ns - now_ns
     return Quota(rate.burst, rate.burst - -(-missing_ns // rate.step_ns), -(-missing_ns // _SECOND_NS), 0)
@@ -100,7 +100,7 @@ class Buckets:
         rate: None for no limit.
     """
 
-    def __init__(self, rate: Rate | None) -> None:
+    def __init__(self, rate: RateLimit | None) -> None:
         self.refused = 0
         self._whole = self._rate = rate
         self._nodes = 1

@@ -13,7 +13,7 @@ import secrets
 from hashlib import blake2b
 from typing import Final
 
-from deskwire.engine.core.limits.rate_limit import Quota, Rate, nanoseconds, quota, take, taken
+from deskwire.engine.core.limits.rate_limit import Quota, RateLimit, nanoseconds, quota, take, taken
 
 ROWS: Final = 4
 COLUMNS: Final = 1 << 16
@@ -29,7 +29,7 @@ class Sketch:
         rate: None for no limit.
     """
 
-    def __init__(self, rate: Rate | None) -> None:
+    def __init__(self, rate: RateLimit | None) -> None:
         self.refused = 0
         self._whole = self._rate = rate
         self._secret = secrets.token_bytes(16)  # or others could make up keys that share the cells of one

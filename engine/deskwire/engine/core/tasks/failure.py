@@ -12,33 +12,33 @@ import trio
 
 log: Final = structlog.get_logger(__name__)
 
-PAUSE_S: Final = 60.0
+RESTART_DELAY_S: Final = 60.0
 """How long what has failed by a bug is left alone before it is tried again: it would most likely fail again at once."""
 
 
-async def kept_running(name: str, run: Callable[[], Awaitable[None]]) -> None:
+async def run_with_restarts(name: str, run: Callable[[], Awaitable[None]]) -> None:
     """Run a task of the background; if it fails, the log says so, and it is begun anew after a pause.
 
     Args:
         name: what the log calls it.
     """
     while True:
-        with contained(lambda failure: log.error("background.failed", task=name, exc_info=failure)):
+        with contain_failures(lambda failure: log.error("background.failed", task=name, exc_info=failure)):
             await run()
             return
-        await trio.sleep(PAUSE_S)
+        await trio.sleep(RESTART_DELAY_S)
 
 
 @contextmanager
-def contained(tell: Callable[[BaseException], object]) -> Iterator[None]:
-    """Let what fails within end here; see `survived`."""
+def contain_failures(tell: Callable[[BaseException], object]) -> Iterator[None]:
+    """Let what fails within end here; see `report_failure`."""
     try:
         yield
     except BaseException as error:  # noqa: BLE001  # what ends the task on purpose is raised again
-        survived(error, tell)
+        report_failure(error, tell)
 
 
-def survived(error: BaseException, tell: Callable[[BaseException], object]) -> None:
+def report_failure(error: BaseException, tell: Callable[[BaseException], object]) -> None:
     """Tell once of what failed, be it in a group; raise again what ends the task on purpose, without the rest.
 
     That is a cancellation, KeyboardInterrupt and SystemExit. A `Cancelled` where nobody is cancelled has come from

@@ -15,7 +15,7 @@ import trio
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.commits import Commits
 from deskwire.engine.core.errors import Unavailable
-from deskwire.engine.core.store import Inline, Store
+from deskwire.engine.core.store import InlineQuery, Store
 
 R = TypeVar("R")
 W = TypeVar("W")
@@ -47,7 +47,7 @@ class ScheduledTask(ABC, Generic[R, W]):
         """Return when (ms) something is due next; None for never."""
 
     @abstractmethod
-    async def do_some(self) -> bool:
+    async def run_batch(self) -> bool:
         """Do a part of what is due; return whether there may be more. Raises Unavailable to be tried again."""
 
     def follow(self, commits: Commits[object], part: str) -> None:
@@ -58,11 +58,11 @@ class ScheduledTask(ABC, Generic[R, W]):
         """
         commits.subscribe(lambda _: self._wakeup.set(), part)
 
-    def expect_others(self) -> None:
+    def poll_for_other_nodes(self) -> None:
         """Look more often from now on, as other nodes make things due as well."""
         self._look_s = _SHARED_LOOK_S
 
-    def look_again(self) -> None:
+    def wake(self) -> None:
         """Look at once: something was made due, here or on another node."""
         self._wakeup.set()
 
@@ -82,12 +82,12 @@ class ScheduledTask(ABC, Generic[R, W]):
 
     async def _do_all(self) -> None:
         while await self._pause_s() <= 0:
-            if not await self.do_some():
+            if not await self.run_batch():
                 return
 
     async def _pause_s(self) -> float:
         """Return for how many seconds there is nothing to do."""
-        due = await self._store.read(Inline(self.next_due))
+        due = await self._store.read(InlineQuery(self.next_due))
         if due is None:
             return float("inf") if self._look_s == _LOOK_S else self._look_s
         return min(self._look_s, (due - self._clock()) / 1000)

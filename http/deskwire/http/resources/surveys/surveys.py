@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final
 import trio
 from pydantic import Field
 
-from deskwire.engine.audit.deeds import deleted
+from deskwire.engine.audit.audited_changes import deleted
 from deskwire.engine.core.errors import Conflict, Invalid, Problem
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.values import replace

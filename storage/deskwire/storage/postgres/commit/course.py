@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from msgspec import Struct, field
 
-from deskwire.engine.core.counters import SharedCommits
+from deskwire.engine.core.counters import SharedCommitCounters
 from deskwire.engine.core.errors import StaleState
 from deskwire.engine.ports import Commit
 from deskwire.storage.postgres.commit.batch import NotLocked
@@ -75,7 +75,7 @@ class Course:
         self,
         jobs: Sequence[Job[Any]],
         tx: Any,  # a `BatchTransaction`
-        counters: SharedCommits,
+        counters: SharedCommitCounters,
     ) -> None:
         self.heads: Collection[int] | None = None
         """The projects whose heads are locked; None if none is. A job that may wait is left to a later batch while they are."""

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from deskwire.engine.core.ids import Mint, Prefix
+from deskwire.engine.core.ids import IdGenerator, Prefix
 from deskwire.engine.events.ports import Advance, ProjectHead
 from deskwire.storage.connection import Connection
 
@@ -54,7 +54,7 @@ class Counter:
         self.last = last
         self.last_id = last_id
         self._prefix: Prefix = prefix
-        self._mint = Mint(last_id)
+        self._mint = IdGenerator(last_id)
 
     def next(self, at: int) -> tuple[int, str]:
         """Return the next position, and the id of what takes it."""

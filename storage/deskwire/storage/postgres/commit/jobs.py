@@ -7,7 +7,7 @@ from typing import Any, Generic, TypeVar
 
 from msgspec import Struct
 
-from deskwire.engine.core.store import Brief
+from deskwire.engine.core.store import InlineJob
 from deskwire.engine.ports import Transaction
 
 T = TypeVar("T")
@@ -38,8 +38,8 @@ class Job(Struct, Generic[T], eq=False):
 
 def job_of(job: Callable[[Transaction], T], ended: Callable[[T | Exception], None]) -> Job[T]:
     """Return what was handed in, with what is to be known of it; see `engine.core.store.Revisable`."""
-    brief = isinstance(job, Brief)
-    inner: Any = job.job if isinstance(job, Brief) else job
+    brief = isinstance(job, InlineJob)
+    inner: Any = job.job if isinstance(job, InlineJob) else job
     again = getattr(inner, "again", None)
     if again is None:
         return Job(inner, brief, ended)

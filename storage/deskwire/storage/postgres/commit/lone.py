@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 import structlog
 
-from deskwire.engine.core.counters import SharedCommits
+from deskwire.engine.core.counters import SharedCommitCounters
 from deskwire.engine.core.errors import AlreadyAnswered, StaleState, Unavailable
 from deskwire.engine.ports import Commit, Transaction
 from deskwire.storage.postgres.commit.jobs import Job
@@ -58,9 +58,9 @@ class Lone:
         database: Database,
         lane: Lane,
         patience_s: float = PATIENCE_S,
-        counters: SharedCommits | None = None,
+        counters: SharedCommitCounters | None = None,
     ) -> None:
-        self._counters = counters or SharedCommits()
+        self._counters = counters or SharedCommitCounters()
         self._conn: Final = BlockingConnection(database, "lone")
         self._lane: Final = lane
         self._patience_s = patience_s

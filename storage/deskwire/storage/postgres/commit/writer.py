@@ -18,7 +18,7 @@ import structlog
 import trio
 import trio.lowlevel
 
-from deskwire.engine.core.counters import Commits, SharedCommits
+from deskwire.engine.core.counters import CommitCounters, SharedCommitCounters
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.ports import Commit, Transaction
 from deskwire.storage.postgres.commit.batcher import Batcher
@@ -61,8 +61,8 @@ class Writer:
         waiting_max: int = WAITING_MAX,
         patience_s: float = PATIENCE_S,
     ) -> None:
-        self.commits: Final = Commits()
-        self.shared: Final = SharedCommits()
+        self.commits: Final = CommitCounters()
+        self.shared: Final = SharedCommitCounters()
         self._batcher = Batcher(database, Lane(database.node, 0), patience_s, self.shared)
         self._lones = [
             Lone(database, Lane(database.node, 1 + number), patience_s, self.shared)

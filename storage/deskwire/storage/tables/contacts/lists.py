@@ -11,15 +11,19 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from deskwire.engine.contacts.contact import Contact
-from deskwire.engine.contacts.listing import ContactFilter, Listed, Place, Sort, SortKey
-from deskwire.engine.contacts.profile import found_by
-from deskwire.engine.contacts.words import NUMBER, address_word
+from deskwire.engine.contacts.contact import Contact, filter_values
+from deskwire.engine.contacts.ports import (
+    ContactFilter,
+    ContactPageKey,
+    ContactSort,
+    ContactSortKey,
+    ListedContact,
+)
+from deskwire.engine.contacts.search_terms import PHONE_MARK, address_word
 from deskwire.engine.conversations.tags import tag_key
 from deskwire.storage.dialect import Dialect
 from deskwire.storage.tables.base import Queries
-from deskwire.storage.tables.contacts.contacts import CONTACT_COLUMNS, contact_of
-from deskwire.storage.tables.contacts.profiles import PROFILE_COLUMNS, profile_of
+from deskwire.storage.tables.contacts.contacts import CONTACT_COLUMNS, PROFILE_COLUMNS, contact_of, profile_of
 from deskwire.storage.tables.conversations.attributes import attribute_condition
 
 _LAST: Final = chr(0x10FFFF)
@@ -28,12 +32,12 @@ _LAST: Final = chr(0x10FFFF)
 MANY: Final = 20_000
 """The rows from which on a condition is met by many."""
 
-_KEYS: Final[Mapping[SortKey, str]] = {
+_KEYS: Final[Mapping[ContactSortKey, str]] = {
     "made": "k.rowid",
     "created": "k.created_at",
     "updated": "k.updated_at",
 }
-_WAYS: Final[Mapping[SortKey, str]] = {
+_WAYS: Final[Mapping[ContactSortKey, str]] = {
     "made": "contacts_by_project",
     "created": "contacts_by_creation",
     "updated": "contacts_by_update",
@@ -53,12 +57,12 @@ class ContactListReads(Queries):
     """The queries of `contacts.ports.ContactReader` for lists."""
 
     def contacts(self, project: int, terms: Sequence[str], limit: int) -> Sequence[Contact]:
-        listed = self.listed_contacts(project, ContactFilter(terms=tuple(terms)), Sort(), None, limit)
+        listed = self.listed_contacts(project, ContactFilter(terms=tuple(terms)), ContactSort(), None, limit)
         return [each.contact for each in listed]
 
     def listed_contacts(
-        self, project: int, wanted: ContactFilter, sort: Sort, after: Place | None, limit: int
-    ) -> Sequence[Listed]:
+        self, project: int, wanted: ContactFilter, sort: ContactSort, after: ContactPageKey | None, limit: int
+    ) -> Sequence[ListedContact]:
         counted = sorted(
             (
                 (self._rows_of(project, each), number, each)
@@ -81,14 +85,16 @@ class ContactListReads(Queries):
         return int(row[0])
 
 
-def _listed(row: Sequence[Any]) -> Listed:
+def _listed(row: Sequence[Any]) -> ListedContact:
     contact = contact_of(row[:_WIDTH])
-    return Listed(contact, profile_of(*row[_WIDTH : _WIDTH + 2]), Place(row[_WIDTH + 2], contact.rowid))
+    return ListedContact(
+        contact, profile_of(*row[_WIDTH : _WIDTH + 2]), ContactPageKey(row[_WIDTH + 2], contact.rowid)
+    )
 
 
 def _conditions(project: int, wanted: ContactFilter) -> Iterator[_Condition]:
-    numbers = [term.removeprefix(NUMBER) for term in wanted.terms if term.startswith(NUMBER)]
-    for term in (term for term in wanted.terms if not term.startswith(NUMBER)):
+    numbers = [term.removeprefix(PHONE_MARK) for term in wanted.terms if term.startswith(PHONE_MARK)]
+    for term in (term for term in wanted.terms if not term.startswith(PHONE_MARK)):
         yield _beginning(project, term, *numbers)
     if wanted.email is not None:
         yield _Condition("contact_words", "x.word = ?", (address_word(wanted.email),))
@@ -96,7 +102,7 @@ def _conditions(project: int, wanted: ContactFilter) -> Iterator[_Condition]:
         marks = ", ".join("?" for _ in wanted.tags)
         yield _Condition("contact_tags", f"x.folded IN ({marks})", tuple(map(tag_key, wanted.tags)))
     if wanted.attribute is not None:
-        found = found_by(wanted.attribute)
+        found = filter_values(wanted.attribute)
         values = ", ".join("?" for _ in found)
         sql = f"x.name = ? AND x.value IN ({values})"
         yield _Condition("contact_attributes", sql, (wanted.attribute.name, *found))
@@ -118,8 +124,8 @@ def _statement(
     project: int,
     conditions: Sequence[_Condition],
     wanted: ContactFilter,
-    sort: Sort,
-    after: Place | None,
+    sort: ContactSort,
+    after: ContactPageKey | None,
     *,
     leads: bool,
 ) -> tuple[str, list[Any]]:
@@ -150,7 +156,7 @@ def _statement(
     return sql, [value for _, values in terms for value in values]
 
 
-def _behind(sort: Sort, key: str, sign: str, after: Place) -> tuple[str, tuple[int, ...]]:
+def _behind(sort: ContactSort, key: str, sign: str, after: ContactPageKey) -> tuple[str, tuple[int, ...]]:
     """Return the condition of what comes behind a place."""
     if sort.key == "made":
         return f"k.rowid {sign} ?", (after.rowid,)

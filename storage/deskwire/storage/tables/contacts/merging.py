@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from deskwire.engine.audit.trail import Deed
-from deskwire.engine.contacts.contact import Contact
-from deskwire.engine.contacts.merged import Merged
+from deskwire.engine.audit.trail import AuditEntry
+from deskwire.engine.contacts.contact import Contact, MergedContact
 from deskwire.storage.tables.audit import AuditWrites
 from deskwire.storage.tables.base import Queries
 from deskwire.storage.tables.contacts.contacts import CONTACT_COLUMNS, contact_of
@@ -28,8 +27,10 @@ _UNDER_WAY: Final = (
 )
 
 
-def _merged_of(row: Sequence[Any]) -> Merged:
-    return Merged(contact_of(row[1 : 1 + _WIDTH]), contact_of(row[1 + _WIDTH : 1 + 2 * _WIDTH]), row[0] == 2)
+def _merged_of(row: Sequence[Any]) -> MergedContact:
+    return MergedContact(
+        contact_of(row[1 : 1 + _WIDTH]), contact_of(row[1 + _WIDTH : 1 + 2 * _WIDTH]), row[0] == 2
+    )
 
 
 class MergeReads(Queries):
@@ -41,7 +42,7 @@ class MergeReads(Queries):
         ).fetchone()
         return None if row is None else contact_of(row)
 
-    def merged(self, project: int, identifier: str, *, by_id: bool) -> Merged | None:
+    def merged(self, project: int, identifier: str, *, by_id: bool) -> MergedContact | None:
         column = "id" if by_id else "user_id"
         row = self.conn.execute(
             f"{_MERGED} AND k.{column} = ? ORDER BY k.updated_at DESC, k.rowid DESC LIMIT 1",
@@ -49,7 +50,7 @@ class MergeReads(Queries):
         ).fetchone()
         return None if row is None else _merged_of(row)
 
-    def merges(self) -> Sequence[tuple[str, Merged]]:
+    def merges(self) -> Sequence[tuple[str, MergedContact]]:
         return [(row[-1], _merged_of(row)) for row in self.conn.execute(_UNDER_WAY)]
 
     def abandoned_merges(self) -> Sequence[int]:
@@ -69,7 +70,7 @@ class MergeReads(Queries):
 class MergeWrites(MergeReads, AuditWrites):
     """The methods are those of `contacts.ports.ContactTransaction`."""
 
-    def hold_contacts(self, *contacts: int) -> None:
+    def lock_contacts(self, *contacts: int) -> None:
         """See the port. One that writes alone has nobody to wait for."""
 
     def begin_merge(self, source: int, target: int) -> None:
@@ -83,7 +84,7 @@ class MergeWrites(MergeReads, AuditWrites):
         self._move_memory(source, target)
         for contact, action in ((source, "contact.merged_away"), (target, "contact.merged")):
             row = self.conn.execute("SELECT id, project FROM contacts WHERE rowid = ?", (contact,)).fetchone()
-            self.record(Deed(action, row[0], project=row[1]))
+            self.record(AuditEntry(action, row[0], project=row[1]))
 
     def move_responses(self, source: int, target: int, limit: int) -> int:
         return self.conn.execute(
@@ -93,7 +94,7 @@ class MergeWrites(MergeReads, AuditWrites):
         ).rowcount
 
     def end_merge(self, source: Contact) -> bool:
-        self.hold_contacts(source.rowid)
+        self.lock_contacts(source.rowid)
         for table in ("conversations", "tickets", "survey_responses", "memory"):
             sql = f"SELECT 1 FROM {table} WHERE contact = ? LIMIT 1"
             if self.conn.execute(sql, (source.rowid,)).fetchone() is not None:
@@ -106,7 +107,7 @@ class MergeWrites(MergeReads, AuditWrites):
         self._let_go(source.rowid)
         return bool(ended)
 
-    def cut_merges(self, target: int) -> None:
+    def abort_merges(self, target: int) -> None:
         for contact in self.merged_into(target):
             self._let_go(contact.rowid)
         self.conn.execute("UPDATE contacts SET erasing = 3 WHERE merged_into = ? AND erasing = 2", (target,))

@@ -17,14 +17,14 @@ from deskwire.engine.accounts.ports import OrganisationReader, OrganisationTrans
 from deskwire.engine.core.folding import address_key
 from deskwire.engine.core.store import Store
 
-FRESH_S: Final = 60.0
+COSTS_MAX_AGE_S: Final = 60.0
 """The age up to which the number of accounts of each cost is used: counting goes over all accounts."""
 _SALT_BYTES: Final = 16
 _HASH_BYTES: Final = 32
 _SHARES: Final = 1 << 64
 
 
-class StandIns:
+class DummyHashes:
     """Hashes that fit no password, each of the cost that some account's hash has.
 
     Args:
@@ -52,14 +52,14 @@ class StandIns:
         now = self._clock()
         if now >= self._stale_at:
             self._costs = await self._store.read(lambda reader: reader.password_costs())
-            self._stale_at = now + FRESH_S
+            self._stale_at = now + COSTS_MAX_AGE_S
         digest = blake2b(
             address_key(email).encode("utf-8", "surrogatepass"), digest_size=8, key=self._secret
         ).digest()
-        return stand_in(chosen(self._costs, self._today, int.from_bytes(digest)))
+        return dummy_hash(cost_of_share(self._costs, self._today, int.from_bytes(digest)))
 
 
-def chosen(costs: Mapping[str, int], today: str, share: int) -> str:
+def cost_of_share(costs: Mapping[str, int], today: str, share: int) -> str:
     """Return the cost of an address with this share of 2**64. Today's comes last: an address that has it keeps it.
 
     Args:
@@ -73,7 +73,7 @@ def chosen(costs: Mapping[str, int], today: str, share: int) -> str:
     return today
 
 
-def stand_in(cost: str) -> str:
+def dummy_hash(cost: str) -> str:
     """Return a hash of this cost: random bytes for salt and hash (RFC 9106, encoded as by its authors)."""
     salt, hashed = [
         base64.b64encode(secrets.token_bytes(size)).rstrip(b"=").decode()

@@ -40,7 +40,7 @@ def check_guessable(password: str, about: Iterable[str], pointer: str) -> None:
         about: what is known about the account: its address and name.
         pointer: where the password stands in the input.
     """
-    known = words_of(about)
+    known = guessed_words(about)
     rest = _without(known, password) or SERVICE
     estimates = [_estimate(piece, known) for piece in _pieces(rest)]
     hardest = max(estimates, key=lambda estimate: estimate["guesses"])
@@ -62,7 +62,7 @@ def hash_chosen(passwords: Passwords, password: str, about: Iterable[str], point
     return passwords.hash(password)
 
 
-def words_of(about: Iterable[str]) -> list[str]:
+def guessed_words(about: Iterable[str]) -> list[str]:
     """Return the words that a guesser tries for an account: what is known about it, its parts, the service's name."""
     words = {SERVICE: None}
     for text in about:

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from deskwire.engine.accounts.people import Project, User
 from deskwire.engine.accounts.projects import settings_view
-from deskwire.engine.audit.trail import Changes, Deed
+from deskwire.engine.audit.trail import AuditEntry, Changes
 from deskwire.engine.core.clock import iso_or_none
 
 if TYPE_CHECKING:
@@ -28,29 +28,29 @@ def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> Changes:
     return {name: (before[name], value) for name, value in after.items() if before[name] != value}
 
 
-def project_changed(before: Project, after: Project) -> list[Deed]:
+def project_changed(before: Project, after: Project) -> list[AuditEntry]:
     """Return the deeds of a change of a project's name or settings."""
     changes = differences(_project(before), _project(after))
-    return [Deed("project.changed", after.id, project=after.rowid, changes=changes)] if changes else []
+    return [AuditEntry("project.changed", after.id, project=after.rowid, changes=changes)] if changes else []
 
 
-def machine_made(machine: Machine) -> Deed:
+def machine_made(machine: Machine) -> AuditEntry:
     """Return the deed of a new machine credential."""
     return _machine("credential.created", machine, made(_machine_fields(machine)))
 
 
-def machine_changed(before: Machine, after: Machine) -> list[Deed]:
+def machine_changed(before: Machine, after: Machine) -> list[AuditEntry]:
     """Return the deeds of a change of a machine credential's name, permissions or end."""
     changes = differences(_machine_fields(before), _machine_fields(after))
     return [_machine("credential.changed", after, changes)] if changes else []
 
 
-def machine_rotated(machine: Machine, overlap_s: int) -> Deed:
+def machine_rotated(machine: Machine, overlap_s: int) -> AuditEntry:
     """Return the deed of giving a machine credential another secret."""
     return _machine("credential.rotated", machine, {}, overlapSeconds=overlap_s)
 
 
-def account_changed(before: User, after: User) -> list[Deed]:
+def account_changed(before: User, after: User) -> list[AuditEntry]:
     """Return the deeds of a change of an account's name or password; of a password nothing but that it is another one."""
     deeds = []
     if after.name != before.name:
@@ -73,12 +73,12 @@ def account_changed(before: User, after: User) -> list[Deed]:
     return deeds
 
 
-def endpoint_made(endpoint: Endpoint) -> Deed:
+def endpoint_made(endpoint: Endpoint) -> AuditEntry:
     """Return the deed of a new endpoint."""
     return _endpoint("webhook.created", endpoint, made(_fields(endpoint)))
 
 
-def endpoint_changed(before: Endpoint, after: Endpoint, pending: int) -> list[Deed]:
+def endpoint_changed(before: Endpoint, after: Endpoint, pending: int) -> list[AuditEntry]:
     """Return the deeds of a change of an endpoint.
 
     Args:
@@ -101,93 +101,95 @@ def endpoint_changed(before: Endpoint, after: Endpoint, pending: int) -> list[De
     return deeds
 
 
-def replayed(endpoint: str, project: int, deliveries: int) -> Deed:
+def replayed(endpoint: str, project: int, deliveries: int) -> AuditEntry:
     """Return the deed of sending deliveries of an endpoint once more."""
-    return Deed("webhook.replayed", endpoint, project=project, details={"deliveries": deliveries})
+    return AuditEntry("webhook.replayed", endpoint, project=project, details={"deliveries": deliveries})
 
 
-def signed_in(user: User) -> Deed:
+def signed_in(user: User) -> AuditEntry:
     """Return the deed of a sign-in: the password was right, and a token was issued or a session begun."""
     return _account("sign_in.succeeded", user, {})
 
 
-def sign_in_failed(user: User | None, reason: str) -> Deed:
+def sign_in_failed(user: User | None, reason: str) -> AuditEntry:
     """Return the deed of a refused sign-in. Of an unknown account not even the name is kept: it may be a password."""
     details = {"reason": reason}
     if user is None:
-        return Deed("sign_in.failed", None, details=details)
-    return Deed("sign_in.failed", user.id, account=user.rowid, details=details)
+        return AuditEntry("sign_in.failed", None, details=details)
+    return AuditEntry("sign_in.failed", user.id, account=user.rowid, details=details)
 
 
-def token_issued(user: User, lifetime_s: int) -> Deed:
+def token_issued(user: User, lifetime_s: int) -> AuditEntry:
     """Return the deed of a token that the operator has issued for a user."""
-    return Deed("token.issued", user.id, account=user.rowid, details={"lifetimeSeconds": lifetime_s})
+    return AuditEntry("token.issued", user.id, account=user.rowid, details={"lifetimeSeconds": lifetime_s})
 
 
-def secret_rotated(overlap_s: int) -> Deed:
+def secret_rotated(overlap_s: int) -> AuditEntry:
     """Return the deed of a replaced installation secret."""
-    return Deed("secret.rotated", None, details={"overlapSeconds": overlap_s})
+    return AuditEntry("secret.rotated", None, details={"overlapSeconds": overlap_s})
 
 
-def exported(contact: str, project: int) -> Deed:
+def exported(contact: str, project: int) -> AuditEntry:
     """Return the deed of exporting what is stored about a contact, by its id."""
-    return Deed("contact.exported", contact, project=project)
+    return AuditEntry("contact.exported", contact, project=project)
 
 
-def rewritten(message: str, conversation: str, project: int, *, deleted: bool) -> Deed:
+def rewritten(message: str, conversation: str, project: int, *, deleted: bool) -> AuditEntry:
     """Return the deed of redacting or deleting a message, by its id and that of its conversation."""
     action = "message.deleted" if deleted else "message.redacted"
-    return Deed(action, message, project=project, details={"conversation": conversation})
+    return AuditEntry(action, message, project=project, details={"conversation": conversation})
 
 
-def deleted(kind: str, identifier: str, project: int, **details: int | str | None) -> Deed:
+def deleted(kind: str, identifier: str, project: int, **details: int | str | None) -> AuditEntry:
     """Return the deed of deleting an object of this kind, by its id."""
-    return Deed(f"{kind}.deleted", identifier, project=project, details=details)
+    return AuditEntry(f"{kind}.deleted", identifier, project=project, details=details)
 
 
-def consumer_ended(consumer: str, project: int, channels: int) -> Deed:
+def consumer_ended(consumer: str, project: int, channels: int) -> AuditEntry:
     """Return the deed of ending a consumer, by its id, on so many channels."""
-    return Deed("consumer.ended", consumer, project=project, details={"channels": channels})
+    return AuditEntry("consumer.ended", consumer, project=project, details={"channels": channels})
 
 
-def conversation_expired(project: Project) -> Deed:
+def conversation_expired(project: Project) -> AuditEntry:
     """Return the deed of deleting a conversation of a project whose retention is over."""
-    return Deed("conversation.expired", project.id, project=project.rowid, details={"conversations": 1})
+    return AuditEntry("conversation.expired", project.id, project=project.rowid, details={"conversations": 1})
 
 
-def project_exported(project: Project, kind: str) -> Deed:
+def project_exported(project: Project, kind: str) -> AuditEntry:
     """Return the deed of exporting the objects of this kind; its `lines` are added when they have been sent."""
-    return Deed("project.exported", project.id, project=project.rowid, details={"kind": kind, "lines": 0})
+    return AuditEntry(
+        "project.exported", project.id, project=project.rowid, details={"kind": kind, "lines": 0}
+    )
 
 
-def survey_exported(survey: str, project: int) -> Deed:
+def survey_exported(survey: str, project: int) -> AuditEntry:
     """Return the deed of exporting the responses to a survey, by its id, likewise."""
-    return Deed("survey.exported", survey, project=project, details={"lines": 0})
+    return AuditEntry("survey.exported", survey, project=project, details={"lines": 0})
 
 
-def report_exported(project: Project, kind: str) -> Deed:
+def report_exported(project: Project, kind: str) -> AuditEntry:
     """Return the deed of exporting a report."""
-    return Deed("report.exported", project.id, project=project.rowid, details={"kind": kind})
+    return AuditEntry("report.exported", project.id, project=project.rowid, details={"kind": kind})
 
 
-def imported(project: Project, conversations: int, messages: int) -> list[Deed]:
+def imported(project: Project, conversations: int, messages: int) -> list[AuditEntry]:
     """Return the deeds of an import of histories; none if nothing was new."""
     if not conversations and not messages:
         return []
     details = {"conversations": conversations, "messages": messages}
-    return [Deed("history.imported", project.id, project=project.rowid, details=details)]
+    return [AuditEntry("history.imported", project.id, project=project.rowid, details=details)]
 
 
-def _account(action: str, user: User, changes: Changes) -> Deed:
-    return Deed(action, user.id, account=user.rowid, changes=changes)
+def _account(action: str, user: User, changes: Changes) -> AuditEntry:
+    return AuditEntry(action, user.id, account=user.rowid, changes=changes)
 
 
-def _endpoint(action: str, endpoint: Endpoint, changes: Changes, **details: int) -> Deed:
-    return Deed(action, endpoint.id, project=endpoint.project, changes=changes, details=details)
+def _endpoint(action: str, endpoint: Endpoint, changes: Changes, **details: int) -> AuditEntry:
+    return AuditEntry(action, endpoint.id, project=endpoint.project, changes=changes, details=details)
 
 
-def _machine(action: str, machine: Machine, changes: Changes, **details: int) -> Deed:
-    return Deed(action, machine.id, project=machine.project.rowid, changes=changes, details=details)
+def _machine(action: str, machine: Machine, changes: Changes, **details: int) -> AuditEntry:
+    return AuditEntry(action, machine.id, project=machine.project.rowid, changes=changes, details=details)
 
 
 def _machine_fields(machine: Machine) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Work that is repeated while the store is away, up to a deadline."""
+"""Retries: until work is done, or while the store is unavailable."""
 
 from __future__ import annotations
 
@@ -9,19 +9,41 @@ from typing import Final, TypeVar
 import trio
 
 from deskwire.engine.core.errors import Unavailable
+from deskwire.engine.core.tasks.failure import RESTART_DELAY_S, contain_failures
+
+_RETRY_S: Final = 1.0
+
+
+async def retry_until_done(
+    attempt: Callable[[], Awaitable[bool]], tell: Callable[[BaseException], object]
+) -> None:
+    """Make attempts until one returns True; one that fails by a bug is told of, and the next one comes later.
+
+    Such a bug ends no other work of the nursery.
+    """
+    while True:
+        failed = True
+        with contain_failures(tell):
+            if await attempt():
+                return
+            failed = False
+        await trio.sleep(_RETRY_S + (RESTART_DELAY_S if failed else 0))
+
 
 T = TypeVar("T")
 
-AWAY: Final = frozenset({"storage_failed", "read_timeout", "out_of_touch"})
+RETRYABLE_CODES: Final = frozenset({"storage_failed", "read_timeout", "out_of_touch"})
 """Codes of refusals that have changed nothing, and after which the store may soon be back."""
 _RETRY_DELAY_S: Final = 0.25
 
 
-async def outlast(work: Callable[[], Awaitable[T]], until: float, refusal: Unavailable | None = None) -> T:
+async def retry_until_available(
+    work: Callable[[], Awaitable[T]], until: float, refusal: Unavailable | None = None
+) -> T:
     """Return the result of `work`, which is tried again while the store is away.
 
     Args:
-        work: changes nothing when it raises Unavailable with a code of `AWAY`.
+        work: changes nothing when it raises Unavailable with a code of `RETRYABLE_CODES`.
         until: time on Trio's clock after which it is not tried again.
         refusal: the outcome of a try that the caller has just made; the next try waits.
 
@@ -36,7 +58,7 @@ async def outlast(work: Callable[[], Awaitable[T]], until: float, refusal: Unava
             try:
                 return await work()
             except Unavailable as error:
-                if error.reason not in AWAY:
+                if error.reason not in RETRYABLE_CODES:
                     raise
                 refusal = error
     assert refusal is not None, "only its deadline ends the loop"

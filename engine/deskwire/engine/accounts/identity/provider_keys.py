@@ -1,30 +1,34 @@
-"""Sources of public keys: a file that is read again when it changes, or a URL that is fetched periodically.
-
-The last good set stays in force while its source fails, so that neither a provider's outage nor a half-written
-file signs everybody out.
-"""
+"""X"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 import httpx
+import jwt
+import orjson
 import structlog
 import trio
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, EllipticCurvePublicKey
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
+from cryptography.hazmat.primitives.serialization import load_pem_public_key
+from msgspec import Struct
 
-from deskwire.engine.accounts.identity.keys import BadKeys, KeySet, VerifyingKey, parse_jwks
+from deskwire.engine.accounts.identity.algorithms import ALGORITHMS, Algorithm
 from deskwire.engine.core.errors import Unavailable
-from deskwire.engine.core.tasks.failure import contained
+from deskwire.engine.core.tasks.failure import contain_failures
 
 log: Final = structlog.get_logger(__name__)
 
-FETCH_S: Final = 5.0
+FETCH_TIMEOUT_S: Final = 5.0
 """The time that a fetch may take, from the DNS look-up to the last byte."""
 
-RETRY_S: Final = 30.0
+FETCH_INTERVAL_MIN_S: Final = 30.0
 """The least time between two fetches, whoever asks: unknown key ids cost the provider no more than that."""
 
 JWKS_BYTES_MAX: Final = 256 * 1024
@@ -128,7 +132,7 @@ class UrlKeys:
             raise Unavailable(
                 "The identity provider's keys can't be fetched at the moment.",
                 code="signing_keys_unavailable",
-                retry_after_s=int(RETRY_S),
+                retry_after_s=int(FETCH_INTERVAL_MIN_S),
             )
         return key
 
@@ -143,17 +147,19 @@ class UrlKeys:
             return
         self._wanted.set()
         done = self._done
-        with trio.move_on_after(FETCH_S):
+        with trio.move_on_after(FETCH_TIMEOUT_S):
             await done.wait()
 
     async def run(self) -> None:
         """Fetch at the start, when the set gets old, when a token names a key that is not in it, or is not signed by its own."""
         async with self._client:
             while True:
-                with contained(lambda failure: log.error("identity.keys_not_fetched", exc_info=failure)):
+                with contain_failures(
+                    lambda failure: log.error("identity.keys_not_fetched", exc_info=failure)
+                ):
                     await self._refresh()
                 self._wanted = trio.Event()
-                await trio.sleep(RETRY_S)
+                await trio.sleep(FETCH_INTERVAL_MIN_S)
                 with trio.move_on_after(self._rest_s()):
                     await self._wanted.wait()
 
@@ -161,10 +167,10 @@ class UrlKeys:
         """Return the seconds until the next fetch, after those of RETRY_S: none after a failure."""
         if self._fetched is None or self._fetched != self._tried:
             return 0
-        return max(0.0, self._refresh_s - RETRY_S)
+        return max(0.0, self._refresh_s - FETCH_INTERVAL_MIN_S)
 
     def _may_fetch(self) -> bool:
-        return self._tried is None or trio.current_time() - self._tried >= RETRY_S
+        return self._tried is None or trio.current_time() - self._tried >= FETCH_INTERVAL_MIN_S
 
     def _in_force(self) -> KeySet:
         if self._fetched is not None and trio.current_time() - self._fetched > self._keep_s:
@@ -174,7 +180,7 @@ class UrlKeys:
     async def _refresh(self) -> None:
         began = trio.current_time()
         try:
-            with trio.fail_after(FETCH_S):
+            with trio.fail_after(FETCH_TIMEOUT_S):
                 self._keys = parse_jwks(await self._fetch())
             self._fetched = began
         except (httpx.HTTPError, BadKeys, trio.TooSlowError) as error:
@@ -199,3 +205,91 @@ class UrlKeys:
 
 def _if_replaced(key: VerifyingKey, found: VerifyingKey | None) -> VerifyingKey | None:
     return found if found is not None and found.key != key.key else None
+
+
+RSA_BITS_MIN: Final = 2_048
+KEYS_MAX: Final = 100
+"""The keys of one set that are used at most; identity providers publish a handful."""
+
+PublicKey = RSAPublicKey | EllipticCurvePublicKey | Ed25519PublicKey
+
+
+class BadKeys(Exception):
+    """A source without a key that can be used; the text says why."""
+
+
+class VerifyingKey(Struct, frozen=True):
+    """A public key with the one algorithm that it verifies: no token chooses another (RFC 8725, 3.1)."""
+
+    kid: str | None
+    algorithm: Algorithm
+    key: PublicKey
+
+
+class KeySet(Struct, frozen=True):
+    """The keys of one source."""
+
+    keys: tuple[VerifyingKey, ...] = ()
+
+    def find(self, kid: str | None, algorithm: str) -> VerifyingKey | None:
+        """Return the key that a token names; for one that names none, the only key of its algorithm, if there is one."""
+        fitting = [each for each in self.keys if each.algorithm == algorithm]
+        if kid is None:
+            return fitting[0] if len(fitting) == 1 else None
+        named = [each for each in fitting if each.kid == kid]
+        if named:
+            return named[0]
+        return fitting[0] if len(fitting) == 1 and fitting[0].kid is None else None
+
+
+def parse_pem(content: bytes) -> KeySet:
+    """Return the key set of one public key in PEM (`BEGIN PUBLIC KEY`). Raises BadKeys."""
+    try:
+        key = load_pem_public_key(content)
+    except (ValueError, UnsupportedAlgorithm) as error:
+        raise BadKeys(f"it is no public key in PEM: {error}") from error
+    return _usable([(None, key)])
+
+
+def parse_jwks(content: bytes) -> KeySet:
+    """Return the signing keys of a JWK Set that can be used; others are left out. Raises BadKeys if none can."""
+    try:
+        document: Any = orjson.loads(content)
+        entries = [each for each in document["keys"] if isinstance(each, dict)][:KEYS_MAX]
+    except (orjson.JSONDecodeError, KeyError, TypeError):
+        raise BadKeys("it is no JWK Set: an object with a list `keys`") from None
+    # A symmetric key (`oct`) in a public document is no secret, so nothing it signs proves anything.
+    signing = [each for each in entries if each.get("kty") != "oct" and each.get("use", "sig") == "sig"]
+    return _usable((_kid(each), _public(each)) for each in signing)
+
+
+def _kid(entry: dict[str, Any]) -> str | None:
+    kid = entry.get("kid")
+    return kid if isinstance(kid, str) else None
+
+
+def _public(entry: dict[str, Any]) -> object:
+    """Return the entry's key, None if it can't be read or is bound to an algorithm that is not supported."""
+    if entry.get("alg", ALGORITHMS[0]) not in ALGORITHMS:
+        return None
+    try:
+        return jwt.PyJWK(entry).key
+    except (jwt.PyJWTError, ValueError, TypeError, KeyError):
+        return None
+
+
+def _usable(found: Iterable[tuple[str | None, object]]) -> KeySet:
+    keys: list[VerifyingKey] = []
+    for kid, key in found:
+        match key:
+            case RSAPublicKey() if key.key_size >= RSA_BITS_MIN:
+                keys.append(VerifyingKey(kid, "RS256", key))
+            case EllipticCurvePublicKey() if isinstance(key.curve, SECP256R1):
+                keys.append(VerifyingKey(kid, "ES256", key))
+            case Ed25519PublicKey():
+                keys.append(VerifyingKey(kid, "EdDSA", key))
+    if not keys:
+        raise BadKeys(
+            f"it has no public signing key for {', '.join(ALGORITHMS)} (RSA of at least {RSA_BITS_MIN} bits)"
+        )
+    return KeySet(tuple(keys))

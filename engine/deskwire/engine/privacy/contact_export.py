@@ -17,10 +17,9 @@ import orjson
 from msgspec import Struct
 
 from deskwire.engine.accounts.people import Project
-from deskwire.engine.contacts.contact import Contact
+from deskwire.engine.contacts.contact import Contact, contact_with_profile_view
 from deskwire.engine.contacts.memory import MemoryReader, memory_view
 from deskwire.engine.contacts.ports import ContactReader
-from deskwire.engine.contacts.profile import whole_view
 from deskwire.engine.conversations.activity import activity_view as conversation_activity_view
 from deskwire.engine.conversations.conversation import Conversation, Message
 from deskwire.engine.conversations.emit import conversation_view, dashboard_message_view, message_view
@@ -37,7 +36,7 @@ from deskwire.engine.uploads.links import Shown
 
 C = TypeVar("C")
 T = TypeVar("T")
-PAGE: Final = 100
+PAGE_SIZE: Final = 100
 """Objects that are read at a time; messages are the largest, 20,000 characters each."""
 
 
@@ -45,7 +44,7 @@ class ExportReader(ConversationReader, TicketReader, SurveyReader, MemoryReader,
     """Queries on all that is stored about a contact."""
 
 
-class Subject(Struct, frozen=True):
+class ExportSubject(Struct, frozen=True):
     """The contact whose data is exported, and the form of it.
 
     Args:
@@ -60,10 +59,10 @@ class Subject(Struct, frozen=True):
     internal: bool
 
 
-class Export:
+class ContactExporter:
     """The export of one contact; `pieces` is its document."""
 
-    def __init__(self, store: Store[ExportReader, object], subject: Subject, now: int) -> None:
+    def __init__(self, store: Store[ExportReader, object], subject: ExportSubject, now: int) -> None:
         self._store = store
         self._subject = subject
         self._now = now
@@ -72,7 +71,7 @@ class Export:
         """Yield the document in pieces; its last field is `complete`. Raises NotFound when the contact is erased."""
         contact = self._subject.contact
         profile = await self._read(lambda reader: reader.profile(contact.rowid))
-        yield _opened({"exportedAt": iso(self._now), "contact": whole_view(contact, profile)})
+        yield _opened({"exportedAt": iso(self._now), "contact": contact_with_profile_view(contact, profile)})
         for name, pages in (
             ("memory", self._memory()),
             ("surveyResponses", self._responses()),
@@ -115,7 +114,7 @@ class Export:
     async def _memory(self) -> AsyncIterator[Sequence[dict[str, Any]]]:
         contact = self._subject.contact.rowid
         pages = self._pages(
-            lambda at, reader: reader.memory_entries(contact, at, PAGE), lambda entry: entry.rowid
+            lambda at, reader: reader.memory_entries(contact, at, PAGE_SIZE), lambda entry: entry.rowid
         )
         async for page in pages:
             yield [memory_view(entry) for entry in page]
@@ -123,7 +122,7 @@ class Export:
     async def _responses(self) -> AsyncIterator[Sequence[dict[str, Any]]]:
         contact = self._subject.contact.rowid
         pages = self._pages(
-            lambda at, reader: reader.responses_of_contact(contact, at, PAGE),
+            lambda at, reader: reader.responses_of_contact(contact, at, PAGE_SIZE),
             lambda answered: answered[1].rowid,
         )
         async for page in pages:
@@ -132,7 +131,8 @@ class Export:
     async def _tickets(self) -> AsyncIterator[Sequence[dict[str, Any]]]:
         project, of_contact = self._subject.project.rowid, TicketFilter(contact=self._subject.contact.rowid)
         pages = self._pages(
-            lambda at, reader: reader.tickets(project, of_contact, Sort(), at, PAGE), lambda placed: placed[1]
+            lambda at, reader: reader.tickets(project, of_contact, Sort(), at, PAGE_SIZE),
+            lambda placed: placed[1],
         )
         async for page in pages:
             yield [await self._ticket(ticket) for ticket, _ in page]
@@ -141,7 +141,7 @@ class Export:
         if not self._subject.internal:
             return ticket_view(ticket)
         pages = self._pages(
-            lambda at, reader: reader.ticket_activity(ticket.rowid, at, PAGE), lambda entry: entry.rowid
+            lambda at, reader: reader.ticket_activity(ticket.rowid, at, PAGE_SIZE), lambda entry: entry.rowid
         )
         return {
             **ticket_view(ticket),
@@ -171,7 +171,8 @@ class Export:
 
     async def _activity(self, state: Conversation) -> AsyncIterator[Sequence[dict[str, Any]]]:
         pages = self._pages(
-            lambda at, reader: reader.conversation_activity(state.rowid, at, PAGE), lambda entry: entry.rowid
+            lambda at, reader: reader.conversation_activity(state.rowid, at, PAGE_SIZE),
+            lambda entry: entry.rowid,
         )
         async for page in pages:
             yield [conversation_activity_view(entry) for entry in page]
@@ -199,7 +200,7 @@ def _messages(conversation: int, internal: bool, last: str | None, reader: Expor
     after = 0 if last is None else reader.message_rowid(conversation, last, internal=internal)
     if after is None:  # the conversation was deleted meanwhile
         return ()
-    return reader.messages(conversation, internal=internal, after=after, limit=PAGE)
+    return reader.messages(conversation, internal=internal, after=after, limit=PAGE_SIZE)
 
 
 def _opened(fields: dict[str, Any]) -> bytes:

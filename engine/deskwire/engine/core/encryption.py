@@ -26,11 +26,11 @@ _TEXTS_MAX: Final = 1 << 32
 """Texts that one key seals at most, as their nonces are random (NIST SP 800-38D 8.3)."""
 
 
-class SealBroken(Exception):
+class DecryptionFailed(Exception):
     """Sealed text can't be opened: it was altered, or sealed under another installation's secret."""
 
 
-class Sealing:
+class Encryption:
     """Seals texts for storage, and opens them again (AES-256-GCM; Fernet for what older versions have sealed).
 
     Each one seals under a key of its own, derived from the secret and a random salt that stands in what is sealed. So no
@@ -67,7 +67,7 @@ class Sealing:
             opened = self._opened(secret, sealed)
             if opened is not None:
                 return opened
-        raise SealBroken(
+        raise DecryptionFailed(
             "A stored secret can't be opened: it was altered, or DESKWIRE_SECRET (or the secret's file "
             "in the data directory) is not the one it was sealed with."
         )
@@ -78,7 +78,7 @@ class Sealing:
             return sealed
         try:
             return self.seal_bytes(self.open_bytes(sealed))
-        except SealBroken:
+        except DecryptionFailed:
             return sealed
 
     def _opened(self, secret: str, sealed: bytes) -> bytes | None:
@@ -94,7 +94,7 @@ class Sealing:
 
 
 class _Key:
-    """The key that one `Sealing` seals with; `left` is how many texts more."""
+    """The key that one `Encryption` seals with; `left` is how many texts more."""
 
     __slots__ = ("_aes", "_head", "left", "secret")
 

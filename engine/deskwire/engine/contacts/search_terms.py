@@ -28,7 +28,7 @@ _PHONE: Final = re.compile(
     r"\s*(?:tel:)?[+\d()./ \-\u2010-\u2014\u2212\u00a0\uff0b\uff08\uff09]*", re.IGNORECASE
 )
 
-NUMBER: Final = "\x1f"
+PHONE_MARK: Final = "\x1f"
 """In front of a term: it is of a telephone number, and a contact that has it needs none of the other terms."""
 _ADDRESS: Final = "\x1f"
 """In front of the word of an e-mail address: nothing that is typed has it, as it counts as a blank there."""
@@ -40,7 +40,9 @@ _UNSPACED: Final = re.compile(
 """Thai, Lao, Burmese, Khmer, and the scripts of Chinese and Japanese."""
 
 
-def words_of(user_id: str, name: str | None, email: str | None, phone: str | None = None) -> frozenset[str]:
+def search_words(
+    user_id: str, name: str | None, email: str | None, phone: str | None = None
+) -> frozenset[str]:
     """Return the words that a contact is found by, and by the beginnings of them; a telephone number by its last digits, too."""
     addresses = fold(email or "").split()
     words = {*fold(user_id).split(), *addresses, *_of_name(fold(name or "")), *_of_number(phone or "")}
@@ -58,17 +60,17 @@ def address_word(email: str) -> str:
     return f"{_ADDRESS}{address_key(email)}"
 
 
-def terms_of(text: str) -> tuple[str, ...]:
+def search_terms(text: str) -> tuple[str, ...]:
     """Return the beginnings of words that a search is for, each once; none for a text of blanks.
 
-    What may be a telephone number is one term, of its digits without country code, behind `NUMBER`; the words of the text
+    What may be a telephone number is one term, of its digits without country code, behind `PHONE_MARK`; the words of the text
     are looked for as well.
     """
     terms = tuple(dict.fromkeys(fold(text).split()))[:TERMS_MAX]
     number = national_digits(text) if _PHONE.fullmatch(text) else ""
     if not _SEARCHED_MIN <= len(number) <= _DIGITS_MAX or terms == (number,):
         return terms
-    return (*terms, f"{NUMBER}{number}")
+    return (*terms, f"{PHONE_MARK}{number}")
 
 
 def _of_number(phone: str) -> Iterator[str]:
