@@ -321,9 +321,9 @@ class Server:
     def _wake(self, commit: Commit) -> None:
         """Wake the timers for which a commit has made something due."""
         if self._waits is not None and commit.runs_due:
-            self._waits.look_again()
+            self._waits.wake()
         if self._held is not None and commit.held_due:
-            self._held.look_again()
+            self._held.wake()
 
     # Its parts
 

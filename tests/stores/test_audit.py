@@ -139,8 +139,8 @@ def test_numbers_among_the_details_are_added_up(empty: InlineStore) -> None:
 def test_a_million_places_would_take_no_more_records_than_there_is_room_for(
     empty: InlineStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(audit, "PLACES_MAX", 5)
-    monkeypatch.setattr(audit, "PLACES_OF_NOBODY_MAX", 3)
+    monkeypatch.setattr(audit, "NETWORKS_MAX", 5)
+    monkeypatch.setattr(audit, "UNKNOWN_ACCOUNT_NETWORKS_MAX", 3)
     known = empty.at_once(lambda tx: tx.insert_user("usr_1", "ada@example.com", "Ada", None, NOON))
     empty.at_once(lambda tx: tx.prune_audit(1, 1_000))
     for number in range(40):

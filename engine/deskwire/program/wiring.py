@@ -191,7 +191,7 @@ def share_times(bus: Bus, commits: Subscribers[Commit], tasks: Sequence[Schedule
 
     def hinted(_: bytes) -> None:
         for task in tasks:
-            task.look_again()
+            task.wake()
 
     for task in tasks:
         task.poll_for_other_nodes()

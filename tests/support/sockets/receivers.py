@@ -303,10 +303,8 @@ async def opened(
     settings: dict[str, object] = {"resolver": resolving(), "rng": random.Random(1)} | options
     async with open_store(directory, batch=64, readers=2, on_commit=on_commit) as store:
         project = await store.write(_project)
-        given = between(store)
-        dispatcher = Dispatcher(
-            given, wall, Encryption(Secrets(SECRET)), Policy(allow_private=True), **settings
-        )  # type: ignore[arg-type]
+        given, encryption = between(store), Encryption(Secrets(SECRET))
+        dispatcher = Dispatcher(given, wall, encryption, Policy(allow_private=True), **settings)  # type: ignore[arg-type]
         inbox.append(dispatcher)
         async with trio.open_nursery() as nursery:
             await nursery.start(dispatcher.run)

@@ -314,8 +314,10 @@ class Follower:
                 part = known[start : start + _AT_ONCE]
                 lost += await self._store.read(
                     InlineQuery(
-                        lambda reader, part=part: [each[0] for each in part if reader.is_other(*each)]
-                    )  # type: ignore[misc]
+                        lambda reader, part=part: [  # type: ignore[misc]
+                            each[0] for each in part if reader.is_other(*each)
+                        ]
+                    )
                 )
         except Unavailable:
             self._doubtful = doubtful
