@@ -196,7 +196,7 @@ class AttributedStore(Struct, Generic[R, W], frozen=True):
 
 
 class RecordingHook(Struct, Generic[T], frozen=True):
-    """A `Wrapper` that records what a job has done, in the commit of an actor or a service with a store of its own."""
+    """A `CommitHook` that records what a job has done, in the commit of an actor or a service with a store of its own."""
 
     by: ChangeOrigin
     deeds: Callable[[T], Sequence[AuditEntry]]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 LANGUAGE_TAG_MAX: Final = 35
-"""Characters of a tag; RFC 5646, 4.4.1 derives 35 as what must be supported."""
+"""Maximum length of a tag. RFC 5646 section 4.4.1 requires support for 35 characters."""
 
 _TAG: Final = re.compile(
     r"""(?P<language> [a-z]{2,3} (?:-[a-z]{3}){0,3} | [a-z]{4,8} )
@@ -23,7 +23,7 @@ _TAG: Final = re.compile(
 
 
 def canonical_language_tag(text: str) -> str | None:
-    """The tag with its parts in their usual case (`en-GB`, `zh-Hant-TW`); None if `text` is not well-formed."""
+    """Return the tag with its parts in their usual case (`en-GB`, `zh-Hant-TW`). None if `text` is not well-formed."""
     if len(text) > LANGUAGE_TAG_MAX or not text.isascii():
         return None
     match = _TAG.fullmatch(text.lower())
@@ -36,15 +36,16 @@ def canonical_language_tag(text: str) -> str | None:
 
 NUL: Final = "\0"
 NUL_PROBLEM_CODE: Final = "nul_character"
-"""The code of a problem that is about such a text."""
+"""Code of the problem of a text with a null character."""
 
 NUL_MESSAGE: Final = "A text has no U+0000."
 
 
 def nul_paths(value: Any) -> Iterator[tuple[str | int, ...]]:
-    """Yield the ways to the texts of a JSON value that have U+0000: names and indices, outermost first.
+    """Yield the path of each text in a JSON value that contains U+0000: names and indices, outermost first.
 
-    A name that has one itself leads there, too.
+    Names of fields are checked, too. U+0000 is refused because databases, logs and clients written in C end a text there and
+    would silently lose the rest.
     """
     waiting: list[tuple[tuple[str | int, ...], Any]] = [((), value)]
     while waiting:

@@ -1,4 +1,7 @@
-"""Small values that every domain uses: copies, preconditions, sort orders, percentiles, progress."""
+"""Small values that many domains use: copies of Structs, preconditions, sort orders, percentiles, progress reports.
+
+Structs are never changed once they are made: `replace` returns a changed copy (ADR 29).
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from msgspec import Struct
 from deskwire.engine.core.errors import PreconditionFailed
 
 if TYPE_CHECKING:
-    # The same function for mypy, which then checks names and types of the fields.
+    # mypy knows this equivalent function and checks names and types of the fields.
     from dataclasses import replace
 else:
     from msgspec.structs import replace
@@ -25,33 +28,33 @@ _CHARACTERS: Final = 32
 
 
 def entity_tag(view: Mapping[str, Any]) -> str:
-    """Return the tag of an object: a digest of what the API shows of it, the same in whatever order its fields are."""
+    """Return the entity tag of an object: a digest of its API view, independent of the order of its fields."""
     text = json.dumps(view, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:_CHARACTERS]
 
 
-_THERE: Final = "It is there already, so nothing is changed now. Read it, and decide what to keep."
+_EXISTS: Final = "It is there already, so nothing is changed now. Read it, and decide what to keep."
 
 ANY_TAG: Final = "*"
-"""Stands for every tag: the condition is then about whether the object is there."""
+"""Matches every tag, so that the condition only asks whether the object exists."""
 
 
 class Precondition(Struct, frozen=True):
-    """The conditions that a change sets on the object before it.
+    """The conditions of a change on the current object (RFC 9110, section 13.1, ADR 56).
 
     Args:
-        tags: those of which the object must have one; None if the change is to be made in any case.
-        but_not: those of which it must have none; None if that is no matter.
+        tags: tags of `If-Match`. The object must have one of them. None for no condition.
+        but_not: tags of `If-None-Match`. The object must have none of them. None for no condition.
     """
 
     tags: frozenset[str] | None = None
     but_not: frozenset[str] | None = None
 
     def check(self, tag: Callable[[], str | None]) -> None:
-        """Raise ChangedMeanwhile, with the present tag, if the object is not what was seen.
+        """Raise PreconditionFailed, with the current tag, if a condition does not hold.
 
         Args:
-            tag: makes the tag that the object has now, None if it is not there; called if it matters.
+            tag: returns the current tag of the object, None if it does not exist. Called only if there is a condition.
         """
         if self.tags is None and self.but_not is None:
             return
@@ -59,7 +62,7 @@ class Precondition(Struct, frozen=True):
         if self.tags is not None and not _among(self.tags, now):
             raise PreconditionFailed(now)
         if self.but_not is not None and _among(self.but_not, now):
-            raise PreconditionFailed(now, _THERE)
+            raise PreconditionFailed(now, _EXISTS)
 
 
 def _among(tags: frozenset[str], now: str | None) -> bool:
@@ -67,14 +70,16 @@ def _among(tags: frozenset[str], now: str | None) -> bool:
 
 
 UNCONDITIONAL: Final = Precondition()
-"""The precondition of a change that asks for nothing."""
+"""The precondition of a change without conditions."""
 
 
 SortOrder = Literal["asc", "desc"]
 
 
 def nearest_rank(count: int, percent: int) -> int:
-    """Return the place, among so many sorted values, of the least one that `percent` of a hundred do not exceed.
+    """Return the index of a percentile among `count` sorted values, by the nearest-rank method.
+
+    The result is always the index of an existing value, so that nothing is interpolated.
 
     Args:
         count: at least 1.
@@ -84,15 +89,16 @@ def nearest_rank(count: int, percent: int) -> int:
 
 
 class ProgressReporter(Protocol):
-    """Takes the name of the step that is under way, as words for people."""
+    """A callback that receives the progress of a long operation."""
 
     def __call__(self, name: str, done: int = 0, total: int | None = None) -> None:
-        """Take how much of the step is done.
+        """Report progress.
 
         Args:
-            done, total: in any unit; a `total` of None is not known.
+            name: the current step, as text for people.
+            done, total: amounts in any unit. `total` is None if it is unknown.
         """
 
 
 def no_progress(name: str, done: int = 0, total: int | None = None) -> None:
-    """Tell nobody."""
+    """Ignore the progress."""

@@ -210,7 +210,7 @@ class Once(Struct, frozen=True):
 
 
 class Keeping(Struct, Generic[T], frozen=True):
-    """A `Wrapper` that has a request carried out unless an answer is kept, and then keeps the answer.
+    """A `CommitHook` that has a request carried out unless an answer is kept, and then keeps the answer.
 
     Args:
         shown: the answer, made of the job's result alone.

@@ -38,7 +38,7 @@ class Grant(Struct, frozen=True):
     """The subscription that an authorization allows a socket.
 
     Args:
-        key_id: the name under which what asked for it stands: a server key, or a machine credential's secret (`good_until`).
+        key_id: the name under which what asked for it stands: a server key, or a machine credential's secret (`valid_until`).
         typing: whether the consumer wants typing events.
         resume: `auto`, `live`, or the id of the event to go on behind.
     """

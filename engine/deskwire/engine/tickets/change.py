@@ -78,7 +78,7 @@ def change_ticket(
 
     Raises:
         NotFound: there is no such ticket.
-        ChangedMeanwhile: it is not what was `seen`.
+        PreconditionFailed: it is not what was `seen`.
         LinkChanged: `values` change the link, and it is not `linked_to`.
         Invalid: it would refer to what the project does not have.
     """
@@ -98,7 +98,7 @@ def remove_ticket(
     linked_to: str | None,
     seen: Precondition = UNCONDITIONAL,
 ) -> Ticket:
-    """Remove a ticket for good; return it as it was. Raises NotFound, ChangedMeanwhile or LinkChanged."""
+    """Remove a ticket for good; return it as it was. Raises NotFound, PreconditionFailed or LinkChanged."""
     ticket = find_ticket(tx, project, ticket_id)
     seen.check(lambda: ticket_tag(ticket))
     if ticket.conversation_id != linked_to:

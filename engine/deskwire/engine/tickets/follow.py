@@ -26,7 +26,7 @@ from deskwire.engine.tickets.ports import TicketTransaction
 
 
 class TicketFollower:
-    """The `Wrapper` of every conversation's commits: it keeps the linked tickets up to date."""
+    """The `CommitHook` of every conversation's commits: it keeps the linked tickets up to date."""
 
     def before(self, _tx: object) -> None:
         """Do nothing yet."""

@@ -58,7 +58,7 @@ class TicketWrite(Struct):
 class TicketService(Struct, frozen=True):
     """A project's tickets, as one user works on them.
 
-    Every method raises NotFound for an unknown ticket, ChangedMeanwhile if it is not what its author has `seen`, Invalid for
+    Every method raises NotFound for an unknown ticket, PreconditionFailed if it is not what its author has `seen`, Invalid for
     what the project does not have, and Conflict if the conversation has another ticket or the link keeps changing. Cancellation: what has
     begun to be committed is committed; a move to another conversation may end half way.
     """

@@ -92,7 +92,7 @@ class DeliveryContext(Struct, frozen=True, kw_only=True):
     cluster: Cluster = field(default_factory=Alone)
 
     def signing(self, endpoint: Endpoint) -> SigningSecrets:
-        """Return the secrets that sign the endpoint's deliveries. Raises SealBroken if one can't be opened."""
+        """Return the secrets that sign the endpoint's deliveries. Raises DecryptionFailed if one can't be opened."""
         old = None if endpoint.old_secret is None else self.sealing.open(endpoint.old_secret)
         return SigningSecrets(self.sealing.open(endpoint.sealed_secret), old, endpoint.old_secret_until)
 

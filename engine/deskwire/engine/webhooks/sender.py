@@ -76,7 +76,7 @@ class Sender(ABC):
     def change(self, endpoint: Endpoint) -> None:
         """Go on with the endpoint's changed fields; its URL must be the same.
 
-        Raises SealBroken if a secret can't be opened; nothing is changed then.
+        Raises DecryptionFailed if a secret can't be opened; nothing is changed then.
         """
         self._signing = self._context.signing(endpoint)
         self.endpoint = endpoint
@@ -84,7 +84,7 @@ class Sender(ABC):
     async def run(self) -> None:
         """Deliver until cancelled.
 
-        Raises SealBroken if the endpoint's secret can't be opened; its stored deliveries stay pending.
+        Raises DecryptionFailed if the endpoint's secret can't be opened; its stored deliveries stay pending.
 
         Cancellation: as the worker's queue has it; connections are closed in any case.
         """

@@ -1,8 +1,8 @@
-"""Stand-in hashes for addresses without an account, so that the time of a check tells nobody who has one.
+"""Dummy hashes for addresses without an account, so that the time of a sign-in does not reveal which accounts exist.
 
-After the cost of hashing was changed, accounts differ by what they cost until their owners have signed in. So an address
-without an account costs what some account does: which one follows from the address and a secret, and each kind of
-hash stands for as many addresses as it has accounts. As accounts come to today's cost, so do such addresses (ADR 15).
+After a change of the hashing cost, accounts keep their old cost until their owners sign in. So addresses without an account
+get costs in the same proportions as the accounts. A keyed hash of the address selects the cost. As accounts move to the
+current cost, these addresses do, too (ADR 15).
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from deskwire.engine.core.folding import address_key
 from deskwire.engine.core.store import Store
 
 COSTS_MAX_AGE_S: Final = 60.0
-"""The age up to which the number of accounts of each cost is used: counting goes over all accounts."""
+"""Maximum age of the cached account counts by cost. Counting scans all accounts."""
 _SALT_BYTES: Final = 16
 _HASH_BYTES: Final = 32
 _SHARES: Final = 1 << 64
 
 
 class DummyHashes:
-    """Hashes that fit no password, each of the cost that some account's hash has.
+    """Makes hashes that match no password, with the costs of existing accounts.
 
     Args:
-        today: the beginning of the hashes made now (`Passwords.cost`).
-        secret: decides which address costs what; the same after a restart.
-        clock: Trio's.
+        today: prefix of new hashes (`Passwords.cost`).
+        secret: key that maps addresses to costs. It must survive restarts.
+        clock: Trio's clock.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class DummyHashes:
         self._stale_at = -1.0
 
     async def of(self, email: str) -> str:
-        """Return the stand-in for an address; the work is the same whether it has an account."""
+        """Return the dummy hash for an address. The work is the same whether or not the address has an account."""
         now = self._clock()
         if now >= self._stale_at:
             self._costs = await self._store.read(lambda reader: reader.password_costs())
@@ -60,10 +60,13 @@ class DummyHashes:
 
 
 def cost_of_share(costs: Mapping[str, int], today: str, share: int) -> str:
-    """Return the cost of an address with this share of 2**64. Today's comes last: an address that has it keeps it.
+    """Return the cost for the position `share` in the range 0 to 2**64.
+
+    The current cost takes the last part of the range, so that an address which has it keeps it as accounts move to it.
 
     Args:
-        costs: the number of accounts that have each.
+        costs: number of accounts by cost.
+        today: the current cost.
     """
     at = 0
     for cost in sorted(costs.keys() - {today}):
@@ -74,7 +77,7 @@ def cost_of_share(costs: Mapping[str, int], today: str, share: int) -> str:
 
 
 def dummy_hash(cost: str) -> str:
-    """Return a hash of this cost: random bytes for salt and hash (RFC 9106, encoded as by its authors)."""
+    """Return a hash of this cost with random salt and hash, in the encoding of the reference implementation (RFC 9106)."""
     salt, hashed = [
         base64.b64encode(secrets.token_bytes(size)).rstrip(b"=").decode()
         for size in (_SALT_BYTES, _HASH_BYTES)

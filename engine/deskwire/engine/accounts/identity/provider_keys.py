@@ -1,4 +1,8 @@
-"""X"""
+"""Public keys of identity providers, from a PEM file, a JWK Set file or a JWK Set URL (RFC 7517).
+
+A file is read again when it changes, a URL is fetched periodically. The last good set stays in use while its source fails, so
+that an outage of the provider or a half-written file does not sign out all users.
+"""
 
 from __future__ import annotations
 
@@ -26,37 +30,37 @@ from deskwire.engine.core.tasks.failure import contain_failures
 log: Final = structlog.get_logger(__name__)
 
 FETCH_TIMEOUT_S: Final = 5.0
-"""The time that a fetch may take, from the DNS look-up to the last byte."""
+"""Timeout of a fetch, from the DNS lookup to the last byte."""
 
 FETCH_INTERVAL_MIN_S: Final = 30.0
-"""The least time between two fetches, whoever asks: unknown key ids cost the provider no more than that."""
+"""Minimum interval between fetches. It bounds the load that tokens with unknown key ids cause at the provider."""
 
 JWKS_BYTES_MAX: Final = 256 * 1024
 _LOOK_S: Final = 1.0
-"""The age from which on a file is looked at again."""
+"""Minimum interval between checks of a file for changes."""
 
 
 class KeySource(Protocol):
-    """A source of keys, which finds the one that a token names."""
+    """A source of keys by key id and algorithm."""
 
     async def find(self, kid: str | None, algorithm: str) -> VerifyingKey | None:
-        """Return the key, None if there is none.
+        """Return the key for a token, None if there is none.
 
-        Raises Unavailable (`signing_keys_unavailable`) while there are no keys at all.
+        Raises Unavailable (`signing_keys_unavailable`) while the source has no keys at all.
         """
 
     async def find_replaced(self, key: VerifyingKey) -> VerifyingKey | None:
-        """Return the key that has taken the place of one whose signature did not fit; None if it is unchanged.
+        """Return the replacement of a key that did not match a signature. None if the key is unchanged.
 
-        Reads the source again, but not more often than for unknown key ids.
+        Reads the source again, with the same minimum interval as for unknown key ids.
         """
 
     async def run(self) -> None:
-        """Keep the keys fresh until cancelled."""
+        """Refresh the keys until cancelled."""
 
 
 class FileKeys:
-    """Keys from a file. Raises BadKeys, at the start only, if the file can't be used."""
+    """Keys from a file. The constructor raises BadKeys if the file can't be used. Later failures are logged."""
 
     def __init__(self, path: Path, parse: Callable[[bytes], KeySet]) -> None:
         self._path = path
@@ -82,11 +86,11 @@ class FileKeys:
         return _if_replaced(key, await self.find(key.kid, key.algorithm))
 
     async def run(self) -> None:
-        """Wait until cancelled: `find` keeps the keys fresh."""
+        """Wait until cancelled. `find` refreshes the keys."""
         await trio.sleep_forever()
 
     def _read(self) -> None:
-        """Take the file's keys if it has changed. A bad file is reported once for each change."""
+        """Load the keys if the file has changed. Raises BadKeys once per change of a bad file."""
         try:
             seen = os.stat(self._path)
             stamp = (seen.st_mtime_ns, seen.st_size, seen.st_ino)
@@ -103,12 +107,12 @@ class FileKeys:
 
 
 class UrlKeys:
-    """A JWK Set behind a URL.
+    """A JWK Set from a URL.
 
     Args:
-        refresh_s: seconds after which the set is fetched anew.
-        keep_s: seconds that the last good set stays in force while the URL fails.
-        client: closed when `run` ends.
+        refresh_s: interval between fetches in seconds.
+        keep_s: seconds that the last good set stays in use while fetches fail.
+        client: HTTP client, closed when `run` ends.
     """
 
     def __init__(self, url: str, *, refresh_s: float, keep_s: float, client: httpx.AsyncClient) -> None:
@@ -123,7 +127,7 @@ class UrlKeys:
         self._done = trio.Event()
 
     async def find(self, kid: str | None, algorithm: str) -> VerifyingKey | None:
-        """See `KeySource.find`. Waits for a key that is not there yet, for as long as one fetch may take."""
+        """See `KeySource.find`. If the key is unknown, waits for a fetch, up to FETCH_TIMEOUT_S."""
         key = self._in_force().find(kid, algorithm)
         if key is None:
             await self._fetched_again()
@@ -142,7 +146,7 @@ class UrlKeys:
         return _if_replaced(key, self._in_force().find(key.kid, key.algorithm))
 
     async def _fetched_again(self) -> None:
-        """Fetch the set, if the last fetch is long enough ago; wait for as long as one may take."""
+        """Request a fetch and wait for it, unless the last fetch was too recent."""
         if not self._may_fetch():
             return
         self._wanted.set()
@@ -151,7 +155,7 @@ class UrlKeys:
             await done.wait()
 
     async def run(self) -> None:
-        """Fetch at the start, when the set gets old, when a token names a key that is not in it, or is not signed by its own."""
+        """Fetch at the start, periodically, and when a token has an unknown key id or a signature that does not match."""
         async with self._client:
             while True:
                 with contain_failures(
@@ -192,11 +196,11 @@ class UrlKeys:
 
     async def _fetch(self) -> bytes:
         content = bytearray()
-        # identity: what is bounded is what comes over the wire, and no small response becomes a large one
+        # `identity` because the size limit counts bytes on the wire: a small compressed response could expand to a large one.
         async with self._client.stream("GET", self._url, headers={"Accept-Encoding": "identity"}) as response:
             response.raise_for_status()
             async for chunk in response.aiter_raw():
-                if len(content) <= JWKS_BYTES_MAX:  # what is more is read for at most FETCH_S, and let go
+                if len(content) <= JWKS_BYTES_MAX:  # further bytes are discarded, for at most FETCH_TIMEOUT_S
                     content += chunk
         if len(content) > JWKS_BYTES_MAX:
             raise BadKeys(f"it has more than {JWKS_BYTES_MAX:,} bytes")
@@ -209,17 +213,17 @@ def _if_replaced(key: VerifyingKey, found: VerifyingKey | None) -> VerifyingKey 
 
 RSA_BITS_MIN: Final = 2_048
 KEYS_MAX: Final = 100
-"""The keys of one set that are used at most; identity providers publish a handful."""
+"""Maximum number of keys used from one set. Identity providers publish a handful."""
 
 PublicKey = RSAPublicKey | EllipticCurvePublicKey | Ed25519PublicKey
 
 
 class BadKeys(Exception):
-    """A source without a key that can be used; the text says why."""
+    """A source without a usable key. The text says why."""
 
 
 class VerifyingKey(Struct, frozen=True):
-    """A public key with the one algorithm that it verifies: no token chooses another (RFC 8725, 3.1)."""
+    """A public key with its only algorithm, so that a token cannot choose another one (RFC 8725, 3.1)."""
 
     kid: str | None
     algorithm: Algorithm
@@ -232,7 +236,7 @@ class KeySet(Struct, frozen=True):
     keys: tuple[VerifyingKey, ...] = ()
 
     def find(self, kid: str | None, algorithm: str) -> VerifyingKey | None:
-        """Return the key that a token names; for one that names none, the only key of its algorithm, if there is one."""
+        """Return the key with this id. Without an id, return the key of the algorithm if there is exactly one."""
         fitting = [each for each in self.keys if each.algorithm == algorithm]
         if kid is None:
             return fitting[0] if len(fitting) == 1 else None
@@ -243,7 +247,7 @@ class KeySet(Struct, frozen=True):
 
 
 def parse_pem(content: bytes) -> KeySet:
-    """Return the key set of one public key in PEM (`BEGIN PUBLIC KEY`). Raises BadKeys."""
+    """Parse one public key in PEM format (`BEGIN PUBLIC KEY`). Raises BadKeys."""
     try:
         key = load_pem_public_key(content)
     except (ValueError, UnsupportedAlgorithm) as error:
@@ -252,13 +256,13 @@ def parse_pem(content: bytes) -> KeySet:
 
 
 def parse_jwks(content: bytes) -> KeySet:
-    """Return the signing keys of a JWK Set that can be used; others are left out. Raises BadKeys if none can."""
+    """Parse the usable signing keys of a JWK Set. Other keys are ignored. Raises BadKeys if no key is usable."""
     try:
         document: Any = orjson.loads(content)
         entries = [each for each in document["keys"] if isinstance(each, dict)][:KEYS_MAX]
     except (orjson.JSONDecodeError, KeyError, TypeError):
         raise BadKeys("it is no JWK Set: an object with a list `keys`") from None
-    # A symmetric key (`oct`) in a public document is no secret, so nothing it signs proves anything.
+    # A symmetric key (`oct`) in a public document is not secret, so its signatures prove nothing.
     signing = [each for each in entries if each.get("kty") != "oct" and each.get("use", "sig") == "sig"]
     return _usable((_kid(each), _public(each)) for each in signing)
 
@@ -269,7 +273,7 @@ def _kid(entry: dict[str, Any]) -> str | None:
 
 
 def _public(entry: dict[str, Any]) -> object:
-    """Return the entry's key, None if it can't be read or is bound to an algorithm that is not supported."""
+    """Return the key of an entry, None if it can't be parsed or its algorithm is not supported."""
     if entry.get("alg", ALGORITHMS[0]) not in ALGORITHMS:
         return None
     try:

@@ -1,4 +1,4 @@
-"""The verification of access tokens, with the keys that a token's algorithm calls for."""
+"""Verification of access tokens, by the secret of the installation or the keys of an identity provider."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from deskwire.engine.core.errors import Unauthenticated
 log: Final = structlog.get_logger(__name__)
 
 LEEWAY_S: Final = 30.0
-"""The seconds by which an identity provider's clock may be off."""
+"""Tolerated clock difference to an identity provider."""
 _SHOWN_MAX: Final = 80  # characters of a header's value in the log
 
 
@@ -36,9 +36,9 @@ class Provider(Struct, frozen=True):
     """An identity provider whose tokens are accepted.
 
     Args:
-        algorithms: those of the keys' algorithms that a token may use.
-        issuer, audience: what `iss` and `aud` must be, if given.
-        user_claim: `sub` is one of our user ids; or `email` with `email_verified` is a user's address.
+        algorithms: accepted signature algorithms.
+        issuer, audience: required values of `iss` and `aud`, if given.
+        user_claim: `sub` if it holds our user id, or `email` if it holds the verified address of a user.
     """
 
     keys: KeySource
@@ -48,7 +48,7 @@ class Provider(Struct, frozen=True):
     user_claim: UserClaim = "sub"
 
     async def identity(self, token: str, algorithm: str, kid: str | None) -> TokenIdentity:
-        """Return the identity that the token proves. Raises Unauthenticated, or Unavailable while there are no keys."""
+        """Return the identity in the token. Raises Unauthenticated, or Unavailable while there are no keys."""
         if algorithm not in self.algorithms:
             raise InvalidToken("Its algorithm is not accepted here.")
         key = await self.keys.find(kid, algorithm)
@@ -71,11 +71,11 @@ class Provider(Struct, frozen=True):
 
 
 class Verifier:
-    """A verifier of access tokens of every kind that the installation accepts.
+    """Verifies all kinds of access tokens that the installation accepts.
 
     Args:
-        tokens: checks those that are signed with the installation's secret, None to refuse them.
-        provider: checks those that are signed with a private key.
+        tokens: verifies tokens signed with the secret of the installation. None to refuse them.
+        provider: verifies tokens signed with a private key. None to refuse them.
     """
 
     def __init__(self, tokens: Tokens | None, provider: Provider | None) -> None:
@@ -83,11 +83,10 @@ class Verifier:
         self._provider = provider
 
     async def identity(self, token: str) -> TokenIdentity:
-        """Return the identity that the token proves.
+        """Return the identity in the token.
 
-        The algorithm in its header only selects who checks it: an HMAC is never checked with a public key.
-
-        The log has the reason of each refusal, with algorithm and key id as the token names them.
+        The algorithm in its header only selects the verifier, so an HMAC is never checked with a public key. The reason of
+        each refusal is logged, with the algorithm and key id from the token.
 
         Raises Unauthenticated, or Unavailable (`signing_keys_unavailable`).
         """
@@ -110,7 +109,7 @@ class Verifier:
 
 
 def user_of(reader: AccountReader, identity: TokenIdentity) -> User:
-    """Return the user of an identity. Raises Unauthenticated if there is none, or the password has changed since."""
+    """Return the user of an identity. Raises Unauthenticated if the user is gone or has changed the password since."""
     known = reader.user if identity.claim == "id" else reader.user_by_email
     user = known(identity.value)
     if user is None:
@@ -128,7 +127,7 @@ def _header(token: str) -> dict[str, Any]:
 
 
 def _verified_email(claims: dict[str, Any]) -> str:
-    """Return the address that the provider vouches for. Raises Unauthenticated if there is none."""
+    """Return the verified e-mail address in the claims. Raises Unauthenticated if there is none."""
     email = claims.get("email")
     if not isinstance(email, str):
         raise InvalidToken("It has no claim `email`.")
@@ -138,5 +137,5 @@ def _verified_email(claims: dict[str, Any]) -> str:
 
 
 def _shown(value: object) -> str | None:
-    """Return a value of an unverified header for the log, which strangers must not fill."""
+    """Return a value of an unverified header for the log, shortened so that attackers can't flood the log."""
     return value[:_SHOWN_MAX] if isinstance(value, str) else None

@@ -17,9 +17,9 @@ _RETRY_S: Final = 1.0
 async def retry_until_done(
     attempt: Callable[[], Awaitable[bool]], tell: Callable[[BaseException], object]
 ) -> None:
-    """Make attempts until one returns True; one that fails by a bug is told of, and the next one comes later.
+    """Call `attempt` until it returns True.
 
-    Such a bug ends no other work of the nursery.
+    An exception is a bug: it is passed to `tell`, the next attempt waits longer, and other tasks of the nursery go on.
     """
     while True:
         failed = True
@@ -33,28 +33,28 @@ async def retry_until_done(
 T = TypeVar("T")
 
 RETRYABLE_CODES: Final = frozenset({"storage_failed", "read_timeout", "out_of_touch"})
-"""Codes of refusals that have changed nothing, and after which the store may soon be back."""
+"""Codes of `Unavailable` errors that left nothing changed and after which the store may soon be available again."""
 _RETRY_DELAY_S: Final = 0.25
 
 
 async def retry_until_available(
     work: Callable[[], Awaitable[T]], until: float, refusal: Unavailable | None = None
 ) -> T:
-    """Return the result of `work`, which is tried again while the store is away.
+    """Return the result of `work`, retrying it while the store is unavailable.
 
     Args:
-        work: changes nothing when it raises Unavailable with a code of `RETRYABLE_CODES`.
-        until: time on Trio's clock after which it is not tried again.
-        refusal: the outcome of a try that the caller has just made; the next try waits.
+        work: must have changed nothing when it raises Unavailable with a code in RETRYABLE_CODES.
+        until: time on Trio's clock after which `work` is not retried.
+        refusal: error of an attempt that the caller has just made. Then the first attempt here waits.
 
     Raises:
-        Unavailable: the refusal of the last try.
+        Unavailable: error of the last attempt.
     """
     with trio.CancelScope() as scope:
         while True:
             if refusal is not None:
-                scope.deadline = until  # not before: the first try takes its own time
-                await trio.sleep(_RETRY_DELAY_S * uniform(0.5, 1))  # spread, because many callers wait
+                scope.deadline = until  # set here because the first attempt has no time limit
+                await trio.sleep(_RETRY_DELAY_S * uniform(0.5, 1))  # jitter, because many callers wait
             try:
                 return await work()
             except Unavailable as error:

@@ -322,7 +322,7 @@ async def _published(call: Call[Any, Any]) -> tuple[Survey, SurveyVersion]:
 
 
 def _require_seen(reader: SurveyReader, call: Call[Any, Any], survey: Survey) -> None:
-    """Raise ChangedMeanwhile if `If-Match` names another state of the survey than this."""
+    """Raise PreconditionFailed if `If-Match` names another state of the survey than this."""
     call.seen.check(lambda: survey_tag(survey, find_version(reader, survey, survey.version)))
 
 
