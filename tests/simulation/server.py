@@ -399,7 +399,7 @@ class Server:
             verifier=Verifier(tokens, None),
             passwords=_PASSWORDS,
             refused_calls=RefusedCalls(self.disk),
-            stand_ins=DummyHashes(self.disk, _PASSWORDS.cost, KEY, trio.current_time),
+            dummy_hashes=DummyHashes(self.disk, _PASSWORDS.cost, KEY, trio.current_time),
             webhooks=self._webhooks(),
             hub=self._hub,
             agents=AgentStreams(self.disk, self.log, trio_ms),

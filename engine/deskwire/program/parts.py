@@ -207,7 +207,7 @@ def services_of(parts: Parts, actors: trio.Nursery, registry: ActorRegistry) -> 
         tokens=parts.signing.tokens,
         verifier=parts.signing.verifier,
         passwords=passwords,
-        stand_ins=wiring.stand_ins(store, passwords, secrets),
+        dummy_hashes=wiring.dummy_hashes(store, passwords, secrets),
         refused_calls=RefusedCalls(store),
         webhooks=wiring.webhooks(config, parts.sealing, parts.couriers or parts.dispatcher),
         hub=parts.hub,

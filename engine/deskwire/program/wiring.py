@@ -341,7 +341,7 @@ def session_life(config: Config) -> SessionLifetime:
     return SessionLifetime(int(config.session_idle_s * 1000), int(config.session_max_s * 1000))
 
 
-def stand_ins(store: Store, passwords: Passwords, secrets: Secrets) -> DummyHashes:
+def dummy_hashes(store: Store, passwords: Passwords, secrets: Secrets) -> DummyHashes:
     """Return the hashes that passwords of unknown addresses are checked against."""
     return DummyHashes(store, passwords.cost, derived_key(secrets.current, "stand-ins"), trio.current_time)
 

@@ -93,7 +93,7 @@ async def test_records_arrive_as_the_api_shows_them_in_order_and_signed(service:
 async def test_what_a_receiver_refuses_is_pushed_until_it_arrives(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pushing, "_DELAYS_S", (0.1,))
+    monkeypatch.setattr(pushing, "_RETRY_DELAYS_S", (0.1,))
     async with receiving() as receiver:
         accept, receiver.behaviour = receiver.behaviour, failing()
         await set_up(service, receiver)

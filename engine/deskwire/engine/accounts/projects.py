@@ -42,7 +42,7 @@ def settings_view(chosen: ProjectSettings) -> dict[str, Any]:
 
 
 def key_view(key: ServerKey, secret: str | None = None) -> dict[str, Any]:
-    """Return the server key object; the key itself is masked unless given, which it is once, at its creation."""
+    """Return the server key object. The key itself is masked unless `secret` is given, at its creation."""
     return {
         "id": key.id,
         "projectId": key.project.id,
@@ -57,10 +57,9 @@ def key_view(key: ServerKey, secret: str | None = None) -> dict[str, Any]:
 def with_languages(
     settings: ProjectSettings, primary: str | None, languages: Sequence[str] | None
 ) -> ProjectSettings:
-    """Return the settings with other languages, each in its usual case.
+    """Return the settings with other languages, each tag in its usual case.
 
-    Raises Invalid naming every tag that is not well-formed or given twice, and a primary language that is not
-    among the languages.
+    Raises Invalid for each tag that is not well-formed or repeated, and for a primary language that is not among them.
     """
     tags, problems = list(settings.languages), list[Problem]()
     if languages is not None:
@@ -95,7 +94,7 @@ def make_project(tx: OrganisationTransaction, organisation: int, project: Projec
 
 
 def remove_project(tx: OrganisationTransaction, project: Project, at: int) -> None:
-    """Remove a project that holds nothing, and revoke its keys. Raises Conflict (`project_not_empty`)."""
+    """Remove an empty project and revoke its keys. Raises Conflict (`project_not_empty`)."""
     if tx.project_is_used(project.rowid):
         raise Conflict(
             "The project holds contacts, events, endpoints or other data; only an empty one can be removed.",
@@ -123,7 +122,7 @@ def make_key(
 
 
 def revoke_key(tx: OrganisationTransaction, key_id: str, project: Project | None, at: int) -> ServerKey:
-    """Revoke a key, which no call can use from then on; one that is revoked stays as it is. Raises NotFound."""
+    """Revoke a server key, unless it is revoked already. Raises NotFound."""
     key = key_of(tx, key_id, project)
     if key.revoked_at is None:
         tx.revoke_key(key.rowid, at)
@@ -148,12 +147,13 @@ _ALL: Final = (1 << 63) - 1
 def delete_organisation(
     tx: OrganisationTransaction, organisation: Organisation, at: int, *, with_accounts: bool
 ) -> list[str]:
-    """Delete an organisation with its empty projects and all memberships; return the ids of accounts that were deleted with it.
+    """Delete an organisation with its empty projects and all memberships, for the operator (ADR 12).
 
     Args:
-        with_accounts: whether accounts are deleted that are members of nothing then.
+        with_accounts: whether to delete accounts that are left without memberships.
 
-    Raises Conflict (`organisation_not_empty`) that names the projects which hold data; then nothing changes.
+    Returns the ids of deleted accounts. Raises Conflict (`organisation_not_empty`), with nothing changed, naming the projects
+    that have data.
     """
     projects = tx.projects(organisation.rowid, None, _ALL, _ALL)
     if holding := [f"{each.name} ({each.id})" for each in projects if tx.project_is_used(each.rowid)]:

@@ -1,4 +1,7 @@
-"""Roles: their protection, their scope, and the users whose role allows assignments."""
+"""Roles: who may grant and change them, their scope, and which users can be assigned work.
+
+Only an owner can make or change owners, and every organisation keeps at least one owner.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ class ActingMember(Struct, frozen=True):
 
 
 def check_grant(actor: ActingMember | None, role: Role) -> None:
-    """Raise Forbidden if the actor may not make somebody `role`."""
+    """Raise Forbidden if the actor may not grant the role."""
     if actor is None:
         return
     if MANAGE not in PERMISSIONS[actor.role]:
@@ -31,15 +34,15 @@ def check_grant(actor: ActingMember | None, role: Role) -> None:
 
 
 def check_change(actor: ActingMember | None, target: Member, role: Role | None, owners: int) -> None:
-    """Raise if the actor may not give the target another role, or with None end the membership.
+    """Check that the actor may change the target's role, or end the membership if `role` is None.
 
-    Everybody may leave. An owner's role is ended by that owner alone, and the last owner stays.
+    Every member may leave. Only an owner can give up that owner's role, and the last owner cannot.
 
     Args:
-        owners: the number of owners that the organisation has.
+        owners: number of owners of the organisation.
 
     Raises:
-        Forbidden: the actor has no right to it (`permission_denied`, `owner_protected`).
+        Forbidden: the actor lacks the permission (`permission_denied`, `owner_protected`).
         Conflict: the organisation would be left without an owner (`last_owner`).
     """
     oneself = actor is not None and actor.user == target.user.rowid
@@ -58,7 +61,7 @@ def check_change(actor: ActingMember | None, target: Member, role: Role | None, 
 
 
 class RoleScope(Struct, frozen=True):
-    """The organisation that permissions are asked for: by id, else by project, else the first one (contract 4.8)."""
+    """The organisation of a permission query: by its id, else by a project, else the user's first one (contract 4.8)."""
 
     organisation_id: str | None
     project_id: str | None
@@ -67,7 +70,8 @@ class RoleScope(Struct, frozen=True):
 def role_at(reader: OrganisationReader, user: User, scope: RoleScope) -> Role:
     """Return the user's role in the scope.
 
-    Raises NotFound if organisation, project or role can't be resolved; those of others look as if they did not exist.
+    Raises NotFound if the scope has no organisation of which the user is a member. Organisations and projects of others
+    are treated as missing.
     """
     if scope.organisation_id is not None:
         return membership_of(reader, user, scope.organisation_id)[1]
@@ -80,7 +84,7 @@ def role_at(reader: OrganisationReader, user: User, scope: RoleScope) -> Role:
 
 
 def membership_of(reader: OrganisationReader, user: User, organisation_id: str) -> tuple[Organisation, Role]:
-    """Return an organisation that the user is a member of, with the role. Raises NotFound."""
+    """Return an organisation and the user's role in it. Raises NotFound if the user is not a member."""
     organisation = reader.organisation(organisation_id)
     role = None if organisation is None else reader.role(organisation.rowid, user.rowid)
     if organisation is None or role is None:
@@ -89,7 +93,7 @@ def membership_of(reader: OrganisationReader, user: User, organisation_id: str) 
 
 
 def project_of(reader: OrganisationReader, user: User, project_id: str) -> tuple[Project, Role]:
-    """Return a project of an organisation that the user is a member of, with the role. Raises NotFound."""
+    """Return a project and the user's role in its organisation. Raises NotFound if the user is not a member."""
     project = reader.project(project_id)
     role = None if project is None else reader.role(project.organisation, user.rowid)
     if project is None or role is None:
@@ -104,7 +108,7 @@ _VIEWER = "{} is a viewer, who can't work on conversations and tickets; give the
 def assignable_user(
     reader: AccountReader, organisation: int, user_id: str, pointer: str
 ) -> tuple[str, None] | tuple[None, Problem]:
-    """Return the name of a user who can be given work, or the problem: `unknown` or `viewer`, at this pointer."""
+    """Return the name of a user to whom work can be assigned, or the problem at `pointer`: `unknown` or `viewer`."""
     name = reader.member_name(organisation, user_id)
     if name is None:
         return None, Problem(pointer, "unknown", _UNKNOWN)

@@ -1,4 +1,4 @@
-"""The deeds that a change consists of, found by comparing what is stored with what was; no difference is no deed."""
+"""Audit entries for changes, made by comparing the stored object with the changed one. No difference makes no entry."""
 
 from __future__ import annotations
 
@@ -19,43 +19,43 @@ _QUERY_LEFT_OUT: Final = "?…"
 
 
 def made(fields: Mapping[str, Any]) -> Changes:
-    """Return fields as changes from nothing."""
+    """Return the fields of a new object as changes from None."""
     return {name: (None, value) for name, value in fields.items()}
 
 
 def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> Changes:
-    """Return the fields that have changed."""
+    """Return the fields that differ, each with its former and new value."""
     return {name: (before[name], value) for name, value in after.items() if before[name] != value}
 
 
 def project_changed(before: Project, after: Project) -> list[AuditEntry]:
-    """Return the deeds of a change of a project's name or settings."""
+    """Return the entries for a change of a project's name or settings."""
     changes = differences(_project(before), _project(after))
     return [AuditEntry("project.changed", after.id, project=after.rowid, changes=changes)] if changes else []
 
 
 def machine_made(machine: Machine) -> AuditEntry:
-    """Return the deed of a new machine credential."""
+    """Return the entry for a new machine credential."""
     return _machine("credential.created", machine, made(_machine_fields(machine)))
 
 
 def machine_changed(before: Machine, after: Machine) -> list[AuditEntry]:
-    """Return the deeds of a change of a machine credential's name, permissions or end."""
+    """Return the entries for a change of a machine credential's name, permissions or expiry."""
     changes = differences(_machine_fields(before), _machine_fields(after))
     return [_machine("credential.changed", after, changes)] if changes else []
 
 
 def machine_rotated(machine: Machine, overlap_s: int) -> AuditEntry:
-    """Return the deed of giving a machine credential another secret."""
+    """Return the entry for a rotated machine credential."""
     return _machine("credential.rotated", machine, {}, overlapSeconds=overlap_s)
 
 
 def account_changed(before: User, after: User) -> list[AuditEntry]:
-    """Return the deeds of a change of an account's name or password; of a password nothing but that it is another one."""
+    """Return the entries for a change of an account's name or password. They contain nothing of the password."""
     deeds = []
     if after.name != before.name:
         deeds.append(_account("account.changed", after, {"name": (before.name, after.name)}))
-    if after.generation == before.generation:  # the same password may be hashed anew
+    if after.generation == before.generation:  # the same password may have been rehashed
         return deeds
     if after.password_hash != before.password_hash:
         deeds.append(
@@ -74,15 +74,15 @@ def account_changed(before: User, after: User) -> list[AuditEntry]:
 
 
 def endpoint_made(endpoint: Endpoint) -> AuditEntry:
-    """Return the deed of a new endpoint."""
+    """Return the entry for a new endpoint."""
     return _endpoint("webhook.created", endpoint, made(_fields(endpoint)))
 
 
 def endpoint_changed(before: Endpoint, after: Endpoint, pending: int) -> list[AuditEntry]:
-    """Return the deeds of a change of an endpoint.
+    """Return the entries for a change of an endpoint.
 
     Args:
-        pending: the number of deliveries that wait for it.
+        pending: number of its pending deliveries.
     """
     if after.status == "removed":
         return [_endpoint("webhook.deleted", after, {}, pendingDropped=pending)]
@@ -102,17 +102,17 @@ def endpoint_changed(before: Endpoint, after: Endpoint, pending: int) -> list[Au
 
 
 def replayed(endpoint: str, project: int, deliveries: int) -> AuditEntry:
-    """Return the deed of sending deliveries of an endpoint once more."""
+    """Return the entry for a replay of an endpoint's deliveries."""
     return AuditEntry("webhook.replayed", endpoint, project=project, details={"deliveries": deliveries})
 
 
 def signed_in(user: User) -> AuditEntry:
-    """Return the deed of a sign-in: the password was right, and a token was issued or a session begun."""
+    """Return the entry for a sign-in: the password was correct, and a token or session was created."""
     return _account("sign_in.succeeded", user, {})
 
 
 def sign_in_failed(user: User | None, reason: str) -> AuditEntry:
-    """Return the deed of a refused sign-in. Of an unknown account not even the name is kept: it may be a password."""
+    """Return the entry for a refused sign-in. The name of an unknown account is not stored because it may be a password."""
     details = {"reason": reason}
     if user is None:
         return AuditEntry("sign_in.failed", None, details=details)
@@ -120,60 +120,60 @@ def sign_in_failed(user: User | None, reason: str) -> AuditEntry:
 
 
 def token_issued(user: User, lifetime_s: int) -> AuditEntry:
-    """Return the deed of a token that the operator has issued for a user."""
+    """Return the entry for a token that the operator issued for a user."""
     return AuditEntry("token.issued", user.id, account=user.rowid, details={"lifetimeSeconds": lifetime_s})
 
 
 def secret_rotated(overlap_s: int) -> AuditEntry:
-    """Return the deed of a replaced installation secret."""
+    """Return the entry for a rotated installation secret."""
     return AuditEntry("secret.rotated", None, details={"overlapSeconds": overlap_s})
 
 
 def exported(contact: str, project: int) -> AuditEntry:
-    """Return the deed of exporting what is stored about a contact, by its id."""
+    """Return the entry for an export of a contact's data."""
     return AuditEntry("contact.exported", contact, project=project)
 
 
 def rewritten(message: str, conversation: str, project: int, *, deleted: bool) -> AuditEntry:
-    """Return the deed of redacting or deleting a message, by its id and that of its conversation."""
+    """Return the entry for a redacted or deleted message, by its id and the id of its conversation."""
     action = "message.deleted" if deleted else "message.redacted"
     return AuditEntry(action, message, project=project, details={"conversation": conversation})
 
 
 def deleted(kind: str, identifier: str, project: int, **details: int | str | None) -> AuditEntry:
-    """Return the deed of deleting an object of this kind, by its id."""
+    """Return the entry for a deleted object of this kind."""
     return AuditEntry(f"{kind}.deleted", identifier, project=project, details=details)
 
 
 def consumer_ended(consumer: str, project: int, channels: int) -> AuditEntry:
-    """Return the deed of ending a consumer, by its id, on so many channels."""
+    """Return the entry for a consumer that was disconnected from this number of channels."""
     return AuditEntry("consumer.ended", consumer, project=project, details={"channels": channels})
 
 
 def conversation_expired(project: Project) -> AuditEntry:
-    """Return the deed of deleting a conversation of a project whose retention is over."""
+    """Return the entry for one conversation that was deleted by retention."""
     return AuditEntry("conversation.expired", project.id, project=project.rowid, details={"conversations": 1})
 
 
 def project_exported(project: Project, kind: str) -> AuditEntry:
-    """Return the deed of exporting the objects of this kind; its `lines` are added when they have been sent."""
+    """Return the entry for an export of objects of this kind. Its `lines` are added after they have been sent."""
     return AuditEntry(
         "project.exported", project.id, project=project.rowid, details={"kind": kind, "lines": 0}
     )
 
 
 def survey_exported(survey: str, project: int) -> AuditEntry:
-    """Return the deed of exporting the responses to a survey, by its id, likewise."""
+    """Return the entry for an export of a survey's responses. Its `lines` are added after they have been sent."""
     return AuditEntry("survey.exported", survey, project=project, details={"lines": 0})
 
 
 def report_exported(project: Project, kind: str) -> AuditEntry:
-    """Return the deed of exporting a report."""
+    """Return the entry for an export of a report."""
     return AuditEntry("report.exported", project.id, project=project.rowid, details={"kind": kind})
 
 
 def imported(project: Project, conversations: int, messages: int) -> list[AuditEntry]:
-    """Return the deeds of an import of histories; none if nothing was new."""
+    """Return the entries for an import of conversation histories. Empty if nothing was new."""
     if not conversations and not messages:
         return []
     details = {"conversations": conversations, "messages": messages}
@@ -216,6 +216,6 @@ def _fields(endpoint: Endpoint) -> dict[str, Any]:
 
 
 def shown_url(url: str) -> str:
-    """Return the URL without what follows its path, where receivers' keys stand."""
+    """Return the URL with its query replaced by `?…` because queries often contain keys of the receiver."""
     query = urlsplit(url).query
     return url if not query else url[: url.index("?")] + _QUERY_LEFT_OUT

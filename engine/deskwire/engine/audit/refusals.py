@@ -1,7 +1,7 @@
-"""Refusals in the audit trail, which cost little however many there are.
+"""Refused calls and sign-ins in the audit trail, at a cost that a flood of them does not raise.
 
-Sign-ins that the throttle refuses are recorded once in a quarter of an hour. Other refused calls are counted in memory, and
-the counts are written every few seconds.
+Sign-ins refused by the throttle are recorded once per window. Other refused calls are counted in memory, and the counts are
+written every few seconds.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from deskwire.engine.core.values import replace
 log: Final = structlog.get_logger(__name__)
 
 CACHE_MAX: Final = 10_000
-"""The refusals that are remembered, about 2 MB. One that is forgotten too early is counted in its record once more."""
+"""Maximum number of cached refusals, about 2 MB. A refusal that is evicted too early is recorded a second time."""
 
 
 class RefusalCache:
-    """A memory of the refusals that the trail has."""
+    """A cache of the refused sign-ins that are already in the audit trail."""
 
     def __init__(self) -> None:
         self._recorded: OrderedDict[tuple[int, str | None, str | None], None] = OrderedDict()
 
     def add_if_new(self, account: str | None, network: str | None, at: int) -> bool:
-        """Tell whether the trail lacks this refusal in this quarter of an hour, and remember it."""
+        """Add a refusal to the cache. Return whether it is the first one in the current window."""
         key = (at // COUNT_WINDOW_MS, account, network)
         if key in self._recorded:
             return False
@@ -44,18 +44,21 @@ class RefusalCache:
 
 
 PENDING_MAX: Final = 2_000
-"""The kinds of refused calls that wait to be recorded, some 2 MB; of a flood the further ones of a credential, or of strangers, share one that names no network."""
+"""Maximum number of kinds of refused calls that wait to be written, about 2 MB. Above it, calls of a credential, or of
+unauthenticated clients, are counted without their network.
+"""
 
 WRITE_INTERVAL_S: Final = 2.0
-"""The time between two writes of refused calls; the first of a kind is written at once."""
+"""Interval between writes of refused calls. The first refusal after a pause is written immediately."""
 
 
 class RefusedCall(Struct, frozen=True):
-    """A kind of refused calls; those that are equal add to one count.
+    """A kind of refused calls. Calls of the same kind share one count.
 
     Args:
-        network: of the client; None for any.
-        route: the operation that was called last, not compared.
+        slot: number of the window.
+        network: network of the client, None for any.
+        organisation, project, account: storage keys, as in `AuditEntry`.
     """
 
     slot: int
@@ -68,13 +71,12 @@ class RefusedCall(Struct, frozen=True):
 
 
 class RefusedCalls:
-    """The refused calls of this node, counted in memory and written every few seconds (ADR 45).
+    """Counts the refused calls of this node and writes the counts every few seconds (ADR 45).
 
-    To refuse has to stay cheap, so a flood of calls costs one write in a while, however many there are; a crash loses the
-    count of that while.
+    Refusing must stay cheap, so any number of calls costs one write per interval. A crash loses the counts of one interval.
 
     Args:
-        store: the records' place.
+        store: store for the audit records.
     """
 
     def __init__(self, store: Store[object, AuditTransaction]) -> None:
@@ -83,7 +85,7 @@ class RefusedCalls:
         self._due = trio.Event()
 
     def note(self, call: RefusedCall, by: ChangeOrigin, route: str, times: int = 1) -> None:
-        """Count calls of this kind."""
+        """Count refused calls of this kind. `by` is kept from the first call, `route` from the last one."""
         if call not in self._waiting and len(self._waiting) >= PENDING_MAX:
             call, by = replace(call, network=None), replace(by, address=None)
         first, _, count = self._waiting.get(call, (by, "", 0))
@@ -91,7 +93,7 @@ class RefusedCalls:
         self._due.set()
 
     async def run(self) -> None:
-        """Write what was counted, until cancelled; then once more."""
+        """Write the counts until cancelled, and a last time at the end."""
         try:
             while True:
                 await self._due.wait()
@@ -113,7 +115,7 @@ class RefusedCalls:
             self._put_back(waiting)
 
     def _put_back(self, unwritten: Mapping[RefusedCall, tuple[ChangeOrigin, str, int]]) -> None:
-        """Add counts that could not be written to those of the next write, within `PENDING_MAX`."""
+        """Add counts that could not be written to the next write, within `PENDING_MAX`."""
         for call, (by, route, count) in unwritten.items():
             self.note(call, by, route, count)
 

@@ -1,4 +1,7 @@
-"""X"""
+"""Contacts: identity fields, attributes and tags, and merged contacts (decisions 4).
+
+The profile, attributes and tags, is separate from the identity: conversations and `contact.updated` contain the identity only.
+"""
 
 from __future__ import annotations
 
@@ -15,14 +18,14 @@ from deskwire.engine.core.values import replace
 from deskwire.engine.definitions.attributes import AttributeIs, merged, overfull
 
 IDENTITY: Final = ("name", "email", "phone", "avatar")
-"""The fields that may change; with `userId`, which may not, they are a contact's identity."""
+"""The identity fields that can change. `userId`, the remaining one, never changes."""
 
 ERASED_IDENTITY: Final[Mapping[str, None]] = dict.fromkeys(IDENTITY)
-"""The identity of a contact that was erased."""
+"""The identity fields of an erased contact."""
 
 
 class Contact(Struct, frozen=True):
-    """A customer of a project, known to the project's own backend as `user_id`."""
+    """A customer of a project. `user_id` is its id in the project's own backend."""
 
     rowid: int
     id: str
@@ -36,13 +39,13 @@ class Contact(Struct, frozen=True):
 
 
 def identify(contact: Contact, identity: Mapping[str, str | None], at: int) -> Contact:
-    """Return the contact with these identity fields; the very same object if they change nothing."""
+    """Return the contact with these identity fields. Returns the same object if nothing changes."""
     changed = {name: value for name, value in identity.items() if getattr(contact, name) != value}
     return replace(contact, **changed, updated_at=at) if changed else contact  # type: ignore[arg-type]
 
 
 def contact_view(contact: Contact) -> dict[str, Any]:
-    """Return the contact as the API and `contact.updated` show it."""
+    """Return the contact object of the API and of `contact.updated`."""
     return {
         "id": contact.id,
         "userId": contact.user_id,
@@ -56,29 +59,29 @@ def contact_view(contact: Contact) -> dict[str, Any]:
 
 
 FILTER_VALUE_MAX: Final = 200
-"""Characters of an attribute's value by which contacts are found; a longer one is stored and shown all the same."""
+"""Maximum length of an attribute's value in filters. Longer values are stored and shown, but no filter finds them."""
 
 _SORTED: Final = orjson.OPT_SORT_KEYS
 
 
 class Profile(Struct, frozen=True):
-    """The attributes and the tags of a contact; tags are in their one form and order."""
+    """The attributes and tags of a contact. Tags are normalized and sorted."""
 
     attributes: Mapping[str, Any]
     tags: tuple[str, ...]
 
 
 EMPTY_PROFILE: Final = Profile({}, ())
-"""The profile of a contact of which nothing was noted."""
+"""The profile of a contact without attributes and tags."""
 
 
 def changed_profile(before: Profile, given: Mapping[str, Any]) -> tuple[Profile, tuple[str, ...]]:
-    """Return the profile after a change, and the names of what is another: none if nothing is.
+    """Return the profile after a change, and the names of its changed fields.
 
     Args:
-        given: `attributes` to be merged key by key, where null removes a key, and `tags`, which replace all; both may be missing.
+        given: optional `attributes`, merged key by key, where null removes a key. Optional `tags`, which replace all.
 
-    Raises Invalid if the attributes would be too many or too large.
+    Raises Invalid if there would be too many attributes, or too large ones.
     """
     attributes = (
         merged(before.attributes, given["attributes"]) if "attributes" in given else before.attributes
@@ -96,18 +99,18 @@ def changed_profile(before: Profile, given: Mapping[str, Any]) -> tuple[Profile,
 
 
 def contact_with_profile_view(contact: Contact, profile: Profile) -> dict[str, Any]:
-    """Return the contact as the API shows it by itself: its identity, attributes and tags."""
+    """Return the contact object with its identity, attributes and tags."""
     return {**contact_view(contact), "attributes": profile.attributes, "tags": list(profile.tags)}
 
 
 def filterable_attributes(attributes: Mapping[str, Any]) -> dict[str, str]:
-    """Return the attributes that contacts are found by, each with its value as a filter writes it: texts, numbers, true and false."""
+    """Return the attributes that filters can match, each with its value in filter notation: texts, numbers, true and false."""
     found = {name: filter_text(each) for name, each in attributes.items()}
     return {name: text for name, text in found.items() if text is not None and len(text) <= FILTER_VALUE_MAX}
 
 
 def filter_text(attribute: Any) -> str | None:
-    """Return a value as a filter writes it, 3.0 as 3; None for a list or an object, which no filter is for."""
+    """Return a value in filter notation, 3.0 as `3`. None for a list or an object, which filters do not support."""
     if isinstance(attribute, str):
         return attribute
     if isinstance(attribute, list | dict):
@@ -117,7 +120,7 @@ def filter_text(attribute: Any) -> str | None:
 
 
 def filter_values(wanted: AttributeIs) -> tuple[str, ...]:
-    """Return the values of `filterable_attributes` among which an attribute with this value is."""
+    """Return the values of `filterable_attributes` that match a filter."""
     if wanted.number is None:
         return (wanted.text,)
     value = Decimal(wanted.number)
@@ -127,12 +130,12 @@ def filter_values(wanted: AttributeIs) -> tuple[str, ...]:
 
 
 def _same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Tell whether both are the same JSON; to Python 1 and true are equal."""
+    """Return whether both are the same JSON. `==` is not enough because 1 equals True in Python."""
     return orjson.dumps(one, option=_SORTED) == orjson.dumps(other, option=_SORTED)
 
 
 class MergedContact(Struct, frozen=True):
-    """A contact that was merged into another one, or with `under_way` is being."""
+    """A contact that was merged into another one. `under_way` is True while the merge is in progress."""
 
     source: Contact
     target: Contact
@@ -140,7 +143,7 @@ class MergedContact(Struct, frozen=True):
 
 
 class ContactFinder(Protocol):
-    """Queries by which a contact is found, or where it went."""
+    """Queries that find a contact, or the contact into which it was merged."""
 
     def contact(self, project: int, user_id: str) -> Contact | None:
         """See `ContactReader`."""
@@ -153,9 +156,9 @@ class ContactFinder(Protocol):
 
 
 def find_contact(reader: ContactFinder, project: int, identifier: str, *, by_id: bool) -> Contact:
-    """Return the contact with this `con_` id, or the backend's id.
+    """Return the contact with this `con_` id if `by_id`, else with this id of the backend.
 
-    Raises NotFound: `contact_merged` of one that was merged into another one, and `contact_not_found`.
+    Raises NotFound: `contact_merged` if it was merged into another one, else `contact_not_found`.
     """
     find = reader.contact_by_id if by_id else reader.contact
     contact = find(project, identifier)
@@ -165,7 +168,7 @@ def find_contact(reader: ContactFinder, project: int, identifier: str, *, by_id:
 
 
 def no_such_contact(merged: MergedContact | None) -> NotFound:
-    """Return the refusal for a contact that is not there; it says where the contact went, if it was merged."""
+    """Return the error for a missing contact. It names the target if the contact was merged."""
     if merged is None:
         return NotFound("There is no such contact.", code="contact_not_found")
     into = {"id": merged.target.id, "userId": merged.target.user_id}

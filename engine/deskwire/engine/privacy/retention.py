@@ -1,4 +1,12 @@
-"""X"""
+"""Retention: deletion of conversations, events, deliveries, stored responses, audit records, sessions and old secrets.
+
+Each kind has a retention period. Old rows are deleted in small batches with pauses, so that other commits do not wait long
+(decisions 4 and 8). `UploadService` deletes uploads. Nothing is deleted just after the clock was set forward
+(`ClockJumpDetector`).
+
+A conversation is deleted in a commit of its own actor (contract 3). The queries only find candidates: the actor checks the
+retention again when it decides because an agent may have replied in the meantime.
+"""
 
 from __future__ import annotations
 
@@ -33,28 +41,28 @@ from deskwire.engine.webhooks.ports import DeliveryTransaction
 log: Final = structlog.get_logger(__name__)
 
 CONVERSATIONS_BATCH_SIZE: Final = 16
-"""Conversations that are deleted together; most of them share a commit."""
+"""Maximum number of conversations that are deleted concurrently. Most of them share a commit."""
 
 BATCH_ROWS_MAX: Final = 500
-"""Rows of a batch at most, unless one conversation alone has more; a few milliseconds of the writer's time."""
+"""Maximum number of rows in a batch, unless one conversation alone has more. They take a few milliseconds of the writer."""
 
 _PAGE_SIZE: Final = 200
-"""Conversations that are looked for in one go."""
+"""Maximum number of conversations that one query returns."""
 
 
 class SweepReader(ExpiryReader, AccountReader, Protocol):
-    """Queries on the conversations that are due, and on their projects."""
+    """Queries on expired conversations and their projects."""
 
 
 _PageQuery = Callable[[SweepReader, tuple[int, int]], Sequence[Due]]
 
 
 class ConversationSweep:
-    """One round over all conversations that are due; it counts in `deleted`.
+    """One pass over all expired conversations. `deleted` counts the deleted ones.
 
     Args:
-        bot_only_ms: time from its creation for which a conversation without an agent is kept.
-        day_ms: length of a day of a project's retention.
+        bot_only_ms: retention of a bot-only conversation from its creation.
+        day_ms: length of a day of the projects' retention.
     """
 
     def __init__(
@@ -74,7 +82,7 @@ class ConversationSweep:
         self.deleted: dict[Kind, int] = {"bot_only": 0, "archived": 0}
 
     async def run(self) -> None:
-        """Delete what is due now. Raises Unavailable if a whole batch was refused; the next round takes it up."""
+        """Delete all expired conversations. Raises Unavailable if a whole batch failed. The next pass retries it."""
         now = self._clock()
         day_ms, created_before = self._day_ms, now - self._bot_only_ms
         for project in await self._store.read(lambda reader: reader.projects_with_expired(now, day_ms)):
@@ -86,7 +94,7 @@ class ConversationSweep:
         )
 
     async def _delete_all(self, kind: Kind, look: _PageQuery) -> None:
-        """Go once through what `look` finds, and pass over what can't be deleted."""
+        """Delete the conversations that the query returns, page by page, skipping those that can't be deleted."""
         place = (-1, -1)
         while conversations := await self._store.read(lambda reader, place=place: look(reader, place)):  # type: ignore[misc]
             place = conversations[-1].place
@@ -96,7 +104,7 @@ class ConversationSweep:
                 await trio.sleep(trio.current_time() - began)
 
     async def _delete(self, batch: Sequence[Due]) -> int:
-        """Have the actors decide; return how many conversations were deleted. Raises Unavailable if all refused."""
+        """Delete conversations through their actors. Return the number of deleted ones. Raises Unavailable if all failed."""
         outcomes: list[bool | Unavailable] = []
         async with trio.open_nursery() as nursery:
             for due in batch:
@@ -108,7 +116,7 @@ class ConversationSweep:
 
     async def _ask(self, due: Due, outcomes: list[bool | Unavailable]) -> None:
         project = await self._store.read(InlineQuery(lambda reader: reader.project(due.project)))
-        if project is None:  # removed meanwhile, and so without conversations
+        if project is None:  # removed since the query, so it has no conversations
             outcomes.append(False)
             return
         try:
@@ -120,7 +128,7 @@ class ConversationSweep:
             )
         except Unavailable as refusal:
             outcomes.append(refusal)
-        except (DomainError, ActorFailed) as error:  # deleted already; or a bug, which the actor has logged
+        except (DomainError, ActorFailed) as error:  # already deleted, or a bug that the actor has logged
             log.debug("retention.passed_over", conversation=due.conversation, error=str(error))
             outcomes.append(False)
         else:
@@ -132,7 +140,7 @@ class ConversationSweep:
 
 
 def _expired(receipt: Receipt) -> Sequence[AuditEntry]:
-    """Return the deeds of a command to expire, which does nothing if an agent has come by in the meantime."""
+    """Return the audit entries of an `Expire` command. None if the actor kept the conversation."""
     return () if receipt.state is not None else (conversation_expired(receipt.project),)
 
 
@@ -141,7 +149,7 @@ def _archived(project: int, before: int) -> _PageQuery:
 
 
 def batches(conversations: Sequence[Due]) -> Iterator[Sequence[Due]]:
-    """Yield what is deleted together: in order, at most CONVERSATIONS_BATCH_SIZE, and at most BATCH_ROWS_MAX rows unless one alone has more."""
+    """Yield batches in order, within CONVERSATIONS_BATCH_SIZE and BATCH_ROWS_MAX. A larger conversation is a batch of its own."""
     batch: list[Due] = []
     for due in conversations:
         if batch and (
@@ -156,7 +164,7 @@ def batches(conversations: Sequence[Due]) -> Iterator[Sequence[Due]]:
 
 
 BATCH_SIZE: Final = 500
-"""Rows removed in one commit; about a millisecond of the writer's time."""
+"""Rows deleted in one commit. They take about a millisecond of the writer."""
 
 _KINDS: Final = (
     "bot_only_conversations",
@@ -171,18 +179,18 @@ _KINDS: Final = (
 
 
 class RetentionCounters(Struct):
-    """Counts of what was removed since the start, and when (ms) that was last done; None for never."""
+    """Numbers of rows deleted since the start, by kind, and the time (ms) of the last complete pass, None if there was none."""
 
     rows: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_KINDS, 0))
     done_at: int | None = None
 
 
 class RetentionPeriods(Struct, frozen=True):
-    """The times for which things are kept, in seconds.
+    """The retention periods, in seconds.
 
     Args:
         day: length of a day of a project's `archivedRetentionDays`.
-        sessions: how long those of browsers last.
+        sessions: lifetime of browser sessions.
     """
 
     bot_only: float
@@ -203,11 +211,11 @@ class RetentionTransaction(
     AccessTokenTransaction,
     Protocol,
 ):
-    """Changes that remove rows whose time is over."""
+    """Changes that delete rows after their retention."""
 
 
 class Retention:
-    """The task that removes what is too old, and counts it in `pruned`."""
+    """The task that deletes old rows and counts them in `pruned`."""
 
     def __init__(
         self,
@@ -224,13 +232,13 @@ class Retention:
         self._pruned = pruned
 
     async def run(self, interval_s: float) -> None:
-        """Remove what is too old at the start and then every `interval_s` seconds, until cancelled."""
+        """Delete old rows at the start and then every `interval_s` seconds, until cancelled."""
         forward = ClockJumpDetector(self._clock)
         while True:
             if forward.noticed():
                 await trio.sleep(interval_s)
                 continue
-            # Each by itself: what prevents one must not prevent the others.
+            # Separately, so that a failure of one part does not prevent the others.
             outcomes = [await self._tried(part) for part in (self._conversations, self._events, self._rest)]
             if all(outcomes):
                 self._pruned.done_at = self._clock()

@@ -106,7 +106,7 @@ class Services(Struct, frozen=True):
         description, event_description: the descriptions of the API and of its events.
         error_page: what each error code means.
         desk: the files of the page that agents work in.
-        stand_ins: what passwords of unknown addresses are checked against.
+        dummy_hashes: what passwords of unknown addresses are checked against.
         sign_in: whether users sign in here with a password.
         tell_request: logs an answer: method, route, status, seconds, the request's id.
         trusted_proxies: networks of proxies that say whose request they pass on.
@@ -154,7 +154,7 @@ class Services(Struct, frozen=True):
     tell_request: Callable[[str, str | None, int, float, str], None]
     desk: Desk
     readiness: Readiness
-    stand_ins: DummyHashes
+    dummy_hashes: DummyHashes
     refused_calls: RefusedCalls
     sign_in: bool = True
     trusted_proxies: Sequence[Network] = ()

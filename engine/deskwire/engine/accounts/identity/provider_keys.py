@@ -168,7 +168,7 @@ class UrlKeys:
                     await self._wanted.wait()
 
     def _rest_s(self) -> float:
-        """Return the seconds until the next fetch, after those of RETRY_S: none after a failure."""
+        """Return the seconds until the next fetch, beyond FETCH_INTERVAL_MIN_S. 0 after a failure."""
         if self._fetched is None or self._fetched != self._tried:
             return 0
         return max(0.0, self._refresh_s - FETCH_INTERVAL_MIN_S)

@@ -126,7 +126,7 @@ async def check_password(call: Call[Any, Any], email: str, user: User | None, pa
     services, network = call.services, remote_network(call.address)
     try:
         with services.throttle.attempt(email, network):
-            stand_in = await services.stand_ins.of(email)
+            stand_in = await services.dummy_hashes.of(email)
             return await services.hashing.run(network, services.passwords.check, user, password, stand_in)
     except (TooManyRequests, Unauthenticated) as refusal:
         log.warning(
