@@ -63,7 +63,7 @@ def test_a_page_has_the_newest_that_have_a_word_for_each_term(
         )
     ]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lists, "MANY", many)
+        patch.setattr(lists, "UNSELECTIVE_ROWS", many)
         listed = paged(tx, ContactFilter(terms=terms), ContactSort(), limit)
     tx.conn.execute("ROLLBACK TO one")
     assert listed == fitting

@@ -125,7 +125,9 @@ class Transaction(
 
 
 class Commit(Struct, frozen=True):
-    """The notification of a group commit. Each domain subscribes to the attributes that it needs.
+    """The notification of a group commit.
+
+    Each domain subscribes to the attributes that it needs.
 
     Args:
         events, deliveries: stored events and webhook deliveries, in commit order.

@@ -96,7 +96,9 @@ def foreign_id(token: str) -> str:
 
 
 def end_token(tx: AccessTokenTransaction, token_id: str, user: int, now: int) -> AccessToken:
-    """Revoke a token of a user (storage key), unless it is revoked already. Return the token as it was before.
+    """Revoke a token of a user (storage key), unless it is revoked already.
+
+    Return the token as it was before.
 
     Raises NotFound (`token_not_found`) if the user has no such unexpired token, TooManyRequests (`too_many_ended_tokens`).
     """
@@ -116,7 +118,10 @@ def end_token(tx: AccessTokenTransaction, token_id: str, user: int, now: int) ->
 
 
 def end_shown_token(tx: AccessTokenTransaction, token: AccessToken, user: User, now: int) -> None:
-    """Revoke the token of the current call, also one that another party issued. Raises TooManyRequests."""
+    """Revoke the token of the current call, also one that another party issued.
+
+    Raises TooManyRequests.
+    """
     if tx.access_token(token.id) is None:
         tx.insert_access_token(token, user.rowid)
     end_token(tx, token.id, user.rowid, now)

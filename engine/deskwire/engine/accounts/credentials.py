@@ -83,7 +83,10 @@ class Tokens:
         return jwt.encode(claims, self._secrets.current.encode(), algorithm=HS256)
 
     def identity(self, token: str) -> TokenIdentity:
-        """Return the identity that a token proves. Raises Unauthenticated as `checked_claims` does."""
+        """Return the identity that a token proves.
+
+        Raises Unauthenticated as `checked_claims` does.
+        """
         claims = self._claims(token)
         generation, token_id = claims.get("gen"), claims.get("jti")
         if not isinstance(token_id, str) or not is_id(token_id, ID_PREFIX):
@@ -167,7 +170,9 @@ def checked_claims(
 
 
 class Passwords:
-    """Hashes and checks passwords with argon2id (RFC 9106). Both take tens of milliseconds: use a thread.
+    """Hashes and checks passwords with argon2id (RFC 9106).
+
+    Both take tens of milliseconds: use a thread.
 
     Args:
         memory_kib: memory cost of new hashes.
@@ -188,7 +193,10 @@ class Passwords:
         return f"{seconds:,.0f} seconds"
 
     def ends_at(self, user: User) -> int | None:
-        """Return the expiry time (ms) of the user's one-time password. None if the user chose the password."""
+        """Return the expiry time (ms) of the user's one-time password.
+
+        None if the user chose the password.
+        """
         if not user.password_temporary or user.password_made_at is None:
             return None
         return user.password_made_at + int(self._one_time_s * 1000)

@@ -56,7 +56,9 @@ machine credential is `active` or `ended`. The operator is always `active`.
 
 
 class Machine(Struct, frozen=True):
-    """A machine credential of a project. Only hashes of its secrets are stored. Times are in milliseconds.
+    """A machine credential of a project.
+
+    Only hashes of its secrets are stored. Times are in milliseconds.
 
     Args:
         tail: last characters of the secret.
@@ -131,13 +133,16 @@ class MachineTransaction(MachineReader, Protocol):
         """Block other nodes that call this until this transaction ends."""
 
     def insert_machine(self, machine: Machine) -> None:
-        """Store a new credential; its `rowid` is ignored."""
+        """Store a new credential. Its `rowid` is ignored."""
 
     def save_machine(self, machine: Machine) -> None:
         """Store a credential's name, permissions and end."""
 
     def rotate_machine(self, machine: Machine, overlap_s: int) -> None:
-        """Store the new and former secret of a credential. `overlap_s` is recorded in the audit trail."""
+        """Store the new and former secret of a credential.
+
+        `overlap_s` is recorded in the audit trail.
+        """
 
     def revoke_machine(self, machine: int, at: int) -> None:
         """Revoke a credential at `at` (ms)."""
@@ -151,7 +156,9 @@ class CredentialReader(OrganisationReader, MachineReader, Protocol):
 
 
 class CredentialManager(Struct, frozen=True):
-    """A caller that manages credentials. Functions take None for the operator at the command line.
+    """A caller that manages credentials.
+
+    Functions take None for the operator at the command line.
 
     Args:
         permissions: permissions of the caller.
@@ -168,12 +175,18 @@ def new_secret() -> str:
 
 
 def hash_secret(secret: str) -> bytes:
-    """Return the SHA-256 of a secret, which is stored. It needs no salt because the secret is random."""
+    """Return the SHA-256 of a secret, which is stored.
+
+    It needs no salt because the secret is random.
+    """
     return hashlib.sha256(secret.encode()).digest()
 
 
 def machine_by_secret(reader: MachineReader, hashed: bytes) -> Machine:
-    """Return the credential with this hash of its current or former secret. Raises Unauthenticated if there is none."""
+    """Return the credential with this hash of its current or former secret.
+
+    Raises Unauthenticated if there is none.
+    """
     machine = reader.machine_with(hashed)
     if machine is None:
         raise Unauthenticated("The machine credential is not known.", code="invalid_machine_credential")
@@ -181,7 +194,9 @@ def machine_by_secret(reader: MachineReader, hashed: bytes) -> Machine:
 
 
 def check_secret(machine: Machine, hashed: bytes, now: int) -> str:
-    """Check that a secret is valid. Return the name under which it authorizes long-lived objects; see `valid_until`.
+    """Check that a secret is valid.
+
+    Return the name under which it authorizes long-lived objects; see `valid_until`.
 
     Raises Unauthenticated if the credential is revoked or expired, or if the secret is a former one after its overlap.
     """
@@ -255,7 +270,9 @@ def is_machine(name: str) -> bool:
 
 
 def make_machine(tx: MachineTransaction, machine: Machine, by: CredentialManager | None = None) -> Machine:
-    """Store a new credential. If a machine credential makes it, it expires no later than its maker.
+    """Store a new credential.
+
+    If a machine credential makes it, it expires no later than its maker.
 
     Raises Conflict (`credential_limit_reached`), Forbidden, and Unauthenticated if the maker has just ended.
     """
@@ -277,7 +294,9 @@ def make_machine(tx: MachineTransaction, machine: Machine, by: CredentialManager
 def change_machine(
     tx: MachineTransaction, machine_id: str, project: Project, by: CredentialManager | None, **fields: Any
 ) -> Machine:
-    """Change fields of a credential, and restrict its children accordingly. Return the credential.
+    """Change fields of a credential, and restrict its children accordingly.
+
+    Return the credential.
 
     Raises the errors of `changeable`, Forbidden, and Invalid for permissions that its parent lacks.
     """
@@ -309,7 +328,9 @@ def rotate_machine(
     at: int,
     overlap_s: int,
 ) -> Machine:
-    """Give a credential a new secret. The current one stays valid for `overlap_s`. Raises the errors of `changeable`.
+    """Give a credential a new secret.
+
+    The current one stays valid for `overlap_s`. Raises the errors of `changeable`.
 
     A former secret that is still valid ends at once, so that there are never more than two. The expiry of the credential does
     not change.
@@ -349,7 +370,10 @@ def revoke_machine(
 
 
 def restrict_children(tx: MachineTransaction, at: int) -> int:
-    """Restrict credentials of older versions to the permissions and expiry of their makers. Return the number of changed ones."""
+    """Restrict credentials of older versions to the permissions and expiry of their makers.
+
+    Return the number of changed ones.
+    """
     tx.lock_across_nodes()
     changed = 0
     for child, parent in _exceeding_children(tx):
@@ -453,7 +477,10 @@ def _restrict_descendants(tx: MachineTransaction, machine: Machine) -> None:
 
 
 def machine_of(reader: MachineReader, machine_id: str, project: Project | None) -> Machine:
-    """Return the credential with this id, of this project if one is given. Raises NotFound (`credential_not_found`)."""
+    """Return the credential with this id, of this project if one is given.
+
+    Raises NotFound (`credential_not_found`).
+    """
     machine = reader.machine(machine_id)
     if machine is None or (project is not None and machine.project.rowid != project.rowid):
         raise NotFound("There is no such machine credential.", code="credential_not_found")
@@ -461,7 +488,10 @@ def machine_of(reader: MachineReader, machine_id: str, project: Project | None) 
 
 
 def check_grant(by: Collection[str] | None, permissions: Iterable[str]) -> None:
-    """Raise Forbidden if `permissions` has any that the caller's permissions `by` lack. None for the operator."""
+    """Raise Forbidden if `permissions` has any that the caller's permissions `by` lack.
+
+    None for the operator.
+    """
     lacking = [] if by is None else sorted({*permissions} - {*by})
     if lacking:
         raise Forbidden(
@@ -483,7 +513,10 @@ def maker_state(reader: CredentialReader, machine: Machine, now: int) -> MakerSt
 
 
 def state_of_user(permissions: Iterable[str], role: Role | None) -> MakerState:
-    """Return the state of a user as maker of a credential with these permissions. A role of None means `left`."""
+    """Return the state of a user as maker of a credential with these permissions.
+
+    A role of None means `left`.
+    """
     if role is None:
         return "left"
     return "active" if PERMISSIONS[role].issuperset(permissions) else "demoted"
@@ -492,7 +525,10 @@ def state_of_user(permissions: Iterable[str], role: Role | None) -> MakerState:
 def machine_view(
     machine: Machine, now: int, maker: MakerState = "active", secret: str | None = None
 ) -> dict[str, Any]:
-    """Return the credential object. The secret is masked unless it is given, at its creation or rotation."""
+    """Return the credential object.
+
+    The secret is masked unless it is given, at its creation or rotation.
+    """
     previous = machine.previous_expires_at
     return {
         "id": machine.id,

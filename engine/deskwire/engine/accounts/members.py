@@ -154,7 +154,10 @@ def add_existing_user(
 
 
 def join(tx: OrganisationTransaction, organisation: int, user: User, role: Role, at: int) -> Member:
-    """Add a user as a member. A user without a home gets this one. Raises Conflict (`already_member`)."""
+    """Add a user as a member.
+
+    A user without a home gets this one. Raises Conflict (`already_member`).
+    """
     if tx.role(organisation, user.rowid) is not None:
         raise Conflict("This user is a member already.", code="already_member")
     if user.home is None:
@@ -177,7 +180,10 @@ def change_role(
 def remove_member(
     tx: OrganisationTransaction, actor: ActingMember | None, organisation: int, user_id: str
 ) -> Member:
-    """End a membership but keep the account. Raises NotFound, and the errors of `check_change`."""
+    """End a membership but keep the account.
+
+    Raises NotFound, and the errors of `check_change`.
+    """
     target = member_of(tx, organisation, user_id)
     check_change(actor, target, None, tx.owners(organisation))
     tx.delete_membership(organisation, target.user.rowid)
@@ -215,7 +221,9 @@ def renew_password(
     password_hash: str,
     at: int,
 ) -> Member:
-    """Give a member a one-time password, which ends all sessions and tokens. Return the member.
+    """Give a member a one-time password, which ends all sessions and tokens.
+
+    Return the member.
 
     The account must belong to this organisation alone because the actor could sign in with the new password.
 
@@ -243,7 +251,9 @@ def renew_password(
 
 
 def delete_user(tx: OrganisationTransaction, user: User, at: int) -> None:
-    """Delete an account with its memberships. The user's messages stay, under the name at that time (ADR 21).
+    """Delete an account with its memberships.
+
+    The user's messages stay, under the name at that time (ADR 21).
 
     Raises Conflict (`last_owner`), with nothing changed, if an organisation would be left without an owner.
     """

@@ -136,7 +136,10 @@ ASSIGNEE_TYPES: Final[tuple[AssigneeType, ...]] = get_args(AssigneeType)
 
 
 class Assignee(Struct, frozen=True):
-    """The user or team to which a conversation is assigned. `name` is the name at the time of assignment."""
+    """The user or team to which a conversation is assigned.
+
+    `name` is the name at the time of assignment.
+    """
 
     type: AssigneeType
     id: str

@@ -46,7 +46,10 @@ class AccountReader(Protocol):
         """Return the name of a user of the organisation."""
 
     def assignee_name(self, organisation: int, user_id: str) -> str | None:
-        """Return the name of a member who can be assigned conversations and tickets. None for viewers."""
+        """Return the name of a member who can be assigned conversations and tickets.
+
+        None for viewers.
+        """
 
 
 class AccountTransaction(AccountReader, Protocol):
@@ -56,7 +59,7 @@ class AccountTransaction(AccountReader, Protocol):
         """Block other nodes that call this until this transaction ends, so that later reads here stay valid."""
 
     def insert_organisation(self, organisation_id: str, name: str, at: int) -> int:
-        """Store a new organisation; return its storage key."""
+        """Store a new organisation. Return its storage key."""
 
     def insert_project(
         self, project_id: str, organisation: int, name: str, stream_key: str, at: int
@@ -136,7 +139,10 @@ class OrganisationTransaction(OrganisationReader, AccountTransaction, Protocol):
         """Change the name of an organisation."""
 
     def delete_organisation(self, organisation: int, at: int) -> None:
-        """Mark an organisation as deleted at `at` (ms), so that no query by id finds it. Its name stays for the audit trail."""
+        """Mark an organisation as deleted at `at` (ms), so that no query by id finds it.
+
+        Its name stays for the audit trail.
+        """
 
     def save_project(self, project: Project) -> None:
         """Store a project's name and settings."""

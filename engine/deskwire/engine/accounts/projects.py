@@ -42,7 +42,10 @@ def settings_view(chosen: ProjectSettings) -> dict[str, Any]:
 
 
 def key_view(key: ServerKey, secret: str | None = None) -> dict[str, Any]:
-    """Return the server key object. The key itself is masked unless `secret` is given, at its creation."""
+    """Return the server key object.
+
+    The key itself is masked unless `secret` is given, at its creation.
+    """
     return {
         "id": key.id,
         "projectId": key.project.id,
@@ -130,7 +133,10 @@ def revoke_key(tx: OrganisationTransaction, key_id: str, project: Project | None
 
 
 def key_of(tx: OrganisationTransaction, key_id: str, project: Project | None) -> ServerKey:
-    """Return the key with this id, of this project if one is given. Raises NotFound (`key_not_found`)."""
+    """Return the key with this id, of this project if one is given.
+
+    Raises NotFound (`key_not_found`).
+    """
     key = tx.key(key_id)
     if key is None or (project is not None and key.project.id != project.id):
         raise NotFound("There is no such server key.", code="key_not_found")

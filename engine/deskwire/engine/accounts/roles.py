@@ -1,4 +1,4 @@
-"""Roles: who may grant and change them, their scope, and which users can be assigned work.
+"""Roles: rules for granting and changing them, their scope, and the members who can be assigned work.
 
 Only an owner can make or change owners, and every organisation keeps at least one owner.
 """
@@ -17,7 +17,10 @@ MANAGE: Final = "members.manage"
 
 
 class ActingMember(Struct, frozen=True):
-    """A member who changes other members; functions take None for the operator at the command line."""
+    """A member who changes other members.
+
+    Functions take None for the operator at the command line.
+    """
 
     user: int
     role: Role
@@ -84,7 +87,10 @@ def role_at(reader: OrganisationReader, user: User, scope: RoleScope) -> Role:
 
 
 def membership_of(reader: OrganisationReader, user: User, organisation_id: str) -> tuple[Organisation, Role]:
-    """Return an organisation and the user's role in it. Raises NotFound if the user is not a member."""
+    """Return an organisation and the user's role in it.
+
+    Raises NotFound if the user is not a member.
+    """
     organisation = reader.organisation(organisation_id)
     role = None if organisation is None else reader.role(organisation.rowid, user.rowid)
     if organisation is None or role is None:
@@ -93,7 +99,10 @@ def membership_of(reader: OrganisationReader, user: User, organisation_id: str) 
 
 
 def project_of(reader: OrganisationReader, user: User, project_id: str) -> tuple[Project, Role]:
-    """Return a project and the user's role in its organisation. Raises NotFound if the user is not a member."""
+    """Return a project and the user's role in its organisation.
+
+    Raises NotFound if the user is not a member.
+    """
     project = reader.project(project_id)
     role = None if project is None else reader.role(project.organisation, user.rowid)
     if project is None or role is None:

@@ -32,12 +32,18 @@ def new_server_key() -> str:
 
 
 def hash_server_key(key: str) -> bytes:
-    """Return the SHA-256 of a server key, which is stored. It needs no salt because the key is random."""
+    """Return the SHA-256 of a server key, which is stored.
+
+    It needs no salt because the key is random.
+    """
     return hashlib.sha256(key.encode()).digest()
 
 
 def authenticate_key(reader: OrganisationReader, hashed: bytes) -> ServerKey:
-    """Return the server key with this hash. Raises Unauthenticated if it is unknown or revoked."""
+    """Return the server key with this hash.
+
+    Raises Unauthenticated if it is unknown or revoked.
+    """
     key = reader.server_key(hashed)
     if key is None:
         raise Unauthenticated("The server key is not known.", code="invalid_server_key")

@@ -75,13 +75,19 @@ class SessionCutoffs(Struct, frozen=True):
 
 
 class SessionReader(Protocol):
-    """Queries on sessions. They include expired ones that are not deleted yet, unless said otherwise."""
+    """Queries on sessions.
+
+    They include expired ones that are not deleted yet, unless said otherwise.
+    """
 
     def session(self, hashed: bytes) -> BrowserSession | None:
         """Return the session with this SHA-256 of its secret."""
 
     def lasts(self, session_id: str) -> bool:
-        """Return whether a session with this id exists. For an access token's id: whether it is not revoked."""
+        """Return whether a session with this id exists.
+
+        For an access token's id: whether it is not revoked.
+        """
 
     def sessions_of(
         self, user: int, over: SessionCutoffs, before: int, limit: int
@@ -105,7 +111,10 @@ class SessionTransaction(SessionReader, Protocol):
         """Delete and record a session of a user (storage key). Return whether it existed."""
 
     def end_sessions(self, user: int, but: str | None) -> int:
-        """Delete and record a user's sessions, except the one with the id `but`. Return the number of deleted ones."""
+        """Delete and record a user's sessions, except the one with the id `but`.
+
+        Return the number of deleted ones.
+        """
 
     def evict_sessions(self, user: int, kept: int) -> None:
         """Delete and record the least recently used sessions of a user, so that `kept` remain."""
@@ -115,7 +124,10 @@ class SessionTransaction(SessionReader, Protocol):
 
 
 class SessionCommit(Protocol):
-    """The effect of a commit on sessions. Subscribe with the part `sessions`: `commits.subscribe(receiver, "sessions")`."""
+    """The effect of a commit on sessions.
+
+    Subscribe with the part `sessions`: `commits.subscribe(receiver, "sessions")`.
+    """
 
     @property
     def sessions(self) -> Sequence[str]:
@@ -128,7 +140,10 @@ def new_session_secret() -> str:
 
 
 def hash_session_secret(secret: str) -> bytes:
-    """Return the SHA-256 of a session's secret, which is stored. It needs no salt because the secret is random."""
+    """Return the SHA-256 of a session's secret, which is stored.
+
+    It needs no salt because the secret is random.
+    """
     return hashlib.sha256(secret.encode()).digest()
 
 
@@ -145,7 +160,10 @@ def begin_session(tx: SessionTransaction, user: User, session: BrowserSession, h
 
 
 def end_own_session(tx: SessionTransaction, user: int, session_id: str) -> None:
-    """End a session of a user (storage key). Raises NotFound (`browser_session_not_found`) if the user has no such session."""
+    """End a session of a user (storage key).
+
+    Raises NotFound (`browser_session_not_found`) if the user has no such session.
+    """
     if not tx.end_session(user, session_id):
         raise NotFound("You have no such session; it may have ended.", code="browser_session_not_found")
 

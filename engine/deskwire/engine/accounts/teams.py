@@ -22,7 +22,10 @@ class TeamMember(Struct, frozen=True):
 
 
 class Team(Struct, frozen=True):
-    """A team with its members, except those who have left the organisation. Times are in milliseconds."""
+    """A team with its members, except those who have left the organisation.
+
+    Times are in milliseconds.
+    """
 
     id: str
     project: int

@@ -33,7 +33,10 @@ ObjectType = Literal[
 
 
 class Action(Struct, frozen=True):
-    """An action on an object of this type. Repetitions of a `counted` one share a record; see `trail.AuditEntry`."""
+    """An action on an object of this type.
+
+    Repetitions of a `counted` one share a record (`trail.AuditEntry`).
+    """
 
     name: str
     object: ObjectType

@@ -51,7 +51,10 @@ def machine_rotated(machine: Machine, overlap_s: int) -> AuditEntry:
 
 
 def account_changed(before: User, after: User) -> list[AuditEntry]:
-    """Return the entries for a change of an account's name or password. They contain nothing of the password."""
+    """Return the entries for a change of an account's name or password.
+
+    They contain nothing of the password.
+    """
     deeds = []
     if after.name != before.name:
         deeds.append(_account("account.changed", after, {"name": (before.name, after.name)}))
@@ -112,7 +115,10 @@ def signed_in(user: User) -> AuditEntry:
 
 
 def sign_in_failed(user: User | None, reason: str) -> AuditEntry:
-    """Return the entry for a refused sign-in. The name of an unknown account is not stored because it may be a password."""
+    """Return the entry for a refused sign-in.
+
+    The name of an unknown account is not stored because it may be a password.
+    """
     details = {"reason": reason}
     if user is None:
         return AuditEntry("sign_in.failed", None, details=details)
@@ -156,14 +162,20 @@ def conversation_expired(project: Project) -> AuditEntry:
 
 
 def project_exported(project: Project, kind: str) -> AuditEntry:
-    """Return the entry for an export of objects of this kind. Its `lines` are added after they have been sent."""
+    """Return the entry for an export of objects of this kind.
+
+    Its `lines` are added after they have been sent.
+    """
     return AuditEntry(
         "project.exported", project.id, project=project.rowid, details={"kind": kind, "lines": 0}
     )
 
 
 def survey_exported(survey: str, project: int) -> AuditEntry:
-    """Return the entry for an export of a survey's responses. Its `lines` are added after they have been sent."""
+    """Return the entry for an export of a survey's responses.
+
+    Its `lines` are added after they have been sent.
+    """
     return AuditEntry("survey.exported", survey, project=project, details={"lines": 0})
 
 

@@ -122,7 +122,10 @@ class PushReader(Protocol):
 
 
 class PushTransaction(PushReader, Protocol):
-    """Changes of pushes. Creation, deletion and changes of URL or secret are recorded in the audit trail."""
+    """Changes of pushes.
+
+    Creation, deletion and changes of URL or secret are recorded in the audit trail.
+    """
 
     def insert_audit_push(self, push: AuditPush) -> AuditPush:
         """Store a new push. It pushes records from its own creation on."""
@@ -137,7 +140,10 @@ class PushTransaction(PushReader, Protocol):
         """Store the outcome of an attempt, and the earliest time of the next one."""
 
     def delete_push_notes(self, notes: Sequence[int]) -> None:
-        """Delete the notes of delivered records. A record whose count has grown since then has a new note."""
+        """Delete the notes of delivered records.
+
+        A record whose count has grown since then has a new note.
+        """
 
 
 class _PushContent(Struct, frozen=True):
@@ -280,7 +286,9 @@ def with_secret(push: AuditPush, sealed: bytes, tail: str, at: int) -> AuditPush
 
 
 def push_view(push: AuditPush, pending: int, secret: str | None = None) -> dict[str, Any]:
-    """Return the push object. The secret is masked unless it is given, at its creation or rotation.
+    """Return the push object.
+
+    The secret is masked unless it is given, at its creation or rotation.
 
     Args:
         pending: number of unpushed records.

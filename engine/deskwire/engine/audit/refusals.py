@@ -85,7 +85,10 @@ class RefusedCalls:
         self._due = trio.Event()
 
     def note(self, call: RefusedCall, by: ChangeOrigin, route: str, times: int = 1) -> None:
-        """Count refused calls of this kind. `by` is kept from the first call, `route` from the last one."""
+        """Count refused calls of this kind.
+
+        `by` is kept from the first call, `route` from the last one.
+        """
         if call not in self._waiting and len(self._waiting) >= PENDING_MAX:
             call, by = replace(call, network=None), replace(by, address=None)
         first, _, count = self._waiting.get(call, (by, "", 0))

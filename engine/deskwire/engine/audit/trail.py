@@ -74,7 +74,9 @@ class AuditEntry(Struct, frozen=True):
 
 
 class AuditRecord(Struct, frozen=True):
-    """A stored record, with names looked up at the time of reading. A name is None if the object has none or is gone.
+    """A stored record, with names looked up at the time of reading.
+
+    A name is None if the object has none or is gone.
 
     Args:
         count, last_at: number of occurrences, and time (ms) of the last one.
@@ -152,7 +154,10 @@ class AuditReader(Protocol):
 
 
 class AuditTransaction(AuditReader, Protocol):
-    """Changes of the audit trail. The write methods of audited tables add their entries themselves (`storage.tables.audit`)."""
+    """Changes of the audit trail.
+
+    The write methods of audited tables add their entries themselves (`storage.tables.audit`).
+    """
 
     def signed(self, by: ChangeOrigin) -> AbstractContextManager[None]:
         """Attribute the entries recorded in the block to an origin."""
@@ -161,7 +166,10 @@ class AuditTransaction(AuditReader, Protocol):
         """Record entries, attributed to the origin of the surrounding `signed` block."""
 
     def prune_audit(self, older_than: int, limit: int) -> int:
-        """Delete up to `limit` records whose last occurrence was before `older_than` (ms). Return the number of deleted ones."""
+        """Delete up to `limit` records whose last occurrence was before `older_than` (ms).
+
+        Return the number of deleted ones.
+        """
 
 
 T = TypeVar("T")

@@ -56,7 +56,10 @@ def _is_domain(domain: str) -> bool:
 
 
 def _marks_as_letters(text: str) -> str:
-    """Return the text with a letter in place of each combining mark. Domain names in Indic scripts contain such marks."""
+    """Return the text with a letter in place of each combining mark.
+
+    Domain names in Indic scripts contain such marks.
+    """
     return "".join("a" if unicodedata.category(each)[0] == "M" else each for each in text)
 
 

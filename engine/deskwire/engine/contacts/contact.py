@@ -39,7 +39,10 @@ class Contact(Struct, frozen=True):
 
 
 def identify(contact: Contact, identity: Mapping[str, str | None], at: int) -> Contact:
-    """Return the contact with these identity fields. Returns the same object if nothing changes."""
+    """Return the contact with these identity fields.
+
+    Returns the same object if nothing changes.
+    """
     changed = {name: value for name, value in identity.items() if getattr(contact, name) != value}
     return replace(contact, **changed, updated_at=at) if changed else contact  # type: ignore[arg-type]
 
@@ -110,7 +113,10 @@ def filterable_attributes(attributes: Mapping[str, Any]) -> dict[str, str]:
 
 
 def filter_text(attribute: Any) -> str | None:
-    """Return a value in filter notation, 3.0 as `3`. None for a list or an object, which filters do not support."""
+    """Return a value in filter notation, 3.0 as `3`.
+
+    None for a list or an object, which filters do not support.
+    """
     if isinstance(attribute, str):
         return attribute
     if isinstance(attribute, list | dict):
@@ -135,7 +141,10 @@ def _same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
 
 
 class MergedContact(Struct, frozen=True):
-    """A contact that was merged into another one. `under_way` is True while the merge is in progress."""
+    """A contact that was merged into another one.
+
+    `under_way` is True while the merge is in progress.
+    """
 
     source: Contact
     target: Contact

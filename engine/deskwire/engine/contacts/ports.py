@@ -86,7 +86,10 @@ class ContactReader(Protocol):
         """Return contacts in the order of `sort`, after a page key."""
 
     def survivor(self, contact: int) -> Contact | None:
-        """Return the contact with this storage key. None if it was erased or merged in the meantime."""
+        """Return the contact with this storage key.
+
+        None if it was erased or merged in the meantime.
+        """
 
     def merged(self, project: int, identifier: str, *, by_id: bool) -> MergedContact | None:
         """Return a merged contact by its `con_` id or the backend's id, the latest if there are several.
@@ -135,13 +138,22 @@ class ContactTransaction(ContactReader, Protocol):
         """Move up to `limit` survey responses to another contact. Return the number of moved ones."""
 
     def end_merge(self, source: Contact) -> bool:
-        """End a merge and erase the source's identity. Return False if data is left to move, or the merge has ended already."""
+        """End a merge and erase the source's identity.
+
+        Return False if data is left to move, or the merge has ended already.
+        """
 
     def abort_merges(self, target: int) -> None:
-        """Abort merges into a contact that is about to be erased. Data that they have not moved is erased with it."""
+        """Abort merges into a contact that is about to be erased.
+
+        Data that they have not moved is erased with it.
+        """
 
     def claim_erasure(self, contact: int, incarnation: int) -> bool:
-        """Claim an erasure or a merge for this incarnation of a node. Return False if another one has claimed it."""
+        """Claim an erasure or a merge for this incarnation of a node.
+
+        Return False if another one has claimed it.
+        """
 
     def mark_erasing(self, contact: int) -> None:
         """Start a contact's erasure: it is no longer found."""

@@ -43,7 +43,10 @@ _UNSPACED: Final = re.compile(
 def search_words(
     user_id: str, name: str | None, email: str | None, phone: str | None = None
 ) -> frozenset[str]:
-    """Return the index words of a contact, which search matches by prefix. Telephone numbers are indexed by suffixes, too."""
+    """Return the index words of a contact, which search matches by prefix.
+
+    Telephone numbers are indexed by suffixes, too.
+    """
     addresses = fold(email or "").split()
     words = {*fold(user_id).split(), *addresses, *_of_name(fold(name or "")), *_of_number(phone or "")}
     if email:

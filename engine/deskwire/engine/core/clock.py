@@ -29,7 +29,9 @@ def _to_the_second(seconds: int) -> str:
 
 
 def milliseconds(text: str) -> int:
-    """Parse ISO 8601 `text` into milliseconds since the epoch. A time without an offset is read as UTC.
+    """Parse ISO 8601 `text` into milliseconds since the epoch.
+
+    A time without an offset is read as UTC.
 
     Raises ValueError if the text is not a time.
     """

@@ -11,7 +11,10 @@ C_co = TypeVar("C_co", covariant=True)
 
 
 class Commits(Protocol[C_co]):
-    """A source of commits, in commit order. A domain asks for the part of a commit that it needs: `Commits[LogCommit]`."""
+    """A source of commits, in commit order.
+
+    A domain asks for the part of a commit that it needs: `Commits[LogCommit]`.
+    """
 
     def subscribe(self, receiver: Callable[[C_co], None], *parts: str) -> None:
         """Call `receiver` for each commit, on Trio's thread, before any job of the commit gets its result.

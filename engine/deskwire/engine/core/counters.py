@@ -56,7 +56,10 @@ class Histogram:
         self.total += value
 
     def cumulative(self) -> Iterator[tuple[float, int]]:
-        """Yield each bound with the number of values up to it. The last bound is infinity, with the count of all values."""
+        """Yield each bound with the number of values up to it.
+
+        The last bound is infinity, with the count of all values.
+        """
         count = 0
         for bound, here in zip((*self._bounds, inf), tuple(self._counts), strict=True):
             count += here

@@ -44,7 +44,10 @@ class DatabaseIdentity:
 
     @property
     def found(self) -> IdentityRefusal | None:
-        """The last refusal, whether it blocks the node or not. None if the database is the expected one."""
+        """The last refusal, whether it blocks the node or not.
+
+        None if the database is the expected one.
+        """
         return self._found
 
     @property
@@ -53,7 +56,9 @@ class DatabaseIdentity:
         return self._found if self._blocking else None
 
     def refuse(self, reason: Reason, detail: str, *, blocking: bool = True) -> None:
-        """Record that another database was found. Logs if the result differs from the last comparison.
+        """Record that another database was found.
+
+        Logs if the result differs from the last comparison.
 
         Args:
             blocking: False if the expected database is available too, so that the node can work.

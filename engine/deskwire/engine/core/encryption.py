@@ -73,7 +73,10 @@ class Encryption:
         )
 
     def renewed(self, sealed: bytes) -> bytes:
-        """Re-encrypt with the current secret. Return the input if it already is, or if it can't be decrypted."""
+        """Re-encrypt with the current secret.
+
+        Return the input if it already is, or if it can't be decrypted.
+        """
         if self._opened(self._secrets.current, sealed) is not None:
             return sealed
         try:
@@ -94,7 +97,10 @@ class Encryption:
 
 
 class _Key:
-    """The key with which one `Encryption` encrypts. `left` is the number of encryptions it has left."""
+    """The key with which one `Encryption` encrypts.
+
+    `left` is the number of encryptions it has left.
+    """
 
     __slots__ = ("_aes", "_head", "left", "secret")
 

@@ -42,7 +42,9 @@ class RefusedCredential(Struct, frozen=True):
 
 
 class DomainError(Exception):
-    """Base of all refusals. `code` is stable snake_case, `detail` is text for people (decisions 1).
+    """Base of all refusals.
+
+    `code` is stable snake_case, `detail` is text for people (decisions 1).
 
     `credential` is set if a call is refused during authentication although its credential is known.
     """
@@ -57,13 +59,16 @@ class DomainError(Exception):
         self.retry_after_s = retry_after_s
 
     def of(self, credential: RefusedCredential) -> Self:
-        """Set the refused credential; return the error itself."""
+        """Set the refused credential. Return the error itself."""
         self.credential = credential
         return self
 
 
 class BadRequest(DomainError):
-    """A malformed request: bad JSON, query or headers. Problems beyond PROBLEMS_MAX are only counted in `unnamed`."""
+    """A malformed request: bad JSON, query or headers.
+
+    Problems beyond PROBLEMS_MAX are only counted in `unnamed`.
+    """
 
     code = "bad_request"
 
@@ -119,7 +124,10 @@ class NotFound(DomainError):
 
 
 class Conflict(DomainError):
-    """The current state of the object, or a limit, does not allow the change. `shown` holds further fields of the problem document."""
+    """The current state of the object, or a limit, does not allow the change.
+
+    `shown` holds further fields of the problem document.
+    """
 
     code = "conflict"
 
@@ -181,7 +189,10 @@ class RangeNotSatisfiable(DomainError):
 
 
 class Invalid(DomainError):
-    """Well-formed but invalid input. Problems beyond PROBLEMS_MAX are only counted in `unnamed`."""
+    """Well-formed but invalid input.
+
+    Problems beyond PROBLEMS_MAX are only counted in `unnamed`.
+    """
 
     code = "invalid_input"
 
@@ -193,7 +204,10 @@ class Invalid(DomainError):
 
 
 class AlreadyAnswered(Conflict):
-    """A request with this `Idempotency-Key` already succeeded. `body` is its response, which is sent again."""
+    """A request with this `Idempotency-Key` already succeeded.
+
+    `body` is its response, which is sent again.
+    """
 
     code = "already_answered"
 
@@ -227,7 +241,10 @@ class TooManyRequests(DomainError):
 
 
 class Unavailable(DomainError):
-    """The service is overloaded or lacks a dependency. The same request may succeed after `retry_after_s`."""
+    """The service is overloaded or lacks a dependency.
+
+    The same request may succeed after `retry_after_s`.
+    """
 
     code = "unavailable"
 
@@ -242,4 +259,7 @@ class BadGateway(DomainError):
 
 
 class StaleState(Exception):
-    """A commit found the conversation changed by another writer. The actor must reload its state."""
+    """A commit found the conversation changed by another writer.
+
+    The actor must reload its state.
+    """

@@ -75,7 +75,10 @@ def fold(text: str) -> str:
 
 
 def fold_name(name: str) -> str:
-    """Return the form in which a name must be unique: folded, with single blanks. A name without a folded form is returned as it is."""
+    """Return the form in which a name must be unique: folded, with single blanks.
+
+    A name without a folded form is returned as it is.
+    """
     return " ".join(fold(name).split()) or name
 
 

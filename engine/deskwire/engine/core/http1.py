@@ -109,7 +109,9 @@ def plain_request(data: bytes) -> RequestHead | None:
 
 
 def plain_response(data: bytes) -> tuple[ResponseHead, bytes] | None:
-    """Parse `data` into the head and the body of a response. Return None if it is not exactly one plain response.
+    """Parse `data` into the head and the body of a response.
+
+    Return None if it is not exactly one plain response.
 
     The connection can be used for another request after a plain response.
     """

@@ -100,7 +100,10 @@ def new_id(prefix: Prefix, now_ms: int) -> str:
 
 
 def fresh_ids(prefix: Prefix, now_ms: int, count: int) -> list[str]:
-    """Return `count` new identifiers in ascending order. Faster than `new_id` for thousands of them."""
+    """Return `count` new identifiers in ascending order.
+
+    Faster than `new_id` for thousands of them.
+    """
     if not count:
         return []
     head = new_id(prefix, now_ms)[: -2 * _HALF]
@@ -118,7 +121,10 @@ def _encoded(data: bytes) -> str:
 
 
 def id_before(prefix: Prefix, at_ms: int) -> str:
-    """Return the lower bound of the identifiers made at or after this time. It is larger than all earlier identifiers."""
+    """Return the lower bound of the identifiers made at or after this time.
+
+    It is larger than all earlier identifiers.
+    """
     return f"{prefix}_{_text(max(0, min(at_ms, _TIME_MAX)) << _RANDOM_BITS)}"
 
 
@@ -128,7 +134,10 @@ def is_id(text: str, prefix: Prefix) -> bool:
 
 
 def ulid_value(identifier: str) -> int:
-    """Return the ULID in `identifier` as a 128-bit integer. Raises ValueError if there is none."""
+    """Return the ULID in `identifier` as a 128-bit integer.
+
+    Raises ValueError if there is none.
+    """
     from ulid import (
         ULID,
     )  # imported here because it takes a fifth of a command's start time, and few commands need it

@@ -52,7 +52,9 @@ class FormerSecret(Struct, frozen=True):
 
 
 class Secrets:
-    """The current and former secrets. `known` has the texts of all of them, the current one first.
+    """The current and former secrets.
+
+    `known` has the texts of all of them, the current one first.
 
     Callers read the secrets at each use and keep no copy, so that a rotation takes effect everywhere.
     """

@@ -23,7 +23,9 @@ W_contra = TypeVar("W_contra", contravariant=True)
 
 
 class InlineQuery(Struct, Generic[R_contra, T], frozen=True):
-    """A query for `Store.read` that reads one or a few rows by key. The store may run it on Trio's thread.
+    """A query for `Store.read` that reads one or a few rows by key.
+
+    The store may run it on Trio's thread.
 
     Awaiting it may or may not let other tasks run. Callers must not rely on either.
     """
@@ -36,7 +38,10 @@ class InlineQuery(Struct, Generic[R_contra, T], frozen=True):
 
 
 class InlineJob(Struct, Generic[W_contra, T], frozen=True):
-    """A job for `Store.write` that takes well below a millisecond at any database size. It may block Trio's thread."""
+    """A job for `Store.write` that takes well below a millisecond at any database size.
+
+    It may block Trio's thread.
+    """
 
     job: Callable[[W_contra], T]
 
@@ -54,11 +59,17 @@ class Revisable(Protocol[W_contra, T_co]):
 
     @property
     def order(self) -> str:
-        """Key of the changed object. Jobs with the same key are committed in the order in which they were submitted."""
+        """Key of the changed object.
+
+        Jobs with the same key are committed in the order in which they were submitted.
+        """
 
     @property
     def log(self) -> int | None:
-        """Number of the only log that the job appends to. None if it may append to several, or wait for other writers."""
+        """Number of the only log that the job appends to.
+
+        None if it may append to several, or wait for other writers.
+        """
 
     def __call__(self, tx: W_contra, /) -> T_co:
         """Run the job. Raises StaleState, with nothing changed, if it must be decided again."""
@@ -85,7 +96,9 @@ class Store(Protocol[R_co, W_co]):
     @overload
     async def read(self, query: Callable[[R_co], T]) -> T: ...
     async def read(self, query: Callable[[R_co], T]) -> T:
-        """Return the result of the query. It reads one snapshot, which includes every acknowledged change.
+        """Return the result of the query.
+
+        It reads one snapshot, which includes every acknowledged change.
 
         Raises:
             Unavailable: the database failed or took too long.
@@ -110,7 +123,9 @@ class Store(Protocol[R_co, W_co]):
         """
 
     def submit(self, job: Callable[[W_co], T], ended: Callable[[T | Exception], None]) -> None:
-        """Add a job to the next group commit without waiting. Its result is passed to `ended` on Trio's thread.
+        """Add a job to the next group commit without waiting.
+
+        Its result is passed to `ended` on Trio's thread.
 
         Raises Unavailable if the job is not accepted. Then `ended` is not called.
 

@@ -23,7 +23,10 @@ _TAG: Final = re.compile(
 
 
 def canonical_language_tag(text: str) -> str | None:
-    """Return the tag with its parts in their usual case (`en-GB`, `zh-Hant-TW`). None if `text` is not well-formed."""
+    """Return the tag with its parts in their usual case (`en-GB`, `zh-Hant-TW`).
+
+    None if `text` is not well-formed.
+    """
     if len(text) > LANGUAGE_TAG_MAX or not text.isascii():
         return None
     match = _TAG.fullmatch(text.lower())

@@ -68,7 +68,10 @@ class ContactExporter:
         self._now = now
 
     async def pieces(self) -> AsyncIterator[bytes]:
-        """Yield the document in pieces. Its last field is `complete`. Raises NotFound when the contact is erased."""
+        """Yield the document in pieces.
+
+        Its last field is `complete`. Raises NotFound when the contact is erased.
+        """
         contact = self._subject.contact
         profile = await self._read(lambda reader: reader.profile(contact.rowid))
         yield _opened({"exportedAt": iso(self._now), "contact": contact_with_profile_view(contact, profile)})
@@ -191,7 +194,10 @@ def _conversation(project: int, conversation_id: str, reader: ExportReader) -> C
 
 
 def _filed(state: Conversation) -> dict[str, Any]:
-    """Return the fields that agents set on a conversation. `snoozedUntil` only if it is snoozed."""
+    """Return the fields that agents set on a conversation.
+
+    `snoozedUntil` only if it is snoozed.
+    """
     snoozed = {} if state.snoozed_until is None else {"snoozedUntil": iso(state.snoozed_until)}
     return {"tags": list(state.tags), **snoozed}
 

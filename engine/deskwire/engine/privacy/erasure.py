@@ -136,7 +136,10 @@ class Erasures:
                 self._begin(project, contact)
 
     async def _on_another_node(self, project: Project, user_id: str) -> _Erasure | None:
-        """Return an erasure that another node runs, and poll the store for its end. None if there is none."""
+        """Return an erasure that another node runs, and poll the store for its end.
+
+        None if there is none.
+        """
         found = [
             contact
             for project_id, contact in await self._store.read(lambda reader: reader.erasing())
@@ -230,7 +233,10 @@ def _erase(tx: ErasureTransaction, project: Project, erased: Contact, at: int) -
 
 
 def _erase_responses(tx: ErasureTransaction, project: Project, contact: int, at: int) -> int:
-    """Delete a batch of the contact's survey responses and publish their deletion. Return the number of deleted ones."""
+    """Delete a batch of the contact's survey responses and publish their deletion.
+
+    Return the number of deleted ones.
+    """
     gone = tx.erase_responses(contact, RESPONSES_BATCH_SIZE)
     for survey_id, response_id in gone:
         if survey_id is not None:

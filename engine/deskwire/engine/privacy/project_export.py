@@ -93,7 +93,10 @@ class ProjectExport:
         self._now = now
 
     async def lines(self, cursor: Callable[[ExportMark], str]) -> AsyncGenerator[bytes, None]:
-        """Yield the lines page by page. The last line contains this export's mark, encoded by `cursor`."""
+        """Yield the lines page by page.
+
+        The last line contains this export's mark, encoded by `cursor`.
+        """
         begun, upto, after = await self._store.read(self._beginning)
         if after is not None:
             pages = self._changed(after, upto)
@@ -109,13 +112,19 @@ class ProjectExport:
         )
 
     def _changed_since(self) -> int | None:
-        """Return the time (ms) since which changes are exported. None for an export of all objects."""
+        """Return the time (ms) since which changes are exported.
+
+        None for an export of all objects.
+        """
         if self._wanted.since is not None:
             return self._wanted.since.at - OVERLAP_MS
         return self._wanted.changed_since
 
     def _beginning(self, reader: ProjectExportReader) -> tuple[ExportMark, int, int | None]:
-        """Return this export's mark, its log position, and the position to read events from. None to read objects instead."""
+        """Return this export's mark, its log position, and the position to read events from.
+
+        None to read objects instead.
+        """
         project = self._project.rowid
         pruned, _ = reader.event_window(project)
         begun = ExportMark(logged_as_of(reader, project), self._now)
@@ -150,7 +159,10 @@ class ProjectExport:
         return events[-1].position if len(events) == PAGE_SIZE else None, [*lines.values()]
 
     def _changed_conversations(self, reader: ProjectExportReader, kind: str, data: Any) -> list[ExportLine]:
-        """Return the conversations of an event, or a deletion. A conversation with a newer event is left to that event."""
+        """Return the conversations of an event, or a deletion.
+
+        A conversation with a newer event is left to that event.
+        """
         if kind == _IMPORTED:
             return [
                 line for told in data["conversations"] for line in self._imported_conversation(reader, told)
@@ -206,7 +218,10 @@ class ProjectExport:
         return message_view(found[0], state.id, self._wanted.show)
 
     def _changed_tickets(self, reader: ProjectExportReader, kind: str, data: Any) -> list[ExportLine]:
-        """Return the ticket of an event, or its deletion. A ticket with a newer event is left to that event."""
+        """Return the ticket of an event, or its deletion.
+
+        A ticket with a newer event is left to that event.
+        """
         told = data["ticket"]
         if kind == "ticket.deleted":
             return [{"id": told["id"], "deleted": True}]

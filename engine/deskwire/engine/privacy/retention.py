@@ -82,7 +82,10 @@ class ConversationSweep:
         self.deleted: dict[Kind, int] = {"bot_only": 0, "archived": 0}
 
     async def run(self) -> None:
-        """Delete all expired conversations. Raises Unavailable if a whole batch failed. The next pass retries it."""
+        """Delete all expired conversations.
+
+        Raises Unavailable if a whole batch failed. The next pass retries it.
+        """
         now = self._clock()
         day_ms, created_before = self._day_ms, now - self._bot_only_ms
         for project in await self._store.read(lambda reader: reader.projects_with_expired(now, day_ms)):
@@ -104,7 +107,10 @@ class ConversationSweep:
                 await trio.sleep(trio.current_time() - began)
 
     async def _delete(self, batch: Sequence[Due]) -> int:
-        """Delete conversations through their actors. Return the number of deleted ones. Raises Unavailable if all failed."""
+        """Delete conversations through their actors.
+
+        Return the number of deleted ones. Raises Unavailable if all failed.
+        """
         outcomes: list[bool | Unavailable] = []
         async with trio.open_nursery() as nursery:
             for due in batch:
@@ -140,7 +146,10 @@ class ConversationSweep:
 
 
 def _expired(receipt: Receipt) -> Sequence[AuditEntry]:
-    """Return the audit entries of an `Expire` command. None if the actor kept the conversation."""
+    """Return the audit entries of an `Expire` command.
+
+    None if the actor kept the conversation.
+    """
     return () if receipt.state is not None else (conversation_expired(receipt.project),)
 
 

@@ -1,4 +1,4 @@
-"""X"""
+"""The audit trail and its pushes. Tables with audited changes record their entries in the same transaction."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ from deskwire.storage.tables.base import Queries
 
 _ERASED: Final = "erased_"
 _NAMES: Final = frozenset({"name", "email"})
-"""The changes that say who somebody is."""
+"""Changed fields that identify a user."""
 _TELLING_APART: Final = ("reason", "kind")
-"""The details that a counted record is found by; of others the last one counts, or their sum."""
+"""Details that are part of the key of a counted record. Numbers in other details are summed, other texts overwritten."""
 RECORDS: Final = """
 SELECT a.position, a.id, a.at, a.last_at, a.count, a.action, a.actor_type, a.actor,
     coalesce((SELECT email FROM users WHERE id = a.actor AND deleted_at IS NULL),
@@ -60,7 +60,7 @@ RETURNING position
 
 
 class AuditReads(base.Queries):
-    """Queries; the methods are those of `AuditReader`."""
+    """Queries. Implements `AuditReader`."""
 
     def audit_records(
         self, organisation: int | None, wanted: AuditFilter, before: int | None, limit: int
@@ -98,7 +98,7 @@ class AuditReads(base.Queries):
 
 
 class AuditWrites(base.Changes):
-    """The writer of the audit trail; a base of all tables whose changes are recorded."""
+    """Changes of the audit trail. Base class of all tables with audited changes."""
 
     _by: ChangeOrigin = UNKNOWN_ORIGIN
 
@@ -119,7 +119,10 @@ class AuditWrites(base.Changes):
                     self._insert_record(organisation, deed, self._by.address)
 
     def prune_audit(self, older_than: int, limit: int) -> int:
-        """See the port. They are stored about in the order in which things were done, so none is searched for."""
+        """See the port.
+
+        Only the oldest positions are checked because records are stored roughly in order of time.
+        """
         pruned = self.conn.execute(
             "DELETE FROM audit WHERE last_at < ? AND position IN (SELECT position FROM audit ORDER BY position LIMIT ?)",
             (older_than, limit),
@@ -137,7 +140,7 @@ class AuditWrites(base.Changes):
         return pruned
 
     def redact_user_in_audit(self, user_id: str) -> None:
-        """Leave of a user's deeds, and of what was done to the account, no name and no client's address."""
+        """Remove names and client addresses from the records of a user's actions and of changes to the account."""
         self.conn.execute(
             "UPDATE audit SET address = NULL, slot = NULL, tally = NULL "
             "WHERE actor = ?1 OR (object = ?1 AND actor_type = 'anonymous')",
@@ -151,14 +154,17 @@ class AuditWrites(base.Changes):
             self.conn.execute("UPDATE audit SET changes = ? WHERE position = ?", (_json(left), position))
 
     def pseudonymise_in_audit(self, contact_id: str) -> None:
-        """Give an erased contact another name, one and the same in all its records, that leads nowhere."""
+        """Replace the id of an erased contact in all its records by one random alias."""
         alias = _ERASED + secrets.token_hex(8)
         self.conn.execute(
             "UPDATE audit SET object = ?, slot = NULL, tally = NULL WHERE object = ?", (alias, contact_id)
         )
 
     def _concerned(self, deed: AuditEntry) -> Sequence[int | None]:
-        """Return the organisations whose trail has the record; None is the operator's alone."""
+        """Return the organisations whose trail gets the record.
+
+        None means visible to the operator only.
+        """
         if deed.account is not None and deed.organisation is None:
             rows = self.conn.execute(
                 "SELECT m.organisation FROM memberships m WHERE m.user = ?", (deed.account,)
@@ -173,7 +179,7 @@ class AuditWrites(base.Changes):
         return [deed.organisation]
 
     def _count(self, organisation: int | None, deed: AuditEntry) -> None:
-        """Add to the record of this actor, object and network; of any network if too many have one already."""
+        """Add to the record of this actor, object and network, or to one without a network if there are too many."""
         by = self._by
         slot, key = by.at // COUNT_WINDOW_MS, _key(organisation, deed, by.actor)
         for place, address in ((f"{key} {network_of(by.address)}", by.address), (key, None)):
@@ -186,7 +192,10 @@ class AuditWrites(base.Changes):
     def _add(
         self, slot: int, tally: str, organisation: int | None, deed: AuditEntry, by: ChangeOrigin
     ) -> bool:
-        """Count a repetition in the record of its slot; False if there is no such record."""
+        """Count a repetition in the record of this window.
+
+        Return False if there is no such record.
+        """
         row = self.conn.execute(
             "SELECT position, details FROM audit WHERE slot = ? AND tally = ?", (slot, tally)
         ).fetchone()
@@ -239,19 +248,19 @@ class AuditWrites(base.Changes):
         self._note_unpushed(organisation, position)
 
     def _note_unpushed(self, organisation: int | None, position: int) -> None:
-        """Note that a record is to be pushed, if those of its organisation are; see `audit_pushes`."""
+        """Store a note that a record is unpushed, if its organisation has a push."""
         if organisation is None:
             return
         for (push,) in self.conn.execute(
             "SELECT rowid FROM audit_pushes WHERE organisation = ?", (organisation,)
         ).fetchall():
-            # A record that is counted on gets a new note, so that the end of a push that had the old count leaves it.
+            # A record whose count grows gets a new note. A push in progress, which has the old count, does not delete it.
             self.conn.execute("DELETE FROM audit_unpushed WHERE push = ? AND record = ?", (push, position))
             self.conn.execute("INSERT INTO audit_unpushed (push, record) VALUES (?, ?)", (push, position))
 
 
 def _key(organisation: int | None, deed: AuditEntry, actor: Actor) -> str:
-    """Return the key by which repetitions are counted, beside the network."""
+    """Return the key of a counted record, without its network."""
     told_apart = [deed.details[name] for name in _TELLING_APART if name in deed.details]
     parts = (deed.action, organisation, deed.object, actor.type, actor.id, *(told_apart or [None]))
     return " ".join(str(each or "-") for each in parts)
@@ -262,7 +271,7 @@ def _shown(changes: Changes) -> Mapping[str, Any]:
 
 
 def _summed(before: Mapping[str, Detail], added: Mapping[str, Detail]) -> Mapping[str, Detail]:
-    """Return the details of both: numbers are added up."""
+    """Return the new details, with numbers added to the existing ones."""
     return {
         name: value + known if isinstance(value, int) and isinstance(known, int) else value
         for name, value in added.items()
@@ -291,7 +300,7 @@ _ERROR_MAX: Final = 500
 
 
 class PushReads(Queries):
-    """Queries; the methods are those of `PushReader`."""
+    """Queries. Implements `PushReader`."""
 
     def audit_push(self, organisation: int) -> AuditPush | None:
         return self._found_push("organisation", organisation)
@@ -336,7 +345,7 @@ class PushReads(Queries):
 
 
 class PushWrites(PushReads, AuditWrites):
-    """Changes; the methods are those of `PushTransaction`."""
+    """Changes. Implements `PushTransaction`."""
 
     def insert_audit_push(self, push: AuditPush) -> AuditPush:
         rowid = self.inserted(
@@ -406,7 +415,10 @@ class PushWrites(PushReads, AuditWrites):
 
 
 def renew_push_seals(connection: Connection, renewed: Callable[[bytes], bytes]) -> int:
-    """Store the sealed secrets of all pushes as `renewed` makes them. Return the number of pushes that have changed."""
+    """Re-encrypt the secrets of all pushes with `renewed`.
+
+    Return the number of changed pushes.
+    """
     changed = 0
     rows: list[Any] = connection.execute(
         "SELECT rowid, sealed_secret, old_secret FROM audit_pushes"

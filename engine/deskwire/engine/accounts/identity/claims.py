@@ -37,7 +37,10 @@ def reason_of(error: jwt.PyJWTError) -> str:
 
 
 def claims_of(token: str, key: Any, algorithm: str, **checks: Any) -> dict[str, Any]:
-    """Return the claims of a token, checked by `jwt.decode` with the options `checks`. Raises jwt.InvalidTokenError."""
+    """Return the claims of a token, checked by `jwt.decode` with the options `checks`.
+
+    Raises jwt.InvalidTokenError.
+    """
     try:
         claims: dict[str, Any] = jwt.decode(token, key, algorithms=[algorithm], **checks)
         json.dumps(claims, ensure_ascii=False, allow_nan=False).encode()

@@ -48,7 +48,10 @@ class DummyHashes:
         self._stale_at = -1.0
 
     async def of(self, email: str) -> str:
-        """Return the dummy hash for an address. The work is the same whether or not the address has an account."""
+        """Return the dummy hash for an address.
+
+        The work is the same whether or not the address has an account.
+        """
         now = self._clock()
         if now >= self._stale_at:
             self._costs = await self._store.read(lambda reader: reader.password_costs())

@@ -36,7 +36,9 @@ _ONE_AT_A_TIME: Final = Lock()
 
 
 def check_guessable(password: str, about: Iterable[str], pointer: str) -> None:
-    """Raise Invalid (`too_guessable`) if a password is easy to guess. Takes milliseconds: use a thread.
+    """Raise Invalid (`too_guessable`) if a password is easy to guess.
+
+    Takes milliseconds: use a thread.
 
     Args:
         about: public data of the account: its e-mail address and name.
@@ -59,7 +61,10 @@ def _without(known: list[str], password: str) -> str:
 
 
 def hash_chosen(passwords: Passwords, password: str, about: Iterable[str], pointer: str) -> str:
-    """Check the strength of a chosen password; return its hash to store. Raises as `check_guessable` does."""
+    """Check the strength of a chosen password.
+
+    Return its hash to store. Raises as `check_guessable` does.
+    """
     check_guessable(normal_password(password), about, pointer)
     return passwords.hash(password)
 
@@ -75,7 +80,10 @@ def guessed_words(about: Iterable[str]) -> list[str]:
 
 
 def _pieces(password: str) -> set[str]:
-    """Return both ends of the password. Guessing it takes at least the guesses for the harder end."""
+    """Return both ends of the password.
+
+    Guessing it takes at least the guesses for the harder end.
+    """
     odd = len(_LOOKALIKES & set(password)) > _LOOKALIKES_MAX
     size = _ODD_PIECE if odd else _PIECE
     return {password[:size], password[-size:]}

@@ -50,7 +50,9 @@ class KeySource(Protocol):
         """
 
     async def find_replaced(self, key: VerifyingKey) -> VerifyingKey | None:
-        """Return the replacement of a key that did not match a signature. None if the key is unchanged.
+        """Return the replacement of a key that did not match a signature.
+
+        None if the key is unchanged.
 
         Reads the source again, with the same minimum interval as for unknown key ids.
         """
@@ -60,7 +62,10 @@ class KeySource(Protocol):
 
 
 class FileKeys:
-    """Keys from a file. The constructor raises BadKeys if the file can't be used. Later failures are logged."""
+    """Keys from a file.
+
+    The constructor raises BadKeys if the file can't be used. Later failures are logged.
+    """
 
     def __init__(self, path: Path, parse: Callable[[bytes], KeySet]) -> None:
         self._path = path
@@ -236,7 +241,10 @@ class KeySet(Struct, frozen=True):
     keys: tuple[VerifyingKey, ...] = ()
 
     def find(self, kid: str | None, algorithm: str) -> VerifyingKey | None:
-        """Return the key with this id. Without an id, return the key of the algorithm if there is exactly one."""
+        """Return the key with this id.
+
+        Without an id, return the key of the algorithm if there is exactly one.
+        """
         fitting = [each for each in self.keys if each.algorithm == algorithm]
         if kid is None:
             return fitting[0] if len(fitting) == 1 else None
@@ -256,7 +264,10 @@ def parse_pem(content: bytes) -> KeySet:
 
 
 def parse_jwks(content: bytes) -> KeySet:
-    """Parse the usable signing keys of a JWK Set. Other keys are ignored. Raises BadKeys if no key is usable."""
+    """Parse the usable signing keys of a JWK Set.
+
+    Other keys are ignored. Raises BadKeys if no key is usable.
+    """
     try:
         document: Any = orjson.loads(content)
         entries = [each for each in document["keys"] if isinstance(each, dict)][:KEYS_MAX]

@@ -56,7 +56,9 @@ class SignInThrottle:
 
     @contextmanager
     def attempt(self, email: str, network: str | None) -> Iterator[None]:
-        """Count the block as an attempt. It is a failure if the block raises Unauthenticated, else it is not counted.
+        """Count the block as an attempt.
+
+        It is a failure if the block raises Unauthenticated, else it is not counted.
 
         Args:
             network: None for a client on this machine, which may be a proxy for any client.

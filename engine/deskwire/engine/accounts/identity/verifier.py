@@ -48,7 +48,10 @@ class Provider(Struct, frozen=True):
     user_claim: UserClaim = "sub"
 
     async def identity(self, token: str, algorithm: str, kid: str | None) -> TokenIdentity:
-        """Return the identity in the token. Raises Unauthenticated, or Unavailable while there are no keys."""
+        """Return the identity in the token.
+
+        Raises Unauthenticated, or Unavailable while there are no keys.
+        """
         if algorithm not in self.algorithms:
             raise InvalidToken("Its algorithm is not accepted here.")
         key = await self.keys.find(kid, algorithm)
@@ -109,7 +112,10 @@ class Verifier:
 
 
 def user_of(reader: AccountReader, identity: TokenIdentity) -> User:
-    """Return the user of an identity. Raises Unauthenticated if the user is gone or has changed the password since."""
+    """Return the user of an identity.
+
+    Raises Unauthenticated if the user is gone or has changed the password since.
+    """
     known = reader.user if identity.claim == "id" else reader.user_by_email
     user = known(identity.value)
     if user is None:
@@ -127,7 +133,10 @@ def _header(token: str) -> dict[str, Any]:
 
 
 def _verified_email(claims: dict[str, Any]) -> str:
-    """Return the verified e-mail address in the claims. Raises Unauthenticated if there is none."""
+    """Return the verified e-mail address in the claims.
+
+    Raises Unauthenticated if there is none.
+    """
     email = claims.get("email")
     if not isinstance(email, str):
         raise InvalidToken("It has no claim `email`.")

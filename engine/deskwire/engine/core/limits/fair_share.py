@@ -21,7 +21,9 @@ _PAUSES: Final = 2
 
 
 class Tenant(Struct, eq=False):
-    """The project, user or network on whose behalf a request's tasks run. Each request has its own instance.
+    """The project, user or network on whose behalf a request's tasks run.
+
+    Each request has its own instance.
 
     Tasks that a request starts inherit it. Work of the service itself has none.
 
@@ -127,7 +129,10 @@ class FairLimiter:
             pass
 
     def _pass_on(self) -> bool:
-        """Give a free place to the first waiting tenant that may take it. Return whether there was one."""
+        """Give a free place to the first waiting tenant that may take it.
+
+        Return whether there was one.
+        """
         for who, events in self._waiting.items():
             if self._shares.fits(who):
                 self._shares.take(who)

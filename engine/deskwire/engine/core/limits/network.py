@@ -36,7 +36,9 @@ def network_of(address: str | None) -> str:
 
 @lru_cache(maxsize=1024)  # as above
 def remote_network(address: str | None) -> str | None:
-    """Return the network by which a client's failures are counted. None for loopback, and without an address.
+    """Return the network by which a client's failures are counted.
+
+    None for loopback, and without an address.
 
     127.0.0.1 and ::1 are the address of a local proxy or script, so calls of any client may come from there.
     """

@@ -20,7 +20,9 @@ BUCKETS_MAX: Final = 20_000
 
 @dataclass(frozen=True, slots=True)
 class RateLimit:
-    """A rate limit: up to `burst` tokens at once, and `per_minute` tokens on average. Both are at least 1.
+    """A rate limit: up to `burst` tokens at once, and `per_minute` tokens on average.
+
+    Both are at least 1.
 
     Args:
         minutes: the period in which `per_minute` tokens are refilled, if it is not one minute.
@@ -73,7 +75,10 @@ def quota(rate: RateLimit, full_at_ns: int, now_ns: int) -> Quota:
 
 
 def take(rate: RateLimit, full_at_ns: int, now_ns: int, count: int = 1) -> int | None:
-    """Take `count` tokens. Return the time at which the bucket will be full, None if it has fewer tokens."""
+    """Take `count` tokens.
+
+    Return the time at which the bucket will be full, None if it has fewer tokens.
+    """
     step_ns = rate.step_ns
     after = max(full_at_ns, now_ns) + count * step_ns
     return after if after - now_ns <= rate.burst * step_ns else None
@@ -91,7 +96,9 @@ def nanoseconds(now_s: float) -> int:
 
 
 class Buckets:
-    """Exact buckets by key, for authenticated callers, whose number is limited. For other clients use `Sketch`.
+    """Exact buckets by key, for authenticated callers, whose number is limited.
+
+    For other clients use `Sketch`.
 
     A bucket is evicted only when it is full, so a caller cannot get a new one by creating many others.
 
@@ -107,7 +114,10 @@ class Buckets:
         self._room = BUCKETS_MAX
 
     def take(self, who: Hashable, now_s: float) -> Quota | None:
-        """Take a token for `who` and return the state. `retry_after_s` above 0 means refused. None if there is no limit."""
+        """Take a token for `who` and return the state.
+
+        `retry_after_s` above 0 means refused. None if there is no limit.
+        """
         if self._rate is None:
             return None
         now, before = nanoseconds(now_s), self._full_at.get(who, 0)
@@ -132,7 +142,10 @@ class Buckets:
         return self._of_all(quota(self._rate, self._full_at.get(who, 0), nanoseconds(now_s)))
 
     def share(self, nodes: int) -> None:
-        """Limit this node to its share of `nodes` nodes. Returned quotas are still for all nodes together."""
+        """Limit this node to its share of `nodes` nodes.
+
+        Returned quotas are still for all nodes together.
+        """
         if self._whole is not None:
             self._nodes, self._rate = nodes, self._whole.shared(nodes)
 

@@ -40,7 +40,10 @@ class Sketch:
         self._cells = memoryview(pages).cast("q")
 
     def take(self, who: str, now_s: float) -> Quota | None:
-        """Take a token for `who` and return the state. `retry_after_s` above 0 means refused. None if there is no limit."""
+        """Take a token for `who` and return the state.
+
+        `retry_after_s` above 0 means refused. None if there is no limit.
+        """
         if self._rate is None:
             return None
         now, cells = nanoseconds(now_s), self._cells_of(who)

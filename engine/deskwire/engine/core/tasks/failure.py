@@ -17,7 +17,9 @@ RESTART_DELAY_S: Final = 60.0
 
 
 async def run_with_restarts(name: str, run: Callable[[], Awaitable[None]]) -> None:
-    """Run a background task. If it raises, log the exception and restart it after RESTART_DELAY_S.
+    """Run a background task.
+
+    If it raises, log the exception and restart it after RESTART_DELAY_S.
 
     Args:
         name: name of the task in the log.
@@ -39,7 +41,9 @@ def contain_failures(tell: Callable[[BaseException], object]) -> Iterator[None]:
 
 
 def report_failure(error: BaseException, tell: Callable[[BaseException], object]) -> None:
-    """Pass failures to `tell` once, also from within a group. Raise cancellation and shutdown again, without the failures.
+    """Pass failures to `tell` once, also from within a group.
+
+    Raise cancellation and shutdown again, without the failures.
 
     Shutdown is KeyboardInterrupt, SystemExit and GeneratorExit. A `Cancelled` in a task that is not cancelled is a failure:
     it was kept from another scope, and if it passed through, it would silently end the surrounding nursery.

@@ -48,7 +48,10 @@ class ScheduledTask(ABC, Generic[R, W]):
 
     @abstractmethod
     async def run_batch(self) -> bool:
-        """Process one batch of due items. Return whether there may be more. Raises Unavailable to be retried."""
+        """Process one batch of due items.
+
+        Return whether there may be more. Raises Unavailable to be retried.
+        """
 
     def follow(self, commits: Commits[object], part: str) -> None:
         """Wake the task for commits that add due times.

@@ -1,4 +1,4 @@
-"""Machine credentials; the methods are those of `MachineReader` and `MachineTransaction`."""
+"""Queries on machine credentials. They implement `MachineReader` and `MachineTransaction`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from deskwire.storage.tables.base import Queries
 MACHINE_RIGHTS: Final = (
     "project, name, permissions, hash, expires_at, revoked_at, generation, previous_hash, previous_expires_at"
 )
-"""The columns that say who a caller is, and what may be done: with one of them another, what was looked up is outdated."""
+"""The columns that authentication depends on. A change of any of them invalidates cached callers."""
 
 _MACHINES: Final = (
     f"SELECT {PROJECT}, m.rowid, m.id, m.name, m.permissions, m.hash, m.tail, m.made_by, m.made_by_id, m.created_at, "

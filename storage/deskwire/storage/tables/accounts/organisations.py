@@ -1,4 +1,4 @@
-"""X"""
+"""Organisations, their members, projects, keys and accounts. Each change is recorded in the audit trail."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ORGANISATION: Final = "SELECT o.rowid, o.id, o.name, o.created_at FROM organisat
 _MEMBER: Final = f"SELECT {USER}, m.role, m.created_at FROM memberships m JOIN users u ON u.rowid = m.user"
 
 _UPTO_SIGN: Final = "rtrim({0}, replace({0}, '$', ''))"
-"""The text up to the last `$`, including it."""
+"""SQL for the text up to and including its last `$`."""
 _ENCODED: Final = (
     f"substr({_UPTO_SIGN.format('password_hash')}, 1, length({_UPTO_SIGN.format('password_hash')}) - 1)"
 )
@@ -36,7 +36,7 @@ _COSTS: Final = (
     f"SELECT {_UPTO_SIGN.format('encoded')}, count(*) FROM "
     f"(SELECT {_ENCODED} AS encoded FROM users WHERE password_hash IS NOT NULL) AS hashes GROUP BY 1"
 )
-"""Users by what their hashes are without their last two parts, salt and hash."""
+"""Counts users by the prefix of their password hashes, without salt and hash."""
 
 _REFERRING: Final = differing(
     sqlite='SELECT t.name, f."from" FROM sqlite_schema t, pragma_foreign_key_list(t.name) f '
@@ -45,17 +45,17 @@ _REFERRING: Final = differing(
     "JOIN pg_attribute a ON a.attrelid = f.conrelid AND a.attnum = f.conkey[1] "
     "WHERE f.contype = 'f' AND f.confrelid = CAST('projects' AS regclass)",
 )
-"""The tables that refer to projects, each with the column that does."""
+"""The tables with a foreign key to projects, each with its column."""
 _OWN: Final = frozenset({"consumers", "machine_credentials", "seen_marks", "server_keys", "teams"})
-"""Tables that may refer to a project which is removed."""
+"""Tables that may have rows of a project when it is removed."""
 _UNREFERENCED: Final = ("conversations", "events")
-"""Tables with a project's rows that do not refer to it."""
+"""Tables that have rows of projects but no foreign key to them."""
 _BUT: Final = {"events": " AND internal = 0"}
-"""What may be there of a project which is removed: what agents were told of its settings."""
+"""Conditions for rows that do not count as data of the project: internal events about its settings may remain."""
 
 
 class OrganisationReads(Queries):
-    """Queries; the methods are those of `OrganisationReader`."""
+    """Queries. Implements `OrganisationReader`."""
 
     def organisation(self, organisation_id: str) -> Organisation | None:
         sql = f"{ORGANISATION} WHERE o.id = ? AND o.deleted_at IS NULL"
@@ -143,7 +143,7 @@ def _member(row: Sequence[Any]) -> Member:
 
 
 class OrganisationWrites(OrganisationReads, HeldWrites, PeopleReads, PeopleWrites, MachineWrites):
-    """Changes; the methods are those of `OrganisationTransaction`."""
+    """Changes. Implements `OrganisationTransaction`."""
 
     def rename_organisation(self, organisation: int, name: str) -> None:
         sql = f"{ORGANISATION} WHERE o.rowid = ?"

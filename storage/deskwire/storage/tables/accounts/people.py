@@ -1,4 +1,4 @@
-"""Organisations, projects, users and server keys."""
+"""Queries on projects, users, roles and server keys, which every request needs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ KEYS: Final = (
 )
 
 _LIKE_THIS: Final = "(u.folded = ? OR (u.folded > ? AND u.folded < ?))"
-"""Accounts whose address reads like one: the first, and those of older databases that read like it (`core.folding`)."""
+"""Matches accounts with the same folded address, including duplicates of older databases (`core.folding.duplicate_key`)."""
 
 
 def as_project(row: Sequence[Any]) -> Project:
@@ -50,7 +50,7 @@ def as_key(row: Sequence[Any]) -> ServerKey:
 
 
 class PeopleReads(Queries):
-    """Queries on people and their projects; the methods are those of `ports.Reader`."""
+    """Queries on people and their projects. Implements `AccountReader`."""
 
     def has_projects(self) -> bool:
         return self.conn.execute("SELECT 1 FROM projects LIMIT 1").fetchone() is not None
@@ -117,7 +117,7 @@ class PeopleReads(Queries):
 
 
 class PeopleWrites(AuditWrites):
-    """Changes of people and keys; the methods are those of `ports.Transaction`."""
+    """Changes of people and keys. Implements `AccountTransaction`."""
 
     def insert_organisation(self, organisation_id: str, name: str, at: int) -> int:
         rowid = self._insert("organisations", id=organisation_id, name=name, created_at=at)
@@ -158,7 +158,7 @@ class PeopleWrites(AuditWrites):
             'INSERT INTO memberships (organisation, "user", role, created_at) VALUES (?, ?, ?, ?)',
             (organisation, user, role, at),
         )
-        # What was there before a member came is not unread to them.
+        # Conversations from before the membership are not unread for the new member.
         self.conn.execute(
             'INSERT INTO seen_marks ("user", project, until) SELECT CAST(? AS bigint), p.rowid, CAST(? AS bigint) '
             'FROM projects p WHERE p.organisation = ? ON CONFLICT ("user", project) DO UPDATE SET until = excluded.until',
@@ -190,7 +190,10 @@ class PeopleWrites(AuditWrites):
         after: Role | None,
         details: Mapping[str, int] | None = None,
     ) -> None:
-        """Record what became of a user's role; `details` are numbers of what went with it."""
+        """Record a change of a user's role.
+
+        `details` counts the rows that were deleted with a membership.
+        """
         (user_id,) = self.conn.execute("SELECT id FROM users WHERE rowid = ?", (user,)).fetchone()
         self.record(
             AuditEntry(

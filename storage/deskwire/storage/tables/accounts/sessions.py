@@ -15,7 +15,7 @@ _SESSION: Final = "SELECT s.id, u.id, s.client, s.created_at, s.last_seen_at, s.
 
 
 class SessionReads(Queries):
-    """Queries; the methods are those of `SessionReader`."""
+    """Queries. Implements `SessionReader`."""
 
     def session(self, hashed: bytes) -> BrowserSession | None:
         row = self.conn.execute(f"{_SESSION} WHERE s.hash = ?", (hashed,)).fetchone()
@@ -39,7 +39,7 @@ class SessionReads(Queries):
 
 
 class SessionWrites(AuditWrites):
-    """Changes; the methods are those of `SessionTransaction`."""
+    """Changes. Implements `SessionTransaction`."""
 
     def insert_session(self, session: BrowserSession, user: int, hashed: bytes) -> None:
         self.conn.execute(
@@ -68,7 +68,7 @@ class SessionWrites(AuditWrites):
         ).rowcount
 
     def _end(self, user: int, which: str, *values: str | int) -> int:
-        """Delete sessions of a user, and record how many, if any; return that."""
+        """Delete sessions of a user and record their number if there were any. Return the number."""
         ended = self.conn.execute(
             f"DELETE FROM sessions WHERE sessions.user = ? AND {which}", (user, *values)
         ).rowcount
@@ -87,7 +87,7 @@ _TOKEN: Final = (
 
 
 class AccessTokenReads(Queries):
-    """Queries; the methods are those of `AccessTokenReader`."""
+    """Queries. Implements `AccessTokenReader`."""
 
     def access_token(self, token_id: str) -> AccessToken | None:
         row = self.conn.execute(f"{_TOKEN} WHERE t.id = ?", (token_id,)).fetchone()
@@ -114,7 +114,7 @@ class AccessTokenReads(Queries):
 
 
 class AccessTokenWrites(AccessTokenReads, AuditWrites):
-    """Changes; the methods are those of `AccessTokenTransaction`."""
+    """Changes. Implements `AccessTokenTransaction`."""
 
     def insert_access_token(self, token: AccessToken, user: int) -> None:
         self.conn.execute(

@@ -16,7 +16,7 @@ _NO_ROW: Final = (1 << 63) - 1
 
 
 class TeamReads(Queries):
-    """Queries on teams; the methods are those of `teams.TeamReader`."""
+    """Queries on teams. Implements `teams.TeamReader`."""
 
     def team(self, project: int, team_id: str) -> Team | None:
         row = self.conn.execute(f"{_TEAM} AND id = ? AND project = ?", (team_id, project)).fetchone()
@@ -72,7 +72,7 @@ class TeamReads(Queries):
 
 
 class TeamWrites(Changes):
-    """Changes of teams; the methods are those of `teams.TeamTransaction`."""
+    """Changes of teams. Implements `teams.TeamTransaction`."""
 
     due: list[int]
 

@@ -1,4 +1,7 @@
-"""X"""
+"""Contacts with their search words, attributes, tags and memory entries.
+
+Attributes and tags are stored as JSON in the contact's row, and in tables by which filters find contacts.
+"""
 
 from __future__ import annotations
 
@@ -32,10 +35,10 @@ def _words(contact: Contact) -> frozenset[str]:
 
 
 class ContactReads(Queries):
-    """Queries on contacts; the methods are those of `ports.Reader`."""
+    """Queries on contacts. Implements `ContactReader`."""
 
     contact_lock = ""
-    """What is said behind a look for a contact, so that it stays as it is for the transaction."""
+    """SQL after a query for a contact that locks its row for the transaction. Empty for SQLite."""
 
     def contact(self, project: int, user_id: str) -> Contact | None:
         return self._contact("user_id", project, user_id)
@@ -60,7 +63,7 @@ class ContactReads(Queries):
 
 
 class ContactWrites(AuditWrites):
-    """Changes of contacts; the methods are those of `ports.Transaction`."""
+    """Changes of contacts. Implements `ContactTransaction`."""
 
     def insert_contact(self, project: int, contact: Contact) -> Contact:
         rowid = self.inserted(
@@ -108,7 +111,7 @@ class ContactWrites(AuditWrites):
         self.record(AuditEntry("contact.erased", row[0], project=row[1]))
 
     def erase_contact_row(self, contact: int) -> None:
-        """Remove the contact itself; its events and deliveries are removed elsewhere."""
+        """Delete the contact itself. The caller deletes its events and deliveries."""
         row = self.conn.execute("SELECT id FROM contacts WHERE rowid = ?", (contact,)).fetchone()
         if row is not None:
             self.pseudonymise_in_audit(row[0])
@@ -124,17 +127,17 @@ _PROFILES: Final = either(
 
 
 def profile_of(attributes: str, tags: str) -> Profile:
-    """Return the profile that PROFILE_COLUMNS have."""
+    """Return the profile in the values of PROFILE_COLUMNS."""
     if attributes == "{}" and tags == "[]":
         return EMPTY_PROFILE
     return Profile(orjson.loads(attributes), tuple(orjson.loads(tags)))
 
 
 class ProfileReads(Queries):
-    """The methods are those of `contacts.ports.ContactReader`."""
+    """Implements `contacts.ports.ContactReader`."""
 
     profile_lock = ""
-    """What is said behind a look for profiles, so that nobody else changes them until the transaction ends."""
+    """SQL after a query for profiles that locks their rows for the transaction. Empty for SQLite."""
 
     def profile(self, contact: int) -> Profile:
         return self.profiles((contact,)).get(contact, EMPTY_PROFILE)
@@ -149,7 +152,7 @@ class ProfileReads(Queries):
 
 
 class ProfileWrites(Changes):
-    """The methods are those of `contacts.ports.ContactTransaction`."""
+    """Implements `contacts.ports.ContactTransaction`."""
 
     def save_profile(self, contact: Contact, profile: Profile) -> None:
         attributes, tags = orjson.dumps(profile.attributes).decode(), orjson.dumps(profile.tags).decode()
@@ -168,7 +171,7 @@ class ProfileWrites(Changes):
         )
 
     def forget_profile(self, contact: int) -> None:
-        """Have a contact found by no tag and no attribute."""
+        """Remove a contact from the tables by which filters find tags and attributes."""
         for table in ("contact_tags", "contact_attributes"):
             self.conn.execute(f"DELETE FROM {table} WHERE contact = ?", (contact,))
 
@@ -178,7 +181,7 @@ _NO_ROW: Final = (1 << 63) - 1
 
 
 class MemoryReads(Queries):
-    """The methods are those of `engine.contacts.memory.MemoryReader`."""
+    """Implements `engine.contacts.memory.MemoryReader`."""
 
     def memory_entries(self, contact: int, before: int | None, limit: int) -> Sequence[MemoryEntry]:
         rows = self.conn.execute(
@@ -198,7 +201,7 @@ class MemoryReads(Queries):
 
 
 class MemoryWrites(Changes):
-    """The methods are those of `engine.contacts.memory.MemoryTransaction`."""
+    """Implements `engine.contacts.memory.MemoryTransaction`."""
 
     def put_memory_entry(self, contact: int, entry: MemoryEntry) -> MemoryEntry:
         if entry.rowid:

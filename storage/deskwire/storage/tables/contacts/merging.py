@@ -1,7 +1,7 @@
-"""Contacts that are merged into another one.
+"""Merges of contacts.
 
-The row of one that was stays for what refers to it, its own events above all, and goes with the contact that it was merged
-into. `erasing` says what becomes of a contact: 2 while it is merged, 3 afterwards.
+The row of a merged contact stays because its events and other rows refer to it. It is deleted with the contact into which it
+was merged. The column `erasing` is 2 during a merge and 3 after it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def _merged_of(row: Sequence[Any]) -> MergedContact:
 
 
 class MergeReads(Queries):
-    """The methods are those of `contacts.ports.ContactReader`."""
+    """Implements `contacts.ports.ContactReader`."""
 
     def survivor(self, contact: int) -> Contact | None:
         row = self.conn.execute(
@@ -68,10 +68,10 @@ class MergeReads(Queries):
 
 
 class MergeWrites(MergeReads, AuditWrites):
-    """The methods are those of `contacts.ports.ContactTransaction`."""
+    """Implements `contacts.ports.ContactTransaction`."""
 
     def lock_contacts(self, *contacts: int) -> None:
-        """See the port. One that writes alone has nobody to wait for."""
+        """See the port. SQLite has a single writer, so there is nothing to lock."""
 
     def begin_merge(self, source: int, target: int) -> None:
         self.conn.execute(
@@ -104,15 +104,15 @@ class MergeWrites(MergeReads, AuditWrites):
             "WHERE rowid = ? AND erasing = 2",
             (source.updated_at, source.rowid),
         ).rowcount
-        self._let_go(source.rowid)
+        self._release_claim(source.rowid)
         return bool(ended)
 
     def abort_merges(self, target: int) -> None:
         for contact in self.merged_into(target):
-            self._let_go(contact.rowid)
+            self._release_claim(contact.rowid)
         self.conn.execute("UPDATE contacts SET erasing = 3 WHERE merged_into = ? AND erasing = 2", (target,))
 
-    def _let_go(self, source: int) -> None:
+    def _release_claim(self, source: int) -> None:
         self.conn.execute("DELETE FROM contact_erasures WHERE contact = ?", (source,))
 
     def _move_memory(self, source: int, target: int) -> None:
