@@ -55,13 +55,13 @@ def account_changed(before: User, after: User) -> list[AuditEntry]:
 
     They contain nothing of the password.
     """
-    deeds = []
+    entries = []
     if after.name != before.name:
-        deeds.append(_account("account.changed", after, {"name": (before.name, after.name)}))
+        entries.append(_account("account.changed", after, {"name": (before.name, after.name)}))
     if after.generation == before.generation:  # the same password may have been rehashed
-        return deeds
+        return entries
     if after.password_hash != before.password_hash:
-        deeds.append(
+        entries.append(
             _account(
                 "account.password_changed",
                 after,
@@ -72,8 +72,8 @@ def account_changed(before: User, after: User) -> list[AuditEntry]:
             )
         )
     else:
-        deeds.append(_account("account.tokens_revoked", after, {}))
-    return deeds
+        entries.append(_account("account.tokens_revoked", after, {}))
+    return entries
 
 
 def endpoint_made(endpoint: Endpoint) -> AuditEntry:
@@ -89,19 +89,19 @@ def endpoint_changed(before: Endpoint, after: Endpoint, pending: int) -> list[Au
     """
     if after.status == "removed":
         return [_endpoint("webhook.deleted", after, {}, pendingDropped=pending)]
-    deeds = []
+    entries = []
     changes = differences(_fields(before), _fields(after))
     if changes or after.url != before.url:
-        deeds.append(_endpoint("webhook.changed", after, changes))
+        entries.append(_endpoint("webhook.changed", after, changes))
     if after.sealed_secret != before.sealed_secret:
-        deeds.append(_endpoint("webhook.secret_rotated", after, {}))
+        entries.append(_endpoint("webhook.secret_rotated", after, {}))
     if after.status != before.status:
         status: Changes = {"status": (before.status, after.status)}
         if after.status == "enabled":
-            deeds.append(_endpoint("webhook.enabled", after, status))
+            entries.append(_endpoint("webhook.enabled", after, status))
         else:
-            deeds.append(_endpoint("webhook.disabled", after, status, pendingDropped=pending))
-    return deeds
+            entries.append(_endpoint("webhook.disabled", after, status, pendingDropped=pending))
+    return entries
 
 
 def replayed(endpoint: str, project: int, deliveries: int) -> AuditEntry:

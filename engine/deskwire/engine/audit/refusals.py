@@ -84,14 +84,14 @@ class RefusedCalls:
         self._waiting: dict[RefusedCall, tuple[ChangeOrigin, str, int]] = {}
         self._due = trio.Event()
 
-    def note(self, call: RefusedCall, by: ChangeOrigin, route: str, times: int = 1) -> None:
+    def note(self, call: RefusedCall, origin: ChangeOrigin, route: str, times: int = 1) -> None:
         """Count refused calls of this kind.
 
-        `by` is kept from the first call, `route` from the last one.
+        `origin` is kept from the first call, `route` from the last one.
         """
         if call not in self._waiting and len(self._waiting) >= PENDING_MAX:
-            call, by = replace(call, network=None), replace(by, address=None)
-        first, _, count = self._waiting.get(call, (by, "", 0))
+            call, origin = replace(call, network=None), replace(origin, address=None)
+        first, _, count = self._waiting.get(call, (origin, "", 0))
         self._waiting[call] = (first, route, count + times)
         self._due.set()
 
@@ -119,13 +119,13 @@ class RefusedCalls:
 
     def _put_back(self, unwritten: Mapping[RefusedCall, tuple[ChangeOrigin, str, int]]) -> None:
         """Add counts that could not be written to the next write, within `PENDING_MAX`."""
-        for call, (by, route, count) in unwritten.items():
-            self.note(call, by, route, count)
+        for call, (origin, route, count) in unwritten.items():
+            self.note(call, origin, route, count)
 
 
 def _record(tx: AuditTransaction, waiting: Mapping[RefusedCall, tuple[ChangeOrigin, str, int]]) -> None:
-    for call, (by, route, count) in waiting.items():
-        deed = AuditEntry(
+    for call, (origin, route, count) in waiting.items():
+        entry = AuditEntry(
             "access.refused",
             None,
             organisation=call.organisation,
@@ -134,5 +134,5 @@ def _record(tx: AuditTransaction, waiting: Mapping[RefusedCall, tuple[ChangeOrig
             details={"reason": call.reason, "route": route},
             times=count,
         )
-        with tx.signed(by):
-            tx.record(deed)
+        with tx.signed(origin):
+            tx.record(entry)

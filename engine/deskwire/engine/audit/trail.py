@@ -159,10 +159,10 @@ class AuditTransaction(AuditReader, Protocol):
     The write methods of audited tables add their entries themselves (`storage.tables.audit`).
     """
 
-    def signed(self, by: ChangeOrigin) -> AbstractContextManager[None]:
+    def signed(self, origin: ChangeOrigin) -> AbstractContextManager[None]:
         """Attribute the entries recorded in the block to an origin."""
 
-    def record(self, *deeds: AuditEntry) -> None:
+    def record(self, *entries: AuditEntry) -> None:
         """Record entries, attributed to the origin of the surrounding `signed` block."""
 
     def prune_audit(self, older_than: int, limit: int) -> int:
@@ -178,9 +178,9 @@ W = TypeVar("W", bound=AuditTransaction)
 
 
 class AttributedStore(Struct, Generic[R, W], frozen=True):
-    """A store whose writes are attributed to the origin `by` in the audit trail."""
+    """A store whose writes are attributed to `origin` in the audit trail."""
 
-    by: ChangeOrigin
+    origin: ChangeOrigin
     store: Store[R, W]
 
     async def write(self, job: Callable[[W], T]) -> T:
@@ -197,7 +197,7 @@ class AttributedStore(Struct, Generic[R, W], frozen=True):
 
     def _signed(self, job: Callable[[W], T]) -> Callable[[W], T]:
         def signed(tx: W) -> T:
-            with tx.signed(self.by):
+            with tx.signed(self.origin):
                 return job(tx)
 
         return InlineJob(signed) if isinstance(job, InlineJob) else signed
@@ -206,13 +206,13 @@ class AttributedStore(Struct, Generic[R, W], frozen=True):
 class RecordingHook(Struct, Generic[T], frozen=True):
     """A `CommitHook` that records audit entries for the result of a job, in the commit of the job."""
 
-    by: ChangeOrigin
-    deeds: Callable[[T], Sequence[AuditEntry]]
+    origin: ChangeOrigin
+    entries: Callable[[T], Sequence[AuditEntry]]
 
     def before(self, _tx: object) -> None:
         """Do nothing."""
 
     def after(self, tx: AuditTransaction, result: T) -> None:
         """Record the entries for the result."""
-        with tx.signed(self.by):
-            tx.record(*self.deeds(result))
+        with tx.signed(self.origin):
+            tx.record(*self.entries(result))

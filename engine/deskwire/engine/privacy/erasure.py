@@ -93,7 +93,7 @@ class Erasures:
         self._actors = actors
         self._under_way: dict[tuple[int, str], _Erasure] = {}
 
-    async def erase(self, project: Project, user_id: str, by: ChangeOrigin = UNKNOWN_ORIGIN) -> Contact:
+    async def erase(self, project: Project, user_id: str, origin: ChangeOrigin = UNKNOWN_ORIGIN) -> Contact:
         """Erase the contact with all its data. Return the contact as it was before.
 
         Raises NotFound if there is no such contact and it is not being erased, Unavailable (`erasure_under_way`) after
@@ -103,7 +103,7 @@ class Erasures:
         try:
             mine = self._cluster.node.incarnation
             with trio.CancelScope(shield=True):  # a marked contact must be erased even if the caller is gone
-                contact = await AttributedStore(by, self._store).write(lambda tx: _mark(tx, *key, mine))
+                contact = await AttributedStore(origin, self._store).write(lambda tx: _mark(tx, *key, mine))
         except NotFound:
             erasure = self._under_way.get(key) or await self._on_another_node(project, user_id)
             if erasure is None:

@@ -100,23 +100,23 @@ class AuditReads(base.Queries):
 class AuditWrites(base.Changes):
     """Changes of the audit trail. Base class of all tables with audited changes."""
 
-    _by: ChangeOrigin = UNKNOWN_ORIGIN
+    _origin: ChangeOrigin = UNKNOWN_ORIGIN
 
     @contextmanager
-    def signed(self, by: ChangeOrigin) -> Iterator[None]:
-        before, self._by = self._by, by
+    def signed(self, origin: ChangeOrigin) -> Iterator[None]:
+        before, self._origin = self._origin, origin
         try:
             yield
         finally:
-            self._by = before
+            self._origin = before
 
-    def record(self, *deeds: AuditEntry) -> None:
-        for deed in deeds:
-            for organisation in self._concerned(deed):
-                if ACTIONS[deed.action].counted:
-                    self._count(organisation, deed)
+    def record(self, *entries: AuditEntry) -> None:
+        for entry in entries:
+            for organisation in self._concerned(entry):
+                if ACTIONS[entry.action].counted:
+                    self._count(organisation, entry)
                 else:
-                    self._insert_record(organisation, deed, self._by.address)
+                    self._insert_record(organisation, entry, self._origin.address)
 
     def prune_audit(self, older_than: int, limit: int) -> int:
         """See the port.
@@ -160,37 +160,37 @@ class AuditWrites(base.Changes):
             "UPDATE audit SET object = ?, slot = NULL, tally = NULL WHERE object = ?", (alias, contact_id)
         )
 
-    def _concerned(self, deed: AuditEntry) -> Sequence[int | None]:
+    def _concerned(self, entry: AuditEntry) -> Sequence[int | None]:
         """Return the organisations whose trail gets the record.
 
         None means visible to the operator only.
         """
-        if deed.account is not None and deed.organisation is None:
+        if entry.account is not None and entry.organisation is None:
             rows = self.conn.execute(
-                "SELECT m.organisation FROM memberships m WHERE m.user = ?", (deed.account,)
+                "SELECT m.organisation FROM memberships m WHERE m.user = ?", (entry.account,)
             )
             return [row[0] for row in rows] or [None]
-        if deed.project is not None:
+        if entry.project is not None:
             sql = "SELECT organisation FROM projects WHERE rowid = ?"
-            return [row[0] for row in self.conn.execute(sql, (deed.project,))] or [None]
-        if deed.organisation is None and self._by.actor.type == "user":
+            return [row[0] for row in self.conn.execute(sql, (entry.project,))] or [None]
+        if entry.organisation is None and self._origin.actor.type == "user":
             sql = 'SELECT m.organisation FROM memberships m JOIN users u ON u.rowid = m."user" WHERE u.id = ?'
-            return [row[0] for row in self.conn.execute(sql, (self._by.actor.id,))] or [None]
-        return [deed.organisation]
+            return [row[0] for row in self.conn.execute(sql, (self._origin.actor.id,))] or [None]
+        return [entry.organisation]
 
-    def _count(self, organisation: int | None, deed: AuditEntry) -> None:
+    def _count(self, organisation: int | None, entry: AuditEntry) -> None:
         """Add to the record of this actor, object and network, or to one without a network if there are too many."""
-        by = self._by
-        slot, key = by.at // COUNT_WINDOW_MS, _key(organisation, deed, by.actor)
-        for place, address in ((f"{key} {network_of(by.address)}", by.address), (key, None)):
-            if self._add(slot, place, organisation, deed, by):
+        origin = self._origin
+        slot, key = origin.at // COUNT_WINDOW_MS, _key(organisation, entry, origin.actor)
+        for place, address in ((f"{key} {network_of(origin.address)}", origin.address), (key, None)):
+            if self._add(slot, place, organisation, entry, origin):
                 return
-            if address is None or self._has_room(slot, deed):
-                self._insert_record(organisation, deed, address, slot, place)
+            if address is None or self._has_room(slot, entry):
+                self._insert_record(organisation, entry, address, slot, place)
                 return
 
     def _add(
-        self, slot: int, tally: str, organisation: int | None, deed: AuditEntry, by: ChangeOrigin
+        self, slot: int, tally: str, organisation: int | None, entry: AuditEntry, origin: ChangeOrigin
     ) -> bool:
         """Count a repetition in the record of this window.
 
@@ -205,44 +205,44 @@ class AuditWrites(base.Changes):
         self.conn.execute(
             "UPDATE audit SET count = count + ?4, last_at = CASE WHEN last_at < ?1 THEN ?1 ELSE last_at END, details = ?2 "
             "WHERE position = ?3",
-            (by.at, _json(_summed(orjson.loads(details), deed.details)), position, deed.times),
+            (origin.at, _json(_summed(orjson.loads(details), entry.details)), position, entry.times),
         )
         self._note_unpushed(organisation, position)
         return True
 
-    def _has_room(self, slot: int, deed: AuditEntry) -> bool:
-        which = "object IS NULL" if deed.object is None else "object IS NOT NULL"
+    def _has_room(self, slot: int, entry: AuditEntry) -> bool:
+        which = "object IS NULL" if entry.object is None else "object IS NOT NULL"
         sql = f"SELECT count(*) FROM audit WHERE slot = ? AND action = ? AND {which}"
-        (taken,) = self.conn.execute(sql, (slot, deed.action)).fetchone()
-        return int(taken) < (UNKNOWN_ACCOUNT_NETWORKS_MAX if deed.object is None else NETWORKS_MAX)
+        (taken,) = self.conn.execute(sql, (slot, entry.action)).fetchone()
+        return int(taken) < (UNKNOWN_ACCOUNT_NETWORKS_MAX if entry.object is None else NETWORKS_MAX)
 
     def _insert_record(
         self,
         organisation: int | None,
-        deed: AuditEntry,
+        entry: AuditEntry,
         address: str | None,
         slot: int | None = None,
         tally: str | None = None,
     ) -> None:
-        by = self._by
+        origin = self._origin
         (position,) = self.conn.execute(
             _INSERT,
             (
-                new_id("aud", by.at),
-                by.at,
+                new_id("aud", origin.at),
+                origin.at,
                 organisation,
-                deed.project,
-                deed.action,
-                by.actor.type,
-                by.actor.id,
-                deed.object,
-                _json(_shown(deed.changes)),
-                _json(deed.details),
+                entry.project,
+                entry.action,
+                origin.actor.type,
+                origin.actor.id,
+                entry.object,
+                _json(_shown(entry.changes)),
+                _json(entry.details),
                 address,
-                by.request_id,
+                origin.request_id,
                 slot,
                 tally,
-                max(1, deed.times),
+                max(1, entry.times),
             ),
         ).fetchone()
         self._note_unpushed(organisation, position)
@@ -259,10 +259,10 @@ class AuditWrites(base.Changes):
             self.conn.execute("INSERT INTO audit_unpushed (push, record) VALUES (?, ?)", (push, position))
 
 
-def _key(organisation: int | None, deed: AuditEntry, actor: Actor) -> str:
+def _key(organisation: int | None, entry: AuditEntry, actor: Actor) -> str:
     """Return the key of a counted record, without its network."""
-    told_apart = [deed.details[name] for name in _TELLING_APART if name in deed.details]
-    parts = (deed.action, organisation, deed.object, actor.type, actor.id, *(told_apart or [None]))
+    told_apart = [entry.details[name] for name in _TELLING_APART if name in entry.details]
+    parts = (entry.action, organisation, entry.object, actor.type, actor.id, *(told_apart or [None]))
     return " ".join(str(each or "-") for each in parts)
 
 
@@ -387,8 +387,8 @@ class PushWrites(PushReads, AuditWrites):
         )
         if before.url != push.url:
             changes = differences({"url": shown_url(before.url)}, {"url": shown_url(push.url)})
-            deed = AuditEntry("audit.push_changed", push.id, organisation=push.organisation, changes=changes)
-            self.record(deed)
+            entry = AuditEntry("audit.push_changed", push.id, organisation=push.organisation, changes=changes)
+            self.record(entry)
         if before.sealed_secret != push.sealed_secret:
             self.record(AuditEntry("audit.push_secret_rotated", push.id, organisation=push.organisation))
 
