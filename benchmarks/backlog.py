@@ -18,7 +18,7 @@ from benchmarks.filling import SECRET, Filling, hook
 from benchmarks.report import Cell, Section
 from benchmarks.scale import Scale
 from benchmarks.service import deskwire
-from deskwire.engine.core.sealing import Sealing
+from deskwire.engine.core.encryption import Encryption
 from deskwire.engine.core.secret import Secrets
 from deskwire.storage.sqlite.database import connect_writer
 from deskwire.storage.sqlite.directory import FILE_NAME
@@ -54,7 +54,7 @@ async def _fill(folder: str, url: str, messages: int) -> None:
     """Store messages and their deliveries, and print how many of these there are."""
     async with open_store(Path(folder), batch=256, readers=1, on_commit=lambda _: None) as store:
         filling = await Filling.begin(store, Path(folder))
-        endpoint = await store.write(partial(hook, filling.project, Sealing(Secrets(SECRET)), url))
+        endpoint = await store.write(partial(hook, filling.project, Encryption(Secrets(SECRET)), url))
         await filling.create(min(_CONVERSATIONS, messages // 2))
         await filling.post(max(0, messages - 2 * min(_CONVERSATIONS, messages // 2)))
         last = await store.read(lambda reader: reader.pending_deliveries(endpoint.rowid, 0, 2 * messages))

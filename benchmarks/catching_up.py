@@ -26,7 +26,7 @@ from benchmarks.report import Cell, Section, percentile
 from benchmarks.scale import Scale
 from benchmarks.service import Server, deskwire
 from deskwire.engine.core.clock import wall_clock
-from deskwire.engine.core.sealing import Sealing
+from deskwire.engine.core.encryption import Encryption
 from deskwire.engine.core.secret import Secrets
 from deskwire.storage.sqlite.database import connect_writer
 from deskwire.storage.sqlite.directory import FILE_NAME
@@ -131,7 +131,7 @@ async def _fill(folder: str, url: str, messages: int) -> None:
         filling = await Filling.begin(store, Path(folder))
         conversations = min(_CONVERSATIONS, messages // 2)
         await filling.create(conversations)
-        await store.write(partial(hook, filling.project, Sealing(Secrets(SECRET)), url))
+        await store.write(partial(hook, filling.project, Encryption(Secrets(SECRET)), url))
         await filling.post(messages)
     with closing(connect_writer(Path(folder) / FILE_NAME)) as connection:
         connection.execute(_OPEN, (wall_clock(), _HOUR_MS))

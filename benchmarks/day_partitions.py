@@ -26,7 +26,7 @@ from benchmarks.scale import Scale
 from benchmarks.sharing import found_projects, opened, server_s
 from deskwire.engine.core.ids import DAY_MS
 from deskwire.engine.ports import SharedReader, Transaction
-from deskwire.engine.privacy.retention import BATCH
+from deskwire.engine.privacy.retention import BATCH_SIZE
 from deskwire.storage.postgres.migrations.apply import migrate
 from deskwire.storage.postgres.schema.days import TODAY, DayTable, add_day
 from deskwire.storage.postgres.store import PostgresStore
@@ -157,7 +157,7 @@ async def _end_of_day(
 ) -> tuple[float, ...]:
     size, wal = _size(connection, kind.tables), _number(connection, _WAL)
     began, cpu = time.perf_counter(), server_s(server)
-    while await store.write(partial(_prune, kind, older_than)) >= BATCH:
+    while await store.write(partial(_prune, kind, older_than)) >= BATCH_SIZE:
         pass
     connection.execute(f"VACUUM {', '.join(table.undated for table in kind.tables)}".encode())
     elapsed, used = time.perf_counter() - began, server_s(server) - cpu

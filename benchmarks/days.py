@@ -35,7 +35,7 @@ from benchmarks.scale import Scale
 from benchmarks.sharing import actors_of, begun_in, found_projects, keep_posting, opened
 from deskwire.engine.core.ids import DAY_MS
 from deskwire.engine.ports import SharedReader, Transaction
-from deskwire.engine.privacy.retention import BATCH
+from deskwire.engine.privacy.retention import BATCH_SIZE
 from deskwire.storage.postgres.migrations.apply import migrate
 from deskwire.storage.postgres.migrations.list import MIGRATIONS
 from deskwire.storage.postgres.schema.days import EVENTS
@@ -70,7 +70,7 @@ def _fill(rows: int, connection: psycopg.Connection, first: int, dated: bool) ->
 
 
 def _prune(tx: Transaction, older_than: int) -> int:
-    return tx.prune_events(older_than, BATCH, older_than)
+    return tx.prune_events(older_than, BATCH_SIZE, older_than)
 
 
 def _costs(server: PostgresServer, scale: Scale) -> Section:

@@ -41,9 +41,9 @@ from deskwire.engine.accounts.people import Project
 from deskwire.engine.conversations.registry import ActorRegistry
 from deskwire.engine.core.clock import wall_clock
 from deskwire.engine.core.ids import DAY_MS, new_id
-from deskwire.engine.core.store import Brief
+from deskwire.engine.core.store import InlineJob
 from deskwire.engine.ports import Commit, Transaction
-from deskwire.engine.privacy.retention import BATCH
+from deskwire.engine.privacy.retention import BATCH_SIZE
 from deskwire.engine.webhooks.delivery import Attempt, Delivery, DeliveryFilter
 from deskwire.engine.webhooks.endpoint import Endpoint
 from deskwire.storage.postgres.migrations.apply import migrate
@@ -100,7 +100,7 @@ def _fill(rows: int, connection: psycopg.Connection, first: int, dated: bool) ->
 
 
 def _prune(tx: Transaction, older_than: int) -> int:
-    return tx.prune_deliveries(older_than, BATCH)
+    return tx.prune_deliveries(older_than, BATCH_SIZE)
 
 
 def _costs(server: PostgresServer, scale: Scale) -> Section:
@@ -181,7 +181,7 @@ class _Life:
         while self._made or not done.is_set():
             part = [self._made.popleft() for _ in range(min(_TOGETHER, len(self._made)))]
             if part:
-                await self.store.write(Brief(partial(_end_all, self.endpoint, part)))
+                await self.store.write(InlineJob(partial(_end_all, self.endpoint, part)))
                 self.newest, self.position = part[-1].id, part[-1].position
             else:
                 await trio.sleep(_TURN_S)

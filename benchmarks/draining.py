@@ -31,7 +31,7 @@ from benchmarks.filling import SECRET, Filling, hook
 from benchmarks.report import Cell, Section, median
 from benchmarks.scale import Scale
 from deskwire.engine.core.clock import wall_clock
-from deskwire.engine.core.sealing import Sealing
+from deskwire.engine.core.encryption import Encryption
 from deskwire.engine.core.secret import Secrets
 from deskwire.engine.webhooks.dispatcher import Dispatcher
 from deskwire.engine.webhooks.endpoint import Endpoint
@@ -190,7 +190,7 @@ class _Drain:
 async def main(directory: Path, port: int, authority: str, scale: Scale) -> _Rates:
     """Measure all rates by the number in flight, round by round; every second round in the other order."""
     rates: _Rates = {str(flights): [] for flights in scale.flights}
-    sealing = Sealing(Secrets(SECRET))
+    sealing = Encryption(Secrets(SECRET))
     context = ssl.create_default_context(cafile=authority or None)
     url = f"{'https' if authority else 'http'}://{_HOST}:{port}/hook"
     async with open_store(directory, batch=256, readers=2, on_commit=lambda _: None) as store:

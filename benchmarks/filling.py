@@ -21,8 +21,8 @@ from deskwire.engine.conversations.decide import decide, fold
 from deskwire.engine.conversations.emit import conversation_view, message_view
 from deskwire.engine.conversations.plan import Plan
 from deskwire.engine.core.clock import iso, wall_clock
+from deskwire.engine.core.encryption import Encryption
 from deskwire.engine.core.ids import new_id
-from deskwire.engine.core.sealing import Sealing
 from deskwire.engine.core.store import Store
 from deskwire.engine.core.values import replace
 from deskwire.engine.events.types import EventDraft
@@ -116,7 +116,7 @@ async def fill(directory: Path, conversations: int, messages: int) -> list[str]:
         return ids
 
 
-def hook(project: Project, sealing: Sealing, url: str, tx: Transaction) -> Endpoint:
+def hook(project: Project, sealing: Encryption, url: str, tx: Transaction) -> Endpoint:
     """Register a webhook for everything but typing, as the API would."""
     at = wall_clock()
     sealed = sealing.seal(new_secret())

@@ -25,7 +25,7 @@ from benchmarks import processes
 from benchmarks.filling import found
 from benchmarks.searching import texts
 from deskwire.engine.accounts.people import Assignee
-from deskwire.engine.contacts.words import words_of
+from deskwire.engine.contacts.search_terms import search_words
 from deskwire.engine.conversations.conversation import Conversation, Status
 from deskwire.engine.conversations.tags import tag_key
 from deskwire.engine.core.clock import wall_clock
@@ -180,7 +180,7 @@ class _Block:
         )
         project = self._home.project
         self.contacts.append((rowid, next(self._contact_ids), project, user_id, name, email, at, at))
-        self.words += [(project, word, rowid) for word in words_of(user_id, name, email)]
+        self.words += [(project, word, rowid) for word in search_words(user_id, name, email)]
 
     def _add_messages(self, state: Conversation, rowid: int) -> None:
         for index in range(state.messages):

@@ -43,7 +43,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "unit: starts no process and no listener; marked by itself")
     choose(config.getoption("store"))
     if config.getoption("reads") == "threaded":
-        pytest.MonkeyPatch().setattr("deskwire.storage.sqlite.store.Inline", _Nothing)
+        pytest.MonkeyPatch().setattr("deskwire.storage.sqlite.store.InlineQuery", _Nothing)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

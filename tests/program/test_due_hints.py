@@ -37,7 +37,7 @@ class DueTask(ScheduledTask[Any, Any]):
     def next_due(self, _: Any) -> int | None:  # type: ignore[override]  # what is stored is this node's own here
         return min(self.due, default=None)
 
-    async def do_some(self) -> bool:
+    async def run_batch(self) -> bool:
         self.due.remove(min(self.due))
         self.done.append(trio.current_time())
         return True

@@ -14,7 +14,7 @@ import httpx
 import pytest
 import trio
 
-from deskwire.engine.accounts.identity.throttle import PER_ACCOUNT, PER_NETWORK, PER_PAIR, Throttle
+from deskwire.engine.accounts.identity.throttle import PER_ACCOUNT, PER_NETWORK, PER_PAIR, SignInThrottle
 from tests.support.api.service import Service, running
 from tests.support.api.staff import PASSWORD, code, hire
 
@@ -28,7 +28,7 @@ async def exposed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncItera
 
     Its throttle's clock stands still, because a failure expires every nine seconds, and a hundred guesses may take longer.
     """
-    monkeypatch.setattr("deskwire.http.api.services.Throttle", lambda _: Throttle(lambda: 0.0))
+    monkeypatch.setattr("deskwire.http.api.services.Throttle", lambda _: SignInThrottle(lambda: 0.0))
     settings = {"trusted_proxies": (ip_network("127.0.0.1/32"),), "auth_failures_per_minute": 5}
     async with running(tmp_path, **settings) as started:
         yield started

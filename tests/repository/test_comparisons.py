@@ -17,9 +17,9 @@ SUSPECT: Final = re.compile(
 
 HARMLESS: Final = {
     "engine/deskwire/engine/surveys/insights/text_analysis/clauses.py: tokens[place - 1][2] in language.lexicon.words('too')": "words of a comment",
-    "engine/deskwire/engine/audit/deeds.py: after.password_hash != before.password_hash": "two hashes of our own",
-    "engine/deskwire/engine/audit/deeds.py: after.sealed_secret != before.sealed_secret": "two sealed ones of our own",
-    "engine/deskwire/engine/accounts/identity/guessable.py: rest != password": "a new password beside a part of itself",
+    "engine/deskwire/engine/audit/audited_changes.py: after.password_hash != before.password_hash": "two hashes of our own",
+    "engine/deskwire/engine/audit/audited_changes.py: after.sealed_secret != before.sealed_secret": "two sealed ones of our own",
+    "engine/deskwire/engine/accounts/identity/password_strength.py: rest != password": "a new password beside a part of itself",
     "http/deskwire/http/resources/accounts/tokens.py: normal_password(new) == normal_password(present)": "two passwords of one body",
     "http/deskwire/http/resources/accounts/tokens.py: now.password_hash == user.password_hash": "two hashes of our own",
     "engine/deskwire/engine/importing/records.py: stored in (fingerprint(record), _hash(_of_message(record, record.author_name)))": "a record sent again beside the one that is stored",
@@ -30,7 +30,7 @@ HARMLESS: Final = {
     "http/deskwire/http/stream/websocket/handshake.py: b'upgrade' not in tokens": "the tokens of the header `Connection`",
     "storage/deskwire/storage/postgres/admin/check.py: _digest(files, content, size) != content.sha256": "bytes beside their name",
     "storage/deskwire/storage/postgres/admin/installation.py: secret_id not in identity.secret_ids": "an id that is no secret",
-    "storage/deskwire/storage/tables/audit_pushes.py: before.sealed_secret != push.sealed_secret": "two sealed ones of our own",
+    "storage/deskwire/storage/tables/audit.py: before.sealed_secret != push.sealed_secret": "two sealed ones of our own",
     "engine/deskwire/engine/webhooks/worker.py: before.reason == SECRET_LOST": "the reason for which an endpoint is disabled",
     "engine/deskwire/program/installation.py: claimed == ANY_SECRET": "the id of a secret, or the mark that any will do",
     "engine/deskwire/program/installation.py: claimed in (ANY_SECRET, *ids)": "ids of secrets, which are none",

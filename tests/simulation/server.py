@@ -19,7 +19,7 @@ from deskwire.commands.reference.asyncapi import document as asyncapi
 from deskwire.commands.reference.openapi.document import description
 from deskwire.config.settings import Config
 from deskwire.engine.accounts.credentials import Passwords, Tokens
-from deskwire.engine.accounts.identity.standins import StandIns
+from deskwire.engine.accounts.identity.dummy_hashes import DummyHashes
 from deskwire.engine.accounts.identity.verifier import Verifier
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.agents.streams import AgentStreams
@@ -29,7 +29,7 @@ from deskwire.engine.conversations.automation.timers import WorkflowTimers
 from deskwire.engine.conversations.held.sender import HeldSender
 from deskwire.engine.conversations.registry import ActorRegistry
 from deskwire.engine.conversations.typing.indicator import EphemeralPublisher
-from deskwire.engine.core.sealing import Sealing
+from deskwire.engine.core.encryption import Encryption
 from deskwire.engine.core.secret import Secrets
 from deskwire.engine.core.values import replace
 from deskwire.engine.events.log import EventLog
@@ -37,7 +37,7 @@ from deskwire.engine.idempotency.once import Answers
 from deskwire.engine.merging.merges import Merges
 from deskwire.engine.ports import Commit
 from deskwire.engine.privacy.erasure import Erasures
-from deskwire.engine.privacy.retention import Keep, Pruned, Retention
+from deskwire.engine.privacy.retention import Retention, RetentionCounters, RetentionPeriods
 from deskwire.engine.search.indexer import Indexer
 from deskwire.engine.stream.channel import Channel
 from deskwire.engine.stream.hub import Hub
@@ -141,7 +141,7 @@ class Server:
         self._hub = self._make_hub()
         self._hub.judge = world.judge
         self.stream = RealtimeStream(self.disk, self._hub, trio_ms, keys=lambda: (KEY,))
-        self._sealing = Sealing(Secrets(SECRET))
+        self._sealing = Encryption(Secrets(SECRET))
         self.dispatcher = self._make_dispatcher()
         self.answers = Answers(Secrets(SECRET), trio_ms, config.idempotency_s)
         self.directory: ActorRegistry | None = None
@@ -320,9 +320,9 @@ class Server:
     def _wake(self, commit: Commit) -> None:
         """Wake the timers for which a commit has made something due."""
         if self._waits is not None and commit.runs_due:
-            self._waits.look_again()
+            self._waits.wake()
         if self._held is not None and commit.held_due:
-            self._held.look_again()
+            self._held.wake()
 
     # Its parts
 
@@ -362,7 +362,7 @@ class Server:
 
     def _retention(self, directory: ActorRegistry) -> Retention:
         config = self.config
-        keep = Keep(
+        keep = RetentionPeriods(
             bot_only=config.bot_only_retention_s,
             day=config.retention_day_s,
             events=config.event_window_s,
@@ -371,7 +371,7 @@ class Server:
             audit=config.audit_s,
             sessions=parts.session_life(config),
         )
-        return Retention(self.disk, directory, trio_ms, keep, Pruned())
+        return Retention(self.disk, directory, trio_ms, keep, RetentionCounters())
 
     def _services(self, nursery: trio.Nursery, actors: ActorRegistry, links: Links) -> Services:
         config, tokens = self.config, Tokens(Secrets(SECRET))
@@ -398,7 +398,7 @@ class Server:
             verifier=Verifier(tokens, None),
             passwords=_PASSWORDS,
             refused_calls=RefusedCalls(self.disk),
-            stand_ins=StandIns(self.disk, _PASSWORDS.cost, KEY, trio.current_time),
+            dummy_hashes=DummyHashes(self.disk, _PASSWORDS.cost, KEY, trio.current_time),
             webhooks=self._webhooks(),
             hub=self._hub,
             agents=AgentStreams(self.disk, self.log, trio_ms),

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import pytest
 
-from deskwire.engine.core.store import Brief
+from deskwire.engine.core.store import InlineJob
 from deskwire.engine.events.types import EventDraft
 from deskwire.engine.ports import Transaction
 from deskwire.storage.sqlite import pace
@@ -93,10 +93,10 @@ def event(tx: Transaction) -> int:
 @pytest.mark.parametrize(
     ("quick_s", "jobs", "here"),
     [
-        (_ALWAYS, [Brief(event)], True),
+        (_ALWAYS, [InlineJob(event)], True),
         (_ALWAYS, [event], False),
-        (_ALWAYS, [Brief(event), Brief(event)], False),
-        (_NEVER, [Brief(event)], False),
+        (_ALWAYS, [InlineJob(event), InlineJob(event)], False),
+        (_NEVER, [InlineJob(event)], False),
     ],
     ids=["alone and quick", "not brief", "two together", "slow"],
 )
@@ -111,7 +111,7 @@ async def test_a_brief_job_by_itself_is_committed_here_while_the_disk_is_quick(
     monkeypatch.setattr("tests.storage.test_writer.Disk", Watched)
     async with bench(tmp_path) as desk:
         for _ in range(10):  # a disk is taken for a slow one at first
-            await desk.writer.write(Brief(event))
+            await desk.writer.write(InlineJob(event))
         if len(jobs) > 1:
             await desk.together(*jobs)
         else:
@@ -127,6 +127,6 @@ async def test_the_log_stays_short_however_many_commits_are_made_on_trios_thread
         desk.disk.execute("PRAGMA journal_mode = WAL")
         desk.disk.execute("PRAGMA synchronous = OFF")
         for _ in range(2_000):
-            await desk.writer.write(Brief(event))
+            await desk.writer.write(InlineJob(event))
         log = (tmp_path / f"{FILE_NAME}-wal").stat().st_size
         assert log / _PAGE < 2_000, "were it never folded it would be four times as long"

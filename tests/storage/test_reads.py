@@ -14,7 +14,7 @@ import trio
 from deskwire.engine.conversations.conversation import Conversation
 from deskwire.engine.core.errors import NotFound, Unavailable
 from deskwire.engine.core.limits.fair_share import TENANT, Tenant
-from deskwire.engine.core.store import Inline
+from deskwire.engine.core.store import InlineQuery
 from deskwire.engine.ports import Reader
 from deskwire.storage.sqlite.database import connect_writer
 from deskwire.storage.sqlite.directory import FILE_NAME
@@ -79,7 +79,7 @@ async def test_an_inline_query_sees_one_moment_too(tmp_path: Path) -> None:
                 other.execute("UPDATE conversations SET messages = messages + 1")
             return [before, look()]
 
-        assert await engine.store.read(Inline(texts)) == [0, 0]
+        assert await engine.store.read(InlineQuery(texts)) == [0, 0]
         found = seen(engine.store, lambda reader: reader.conversation(PROJECT.rowid, command.conversation_id))
         assert found is not None
         assert found[0].messages == 1
@@ -89,14 +89,14 @@ async def test_an_inline_query_sees_one_moment_too(tmp_path: Path) -> None:
 async def test_an_inline_query_is_run_here_and_any_other_in_a_thread(tmp_path: Path) -> None:
     async with store_with(tmp_path, readers=1) as store:
         here = threading.get_ident()
-        assert await store.read(Inline(thread)) == here
+        assert await store.read(InlineQuery(thread)) == here
         assert await store.read(thread) != here
 
 
 async def test_an_inline_query_can_be_cancelled_as_any_other(tmp_path: Path) -> None:
     asked: list[Reader] = []
     async with store_with(tmp_path, readers=1) as store:
-        for query in (asked.append, Inline(asked.append)):
+        for query in (asked.append, InlineQuery(asked.append)):
             with trio.CancelScope() as scope:
                 scope.cancel()
                 await store.read(query)
@@ -111,8 +111,8 @@ async def test_an_inline_query_that_refuses_leaves_no_transaction_open(tmp_path:
     async with store_with(tmp_path, readers=1) as store:
         for _ in range(3):
             with pytest.raises(NotFound):
-                await store.read(Inline(refuse))
-        assert await store.read(Inline(newest)) == 0
+                await store.read(InlineQuery(refuse))
+        assert await store.read(InlineQuery(newest)) == 0
 
 
 async def test_a_database_that_can_not_be_read_inline_is_unavailable(tmp_path: Path) -> None:
@@ -122,7 +122,7 @@ async def test_a_database_that_can_not_be_read_inline_is_unavailable(tmp_path: P
 
     async with store_with(tmp_path, readers=1) as store:
         with pytest.raises(Unavailable) as refused:
-            await store.read(Inline(broken))
+            await store.read(InlineQuery(broken))
     assert refused.value.reason == "storage_failed"
 
 

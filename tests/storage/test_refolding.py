@@ -12,8 +12,8 @@ import psycopg
 import pytest
 from sqlite_utils import Database as Utils
 
-from deskwire.engine.contacts.listing import ContactFilter, Sort
-from deskwire.engine.contacts.words import terms_of
+from deskwire.engine.contacts.ports import ContactFilter, ContactSort
+from deskwire.engine.contacts.search_terms import search_terms
 from deskwire.engine.conversations.listing import ConversationFilter
 from deskwire.engine.conversations.listing import Sort as ConversationSort
 from deskwire.engine.definitions.attributes import attribute_is
@@ -97,7 +97,7 @@ def test_accounts_and_teams_that_read_alike_go_on_and_no_other_joins_them(reader
         ("usr_3", "arztin@example.org"),
     ):
         assert reader.user_by_email(email).id == user_id
-    assert reader.reads_like_an_account("ARZTIN@example.org")
+    assert reader.similar_account_exists("ARZTIN@example.org")
     assert reader.team_named(1, "uber uns") == "team_1"
     assert [each.id for each in reader.teams(1, None, 9)] == ["team_2", "team_1"]
 
@@ -105,13 +105,14 @@ def test_accounts_and_teams_that_read_alike_go_on_and_no_other_joins_them(reader
 def test_contacts_and_tickets_are_found_by_folded_words(reader: Any) -> None:
     def found(**wanted: Any) -> list[str]:
         return [
-            each.contact.id for each in reader.listed_contacts(1, ContactFilter(**wanted), Sort(), None, 9)
+            each.contact.id
+            for each in reader.listed_contacts(1, ContactFilter(**wanted), ContactSort(), None, 9)
         ]
 
     assert found(email="ADA@example.org") == ["con_1"]
     assert found(email="B@X.org") == ["con_2"]
-    assert found(terms=terms_of("0049 30 123456")) == ["con_1"]
-    assert found(terms=terms_of("4903")) == []
+    assert found(terms=search_terms("0049 30 123456")) == ["con_1"]
+    assert found(terms=search_terms("4903")) == []
     for text in ("finance", "fin a"):
         assert [each.id for each, _ in reader.tickets(1, TicketFilter(text=text), TicketSort(), None, 9)] == [
             "tkt_1"
@@ -140,7 +141,7 @@ def test_tags_that_read_alike_become_the_first_and_all_are_found(reader: Any) ->
     assert found("\u00c4rger") == found("arger") == found("vip") == [("arger", "vip")]
     assert reader.conversation_tags(1, "", 9) == [("arger", 1), ("vip", 1)]
     contacts = reader.listed_contacts(
-        1, ContactFilter(tags=("\u0414\u041e\u0421\u0422\u0410\u0412\u041a\u0410",)), Sort(), None, 9
+        1, ContactFilter(tags=("\u0414\u041e\u0421\u0422\u0410\u0412\u041a\u0410",)), ContactSort(), None, 9
     )
     assert [each.contact.id for each in contacts] == ["con_1"]
     tickets = reader.tickets(1, TicketFilter(tag="v\u00edp"), TicketSort(), None, 9)

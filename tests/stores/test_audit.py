@@ -11,8 +11,8 @@ from typing import Final
 import pytest
 
 from deskwire.engine.accounts.people import User
-from deskwire.engine.audit.deeds import sign_in_failed
-from deskwire.engine.audit.trail import COUNTED_MS, AuditFilter, AuditRecord, ChangeOrigin, Deed
+from deskwire.engine.audit.audited_changes import sign_in_failed
+from deskwire.engine.audit.trail import COUNT_WINDOW_MS, AuditEntry, AuditFilter, AuditRecord, ChangeOrigin
 from deskwire.engine.core.actor import Actor
 from deskwire.engine.ports import Transaction
 from deskwire.storage.tables import audit
@@ -39,7 +39,7 @@ SILENT: Final = {
     "save_contact": "content",
     "save_profile": "content",
     "end_merge": "the end of a merge whose begin is recorded",
-    "cut_merges": "the end of merges whose begin is recorded, by an erasure that is recorded, too",
+    "abort_merges": "the end of merges whose begin is recorded, by an erasure that is recorded, too",
     "erase_contact_row": "the end of an erasure whose begin is recorded",
 }
 """What writes one of these tables and records nothing, and why."""
@@ -119,17 +119,17 @@ def test_the_name_holds_for_its_context_alone_and_the_inner_one_counts(empty: In
 
 
 def test_repetitions_share_a_record_until_the_quarter_of_an_hour_ends(empty: InlineStore) -> None:
-    begin = NOON // COUNTED_MS * COUNTED_MS
-    for at in (begin, begin + 10, begin + COUNTED_MS - 1, begin + COUNTED_MS):
+    begin = NOON // COUNT_WINDOW_MS * COUNT_WINDOW_MS
+    for at in (begin, begin + 10, begin + COUNT_WINDOW_MS - 1, begin + COUNT_WINDOW_MS):
         fail(empty, "203.0.113.7", at)
     assert [(each.count, each.at, each.last_at) for each in records(empty)] == [
-        (3, begin, begin + COUNTED_MS - 1),
-        (1, begin + COUNTED_MS, begin + COUNTED_MS),
+        (3, begin, begin + COUNT_WINDOW_MS - 1),
+        (1, begin + COUNT_WINDOW_MS, begin + COUNT_WINDOW_MS),
     ]
 
 
 def test_numbers_among_the_details_are_added_up(empty: InlineStore) -> None:
-    deed = Deed("webhook.replayed", "whk_1", project=1, details={"deliveries": 7})
+    deed = AuditEntry("webhook.replayed", "whk_1", project=1, details={"deliveries": 7})
     for _ in range(3):
         empty.at_once(lambda tx: tx.record(deed))
     (record,) = records(empty)
@@ -139,8 +139,8 @@ def test_numbers_among_the_details_are_added_up(empty: InlineStore) -> None:
 def test_a_million_places_would_take_no_more_records_than_there_is_room_for(
     empty: InlineStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(audit, "PLACES_MAX", 5)
-    monkeypatch.setattr(audit, "PLACES_OF_NOBODY_MAX", 3)
+    monkeypatch.setattr(audit, "NETWORKS_MAX", 5)
+    monkeypatch.setattr(audit, "UNKNOWN_ACCOUNT_NETWORKS_MAX", 3)
     known = empty.at_once(lambda tx: tx.insert_user("usr_1", "ada@example.com", "Ada", None, NOON))
     empty.at_once(lambda tx: tx.prune_audit(1, 1_000))
     for number in range(40):
@@ -162,10 +162,10 @@ def test_a_million_places_would_take_no_more_records_than_there_is_room_for(
 
 def test_the_oldest_are_pruned_and_from_when_on_all_is_there_is_known(empty: InlineStore) -> None:
     for number in range(5):
-        fail(empty, None, NOON + number * COUNTED_MS)
-    assert empty.at_once(lambda tx: tx.prune_audit(NOON + 3 * COUNTED_MS, 2)) == 2
-    assert empty.at_once(lambda tx: tx.prune_audit(NOON + 3 * COUNTED_MS, 2)) == 1
-    assert empty.at_once(lambda tx: tx.prune_audit(NOON + 3 * COUNTED_MS, 2)) == 0
+        fail(empty, None, NOON + number * COUNT_WINDOW_MS)
+    assert empty.at_once(lambda tx: tx.prune_audit(NOON + 3 * COUNT_WINDOW_MS, 2)) == 2
+    assert empty.at_once(lambda tx: tx.prune_audit(NOON + 3 * COUNT_WINDOW_MS, 2)) == 1
+    assert empty.at_once(lambda tx: tx.prune_audit(NOON + 3 * COUNT_WINDOW_MS, 2)) == 0
     assert len(records(empty)) == 2
     (since,) = seen(empty, lambda reader: reader.conn.execute("SELECT since FROM audit_window").fetchone())  # type: ignore[attr-defined]
-    assert since >= NOON + 3 * COUNTED_MS
+    assert since >= NOON + 3 * COUNT_WINDOW_MS

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from sqlite_utils import Database
 
 from deskwire.engine.contacts.contact import Contact
-from deskwire.engine.contacts.listing import ContactFilter, Listed, Sort
-from deskwire.engine.contacts.words import terms_of, words_of
+from deskwire.engine.contacts.ports import ContactFilter, ContactSort, ListedContact
+from deskwire.engine.contacts.search_terms import search_terms, search_words
 from deskwire.engine.core.values import replace
 from deskwire.storage.sqlite.database import connect_reader, migrate
 from deskwire.storage.sqlite.directory import FILE_NAME
@@ -31,9 +31,9 @@ def insert(tx: Any, number: int, name: str | None, project: int = PROJECT.rowid)
     return stored
 
 
-def paged(tx: Any, wanted: ContactFilter, sort: Sort, limit: int) -> list[Contact]:
+def paged(tx: Any, wanted: ContactFilter, sort: ContactSort, limit: int) -> list[Contact]:
     """All contacts of a list, page by page."""
-    listed: list[Listed] = []
+    listed: list[ListedContact] = []
     while page := tx.listed_contacts(PROJECT.rowid, wanted, sort, listed[-1].at if listed else None, limit):
         assert len(page) <= limit
         listed += page
@@ -53,18 +53,18 @@ def test_a_page_has_the_newest_that_have_a_word_for_each_term(
     tx.conn.execute("SAVEPOINT one")
     made = [insert(tx, number, name) for number, name in enumerate(given_names)]
     insert(tx, 99, "Ada Bea", OTHER_PROJECT.rowid)
-    terms = terms_of(text)
+    terms = search_terms(text)
     fitting = [
         contact
         for contact in reversed(made)
         if all(
-            any(word.startswith(term) for word in words_of(contact.user_id, contact.name, None))
+            any(word.startswith(term) for word in search_words(contact.user_id, contact.name, None))
             for term in terms
         )
     ]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lists, "MANY", many)
-        listed = paged(tx, ContactFilter(terms=terms), Sort(), limit)
+        patch.setattr(lists, "UNSELECTIVE_ROWS", many)
+        listed = paged(tx, ContactFilter(terms=terms), ContactSort(), limit)
     tx.conn.execute("ROLLBACK TO one")
     assert listed == fitting
 
@@ -73,7 +73,7 @@ def test_a_contact_keeps_just_the_words_that_it_has_now(tx: Any) -> None:
     contact = insert(tx, 1, "Ada Byron")
     tx.save_contact(replace(contact, name="Ada Lovelace", email="ada@shop.example"))
     words = {word for (word,) in tx.conn.execute("SELECT word FROM contact_words")}
-    assert words == words_of("u1", "Ada Lovelace", "ada@shop.example")
+    assert words == search_words("u1", "Ada Lovelace", "ada@shop.example")
     tx.erase_contact_row(contact.rowid)
     assert tx.conn.execute("SELECT count(*) FROM contact_words").fetchone() == (0,)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from deskwire.engine.core.store import Inline
+from deskwire.engine.core.store import InlineQuery
 from deskwire.engine.events.types import EventDraft
 from deskwire.engine.ports import Transaction
 from deskwire.engine.webhooks.delivery import Attempt, Delivery
@@ -118,7 +118,7 @@ def test_what_was_rolled_back_leaves_no_trace_in_the_figures(shelf: Shelf) -> No
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        shelf.store.at_once(Inline(fail))
+        shelf.store.at_once(InlineQuery(fail))
     shelf.put(START)
     assert counted(shelf.figures([START])) == [[0, 0, 0, 1]]
 

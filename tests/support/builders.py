@@ -23,7 +23,7 @@ from deskwire.engine.conversations.emit import announce
 from deskwire.engine.conversations.facts import Deleted, Fact, MessagePosted
 from deskwire.engine.conversations.registry import ActorRegistry
 from deskwire.engine.core.ids import new_id
-from deskwire.engine.core.store import Inline
+from deskwire.engine.core.store import InlineQuery
 from deskwire.engine.core.values import replace
 from deskwire.engine.events.log import EventLog
 from deskwire.engine.events.types import EventDraft
@@ -188,7 +188,7 @@ class InlineStore:
             trio.lowlevel.spawn_system_task(self._carry_out)
 
     async def read(self, query: Callable[[Reader], T]) -> T:
-        self.reads += not isinstance(query, Inline)  # those that a real store has a thread for
+        self.reads += not isinstance(query, InlineQuery)  # those that a real store has a thread for
         await trio.lowlevel.checkpoint()
         if self.read_failure is not None:
             failure, self.read_failure = self.read_failure, None

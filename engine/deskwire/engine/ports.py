@@ -1,7 +1,8 @@
-"""The union of all that the engine needs of a store, for storage, which implements it, and for wiring; a domain asks for its own part.
+"""The complete store port: the union of the readers and transactions of all domains.
 
-A `Transaction` is used by the writer's jobs, one after the other, a `Reader` by queries on any thread. Both are put
-together from above to below: a domain's own part may hold those of domains that it stands on.
+Storage implements it and wiring uses it, while a domain asks only for its own part. Jobs of the writer get a `Transaction`,
+one after another. Queries on any thread get a `Reader`. The bases are listed from the top floor down because a domain's part
+may include parts of the domains below.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from deskwire.engine.accounts.ports import (
 )
 from deskwire.engine.accounts.sessions import SessionReader, SessionTransaction
 from deskwire.engine.accounts.teams import TeamReader, TeamTransaction
-from deskwire.engine.audit.ports import AuditReader, AuditTransaction
 from deskwire.engine.audit.push import PushReader, PushTransaction
+from deskwire.engine.audit.trail import AuditReader, AuditTransaction
 from deskwire.engine.cluster.ports import ClusterReader, ClusterTransaction
 from deskwire.engine.contacts.memory import MemoryReader, MemoryTransaction
 from deskwire.engine.contacts.ports import ContactReader, ContactTransaction
@@ -80,11 +81,11 @@ class Reader(
     ClusterReader,
     Protocol,
 ):
-    """Queries. Every method sees all that was acknowledged before it was called."""
+    """Queries. Every method sees all changes that were acknowledged before the call."""
 
 
 class SharedReader(Reader, HeadReader, Protocol):
-    """Queries on a store that several nodes share."""
+    """Queries on a store that is shared by several nodes."""
 
 
 class Transaction(
@@ -117,21 +118,28 @@ class Transaction(
     ClusterTransaction,
     Protocol,
 ):
-    """A job's view of the store: what it reads includes what it and earlier jobs wrote."""
+    """The view of a job. Its queries see the changes of this job and of earlier ones."""
 
     def try_out(self) -> None:
-        """Write a little, of which nothing stays: whether it can be committed says whether the disk takes anything."""
+        """Write something that leaves no trace, to check whether the database accepts commits."""
 
 
 class Commit(Struct, frozen=True):
-    """The things that a group commit has made known, in commit order; each domain knows the part of it that it follows.
+    """The notification of a group commit.
 
-    `due` are times (ms) at which tickets need something, `runs_due` those at which running workflows do, `wakings_due` those
-    at which conversations wake. `callers` says whether anything about server keys, machine credentials or projects has changed, `sessions` are the
-    ids of browsers' sessions that have ended, and `people` says whether a user or member has lost something. `advances` are the
-    moves of the heads of projects; a store that is one node's alone has no such heads. `redacted` are the conversations of which
-    a message was redacted or deleted, by their storage keys, and `rewritten` the events that show it, as they are now.
-    `held_due` are the times (ms) at which held messages are sent, and `writing` the changes of drafts and held messages.
+    Each domain subscribes to the attributes that it needs.
+
+    Args:
+        events, deliveries: stored events and webhook deliveries, in commit order.
+        erased: storage keys of erased conversations and contacts whose queued deliveries are dropped.
+        due, runs_due, wakings_due, held_due: due times (ms) of tickets, running workflows, snoozed conversations, held messages.
+        callers: whether a server key, machine credential or project has changed.
+        sessions: ids of browser sessions and access tokens that have ended.
+        people: whether a user or member has lost a right.
+        advances: moves of the log heads of projects. Empty unless several nodes share the store.
+        redacted: storage keys of conversations in which a message was redacted or deleted.
+        rewritten: stored events that contained such a message, in their new form.
+        writing: changes of drafts and held messages.
     """
 
     events: Sequence[StoredEvent]

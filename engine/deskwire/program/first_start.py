@@ -131,7 +131,7 @@ def plan_demo(tokens: Tokens, password: Password, now: int) -> DemoPlan:
 
 def provision_demo(tx: Transaction, plan: DemoPlan, now: int) -> bool:
     """Store the demo, if there is no project yet; say whether it did."""
-    tx.one_node_at_a_time()
+    tx.lock_across_nodes()
     if tx.has_projects():
         return False
     with tx.signed(ChangeOrigin(Actor("system"), now)):

@@ -10,9 +10,9 @@ from typing import Final
 import structlog
 
 from deskwire.config.settings import Config
-from deskwire.engine.core.sealing import SealBroken, Sealing
+from deskwire.engine.core.encryption import DecryptionFailed, Encryption
 from deskwire.engine.core.secret import Secrets
-from deskwire.engine.core.store import Inline
+from deskwire.engine.core.store import InlineQuery
 from deskwire.engine.ports import Reader, Store
 from deskwire.program.errors import StartError
 from deskwire.program.secret_file import installation_secrets, present_secrets
@@ -36,7 +36,7 @@ async def settled_secrets(config: Config, store: Store, *, new_secret: bool) -> 
     Raises StartError if the secret is missing or another one, SecretError if it can't be used.
     """
     present = present_secrets(config.data_dir, config.secret, config.secret_previous)
-    claimed, sealed = await store.read(Inline(_known))
+    claimed, sealed = await store.read(InlineQuery(_known))
     reason = _objection(config, present, claimed, sealed)
     if reason is not None and not new_secret:
         raise StartError(reason)
@@ -65,7 +65,7 @@ def _objection(
         return f"The installation's secret {path} is missing{wanted}. Put its copy back, or set DESKWIRE_SECRET to it. {_WITHOUT}"
     ids = [secret_id(each) for each in present.known]
     if claimed in (ANY_SECRET, *ids) or (
-        claimed is None and (not sealed or _opens_any(Sealing(present), sealed))
+        claimed is None and (not sealed or _opens_any(Encryption(present), sealed))
     ):
         return None
     where = "DESKWIRE_SECRET" if config.secret is not None else str(path)
@@ -76,11 +76,11 @@ def _objection(
     )
 
 
-def _opens_any(sealing: Sealing, sealed: list[bytes]) -> bool:
+def _opens_any(sealing: Encryption, sealed: list[bytes]) -> bool:
     for each in sealed:
         try:
             sealing.open_bytes(each)
-        except SealBroken:
+        except DecryptionFailed:
             continue
         return True
     return False

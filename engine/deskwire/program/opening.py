@@ -26,10 +26,10 @@ from deskwire.engine.cluster.cluster import Bus, Cluster, NoBus, SingleNode
 from deskwire.engine.cluster.membership import ClusterMembership
 from deskwire.engine.core import store as core
 from deskwire.engine.core.clock import wall_clock
-from deskwire.engine.core.counters import Commits, Room, SharedCommits
+from deskwire.engine.core.counters import CommitCounters, DiskSpace, SharedCommitCounters
 from deskwire.engine.core.database_identity import DatabaseIdentity
 from deskwire.engine.core.secret import Secrets
-from deskwire.engine.core.tasks.failure import kept_running
+from deskwire.engine.core.tasks.failure import run_with_restarts
 from deskwire.engine.events.shared_log import SharedLogReader
 from deskwire.engine.search.ports import SearchIndex
 from deskwire.engine.uploads.ports import Files
@@ -53,7 +53,7 @@ class RunningStore(core.Store[ports.Reader, ports.Transaction], Protocol):
     """A store that is open, with what is measured of it."""
 
     @property
-    def commits(self) -> Commits:
+    def commits(self) -> CommitCounters:
         """The writer's counters."""
 
     @property
@@ -94,8 +94,8 @@ class Opened(Struct, frozen=True, kw_only=True):
     index: SearchIndex
     scrubbing: Callable[[], bool]
     scrub_delay: Callable[[], float]
-    room: Callable[[], Room | None]
-    shared: SharedCommits | None = None
+    room: Callable[[], DiskSpace | None]
+    shared: SharedCommitCounters | None = None
     messages: Callable[[], Mapping[str, int]] = dict
     give_up: Callable[[float], None] = lambda seconds: None
 
@@ -189,7 +189,7 @@ async def _postgres(
         trio.open_nursery() as nursery,
     ):
         bus = PostgresBus(store.database)
-        nursery.start_soon(kept_running, "nodes.bus", bus.run)
+        nursery.start_soon(run_with_restarts, "nodes.bus", bus.run)
         beats = HeartbeatStore(store.database, nursery)
         membership = ClusterMembership(beats, bus, name, version("deskwire"), wall_clock, place)
         vacuums = VacuumDuty(url, config.scrub_s, servers)
@@ -199,11 +199,11 @@ async def _postgres(
             ("lanes", partial(clear_lanes, store.database)),
             ("days", partial(add_days_ahead, url, servers)),
         ):
-            nursery.start_soon(kept_running, f"storage.{duty}", partial(membership.while_leader, run))
+            nursery.start_soon(run_with_restarts, f"storage.{duty}", partial(membership.while_leader, run))
         nursery.start_soon(
-            kept_running, "storage.waits", partial(run_wait_watchdog, store.database, store.waited_s)
+            run_with_restarts, "storage.waits", partial(run_wait_watchdog, store.database, store.waited_s)
         )
-        nursery.start_soon(kept_running, "storage.servers", partial(watch_servers, store.database))
+        nursery.start_soon(run_with_restarts, "storage.servers", partial(watch_servers, store.database))
         with (
             closing(beats),
             closing(PostgresIndex(store.database)) as index,

@@ -17,7 +17,7 @@ from deskwire.engine.conversations.registry import ActorRegistry
 from deskwire.engine.conversations.writing_events import WritingEvents
 from deskwire.engine.core.clock import wall_clock
 from deskwire.engine.core.commits import Subscribers
-from deskwire.engine.core.sealing import Sealing
+from deskwire.engine.core.encryption import Encryption
 from deskwire.engine.core.secret import Secrets
 from deskwire.engine.events.follower import Follower
 from deskwire.engine.events.log import EventLog
@@ -76,7 +76,7 @@ class Parts(Struct, frozen=True, kw_only=True):
     url: str
     certificate: Certificate | None
     secrets: Secrets
-    sealing: Sealing
+    sealing: Encryption
     rotation: Rotation
     signing: Signing
     keys: ServerKeys
@@ -119,7 +119,7 @@ async def assemble(
     store = here.store
     rotation = Rotation.of(config, store, secrets)
     await rotation.settle()
-    sealing, signing = Sealing(secrets), signing_of(config, secrets)
+    sealing, signing = Encryption(secrets), signing_of(config, secrets)
     events = await wiring.event_log(config, here)
     snooze_timer = SnoozeTimer(store, wall_clock)
     hub = Hub(
@@ -209,7 +209,7 @@ def services_of(parts: Parts, actors: trio.Nursery, registry: ActorRegistry) -> 
         tokens=parts.signing.tokens,
         verifier=parts.signing.verifier,
         passwords=passwords,
-        stand_ins=wiring.stand_ins(store, passwords, secrets),
+        dummy_hashes=wiring.dummy_hashes(store, passwords, secrets),
         refused_calls=RefusedCalls(store),
         webhooks=wiring.webhooks(config, parts.sealing, parts.couriers or parts.dispatcher),
         hub=parts.hub,

@@ -14,8 +14,8 @@ import trio
 
 from deskwire.config.settings import Config
 from deskwire.engine.core.clock import Clock, iso, wall_clock
+from deskwire.engine.core.encryption import Encryption
 from deskwire.engine.core.errors import Conflict, Unavailable
-from deskwire.engine.core.sealing import Sealing
 from deskwire.engine.core.secret import Secrets
 from deskwire.engine.ports import Store, Transaction
 from deskwire.program.secret_file import new_secret, write_private
@@ -44,7 +44,7 @@ class Rotation:
         self._directory = directory
         self._clock = clock
         self._kept_ms = int(kept_s * _SECOND_MS)
-        self._sealing = Sealing(secrets)
+        self._sealing = Encryption(secrets)
         self._in_file = secrets.former
         self._one_at_a_time = trio.Lock()
 
@@ -65,7 +65,7 @@ class Rotation:
             return
         async with self._one_at_a_time:
             await self._renew()
-            left = self._secrets.without_spent(self._clock(), self._kept_ms)
+            left = self._secrets.without_expired(self._clock(), self._kept_ms)
             if left.former != self._in_file and self._directory is not None:
                 await self._write(left)
                 log.info("secret.former_forgotten", left=len(left.former))

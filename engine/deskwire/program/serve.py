@@ -28,8 +28,8 @@ from deskwire.engine.conversations.held.sender import HeldSender
 from deskwire.engine.conversations.waking import Wakings
 from deskwire.engine.core.clock import wall_clock
 from deskwire.engine.core.commits import Subscribers
-from deskwire.engine.core.store import Inline
-from deskwire.engine.core.tasks.failure import kept_running
+from deskwire.engine.core.store import InlineQuery
+from deskwire.engine.core.tasks.failure import run_with_restarts
 from deskwire.engine.ports import Commit
 from deskwire.http.api.app import ROUTES
 from deskwire.http.api.services import Services
@@ -204,35 +204,37 @@ async def serve(
         async with leased(here.membership), trio.open_nursery() as outgoing:
             await parts.lapses.begin()
             await outgoing.start(parts.dispatcher.run)
-            outgoing.start_soon(kept_running, "webhooks.lapses", parts.lapses.run)
+            outgoing.start_soon(run_with_restarts, "webhooks.lapses", parts.lapses.run)
             if parts.couriers is not None:
-                outgoing.start_soon(kept_running, "webhooks.couriers", parts.couriers.run)
+                outgoing.start_soon(run_with_restarts, "webhooks.couriers", parts.couriers.run)
                 outgoing.start_soon(
-                    kept_running, "webhooks.clearing", partial(while_leader, parts.couriers.clear)
+                    run_with_restarts, "webhooks.clearing", partial(while_leader, parts.couriers.clear)
                 )
             if parts.follower is not None:
-                outgoing.start_soon(kept_running, "events.follower", parts.follower.run)
+                outgoing.start_soon(run_with_restarts, "events.follower", parts.follower.run)
             if parts.relay is not None:
-                outgoing.start_soon(kept_running, "typing.relay", parts.relay.run)
-            outgoing.start_soon(kept_running, "stream.positions", parts.hub.run)
-            outgoing.start_soon(kept_running, "stream.flusher", parts.stream.run)
-            outgoing.start_soon(kept_running, "agents.streams", parts.agents.run)
-            outgoing.start_soon(kept_running, "deliveries.news", parts.news.run)
-            outgoing.start_soon(kept_running, "agents.writing", parts.writing.run)
-            outgoing.start_soon(kept_running, "stalls", parts.measured.stalls.run)
-            outgoing.start_soon(kept_running, "tickets.upkeep", partial(while_leader, parts.snooze_timer.run))
-            outgoing.start_soon(kept_running, "identity.keys", parts.signing.run)
+                outgoing.start_soon(run_with_restarts, "typing.relay", parts.relay.run)
+            outgoing.start_soon(run_with_restarts, "stream.positions", parts.hub.run)
+            outgoing.start_soon(run_with_restarts, "stream.flusher", parts.stream.run)
+            outgoing.start_soon(run_with_restarts, "agents.streams", parts.agents.run)
+            outgoing.start_soon(run_with_restarts, "deliveries.news", parts.news.run)
+            outgoing.start_soon(run_with_restarts, "agents.writing", parts.writing.run)
+            outgoing.start_soon(run_with_restarts, "stalls", parts.measured.stalls.run)
             outgoing.start_soon(
-                kept_running, "uploads.shelf", partial(parts.uploads.run, interval_s, here.cluster)
+                run_with_restarts, "tickets.upkeep", partial(while_leader, parts.snooze_timer.run)
+            )
+            outgoing.start_soon(run_with_restarts, "identity.keys", parts.signing.run)
+            outgoing.start_soon(
+                run_with_restarts, "uploads.shelf", partial(parts.uploads.run, interval_s, here.cluster)
             )
             pusher = wiring.pusher(config, store, parts.sealing)
-            outgoing.start_soon(kept_running, "audit.pushes", partial(while_leader, pusher.run))
-            outgoing.start_soon(kept_running, "secret.rotation", partial(parts.rotation.run, interval_s))
-            outgoing.start_soon(kept_running, "search.index", partial(while_leader, parts.indexer.run))
+            outgoing.start_soon(run_with_restarts, "audit.pushes", partial(while_leader, pusher.run))
+            outgoing.start_soon(run_with_restarts, "secret.rotation", partial(parts.rotation.run, interval_s))
+            outgoing.start_soon(run_with_restarts, "search.index", partial(while_leader, parts.indexer.run))
             if config.database_url is None:
-                outgoing.start_soon(kept_running, "upgrades.copies", partial(wiring.keep_copies, config))
+                outgoing.start_soon(run_with_restarts, "upgrades.copies", partial(wiring.keep_copies, config))
             if certificate is not None:
-                outgoing.start_soon(kept_running, "tls.certificate", certificate.run)
+                outgoing.start_soon(run_with_restarts, "tls.certificate", certificate.run)
             async with trio.open_nursery() as actors:
                 registry = wiring.registry(
                     config,
@@ -252,16 +254,18 @@ async def serve(
                 held = HeldSender(store, wall_clock, registry)
                 held.follow(commits, "held_due")
                 services = services_of(parts, actors, registry)
-                actors.start_soon(kept_running, "audit.refusals", services.refused_calls.run)
+                actors.start_soon(run_with_restarts, "audit.refusals", services.refused_calls.run)
                 retention = wiring.retention(config, store, registry, parts.measured.pruned)
                 retain = partial(retention.run, interval_s)
-                actors.start_soon(kept_running, "retention", partial(while_leader, retain))
+                actors.start_soon(run_with_restarts, "retention", partial(while_leader, retain))
                 clear = services.surveys.removals.clear
-                actors.start_soon(kept_running, "surveys.removal", partial(while_leader, clear))
-                actors.start_soon(kept_running, "workflows.waits", partial(while_leader, timers.run))
-                actors.start_soon(kept_running, "conversations.wakings", partial(while_leader, wakings.run))
+                actors.start_soon(run_with_restarts, "surveys.removal", partial(while_leader, clear))
+                actors.start_soon(run_with_restarts, "workflows.waits", partial(while_leader, timers.run))
                 actors.start_soon(
-                    kept_running, "conversations.held_messages", partial(while_leader, held.run)
+                    run_with_restarts, "conversations.wakings", partial(while_leader, wakings.run)
+                )
+                actors.start_soon(
+                    run_with_restarts, "conversations.held_messages", partial(while_leader, held.run)
                 )
                 nodes.share_out(here, services)
                 if here.membership is None:
@@ -270,11 +274,11 @@ async def serve(
                     await services.surveys.refreshes.recover()
                 else:
                     recover = services.surveys.refreshes.keep_recovering
-                    actors.start_soon(kept_running, "surveys.refreshes", partial(while_leader, recover))
+                    actors.start_soon(run_with_restarts, "surveys.refreshes", partial(while_leader, recover))
                     merge = services.merges.keep_resuming
-                    actors.start_soon(kept_running, "contacts.merges", partial(while_leader, merge))
+                    actors.start_soon(run_with_restarts, "contacts.merges", partial(while_leader, merge))
                     resume = services.erasures.keep_resuming
-                    actors.start_soon(kept_running, "privacy.erasures", partial(while_leader, resume))
+                    actors.start_soon(run_with_restarts, "privacy.erasures", partial(while_leader, resume))
                 if here.heads is not None:
                     wiring.share_times(here.bus, commits, (parts.snooze_timer, timers, wakings, held))
                 if config.database_url is None:
@@ -336,7 +340,7 @@ async def _provision(
     config: Config, services: Services, password: Callable[[], Password], url: str
 ) -> Demo | None:
     """Make the demo at the first start. Its file is there before the demo is, so that no crash loses it."""
-    if not config.demo or await services.store.read(Inline(lambda reader: reader.has_projects())):
+    if not config.demo or await services.store.read(InlineQuery(lambda reader: reader.has_projects())):
         refresh_url(config.data_dir, url)
         return None
     now = services.clock()

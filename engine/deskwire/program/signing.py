@@ -10,8 +10,14 @@ from msgspec import Struct
 
 from deskwire.config.settings import Config
 from deskwire.engine.accounts.credentials import Tokens
-from deskwire.engine.accounts.identity.keys import BadKeys, parse_jwks, parse_pem
-from deskwire.engine.accounts.identity.sources import FileKeys, KeySource, UrlKeys
+from deskwire.engine.accounts.identity.provider_keys import (
+    BadKeys,
+    FileKeys,
+    KeySource,
+    UrlKeys,
+    parse_jwks,
+    parse_pem,
+)
 from deskwire.engine.accounts.identity.verifier import Provider, Verifier
 from deskwire.engine.core.secret import Secrets
 

@@ -13,13 +13,12 @@ import trio
 
 from deskwire.config.settings import Config
 from deskwire.engine.accounts.credentials import Passwords
-from deskwire.engine.accounts.identity.standins import StandIns
-from deskwire.engine.accounts.sessions import Life
+from deskwire.engine.accounts.identity.dummy_hashes import DummyHashes
+from deskwire.engine.accounts.sessions import SessionLifetime
 from deskwire.engine.agents.presence import ephemeral_event
 from deskwire.engine.agents.streams import AgentStreams
-from deskwire.engine.audit.naming import InNameOf
-from deskwire.engine.audit.push import Pusher
-from deskwire.engine.audit.trail import ChangeOrigin
+from deskwire.engine.audit.push import AuditPusher
+from deskwire.engine.audit.trail import AttributedStore, ChangeOrigin
 from deskwire.engine.cluster.cluster import Bus, Cluster
 from deskwire.engine.conversations.registry import ActorRegistry
 from deskwire.engine.conversations.typing.indicator import EphemeralPublisher
@@ -27,10 +26,10 @@ from deskwire.engine.conversations.writing_events import WritingEvents
 from deskwire.engine.core.actor import Actor
 from deskwire.engine.core.clock import wall_clock
 from deskwire.engine.core.commits import Subscribers
+from deskwire.engine.core.encryption import Encryption
 from deskwire.engine.core.errors import Unavailable
-from deskwire.engine.core.limits.rate_limit import Buckets, Rate
+from deskwire.engine.core.limits.rate_limit import Buckets, RateLimit
 from deskwire.engine.core.limits.sketch import Sketch
-from deskwire.engine.core.sealing import Sealing
 from deskwire.engine.core.secret import Keyring, Secrets, derived_key
 from deskwire.engine.core.tasks.scheduled import ScheduledTask
 from deskwire.engine.events.follower import Follower
@@ -41,7 +40,7 @@ from deskwire.engine.events.types import EphemeralEvent
 from deskwire.engine.llm.chat import OpenAiChat
 from deskwire.engine.llm.port import ChatModel
 from deskwire.engine.ports import Commit, Store
-from deskwire.engine.privacy.retention import Keep, Pruned, Retention
+from deskwire.engine.privacy.retention import Retention, RetentionCounters, RetentionPeriods
 from deskwire.engine.search.indexer import Indexer
 from deskwire.engine.stream.hub import Hub
 from deskwire.engine.tickets.follow import TicketFollower
@@ -191,16 +190,16 @@ def share_times(bus: Bus, commits: Subscribers[Commit], tasks: Sequence[Schedule
 
     def hinted(_: bytes) -> None:
         for task in tasks:
-            task.look_again()
+            task.wake()
 
     for task in tasks:
-        task.expect_others()
+        task.poll_for_other_nodes()
     bus.receive("due", hinted)
     commits.subscribe(lambda _: bus.send("due", b""), "due", "runs_due", "wakings_due", "held_due")
 
 
 def dispatcher(
-    config: Config, store: Store, sealing: Sealing, news: DeliveryNews, cluster: Cluster | None
+    config: Config, store: Store, sealing: Encryption, news: DeliveryNews, cluster: Cluster | None
 ) -> Dispatcher:
     """Return the deliveries to webhooks, shared with the other nodes of the cluster if there is one."""
     return Dispatcher(
@@ -230,7 +229,7 @@ def lapses(store: Store, dispatcher: Dispatcher, commits: Subscribers[Commit]) -
         if dispatcher.delivers_to(endpoint):
             dispatcher.remove(endpoint)
 
-    made = Lapses(lambda at: InNameOf(ChangeOrigin(Actor("system"), at), store), wall_clock, stop)
+    made = Lapses(lambda at: AttributedStore(ChangeOrigin(Actor("system"), at), store), wall_clock, stop)
     made.follow(commits)
     return made
 
@@ -270,7 +269,7 @@ def webhook_policy(config: Config) -> Policy:
     return Policy(allow=config.webhook_allow, allow_private=config.allow_private_webhooks)
 
 
-def pusher(config: Config, store: Store, sealing: Sealing) -> Pusher:
+def pusher(config: Config, store: Store, sealing: Encryption) -> AuditPusher:
     """Return the task that pushes audit trails; its requests go the way of webhooks."""
     policy, trusted = webhook_policy(config), httpx.create_ssl_context()
     proxy = Proxy.parse(config.webhook_proxy) if config.webhook_proxy else None
@@ -282,10 +281,10 @@ def pusher(config: Config, store: Store, sealing: Sealing) -> Pusher:
         )
         return Client(url, route, ssl_context=trusted, timeout_s=config.webhook_timeout_s, clock=wall_clock)
 
-    return Pusher(store, wall_clock, sealing, client)
+    return AuditPusher(store, wall_clock, sealing, client)
 
 
-def webhooks(config: Config, sealing: Sealing, dispatcher: Dispatcher | Couriers) -> Webhooks:
+def webhooks(config: Config, sealing: Encryption, dispatcher: Dispatcher | Couriers) -> Webhooks:
     """Return the functions of the deliveries that the endpoints' routes need."""
     policy = webhook_policy(config)
     resolver = spelled_addresses if config.webhook_proxy else SystemResolver(shared=True)
@@ -319,7 +318,7 @@ def rate_limits(config: Config) -> RateLimits:
     authorizations = rate_of(config.stream_auth_per_minute, config.stream_auth_burst)
     failures = rate_of(config.auth_failures_per_minute, config.auth_failures_per_minute)
     members = config.members_per_hour
-    added = Rate(members, members, minutes=60) if members else None
+    added = RateLimit(members, members, minutes=60) if members else None
     return RateLimits(
         Buckets(calls), Buckets(users), Buckets(authorizations), Sketch(failures), Buckets(added)
     )
@@ -336,14 +335,14 @@ def sessions(config: Config, store: Store) -> Sessions:
     return Sessions(store, session_life(config), config.public_url, config.own_tokens)
 
 
-def session_life(config: Config) -> Life:
+def session_life(config: Config) -> SessionLifetime:
     """Return how long sessions of browsers last."""
-    return Life(int(config.session_idle_s * 1000), int(config.session_max_s * 1000))
+    return SessionLifetime(int(config.session_idle_s * 1000), int(config.session_max_s * 1000))
 
 
-def stand_ins(store: Store, passwords: Passwords, secrets: Secrets) -> StandIns:
+def dummy_hashes(store: Store, passwords: Passwords, secrets: Secrets) -> DummyHashes:
     """Return the hashes that passwords of unknown addresses are checked against."""
-    return StandIns(store, passwords.cost, derived_key(secrets.current, "stand-ins"), trio.current_time)
+    return DummyHashes(store, passwords.cost, derived_key(secrets.current, "stand-ins"), trio.current_time)
 
 
 def admission(config: Config, store: RunningStore, cluster: Cluster) -> Admission:
@@ -453,9 +452,9 @@ def certificate(config: Config) -> Certificate | None:
     return Certificate(config.tls_cert, config.tls_key, wall_clock)
 
 
-def retention(config: Config, store: Store, directory: ActorRegistry, pruned: Pruned) -> Retention:
+def retention(config: Config, store: Store, directory: ActorRegistry, pruned: RetentionCounters) -> Retention:
     """Return the task that removes everything that has left its window."""
-    keep = Keep(
+    keep = RetentionPeriods(
         bot_only=config.bot_only_retention_s,
         day=config.retention_day_s,
         events=config.event_window_s,

@@ -12,9 +12,9 @@ from typing import Any, Final
 import orjson
 import structlog
 
-from deskwire.engine.contacts.words import address_word, words_of
+from deskwire.engine.contacts.search_terms import address_word, search_words
 from deskwire.engine.conversations.tags import tag_key
-from deskwire.engine.core.folding import double_of, fold_name
+from deskwire.engine.core.folding import duplicate_key, fold_name
 
 Execute = Callable[..., Sequence[Sequence[Any]]]
 """Runs a statement with values for its `?` parameters, and returns the rows."""
@@ -50,7 +50,7 @@ def _fold_names(execute: Execute, table: str, column: str, scope: str) -> None:
         other = first.setdefault((within, folded), holder)
         if other != holder:
             log.warning("storage.names_read_alike", table=table, id=holder, like=other)
-            folded = double_of(folded, holder)
+            folded = duplicate_key(folded, holder)
         execute(f"UPDATE {table} SET folded = ? WHERE rowid = ?", (folded, rowid))
 
 
@@ -91,7 +91,7 @@ def _write_words(execute: Execute, contact: Sequence[Any]) -> None:
             execute(insert, (project, address_word(email), rowid))
         return
     known = execute("SELECT word FROM contact_words WHERE contact = ?", (rowid,))
-    before, now = {word for (word,) in known}, words_of(*identity)
+    before, now = {word for (word,) in known}, search_words(*identity)
     for word in before - now:
         sql = "DELETE FROM contact_words WHERE project = ? AND word = ? AND contact = ?"
         execute(sql, (project, word, rowid))

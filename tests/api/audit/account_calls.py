@@ -6,7 +6,7 @@ from typing import Any
 
 import httpx
 
-from deskwire.engine.audit.deeds import shown_url
+from deskwire.engine.audit.audited_changes import shown_url
 from tests.api.audit.stage import CLIENT, NEW_PASSWORD, Stage, done
 from tests.support.api.browsers import PAGE, browser, enter, staff
 from tests.support.api.staff import PASSWORD, client, hire, organisation_of, sign_in

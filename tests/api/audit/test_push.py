@@ -93,7 +93,7 @@ async def test_records_arrive_as_the_api_shows_them_in_order_and_signed(service:
 async def test_what_a_receiver_refuses_is_pushed_until_it_arrives(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pushing, "_DELAYS_S", (0.1,))
+    monkeypatch.setattr(pushing, "_RETRY_DELAYS_S", (0.1,))
     async with receiving() as receiver:
         accept, receiver.behaviour = receiver.behaviour, failing()
         await set_up(service, receiver)
@@ -126,7 +126,7 @@ async def test_a_changed_url_takes_effect_with_the_next_batch(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is pushed after the change is not for the former receiver."""
-    monkeypatch.setattr(pushing, "BATCH", 1)
+    monkeypatch.setattr(pushing, "BATCH_SIZE", 1)
     released = trio.Event()
     async with receiving() as former, receiving() as current:
         accept = former.behaviour

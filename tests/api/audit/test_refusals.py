@@ -9,7 +9,7 @@ from typing import Any, Final
 import trio
 
 from deskwire.config.parsers import networks
-from deskwire.engine.audit.refusals import WAITING_MAX, RefusedCall, RefusedCalls
+from deskwire.engine.audit.refusals import PENDING_MAX, RefusedCall, RefusedCalls
 from deskwire.engine.audit.trail import ChangeOrigin
 from deskwire.engine.core.actor import ANONYMOUS, Actor
 from deskwire.engine.core.clock import wall_clock
@@ -129,7 +129,7 @@ async def test_a_flood_of_refusals_takes_a_bounded_place_and_no_count_is_lost(
     stores = tapping(monkeypatch)
     async with running(tmp_path) as service:
         calls, now = RefusedCalls(stores[0]), wall_clock()
-        for number in range(WAITING_MAX + 500):
+        for number in range(PENDING_MAX + 500):
             network = f"198.51.{number // 256}.{number % 256}"
             kind = RefusedCall(now // 900_000, ANONYMOUS, "invalid_server_key", network)
             calls.note(kind, ChangeOrigin(ANONYMOUS, now, network), "getProject")
@@ -137,9 +137,9 @@ async def test_a_flood_of_refusals_takes_a_bounded_place_and_no_count_is_lost(
         calls.note(known, ChangeOrigin(known.actor, now, "192.0.2.1"), "getProject")
         async with trio.open_nursery() as nursery:
             nursery.start_soon(calls.run)
-            found = await counted(lambda: whole(service, action="access.refused"), WAITING_MAX + 501)
+            found = await counted(lambda: whole(service, action="access.refused"), PENDING_MAX + 501)
             nursery.cancel_scope.cancel()
-        assert sum(each["count"] for each in found) == WAITING_MAX + 501
+        assert sum(each["count"] for each in found) == PENDING_MAX + 501
         assert len(found) <= 203, "two hundred networks, and one record each for all others"
         (own,) = [each for each in found if each["actor"]["id"] == "key_x"]
         assert own["address"] is None

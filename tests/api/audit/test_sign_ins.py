@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from deskwire.config.parsers import networks
-from deskwire.engine.audit.trail import PLACES_OF_NOBODY_MAX
+from deskwire.engine.audit.trail import UNKNOWN_ACCOUNT_NETWORKS_MAX
 from tests.support.api.audit_trail import trail, whole
 from tests.support.api.service import Service, running
 from tests.support.api.staff import PASSWORD, client, code, hire, person, sign_in
@@ -64,7 +64,7 @@ async def test_an_account_that_does_not_exist_is_not_named_and_the_operator_alon
 @pytest.mark.long
 async def test_a_flood_of_failures_takes_a_bounded_number_of_records(tmp_path: Path) -> None:
     """Send attempts from more networks than there is room for, at accounts of which one exists."""
-    many = PLACES_OF_NOBODY_MAX + 30
+    many = UNKNOWN_ACCOUNT_NETWORKS_MAX + 30
     async with running(tmp_path, trusted_proxies=LOCAL, auth_failures_per_minute=0) as service:
         for number in range(many):
             address = f"203.0.{number // 250}.{number % 250}"
@@ -74,7 +74,9 @@ async def test_a_flood_of_failures_takes_a_bounded_number_of_records(tmp_path: P
         failed = [each for each in await whole(service) if each["action"] == "sign_in.failed"]
         nobodys = [each for each in failed if each["object"]["id"] is None]
         assert sum(each["count"] for each in nobodys) == many
-        assert len(nobodys) <= 2 * (PLACES_OF_NOBODY_MAX + 1)  # the flood may pass a quarter of an hour's end
+        assert len(nobodys) <= 2 * (
+            UNKNOWN_ACCOUNT_NETWORKS_MAX + 1
+        )  # the flood may pass a quarter of an hour's end
         assert None in {each["address"] for each in nobodys}
         (known,) = [each for each in failed if each["object"]["id"] is not None]
         assert known["address"] == "198.51.100.1"  # no flood of others' hides it

@@ -15,7 +15,7 @@ import trio
 from deskwire.commands.admin.client import ask
 from deskwire.commands.demo.clients.signature import objection
 from deskwire.engine.core.clock import wall_clock
-from deskwire.engine.core.sealing import SealBroken, Sealing
+from deskwire.engine.core.encryption import DecryptionFailed, Encryption
 from deskwire.engine.core.secret import Secrets
 from deskwire.program.secret_file import installation_secrets
 from deskwire.storage.check.check import check
@@ -108,7 +108,9 @@ async def test_everything_goes_on_and_only_what_was_signed_before_ends_with_the_
         for request in receiver.requests:
             header = request.headers["Service-Signature"]
             assert objection(endpoint["secret"], header, request.body, int(header[2:12])) is None
-        assert [Sealing(Secrets(now.current)).open(each) for each in sealed(tmp_path)] == [endpoint["secret"]]
+        assert [Encryption(Secrets(now.current)).open(each) for each in sealed(tmp_path)] == [
+            endpoint["secret"]
+        ]
     report = await trio.to_thread.run_sync(lambda: check(tmp_path, Secrets(now.current), contents=False))
     assert report.problems == []
 
@@ -122,10 +124,10 @@ async def test_a_rotation_that_was_cut_short_is_finished_by_the_next_start(tmp_p
         before = installation_secrets(tmp_path, None)
         after = before.rotated("a new secret, which a kill left unused", wall_clock(), DAY_S * 1_000)
         (tmp_path / "secret").write_text(after.written())
-        with pytest.raises(SealBroken):
-            Sealing(Secrets(after.current)).open(sealed(tmp_path)[0])
+        with pytest.raises(DecryptionFailed):
+            Encryption(Secrets(after.current)).open(sealed(tmp_path)[0])
         async with running(tmp_path) as service:
-            assert Sealing(Secrets(after.current)).open(sealed(tmp_path)[0]) == endpoint["secret"]
+            assert Encryption(Secrets(after.current)).open(sealed(tmp_path)[0]) == endpoint["secret"]
             assert await file_of(service, link) == 200
             await service.create(message={"text": "signed as ever"})
             await receiver.wait(1)
@@ -163,7 +165,7 @@ async def test_a_secret_of_the_settings_is_rotated_by_the_settings(tmp_path: Pat
         async with running(tmp_path, secret=new, secret_previous=old) as service:
             assert await file_of(service, link) == 200
             assert (await service.dashboard.get("/conversations")).status_code == 200
-        assert Sealing(Secrets(new)).open(sealed(tmp_path)[0]) == endpoint["secret"]
+        assert Encryption(Secrets(new)).open(sealed(tmp_path)[0]) == endpoint["secret"]
         async with running(tmp_path, secret=new) as service:
             assert await file_of(service, link) == 403
             assert (await service.dashboard.get("/conversations")).status_code == 401

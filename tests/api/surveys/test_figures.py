@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from deskwire.engine.core.store import Inline
+from deskwire.engine.core.store import InlineQuery
 from deskwire.engine.surveys.definition import definition_of
 from deskwire.engine.surveys.figures import AnswerTally
 from tests.support.api.service import Service, running, tapping
@@ -154,7 +154,7 @@ def _look_twice(monkeypatch: pytest.MonkeyPatch, kind: type[AnyStore]) -> None:
     once = kind.read
 
     async def twice(store: Any, query: Callable[[Any], Any]) -> Any:
-        if isinstance(query, Inline):
+        if isinstance(query, InlineQuery):
             return await once(store, query)
         return await once(store, lambda reader: (query(reader), query(reader))[1])
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from deskwire.commands.demo.clients.feed import just_before
-from deskwire.engine.core.ids import Mint, is_id, new_id
+from deskwire.engine.core.ids import IdGenerator, is_id, new_id
 
 
 def test_reading_begins_before_the_first_event_of_all_conversations_and_behind_all_earlier_ones() -> None:
-    now, mint = 1_790_000_000_000, Mint()
+    now, mint = 1_790_000_000_000, IdGenerator()
     earlier = mint.new("evt", now - 1)
     start = just_before([new_id("cnv", now + 7), new_id("cnv", now), new_id("evt", now + 3)])
     assert start is not None

@@ -9,13 +9,13 @@ import pytest
 
 from deskwire.engine.accounts.machines import (
     Machine,
-    check_good,
     check_grant,
-    good_until,
+    check_secret,
     hash_secret,
     is_machine,
     machine_view,
     new_secret,
+    valid_until,
 )
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.core.errors import Forbidden, Unauthenticated
@@ -41,23 +41,23 @@ class Stored:
 
 
 def until(machine: Machine | None, name: str, now: int = 0) -> float:
-    return good_until(Stored(machine), name, now)  # type: ignore[arg-type]  # all that it asks for
+    return valid_until(Stored(machine), name, now)  # type: ignore[arg-type]  # all that it asks for
 
 
 def refusal(machine: Machine, hashed: bytes, now: int) -> str:
     with pytest.raises(Unauthenticated) as refused:
-        check_good(machine, hashed, now)
+        check_secret(machine, hashed, now)
     return refused.value.reason
 
 
 def test_a_credential_without_an_end_is_good_for_ever() -> None:
-    assert check_good(NEVER, OLD, 10**15) == "mcr_1.0"
+    assert check_secret(NEVER, OLD, 10**15) == "mcr_1.0"
     assert until(NEVER, "mcr_1.0", 10**15) == inf
 
 
 def test_a_credential_is_good_up_to_its_end_and_not_at_it() -> None:
     ending = replace(NEVER, expires_at=100)
-    assert check_good(ending, OLD, 99) == "mcr_1.0"
+    assert check_secret(ending, OLD, 99) == "mcr_1.0"
     assert refusal(ending, OLD, 100) == "expired_machine_credential"
     assert (until(ending, "mcr_1.0", 99), until(ending, "mcr_1.0", 100)) == (100, 0)
 
@@ -69,9 +69,9 @@ def test_a_revoked_credential_is_good_no_more_whatever_its_end() -> None:
 
 
 def test_both_secrets_are_good_during_the_overlap_and_the_new_one_after_it() -> None:
-    assert (check_good(ROTATED, OLD, 99), check_good(ROTATED, NEW, 99)) == ("mcr_1.0", "mcr_1.1")
+    assert (check_secret(ROTATED, OLD, 99), check_secret(ROTATED, NEW, 99)) == ("mcr_1.0", "mcr_1.1")
     assert refusal(ROTATED, OLD, 100) == "rotated_machine_credential"
-    assert check_good(ROTATED, NEW, 100) == "mcr_1.1"
+    assert check_secret(ROTATED, NEW, 100) == "mcr_1.1"
 
 
 def test_what_a_former_secret_has_authorized_ends_with_the_overlap() -> None:

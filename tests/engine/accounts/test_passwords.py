@@ -8,7 +8,7 @@ import argon2
 import pytest
 
 from deskwire.engine.accounts.credentials import Passwords
-from deskwire.engine.accounts.identity.standins import chosen, stand_in
+from deskwire.engine.accounts.identity.dummy_hashes import cost_of_share, dummy_hash
 from deskwire.engine.accounts.people import User
 from deskwire.engine.core.errors import Unauthenticated
 
@@ -31,7 +31,7 @@ def test_an_unknown_user_one_without_a_password_and_a_wrong_password_cost_the_sa
     hasher = Counting()
     somebody = User(1, "usr_1", "a@b.example", "A", passwords.hash("right"))
     without = User(2, "usr_2", "c@d.example", "C", None)
-    nobody = stand_in(passwords.cost)
+    nobody = dummy_hash(passwords.cost)
     passwords._hasher = hasher
     said = set()
     for user in (None, without, somebody):
@@ -61,13 +61,13 @@ OLD, NEW = Passwords(8 * 1024).cost, Passwords(16 * 1024).cost
 def test_an_address_without_an_account_costs_what_accounts_do_in_the_same_parts(old: int, new: int) -> None:
     costs = {cost: count for cost, count in ((OLD, old), (NEW, new)) if count}
     shares = [(2 * number + 1) << 53 for number in range(1_024)]  # evenly over 2**64
-    found = Counter(chosen(costs, NEW, share) for share in shares)
+    found = Counter(cost_of_share(costs, NEW, share) for share in shares)
     assert found[OLD] == round(1_024 * old / (old + new or 1))
     assert found[OLD] + found[NEW] == 1_024
 
 
 def test_an_address_goes_over_to_todays_cost_once_and_never_back() -> None:
     for share in range(0, 1 << 64, 1 << 58):
-        seen = [chosen({OLD: 10 - moved, NEW: moved}, NEW, share) for moved in range(11)]
+        seen = [cost_of_share({OLD: 10 - moved, NEW: moved}, NEW, share) for moved in range(11)]
         assert seen == sorted(seen, key=[OLD, NEW].index)
         assert seen[-1] == NEW

@@ -13,9 +13,16 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from deskwire.engine.accounts.identity import sources
-from deskwire.engine.accounts.identity.keys import BadKeys, parse_jwks
-from deskwire.engine.accounts.identity.sources import FETCH_S, JWKS_BYTES_MAX, RETRY_S, FileKeys, UrlKeys
+from deskwire.engine.accounts.identity import provider_keys
+from deskwire.engine.accounts.identity.provider_keys import (
+    FETCH_INTERVAL_MIN_S,
+    FETCH_TIMEOUT_S,
+    JWKS_BYTES_MAX,
+    BadKeys,
+    FileKeys,
+    UrlKeys,
+    parse_jwks,
+)
 from deskwire.engine.core.errors import Unavailable
 from tests.support.sockets.identity_provider import Signer, jwks
 
@@ -73,7 +80,7 @@ async def test_keys_are_fetched_at_the_start_and_again_when_they_are_old(autojum
 async def test_a_key_that_is_rotated_in_is_fetched_when_a_token_names_it(autojump_clock: MockClock) -> None:
     provider = Provider(jwks(OLD))
     async with fetched(provider) as keys:
-        await trio.sleep(RETRY_S)  # virtual time: the mock clock jumps
+        await trio.sleep(FETCH_INTERVAL_MIN_S)  # virtual time: the mock clock jumps
         provider.answer = jwks(OLD, NEW)
         assert await keys.find("new", "ES256") is not None
         assert len(provider.asked) == 2
@@ -87,9 +94,9 @@ async def test_unknown_key_ids_cost_the_provider_one_fetch_in_half_a_minute(
         for number in range(120):
             assert await keys.find(f"made up {number}", "ES256") is None
             await trio.sleep(1)  # virtual time: the mock clock jumps
-        assert len(provider.asked) <= 120 / RETRY_S + 1
+        assert len(provider.asked) <= 120 / FETCH_INTERVAL_MIN_S + 1
         pauses = [after - before for before, after in zip(provider.asked, provider.asked[1:], strict=False)]
-        assert min(pauses) >= RETRY_S
+        assert min(pauses) >= FETCH_INTERVAL_MIN_S
 
 
 async def test_a_key_that_was_replaced_under_its_id_is_fetched_at_most_once_in_half_a_minute(
@@ -103,9 +110,9 @@ async def test_a_key_that_was_replaced_under_its_id_is_fetched_at_most_once_in_h
         for _ in range(60):
             assert await keys.find_replaced(known) is None
             await trio.sleep(1)  # virtual time: the mock clock jumps
-        assert len(provider.asked) <= 60 / RETRY_S + 1
+        assert len(provider.asked) <= 60 / FETCH_INTERVAL_MIN_S + 1
         provider.answer = jwks(replaced)
-        await trio.sleep(RETRY_S)  # virtual time: the mock clock jumps
+        await trio.sleep(FETCH_INTERVAL_MIN_S)  # virtual time: the mock clock jumps
         found = await keys.find_replaced(known)
         assert found is not None
         assert found.key == replaced.key.public_key()
@@ -130,7 +137,7 @@ async def test_the_last_good_keys_are_used_while_the_url_fails_and_no_longer_tha
             await keys.find("old", "ES256")
         assert refused.value.reason == "signing_keys_unavailable"
         provider.answer, provider.status = jwks(NEW), 200
-        await trio.sleep(RETRY_S + 1)  # virtual time: the mock clock jumps
+        await trio.sleep(FETCH_INTERVAL_MIN_S + 1)  # virtual time: the mock clock jumps
         assert await keys.find("new", "ES256") is not None
 
 
@@ -140,9 +147,9 @@ async def test_a_provider_that_never_answers_holds_nobody_up_for_long(autojump_c
         before = trio.current_time()
         with pytest.raises(Unavailable):
             await keys.find("old", "ES256")
-        assert trio.current_time() - before <= FETCH_S
+        assert trio.current_time() - before <= FETCH_TIMEOUT_S
         provider.answer = jwks(OLD)
-        await trio.sleep(FETCH_S + RETRY_S + 1)  # virtual time: the mock clock jumps
+        await trio.sleep(FETCH_TIMEOUT_S + FETCH_INTERVAL_MIN_S + 1)  # virtual time: the mock clock jumps
         assert await keys.find("old", "ES256") is not None
 
 
@@ -197,4 +204,4 @@ async def test_a_file_that_is_not_there_or_no_key_set_stops_the_start(tmp_path: 
 
 
 def test_the_bounds_are_what_the_guide_says() -> None:
-    assert (sources.RETRY_S, sources.FETCH_S) == (30.0, 5.0)
+    assert (provider_keys.FETCH_INTERVAL_MIN_S, provider_keys.FETCH_TIMEOUT_S) == (30.0, 5.0)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deskwire.engine.accounts.identity.keys import BadKeys, KeySet, parse_jwks, parse_pem
+from deskwire.engine.accounts.identity.provider_keys import BadKeys, KeySet, parse_jwks, parse_pem
 from tests.support.sockets.identity_provider import Kind, Signer, jwks
 
 JSON = st.recursive(

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 import pytest
 
 from deskwire.engine.accounts.identity import throttle as module
-from deskwire.engine.accounts.identity.throttle import PER_ACCOUNT, PER_NETWORK, PER_PAIR, Throttle
+from deskwire.engine.accounts.identity.throttle import PER_ACCOUNT, PER_NETWORK, PER_PAIR, SignInThrottle
 from deskwire.engine.core.errors import TooManyRequests, Unauthenticated, Unavailable
 
 HERE, THERE = "192.0.2.1", "192.0.2.2"
@@ -20,7 +20,7 @@ class Guessing:
 
     def __init__(self) -> None:
         self.now = 1_000.0
-        self.throttle = Throttle(lambda: self.now)
+        self.throttle = SignInThrottle(lambda: self.now)
 
     def fails(self, count: int = 1, email: str = "a@b.example", network: str | None = HERE) -> int:
         """Count those of so many attempts that are let in; all of them fail."""

@@ -12,7 +12,7 @@ from trio.testing import wait_all_tasks_blocked
 from deskwire.engine.conversations.commands import AnswerStep, StartWorkflow
 from deskwire.engine.conversations.pipeline import _AFTER, Phase
 from deskwire.engine.core.errors import Unavailable
-from deskwire.engine.core.store import Inline
+from deskwire.engine.core.store import InlineQuery
 from deskwire.engine.ports import Reader
 from tests.engine.workflows.building import buttons, workflow
 from tests.engine.workflows.test_timers import stored
@@ -29,7 +29,7 @@ class Looking(InlineStore):
     gate: Gate | None = None
 
     async def read(self, query: Callable[[Reader], T]) -> T:
-        if self.gate is not None and isinstance(query, Inline):
+        if self.gate is not None and isinstance(query, InlineQuery):
             await self.gate()
         return await super().read(query)
 

@@ -36,7 +36,7 @@ class Life:
         """Have a command carried out; what its commit tells reaches the task."""
         receipt = await self.directory.ask(PROJECT, conversation_id, command)
         if receipt.state is not None and receipt.state.snoozed_until is not None:
-            self.wakings.look_again()
+            self.wakings.wake()
 
     async def snoozed(self, seconds: float) -> str:
         """The id of a new conversation that is snoozed for so long."""

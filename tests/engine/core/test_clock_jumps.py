@@ -5,14 +5,14 @@ from __future__ import annotations
 import trio
 from trio.testing import MockClock
 
-from deskwire.engine.core.clock_jumps import TOLERATED_S, SetForward
+from deskwire.engine.core.clock_jumps import JUMP_TOLERANCE_S, ClockJumpDetector
 
 HOUR_S = 3_600
 
 
 async def test_a_jump_is_told_of_once(autojump_clock: MockClock) -> None:
     extra_s = 0.0
-    forward = SetForward(lambda: int((trio.current_time() + extra_s) * 1000))
+    forward = ClockJumpDetector(lambda: int((trio.current_time() + extra_s) * 1000))
     await trio.sleep(100 * HOUR_S)  # virtual time: the mock clock jumps, and the wall clock with it
     assert not forward.noticed()
     extra_s = 40 * 24 * HOUR_S
@@ -23,6 +23,6 @@ async def test_a_jump_is_told_of_once(autojump_clock: MockClock) -> None:
 
 async def test_a_correction_of_less_than_an_hour_is_none(autojump_clock: MockClock) -> None:
     extra_s = 0.0
-    forward = SetForward(lambda: int((trio.current_time() + extra_s) * 1000))
-    extra_s = TOLERATED_S - 1
+    forward = ClockJumpDetector(lambda: int((trio.current_time() + extra_s) * 1000))
+    extra_s = JUMP_TOLERANCE_S - 1
     assert not forward.noticed()

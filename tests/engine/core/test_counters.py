@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deskwire.engine.core.counters import JOBS, LATENCY_S, Histogram
+from deskwire.engine.core.counters import JOB_BOUNDS, LATENCY_BOUNDS_S, Histogram
 
 BOUNDS = st.lists(st.integers(-50, 50), unique=True, max_size=8).map(lambda found: tuple(sorted(found)))
 VALUES = st.lists(st.integers(-60, 60) | st.floats(-60, 60), max_size=60)
@@ -27,5 +27,5 @@ def test_each_bound_has_the_number_of_values_that_are_not_above_it(
 
 
 def test_the_bounds_of_times_and_jobs_grow() -> None:
-    for bounds in (LATENCY_S, JOBS):
+    for bounds in (LATENCY_BOUNDS_S, JOB_BOUNDS):
         assert list(bounds) == sorted(set(bounds))

@@ -6,7 +6,7 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from deskwire.engine.core.tasks.failure import PAUSE_S, contained, kept_running
+from deskwire.engine.core.tasks.failure import RESTART_DELAY_S, contain_failures, run_with_restarts
 from tests.support.failures import BREAKS, cancelled, failures_logged
 
 
@@ -15,7 +15,7 @@ def test_a_failure_is_told_and_ends_here_alone_and_in_groups(kind: type[Exceptio
     error = kind()
     for raised in (error, ExceptionGroup("", [error]), BaseExceptionGroup("", [ExceptionGroup("", [error])])):
         told: list[BaseException] = []
-        with contained(told.append):
+        with contain_failures(told.append):
             raise raised
         assert list(map(repr, told)) == [repr(raised)]
 
@@ -23,9 +23,9 @@ def test_a_failure_is_told_and_ends_here_alone_and_in_groups(kind: type[Exceptio
 @pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit])
 def test_what_ends_the_process_goes_on_without_the_failure_beside_it(kind: type[BaseException]) -> None:
     told: list[BaseException] = []
-    with pytest.raises(kind), contained(told.append):
+    with pytest.raises(kind), contain_failures(told.append):
         raise kind
-    with pytest.raises(BaseExceptionGroup) as group, contained(told.append):
+    with pytest.raises(BaseExceptionGroup) as group, contain_failures(told.append):
         raise BaseExceptionGroup("", [ValueError(), BaseExceptionGroup("", [KeyError(), kind()])])
     assert group.group_contains(kind)
     assert not group.group_contains(ValueError)
@@ -40,7 +40,7 @@ async def test_a_cancellation_reaches_the_scope_that_was_cancelled_and_the_failu
     told: list[BaseException] = []
     with trio.CancelScope() as scope:
         scope.cancel()
-        with contained(told.append):
+        with contain_failures(told.append):
             try:
                 await trio.lowlevel.checkpoint()
             except trio.Cancelled as error:
@@ -53,9 +53,9 @@ async def test_a_cancellation_reaches_the_scope_that_was_cancelled_and_the_failu
 
 async def test_a_cancellation_by_which_nobody_is_cancelled_is_a_failure() -> None:
     told: list[BaseException] = []
-    with contained(told.append):
+    with contain_failures(told.append):
         raise await cancelled()
-    with contained(told.append):
+    with contain_failures(told.append):
         raise BaseExceptionGroup("", [await cancelled()])
     assert [type(each) for each in told] == [trio.Cancelled, BaseExceptionGroup]
 
@@ -71,13 +71,13 @@ async def test_a_task_of_the_background_that_fails_is_begun_anew_after_a_pause(
             await breaks.pop()()
 
     with failures_logged() as failures:
-        await kept_running("upkeep", run)
+        await run_with_restarts("upkeep", run)
         told = [(entry["event"], entry["task"]) for entry in failures()]
     assert told == [("background.failed", "upkeep")] * len(BREAKS)
-    assert began == [number * PAUSE_S for number in range(len(BREAKS) + 1)]
+    assert began == [number * RESTART_DELAY_S for number in range(len(BREAKS) + 1)]
 
 
 async def test_a_task_of_the_background_ends_when_it_is_cancelled(autojump_clock: MockClock) -> None:
     with trio.move_on_after(1) as scope:
-        await kept_running("upkeep", trio.sleep_forever)
+        await run_with_restarts("upkeep", trio.sleep_forever)
     assert scope.cancelled_caught

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deskwire.engine.core.folding import address_key, double_of, doubles_of, fold, fold_name
+from deskwire.engine.core.folding import address_key, duplicate_key, duplicate_range, fold, fold_name
 
 ALIKE = [
     ("Доставка", "доставка"),
@@ -68,9 +68,9 @@ def test_a_name_has_single_blanks_and_is_never_folded_to_nothing() -> None:
 
 
 def test_a_double_is_between_the_bounds_of_its_name_and_of_no_longer_name() -> None:
-    folded, low, high = doubles_of("sales")
+    folded, low, high = duplicate_range("sales")
     assert folded == "sales"
-    assert low < double_of("sales", "team_1") < high
+    assert low < duplicate_key("sales", "team_1") < high
     assert not low < "sales emea" < high
     assert not low < "sales" < high
 

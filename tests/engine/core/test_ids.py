@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ulid import ULID
 
-from deskwire.engine.core.ids import Mint, fresh_ids, id_time_ms, is_id, new_id, ulid_value
+from deskwire.engine.core.ids import IdGenerator, fresh_ids, id_time_ms, is_id, new_id, ulid_value
 
 TIMES = st.integers(0, (1 << 47))
 
@@ -17,7 +17,7 @@ TIMES = st.integers(0, (1 << 47))
 @given(st.lists(TIMES, min_size=2, max_size=50))
 @settings(deadline=None, derandomize=True)
 def test_ids_grow_whatever_the_clock_does(times: list[int]) -> None:
-    mint = Mint()
+    mint = IdGenerator()
     made = [mint.new("evt", at) for at in times]
     assert made == sorted(set(made))
 
@@ -25,13 +25,13 @@ def test_ids_grow_whatever_the_clock_does(times: list[int]) -> None:
 @given(st.lists(TIMES, min_size=1, max_size=9), TIMES)
 @settings(deadline=None, derandomize=True)
 def test_ids_grow_over_a_restart_also_if_the_clock_was_set_back(times: list[int], later: int) -> None:
-    before = Mint()
+    before = IdGenerator()
     last = [before.new("evt", at) for at in times][-1]
-    assert Mint(last).new("evt", later) > last
+    assert IdGenerator(last).new("evt", later) > last
 
 
 def test_many_ids_of_one_millisecond_are_all_different_and_ordered() -> None:
-    mint = Mint()
+    mint = IdGenerator()
     made = [mint.new("evt", 5) for _ in range(5_000)]
     assert made == sorted(set(made))
 

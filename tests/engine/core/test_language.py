@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deskwire.engine.core.language import canonical_tag
+from deskwire.engine.core.text import canonical_language_tag
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,7 @@ from deskwire.engine.core.language import canonical_tag
     ],
 )
 def test_a_well_formed_tag_is_written_in_its_usual_case(text: str, tag: str) -> None:
-    assert canonical_tag(text) == tag
+    assert canonical_language_tag(text) == tag
 
 
 @pytest.mark.parametrize(
@@ -45,12 +45,12 @@ def test_a_well_formed_tag_is_written_in_its_usual_case(text: str, tag: str) -> 
     ],
 )
 def test_what_is_no_tag_is_refused(text: str) -> None:
-    assert canonical_tag(text) is None
+    assert canonical_language_tag(text) is None
 
 
 @given(st.text(st.sampled_from("aAbBxX019-_"), max_size=36))
 def test_the_usual_case_of_a_tag_is_a_tag_in_its_usual_case(text: str) -> None:
-    tag = canonical_tag(text)
+    tag = canonical_language_tag(text)
     if tag is not None:
-        assert canonical_tag(tag) == tag
+        assert canonical_language_tag(tag) == tag
         assert tag.lower() == text.lower()

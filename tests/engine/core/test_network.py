@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deskwire.engine.core.limits.network import network_of, party_of
+from deskwire.engine.core.limits.network import network_of, remote_network
 
 
 @pytest.mark.parametrize(
@@ -60,4 +60,4 @@ def test_all_addresses_of_a_64_count_for_one_and_those_of_another_do_not(
     ],
 )
 def test_nobody_is_counted_for_an_address_that_is_everybodys(address: str | None, party: str | None) -> None:
-    assert party_of(address) == party
+    assert remote_network(address) == party

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from deskwire.engine.core.errors import ChangedMeanwhile
-from deskwire.engine.core.precondition import ANY, ANYHOW, Precondition
+from deskwire.engine.core.errors import PreconditionFailed
+from deskwire.engine.core.values import ANY_TAG, UNCONDITIONAL, Precondition
 
 ABSENT = None
 
@@ -14,13 +14,13 @@ def fits(condition: Precondition, tag: str | None) -> bool:
     """Return True if the change may be made to an object that has this tag."""
     try:
         condition.check(lambda: tag)
-    except ChangedMeanwhile:
+    except PreconditionFailed:
         return False
     return True
 
 
 def test_a_refusal_says_the_present_tag() -> None:
-    with pytest.raises(ChangedMeanwhile) as refused:
+    with pytest.raises(PreconditionFailed) as refused:
         Precondition(frozenset("a")).check(lambda: "b")
     assert refused.value.tag == "b"
 
@@ -28,15 +28,15 @@ def test_a_refusal_says_the_present_tag() -> None:
 @pytest.mark.parametrize(
     ("condition", "on"),
     [
-        (ANYHOW, {ABSENT, "a", "b"}),
+        (UNCONDITIONAL, {ABSENT, "a", "b"}),
         (Precondition(frozenset("a")), {"a"}),
         (Precondition(frozenset("ab")), {"a", "b"}),
-        (Precondition(frozenset({ANY})), {"a", "b"}),
+        (Precondition(frozenset({ANY_TAG})), {"a", "b"}),
         (Precondition(frozenset()), set()),
-        (Precondition(None, frozenset({ANY})), {ABSENT}),
+        (Precondition(None, frozenset({ANY_TAG})), {ABSENT}),
         (Precondition(None, frozenset("a")), {ABSENT, "b"}),
-        (Precondition(frozenset({ANY}), frozenset("a")), {"b"}),
-        (Precondition(frozenset("a"), frozenset({ANY})), set()),
+        (Precondition(frozenset({ANY_TAG}), frozenset("a")), {"b"}),
+        (Precondition(frozenset("a"), frozenset({ANY_TAG})), set()),
     ],
 )
 def test_a_condition_fits_these_states_and_no_other(condition: Precondition, on: set[str | None]) -> None:
@@ -47,4 +47,4 @@ def test_without_a_condition_no_tag_is_made() -> None:
     def unwanted() -> str:
         raise AssertionError("nobody asked for a tag")
 
-    ANYHOW.check(unwanted)
+    UNCONDITIONAL.check(unwanted)

@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deskwire.engine.core.limits import rate_limit as buckets
-from deskwire.engine.core.limits.rate_limit import Buckets, Quota, Rate, quota, take
+from deskwire.engine.core.limits.rate_limit import Buckets, Quota, RateLimit, quota, take
 
 MINUTE_NS = 60_000_000_000
 
-rates = st.builds(Rate, per_minute=st.integers(1, 10_000), burst=st.integers(1, 50))
+rates = st.builds(RateLimit, per_minute=st.integers(1, 10_000), burst=st.integers(1, 50))
 pauses = st.lists(st.integers(0, MINUTE_NS), max_size=60)
 
 
@@ -25,7 +25,7 @@ def moments(start: int, gaps: list[int]) -> list[int]:
 
 @given(rates, st.integers(0, 10**18), pauses)
 def test_no_stretch_of_time_allows_more_than_the_burst_and_what_was_refilled(
-    rate: Rate, start: int, gaps: list[int]
+    rate: RateLimit, start: int, gaps: list[int]
 ) -> None:
     full_at, taken = 0, []
     for now in moments(start, gaps):
@@ -40,7 +40,7 @@ def test_no_stretch_of_time_allows_more_than_the_burst_and_what_was_refilled(
 
 
 @given(rates, st.integers(0, 10**18))
-def test_an_unused_bucket_gives_its_burst_at_once_and_then_nothing(rate: Rate, now: int) -> None:
+def test_an_unused_bucket_gives_its_burst_at_once_and_then_nothing(rate: RateLimit, now: int) -> None:
     full_at = 0
     for taken in range(rate.burst):
         assert quota(rate, full_at, now).remaining == rate.burst - taken
@@ -53,7 +53,7 @@ def test_an_unused_bucket_gives_its_burst_at_once_and_then_nothing(rate: Rate, n
 
 @given(rates, st.integers(0, 10**18), pauses)
 def test_who_waits_as_told_is_served_and_a_second_less_than_a_refill_before_is_not(
-    rate: Rate, start: int, gaps: list[int]
+    rate: RateLimit, start: int, gaps: list[int]
 ) -> None:
     full_at = 0
     for now in moments(start, gaps):
@@ -68,7 +68,7 @@ def test_who_waits_as_told_is_served_and_a_second_less_than_a_refill_before_is_n
 
 
 @given(rates, st.integers(0, 10**18), st.integers(1, 50))
-def test_a_bucket_is_full_again_when_it_says(rate: Rate, now: int, taken: int) -> None:
+def test_a_bucket_is_full_again_when_it_says(rate: RateLimit, now: int, taken: int) -> None:
     full_at = 0
     for _ in range(taken):
         full_at = take(rate, full_at, now) or full_at
@@ -79,7 +79,7 @@ def test_a_bucket_is_full_again_when_it_says(rate: Rate, now: int, taken: int) -
 @pytest.mark.parametrize(("per_minute", "step_ns"), [(60, 1_000_000_000), (7, 8_571_428_572), (1, MINUTE_NS)])
 def test_refill_is_spread_evenly_over_a_minute(per_minute: int, step_ns: int) -> None:
     """Rounded up, so that no minute gives more than it should."""
-    assert Rate(per_minute, 1).step_ns == step_ns
+    assert RateLimit(per_minute, 1).step_ns == step_ns
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_refill_is_spread_evenly_over_a_minute(per_minute: int, step_ns: int) ->
     ],
 )
 def test_what_is_left_is_told_in_whole_seconds_rounded_up(missing_ns: int, left: Quota) -> None:
-    assert quota(Rate(60, 3), 10**18 + missing_ns, 10**18) == left
+    assert quota(RateLimit(60, 3), 10**18 + missing_ns, 10**18) == left
 
 
 def test_a_rate_of_nothing_is_no_limit_and_says_nothing() -> None:
@@ -104,7 +104,7 @@ def test_a_rate_of_nothing_is_no_limit_and_says_nothing() -> None:
 
 
 def test_one_who_has_used_up_a_bucket_takes_nothing_from_another() -> None:
-    shared = Buckets(Rate(60, 1))
+    shared = Buckets(RateLimit(60, 1))
     for who in ("a", "b"):
         first = shared.take(who, 1.0)
         assert first is not None
@@ -116,7 +116,7 @@ def test_one_who_has_used_up_a_bucket_takes_nothing_from_another() -> None:
 
 @pytest.mark.thorough
 def test_buckets_that_are_full_again_make_room() -> None:
-    shared = Buckets(Rate(60, 1))
+    shared = Buckets(RateLimit(60, 1))
     for number in range(10 * buckets.BUCKETS_MAX):
         shared.take(number, number / 1_000)
     assert len(shared) <= buckets.BUCKETS_MAX
@@ -124,7 +124,7 @@ def test_buckets_that_are_full_again_make_room() -> None:
 
 def test_no_bucket_is_dropped_before_it_is_full_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(buckets, "BUCKETS_MAX", 2)
-    shared = Buckets(Rate(60, 2))
+    shared = Buckets(RateLimit(60, 2))
     for who in ("a", "b", "a", "c", "d"):
         shared.take(who, 1.0)
     left = [shared.look(who, 1.0) for who in ("a", "b", "c", "d", "e")]
@@ -132,7 +132,7 @@ def test_no_bucket_is_dropped_before_it_is_full_again(monkeypatch: pytest.Monkey
 
 
 def test_what_one_has_taken_comes_back_with_time_and_looking_takes_nothing() -> None:
-    shared = Buckets(Rate(60, 2))
+    shared = Buckets(RateLimit(60, 2))
     assert [shared.take("a", 1.0), shared.take("a", 1.0)] == [Quota(2, 1, 1, 0), Quota(2, 0, 2, 0)]
     assert shared.take("a", 1.25) == Quota(2, 0, 2, 1)
     assert [shared.look("a", 2.0), shared.look("a", 2.0)] == [Quota(2, 1, 1, 0)] * 2
@@ -140,7 +140,7 @@ def test_what_one_has_taken_comes_back_with_time_and_looking_takes_nothing() -> 
 
 
 def test_nodes_that_share_a_rate_together_allow_it_and_tell_of_all_of_it() -> None:
-    nodes = [Buckets(Rate(60, 10)) for _ in range(3)]
+    nodes = [Buckets(RateLimit(60, 10)) for _ in range(3)]
     for node in nodes:
         node.share(3)
     first = nodes[0].take("who", 0.0)
@@ -161,32 +161,33 @@ def test_nodes_that_share_a_rate_together_allow_it_and_tell_of_all_of_it() -> No
 
 
 def test_no_node_allows_nothing() -> None:
-    assert Rate(2, 1).shared(50) == Rate(1, 1)
+    assert RateLimit(2, 1).shared(50) == RateLimit(1, 1)
 
 
 @pytest.mark.parametrize(
-    ("nodes", "part"), [(1, Rate(60, 10)), (2, Rate(30, 5)), (3, Rate(20, 4)), (7, Rate(9, 2))]
+    ("nodes", "part"),
+    [(1, RateLimit(60, 10)), (2, RateLimit(30, 5)), (3, RateLimit(20, 4)), (7, RateLimit(9, 2))],
 )
-def test_each_node_has_its_part_of_a_rate_rounded_up(nodes: int, part: Rate) -> None:
-    assert Rate(60, 10).shared(nodes) == part
+def test_each_node_has_its_part_of_a_rate_rounded_up(nodes: int, part: RateLimit) -> None:
+    assert RateLimit(60, 10).shared(nodes) == part
 
 
 def test_a_part_of_an_hourly_rate_is_refilled_over_the_hour() -> None:
-    hourly = Rate(60, 10, minutes=60)
+    hourly = RateLimit(60, 10, minutes=60)
     assert hourly.step_ns == MINUTE_NS
-    assert hourly.shared(2) == Rate(30, 5, minutes=60)
+    assert hourly.shared(2) == RateLimit(30, 5, minutes=60)
     assert hourly.shared(2).step_ns == 2 * MINUTE_NS
 
 
 def test_two_nodes_show_the_quota_of_both() -> None:
-    node = Buckets(Rate(60, 10))
+    node = Buckets(RateLimit(60, 10))
     node.share(2)
     assert node.take("who", 0.0) == Quota(10, 8, 2, 0)
     assert node.look("who", 0.0) == Quota(10, 8, 2, 0)
 
 
 def test_one_that_is_given_back_can_be_taken_again() -> None:
-    shared = Buckets(Rate(60, 1))
+    shared = Buckets(RateLimit(60, 1))
     assert shared.take("a", 5.0) == Quota(1, 0, 1, 0)
     shared.give_back("a")
     assert shared.look("a", 5.0) == Quota(1, 1, 0, 0)
@@ -194,7 +195,7 @@ def test_one_that_is_given_back_can_be_taken_again() -> None:
 
 
 def test_giving_back_by_a_stranger_or_without_a_limit_changes_nothing() -> None:
-    shared, free = Buckets(Rate(60, 1)), Buckets(None)
+    shared, free = Buckets(RateLimit(60, 1)), Buckets(None)
     shared.give_back("a")
     free.give_back("a")
     assert (len(shared), len(free)) == (0, 0)
@@ -204,7 +205,7 @@ def test_buckets_are_gone_through_only_when_there_are_more_than_there_is_room_fo
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(buckets, "BUCKETS_MAX", 2)
-    shared = Buckets(Rate(60, 1))
+    shared = Buckets(RateLimit(60, 1))
     shared.take("a", 1.0)
     shared.take("b", 2.0)
     assert len(shared) == 2, "the first is full again, but there is room"
@@ -214,7 +215,7 @@ def test_buckets_are_gone_through_only_when_there_are_more_than_there_is_room_fo
 
 def test_room_for_twice_the_buckets_that_are_not_full_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(buckets, "BUCKETS_MAX", 2)
-    shared, sizes = Buckets(Rate(60, 1)), []
+    shared, sizes = Buckets(RateLimit(60, 1)), []
     for who, now_s in (("a", 1.0), ("b", 1.0), ("c", 1.0), ("d", 9.0), ("e", 9.0), ("f", 9.0), ("g", 9.0)):
         shared.take(who, now_s)
         sizes.append(len(shared))
@@ -222,4 +223,4 @@ def test_room_for_twice_the_buckets_that_are_not_full_is_made(monkeypatch: pytes
 
 
 def test_a_rate_shows_what_it_was_made_of() -> None:
-    assert repr(Rate(60, 10)) == "Rate(per_minute=60, burst=10, minutes=1)"
+    assert repr(RateLimit(60, 10)) == "RateLimit(per_minute=60, burst=10, minutes=1)"

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from deskwire.engine.accounts.credentials import Tokens
 from deskwire.engine.core.clock import wall_clock
+from deskwire.engine.core.encryption import Encryption
 from deskwire.engine.core.errors import Forbidden, Unauthenticated
-from deskwire.engine.core.sealing import Sealing
-from deskwire.engine.core.secret import Former, Secrets
+from deskwire.engine.core.secret import FormerSecret, Secrets
 from deskwire.engine.stream.token import Grant, TokenRefused, issue, verify
 from deskwire.engine.uploads.links import Links
 
@@ -114,28 +114,28 @@ def test_a_link_of_before_is_good_until_its_overlap_is_over(secrets: Secrets, cl
 def test_what_is_sealed_opens_over_any_number_of_rotations_and_is_renewed_once(
     secrets: Secrets, clock: HandClock
 ) -> None:
-    sealing = Sealing(secrets)
+    sealing = Encryption(secrets)
     sealed = sealing.seal("whsec_x")
     for new in (NEW, NEWEST):
         rotate(secrets, clock, new)
         clock.now += 2 * OVERLAP_MS  # what is stored does not depend on the overlap
         assert sealing.open(sealed) == "whsec_x"
     renewed = sealing.renewed(sealed)
-    assert Sealing(Secrets(NEWEST)).open(renewed) == "whsec_x"
+    assert Encryption(Secrets(NEWEST)).open(renewed) == "whsec_x"
     assert sealing.renewed(renewed) is renewed
     assert sealing.renewed(b"something else") == b"something else"
 
 
 def test_a_former_secret_is_kept_for_as_long_as_anything_needs_it() -> None:
-    secrets = Secrets(NEW, (Former(OLD, 100, 300),))
-    assert secrets.without_spent(299, 50).former == secrets.former, "it is accepted"
-    assert secrets.without_spent(300, 50).former == ()
-    assert secrets.without_spent(300, 250).former == secrets.former, "answers of then are kept"
-    assert secrets.without_spent(350, 250).former == ()
+    secrets = Secrets(NEW, (FormerSecret(OLD, 100, 300),))
+    assert secrets.without_expired(299, 50).former == secrets.former, "it is accepted"
+    assert secrets.without_expired(300, 50).former == ()
+    assert secrets.without_expired(300, 250).former == secrets.former, "answers of then are kept"
+    assert secrets.without_expired(350, 250).former == ()
 
 
-@given(WORDS, st.lists(st.builds(Former, WORDS, TIMES, TIMES), max_size=3))
-def test_the_file_says_what_was_written(current: str, former: list[Former]) -> None:
+@given(WORDS, st.lists(st.builds(FormerSecret, WORDS, TIMES, TIMES), max_size=3))
+def test_the_file_says_what_was_written(current: str, former: list[FormerSecret]) -> None:
     found = Secrets.read(Secrets(current, former).written())
     assert (found.current, found.former) == (current, tuple(former))
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from deskwire.engine.core.limits.fair_share import FairPlaces, Paced, Shares, lent
+from deskwire.engine.core.limits.fair_share import FairLimiter, PacedSection, Shares, thread_limiter
 
 WHO = st.sampled_from("abcde")
 
@@ -59,7 +59,7 @@ def test_the_service_itself_gets_what_there_is() -> None:
 
 
 async def test_who_has_a_hundred_waiting_gets_one_turn_like_everybody(autojump_clock: MockClock) -> None:
-    turns, order = FairPlaces(2), list[Hashable]()
+    turns, order = FairLimiter(2), list[Hashable]()
 
     async def work(who: Hashable) -> None:
         await turns.take(who)
@@ -83,7 +83,7 @@ async def test_who_has_a_hundred_waiting_gets_one_turn_like_everybody(autojump_c
 
 
 async def test_who_gives_up_waiting_takes_nobodys_place(autojump_clock: MockClock) -> None:
-    turns = FairPlaces(1)
+    turns = FairLimiter(1)
     await turns.take("a")
     with trio.move_on_after(1):
         await turns.take("b")
@@ -97,7 +97,7 @@ async def test_who_gives_up_waiting_takes_nobodys_place(autojump_clock: MockCloc
 
 
 async def test_who_is_cancelled_in_the_moment_of_its_turn_passes_it_on() -> None:
-    turns = FairPlaces(1)
+    turns = FairLimiter(1)
     await turns.take("a")
     async with trio.open_nursery() as nursery:
         nursery.start_soon(turns.take, "b")
@@ -109,10 +109,10 @@ async def test_who_is_cancelled_in_the_moment_of_its_turn_passes_it_on() -> None
 
 
 async def test_a_thread_that_is_left_behind_keeps_its_place_until_it_ends() -> None:
-    turns, ended = FairPlaces(1), threading.Event()
+    turns, ended = FairLimiter(1), threading.Event()
 
     async def leave_behind() -> None:
-        await trio.to_thread.run_sync(ended.wait, abandon_on_cancel=True, limiter=lent(turns, "a"))
+        await trio.to_thread.run_sync(ended.wait, abandon_on_cancel=True, limiter=thread_limiter(turns, "a"))
 
     async with trio.open_nursery() as nursery:
         nursery.start_soon(leave_behind)
@@ -128,7 +128,7 @@ async def test_a_thread_that_is_left_behind_keeps_its_place_until_it_ends() -> N
 async def test_work_that_holds_up_everybody_takes_a_third_of_the_time_in_turns(
     autojump_clock: MockClock,
 ) -> None:
-    paced, done = Paced(), list[tuple[Hashable, float]]()
+    paced, done = PacedSection(), list[tuple[Hashable, float]]()
 
     async def work(who: Hashable) -> None:
         async with paced.turn(who):
@@ -145,7 +145,7 @@ async def test_work_that_holds_up_everybody_takes_a_third_of_the_time_in_turns(
 
 
 async def test_work_that_fails_is_followed_by_a_pause_and_by_the_next(autojump_clock: MockClock) -> None:
-    paced, began = Paced(), trio.current_time()
+    paced, began = PacedSection(), trio.current_time()
 
     async def fail() -> None:
         async with paced.turn("a"):

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deskwire.engine.core.limits.rate_limit import Quota, Rate
+from deskwire.engine.core.limits.rate_limit import Quota, RateLimit
 from deskwire.engine.core.limits.sketch import COLUMNS, ROWS, Sketch
 
 names = st.text(max_size=3)
@@ -20,7 +20,7 @@ takes = st.lists(st.tuples(names, st.integers(0, 5)), max_size=60)
 @given(takes)
 def test_nobody_is_let_in_more_often_than_by_a_bucket_of_their_own(said: list[tuple[str, int]]) -> None:
     """Cells that are shared may refuse one too many, never one too few; with so few keys none is."""
-    rate, now = Rate(6, 3), 1.0
+    rate, now = RateLimit(6, 3), 1.0
     sketch, own = Sketch(rate), {who: Sketch(rate) for who, _ in said}
     for who, pause in said:
         now += pause
@@ -28,7 +28,7 @@ def test_nobody_is_let_in_more_often_than_by_a_bucket_of_their_own(said: list[tu
 
 
 def test_looking_takes_nothing_and_a_refusal_is_counted() -> None:
-    sketch = Sketch(Rate(60, 1))
+    sketch = Sketch(RateLimit(60, 1))
     assert [sketch.look("a", 1.0), sketch.look("a", 1.0)] == [Quota(1, 1, 0, 0)] * 2
     assert sketch.take("a", 1.0) == Quota(1, 0, 1, 0)
     assert sketch.take("a", 1.0) == Quota(1, 0, 1, 1)
@@ -43,7 +43,7 @@ def test_without_a_rate_there_is_no_limit() -> None:
 
 @pytest.mark.thorough
 def test_nothing_that_strangers_do_frees_a_bucket_before_its_time() -> None:
-    sketch = Sketch(Rate(1, 2, 60))
+    sketch = Sketch(RateLimit(1, 2, 60))
     for _ in range(2):
         sketch.take("guesser", 1.0)
     for number in range(2 * COLUMNS):
@@ -55,7 +55,7 @@ def test_nothing_that_strangers_do_frees_a_bucket_before_its_time() -> None:
 
 
 def test_a_stranger_hardly_ever_meets_the_cells_of_others() -> None:
-    sketch = Sketch(Rate(1, 1, 60))
+    sketch = Sketch(RateLimit(1, 1, 60))
     for number in range(9_000):
         sketch.take(f"guesser {number}", 1.0)
     others = [sketch.look(f"user {number}", 1.0) for number in range(9_000)]
@@ -72,6 +72,6 @@ def test_cells_take_no_memory_before_somebody_is_counted_in_them() -> None:
         return int(Path("/proc/self/statm").read_text().split()[1]) * mmap.PAGESIZE
 
     before = resident()
-    sketches = [Sketch(Rate(1, 1)) for _ in range(20)]
+    sketches = [Sketch(RateLimit(1, 1)) for _ in range(20)]
     assert [each.look("a", 1.0) for each in sketches] == [Quota(1, 1, 0, 0)] * 20
     assert resident() - before < sum(each.size for each in sketches) / 10

@@ -13,7 +13,7 @@ from deskwire.engine.accounts.ports import AccountReader, AccountTransaction, Ca
 from deskwire.engine.contacts.ports import ContactReader, ContactTransaction
 from deskwire.engine.conversations.ports import ConversationReader, ConversationTransaction
 from deskwire.engine.core.commits import Commits, Subscribers
-from deskwire.engine.core.store import Brief, Inline, Store
+from deskwire.engine.core.store import InlineJob, InlineQuery, Store
 from deskwire.engine.webhooks.ports import DeliveryCommit, DeliveryReader, DeliveryTransaction
 from deskwire.engine.events.ports import EventReader, EventTransaction, LogCommit
 from deskwire.engine.accounts.ports import OrganisationReader, OrganisationTransaction
@@ -48,14 +48,14 @@ def wired(real: SqliteStore, commits: Subscribers[Commit]) -> None:
 
 async def used(store: Tickets, other: Store[SurveyReader, SurveyTransaction]) -> None:
     await store.read(lambda reader: reader.ticket(1, "tkt_1"))
-    await store.read(Inline(lambda reader: reader.ticket(1, "tkt_1")))
+    await store.read(InlineQuery(lambda reader: reader.ticket(1, "tkt_1")))
     await store.write(lambda tx: tx.touch_ticket("tkt_1", 1))
-    await store.write(Brief(lambda tx: tx.touch_ticket("tkt_1", 1)))
+    await store.write(InlineJob(lambda tx: tx.touch_ticket("tkt_1", 1)))
     await store.read(lambda reader: reader.survey(1, "srv_1"))  # refused
-    await store.read(Inline(lambda reader: reader.survey(1, "srv_1")))  # refused
+    await store.read(InlineQuery(lambda reader: reader.survey(1, "srv_1")))  # refused
     await store.read(lambda reader: reader.touch_ticket("tkt_1", 1))  # refused
     await store.write(lambda tx: tx.clear_survey(1, 1))  # refused
-    await store.write(Brief(lambda tx: tx.clear_survey(1, 1)))  # refused
+    await store.write(InlineJob(lambda tx: tx.clear_survey(1, 1)))  # refused
     store.submit(lambda tx: tx.clear_survey(1, 1), print)  # refused
     await used(other, other)  # refused
 

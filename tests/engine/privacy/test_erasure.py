@@ -16,8 +16,8 @@ from deskwire.engine.conversations.actor import ActorCommand, ActorFailed
 from deskwire.engine.conversations.plan import Receipt
 from deskwire.engine.conversations.registry import ActorRegistry
 from deskwire.engine.core.errors import NotFound, Unavailable
-from deskwire.engine.core.tasks.failure import PAUSE_S
-from deskwire.engine.privacy.erasure import ANSWER_S, Erasures
+from deskwire.engine.core.tasks.failure import RESTART_DELAY_S
+from deskwire.engine.privacy.erasure import RESPONSE_TIMEOUT_S, Erasures
 from tests.support.builders import PROJECT, HandClock, InlineStore, create, running
 from tests.support.failures import cancelled, failures_logged
 from tests.support.seeing import seen
@@ -77,7 +77,7 @@ async def test_a_caller_is_told_when_it_takes_long_and_may_ask_again(
         began = trio.current_time()
         with pytest.raises(Unavailable) as told:
             await erasures.erase(PROJECT, "user-1")
-        assert (told.value.reason, trio.current_time() - began) == ("erasure_under_way", ANSWER_S)
+        assert (told.value.reason, trio.current_time() - began) == ("erasure_under_way", RESPONSE_TIMEOUT_S)
         assert seen(store, lambda reader: reader.contact(PROJECT.rowid, "user-1")) is None
         unruly.failures = []
         again = await erasures.erase(PROJECT, "user-1")
@@ -126,7 +126,7 @@ async def test_a_bug_in_an_erasure_is_logged_and_the_erasure_tried_again_later(
             with pytest.raises(Unavailable):
                 await erasures.erase(PROJECT, "user-1")
             (entry,) = failures()
-            await trio.sleep(PAUSE_S)
+            await trio.sleep(RESTART_DELAY_S)
         assert entry["event"] == "erasure.failed"
         assert entry["contact"].startswith("con_")
         assert (seen(store, lambda reader: reader.erasing()), conversations(store)) == ([], 0)

@@ -21,10 +21,15 @@ from deskwire.engine.conversations.expiry import Due
 from deskwire.engine.conversations.plan import Receipt
 from deskwire.engine.conversations.registry import ActorRegistry
 from deskwire.engine.core.actor import Actor
+from deskwire.engine.core.commits import CommitHook
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.core.values import replace
-from deskwire.engine.core.wrapper import Wrapper
-from deskwire.engine.privacy.sweep import BATCH, ROWS, Sweep, batches
+from deskwire.engine.privacy.retention import (
+    BATCH_ROWS_MAX,
+    CONVERSATIONS_BATCH_SIZE,
+    ConversationSweep,
+    batches,
+)
 from tests.support.builders import NOON, PROJECT, HandClock, InlineStore, Running, create, post, running
 from tests.support.seeing import seen
 
@@ -43,8 +48,10 @@ async def aged(directory: Path, days: int, *commands: Create) -> AsyncIterator[t
         yield engine, clock
 
 
-def sweep_of(engine: Running, clock: HandClock, directory: ActorRegistry | None = None) -> Sweep:
-    return Sweep(engine.store, directory or engine.directory, clock, bot_only_ms=LONG_MS, day_ms=DAY_MS)
+def sweep_of(engine: Running, clock: HandClock, directory: ActorRegistry | None = None) -> ConversationSweep:
+    return ConversationSweep(
+        engine.store, directory or engine.directory, clock, bot_only_ms=LONG_MS, day_ms=DAY_MS
+    )
 
 
 def left(engine: Running, *commands: Create) -> list[bool]:
@@ -143,7 +150,7 @@ class Forestalled:
         project: Project,
         conversation_id: str,
         command: ActorCommand,
-        wrapper: Wrapper[Receipt] | None = None,
+        wrapper: CommitHook[Receipt] | None = None,
     ) -> Receipt:
         assert isinstance(command, Expire)
         first = self._before.get(conversation_id)
@@ -200,7 +207,7 @@ async def test_a_disk_that_refuses_ends_the_round_and_the_next_one_takes_it_up(t
         await directory.create(PROJECT, command)
         clock.now += LONG_MS
         store.write_failure = Unavailable("full", code="storage_failed")
-        sweep = Sweep(store, directory, clock, bot_only_ms=LONG_MS, day_ms=DAY_MS)
+        sweep = ConversationSweep(store, directory, clock, bot_only_ms=LONG_MS, day_ms=DAY_MS)
         with pytest.raises(Unavailable, match="full"):
             await sweep.run()
         assert sweep.deleted["bot_only"] == 0
@@ -214,11 +221,11 @@ def due_of(sizes: Sequence[int]) -> list[Due]:
     return [Due("prj_1", f"cnv_{number}", rows, (NOON, number)) for number, rows in enumerate(sizes)]
 
 
-@given(st.lists(st.integers(0, 2 * ROWS), max_size=60))
+@given(st.lists(st.integers(0, 2 * BATCH_ROWS_MAX), max_size=60))
 def test_batches_keep_the_order_and_are_small_unless_one_alone_is_large(sizes: list[int]) -> None:
     found = due_of(sizes)
     cut = list(batches(found))
     assert [due for batch in cut for due in batch] == found
     for batch in cut:
-        assert 1 <= len(batch) <= BATCH
-        assert len(batch) == 1 or sum(due.rows for due in batch) <= ROWS
+        assert 1 <= len(batch) <= CONVERSATIONS_BATCH_SIZE
+        assert len(batch) == 1 or sum(due.rows for due in batch) <= BATCH_ROWS_MAX

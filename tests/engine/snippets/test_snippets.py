@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from deskwire.engine.accounts.people import Role
-from deskwire.engine.accounts.teams import Member, Team
+from deskwire.engine.accounts.teams import Team, TeamMember
 from deskwire.engine.core.errors import Forbidden
 from deskwire.engine.snippets.snippet import (
     PLACEHOLDERS,
@@ -15,8 +15,8 @@ from deskwire.engine.snippets.snippet import (
     unknown_placeholders,
 )
 
-MINE = Team("team_1", 1, "Mine", 0, 0, (Member(7, "usr_7", "Ada"),), 1)
-OTHERS = Team("team_2", 1, "Others", 0, 0, (Member(8, "usr_8", "Bea"),), 2)
+MINE = Team("team_1", 1, "Mine", 0, 0, (TeamMember(7, "usr_7", "Ada"),), 1)
+OTHERS = Team("team_2", 1, "Others", 0, 0, (TeamMember(8, "usr_8", "Bea"),), 2)
 
 
 def snippet(author: int) -> Snippet:

@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deskwire.engine.core.spreadsheet import MARK
+from deskwire.engine.core.spreadsheet import BYTE_ORDER_MARK
 from deskwire.engine.surveys.definition import definition_of
 from deskwire.engine.surveys.export import columns, head_line, lines
 from deskwire.engine.surveys.survey import SurveyResponse
@@ -36,7 +36,7 @@ def response(version: int = 2, user_id: str | None = None, **answers: Any) -> Su
 
 def rows(*responses: SurveyResponse) -> list[list[str]]:
     text = head_line(SHOWN) + lines(SHOWN, responses)
-    return list(csv.reader(StringIO(text.removeprefix(MARK), newline="")))
+    return list(csv.reader(StringIO(text.removeprefix(BYTE_ORDER_MARK), newline="")))
 
 
 def test_there_is_a_column_for_each_question_the_published_ones_first() -> None:

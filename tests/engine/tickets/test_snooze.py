@@ -86,7 +86,7 @@ async def test_an_earlier_time_that_comes_later_is_noticed(
     async with tending(store) as upkeep:
         await trio.sleep(1)  # virtual time: the mock clock jumps
         early = await ticket_until(store, now() + 5_000)
-        upkeep.look_again()
+        upkeep.wake()
         await trio.sleep(6)  # virtual time: the mock clock jumps
         assert read(store, early).snoozed_until is None
         assert read(store, late).snoozed_until is not None
@@ -135,7 +135,7 @@ async def test_a_snooze_that_is_moved_away_does_not_wake_at_the_old_time(
         await store.write(
             lambda tx: change_ticket(tx, PROJECT, ticket.id, {"snoozed_until": later}, BY, now(), None)
         )
-        upkeep.look_again()
+        upkeep.wake()
         await trio.sleep(50)  # virtual time: the mock clock jumps
         assert read(store, ticket).snoozed_until == later
         await trio.sleep(55)  # virtual time: the mock clock jumps
@@ -167,7 +167,7 @@ async def test_tickets_are_taken_from_a_deleted_team_and_then_it_is_forgotten(
     async with tending(store) as upkeep:
         await trio.sleep(1)  # virtual time: the mock clock jumps
         await store.write(lambda tx: tx.delete_team(team.rowid, now()))
-        upkeep.look_again()
+        upkeep.wake()
         await trio.sleep(1)  # virtual time: the mock clock jumps
     assert {read(store, ticket).processing_team for ticket in tickets} == {None}
     assert seen(store, lambda reader: reader.deleted_teams()) == []

@@ -11,7 +11,7 @@ from trio.testing import MockClock
 
 from deskwire.engine.cluster.cluster import Node
 from deskwire.engine.cluster.membership import LEASE_DURATION_S, ClusterMembership
-from deskwire.engine.core.sealing import Sealing
+from deskwire.engine.core.encryption import Encryption
 from deskwire.engine.core.secret import Secrets
 from deskwire.engine.core.values import replace
 from deskwire.engine.events.types import EventDraft
@@ -81,7 +81,7 @@ class Deliverer(ANode):
         self.dispatcher = Dispatcher(
             self.way,
             database_clock,
-            Sealing(Secrets(SECRET)),
+            Encryption(Secrets(SECRET)),
             Policy(allow_private=True),
             resolver=self._look_up,
             retry_delays_s=(1.0, 2.0, 4.0),
@@ -130,7 +130,7 @@ class Nodes:
         return self.all
 
     async def endpoint(self, receiver: Receiver, number: int = 1) -> Endpoint:
-        sealed, at = Sealing(Secrets(SECRET)).seal(new_secret()), database_clock()
+        sealed, at = Encryption(Secrets(SECRET)).seal(new_secret()), database_clock()
         new = Endpoint(0, f"whk_{number}", PROJECT.rowid, receiver.url, frozenset(), sealed, "tail", at, at)
         stored = await self.store.write(lambda tx: tx.insert_endpoint(new))
         self.all[0].couriers.change(stored)

@@ -13,8 +13,8 @@ import pytest
 import trio
 from trio.testing import MockClock
 
+from deskwire.engine.core.encryption import Encryption
 from deskwire.engine.core.errors import Unavailable
-from deskwire.engine.core.sealing import Sealing
 from deskwire.engine.core.secret import Secrets
 from deskwire.engine.core.values import replace
 from deskwire.engine.ports import Reader, Transaction
@@ -167,7 +167,7 @@ async def test_a_secret_that_cannot_be_opened_leaves_deliveries_pending(
     async with opened(tmp_path) as installation:
         endpoint = await installation.endpoint(receiver)
         installation.dispatcher.add(
-            replace(endpoint, sealed_secret=Sealing(Secrets("another")).seal("whsec_x"))
+            replace(endpoint, sealed_secret=Encryption(Secrets("another")).seal("whsec_x"))
         )
         await installation.send(1)
         await trio.sleep(20)  # virtual time: the mock clock jumps

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from trio.testing import MockClock
 
-from deskwire.engine.core.sealing import Sealing
+from deskwire.engine.core.encryption import Encryption
 from deskwire.engine.core.secret import Secrets
 from deskwire.engine.core.values import replace
 from deskwire.engine.events.types import EphemeralEvent
@@ -275,7 +275,7 @@ async def test_a_secret_that_cannot_be_opened_stops_typing_for_that_endpoint_onl
         endpoint = await listing(installation, sealed, STARTED)
         await listing(installation, fine, STARTED)
         installation.dispatcher.add(
-            replace(endpoint, sealed_secret=Sealing(Secrets("another")).seal("whsec_x"))
+            replace(endpoint, sealed_secret=Encryption(Secrets("another")).seal("whsec_x"))
         )
         await trio.sleep(1)  # virtual time: the mock clock jumps
         installation.dispatcher.offer_ephemeral(typing(1))

@@ -54,7 +54,7 @@ class Life:
             and receipt.state.run is not None
             and receipt.state.run.due_at is not None
         ):
-            self.timers.look_again()
+            self.timers.wake()
         return receipt.state
 
 

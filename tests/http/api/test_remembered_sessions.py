@@ -10,7 +10,12 @@ import pytest
 import trio
 from werkzeug.datastructures import Headers
 
-from deskwire.engine.accounts.sessions import Life, Session, hash_session_secret, new_session_secret
+from deskwire.engine.accounts.sessions import (
+    BrowserSession,
+    SessionLifetime,
+    hash_session_secret,
+    new_session_secret,
+)
 from deskwire.engine.core.errors import Unauthenticated, Unavailable
 from deskwire.engine.core.values import replace
 from deskwire.http.api.input.headers import PlainFields
@@ -18,21 +23,21 @@ from deskwire.http.api.origins import is_own, origin_of
 from deskwire.http.api.sessions import TOUCH_MS, Sessions
 
 SECRET = new_session_secret()
-SESSION = Session("ses_1", "usr_1", "", 0, 0)
-LIFE = Life(10 * TOUCH_MS, 30 * TOUCH_MS)
+SESSION = BrowserSession("ses_1", "usr_1", "", 0, 0)
+LIFE = SessionLifetime(10 * TOUCH_MS, 30 * TOUCH_MS)
 
 
 @dataclass
 class Shelf:
     """A store with one session; reads wait for `gate` once they have looked."""
 
-    found: Session | None = SESSION
+    found: BrowserSession | None = SESSION
     gate: trio.Event = field(default_factory=trio.Event)
     full: bool = False
     reads: int = 0
     noted: list[int] = field(default_factory=list)
 
-    def session(self, hashed: bytes) -> Session | None:
+    def session(self, hashed: bytes) -> BrowserSession | None:
         return self.found if hashed == hash_session_secret(SECRET) else None
 
     def touch_session(self, session_id: str, at: int) -> None:

@@ -12,7 +12,7 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from deskwire.engine.core.counters import Commits
+from deskwire.engine.core.counters import CommitCounters
 from deskwire.engine.core.database_identity import DatabaseIdentity
 from deskwire.engine.ports import Store
 from deskwire.http.resources.service.readiness import FRESH_S, RETRY_S, TRY_S, Readiness
@@ -115,7 +115,7 @@ async def test_a_disk_that_says_nothing_is_not_waited_for(autojump_clock: MockCl
         def submit(self, _: Any, ended: Callable[[Any], None]) -> None:
             jobs.append(ended)
 
-    commits = Commits()
+    commits = CommitCounters()
     readiness = Readiness(cast(Store, Silent()), commits)
     readiness.up = True
     for _ in range(3):

@@ -145,7 +145,7 @@ class Node(Server):
         actors.start_soon(self.couriers.run)
         await super()._begin(actors)
         assert self._held is not None
-        self._held.expect_others()
+        self._held.poll_for_other_nodes()
         actors.start_soon(self._read_along)
 
     async def _read_along(self) -> None:

@@ -8,10 +8,10 @@ from typing import Final, TypeVar
 
 import trio
 
-from deskwire.engine.core.counters import Commits, Room
+from deskwire.engine.core.counters import CommitCounters, DiskSpace
 from deskwire.engine.core.database_identity import DatabaseIdentity
 from deskwire.engine.core.errors import Unavailable
-from deskwire.engine.core.store import Brief
+from deskwire.engine.core.store import InlineJob
 from deskwire.engine.core.tasks.oneshot import OneShot
 from deskwire.engine.ports import Commit, Reader, Transaction
 from tests.simulation.nodes.shared import (
@@ -41,7 +41,7 @@ class Way:
     """
 
     def __init__(self, database: Database, name: str, published: Callable[[Commit], None]) -> None:
-        self.commits = Commits()
+        self.commits = CommitCounters()
         self.cut = False
         self.cuts = 0.0
         """How likely each round trip ends the connection."""
@@ -65,9 +65,9 @@ class Way:
     scrubbing = False
     scrub_delay = 0.0
 
-    def room(self) -> Room:
+    def room(self) -> DiskSpace:
         """The room that the database takes, which is nobody's concern here."""
-        return Room(0, 0, 0)
+        return DiskSpace(0, 0, 0)
 
     # What can happen to it
 
@@ -140,8 +140,8 @@ class Way:
         """See `Store.submit`."""
         if self._over:
             raise Unavailable("The process is dead.", code="shutting_down")
-        brief = isinstance(job, Brief)
-        self._jobs.append(Job(job.job if isinstance(job, Brief) else job, brief, ended))
+        brief = isinstance(job, InlineJob)
+        self._jobs.append(Job(job.job if isinstance(job, InlineJob) else job, brief, ended))
         self._wakeup.set()
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:

@@ -17,8 +17,8 @@ from deskwire.engine.conversations.drafts.draft import Written
 from deskwire.engine.conversations.drafts.saving import place_in, save_written
 from deskwire.engine.conversations.held.held import HeldMessage
 from deskwire.engine.conversations.held.holding import hold
+from deskwire.engine.core.encryption import Encryption
 from deskwire.engine.core.ids import new_id
-from deskwire.engine.core.sealing import Sealing
 from deskwire.engine.core.secret import Secrets
 from deskwire.engine.core.values import replace
 from deskwire.engine.ports import Transaction
@@ -38,7 +38,7 @@ Edit = Callable[[list[tuple[tarfile.TarInfo, bytes]]], object]
 async def fill(directory: Path) -> str:
     """Make a data directory: a conversation with messages, an upload, and pending deliveries. The conversation's id."""
     async with running(directory) as engine:
-        sealed = Sealing(Secrets(SECRET)).seal("whsec_x")
+        sealed = Encryption(Secrets(SECRET)).seal("whsec_x")
         await engine.store.write(lambda tx: tx.insert_endpoint(replace(endpoint(), sealed_secret=sealed)))
         command = create(message=post(text="Where is my order?"))
         receipt = await engine.directory.create(PROJECT, command)

@@ -14,7 +14,7 @@ from deskwire.engine.conversations.commands import Close, Delete
 from deskwire.engine.core.actor import Actor
 from deskwire.engine.core.errors import AlreadyAnswered, Conflict, DomainError, NotFound, StaleState
 from deskwire.engine.core.secret import Secrets
-from deskwire.engine.core.store import Brief, Inline
+from deskwire.engine.core.store import InlineJob, InlineQuery
 from deskwire.engine.core.values import replace
 from deskwire.engine.events.types import EventDraft
 from deskwire.engine.idempotency.once import Answers, InProgress, Keeping
@@ -37,7 +37,7 @@ async def at_once(here: NodeHere, jobs: list[Callable[[Transaction], Any]]) -> l
             all_done.set()
 
     for number, job in enumerate(jobs):
-        here.store.submit(Brief(job), partial(end, number))
+        here.store.submit(InlineJob(job), partial(end, number))
     await all_done.wait()
     return outcomes
 
@@ -97,7 +97,7 @@ async def test_batch_locks_heads_after_all_other_locks(postgres_url: str) -> Non
         with psycopg.connect(postgres_url) as other:
             other.execute("SELECT 1 FROM organisations FOR UPDATE")
             async with trio.open_nursery() as nursery:
-                nursery.start_soon(here.store.write, Brief(job))
+                nursery.start_soon(here.store.write, InlineJob(job))
                 await until_one_waits(postgres_url)
                 other.execute("SELECT 1 FROM project_heads FOR UPDATE NOWAIT")
                 other.rollback()
@@ -232,7 +232,7 @@ async def test_job_that_reads_its_own_writes_gets_its_own_transaction(postgres_u
         return len([each for each in tx.organisations() if each.rowid == key])
 
     async with node(postgres_url) as here:
-        assert await here.store.write(Brief(job)) == 1
+        assert await here.store.write(InlineJob(job)) == 1
     check_whole(postgres_url)
 
 
@@ -296,8 +296,8 @@ async def test_results_of_deliveries_are_recorded_once(postgres_url: str) -> Non
         def record(tx: Transaction) -> list[bool]:
             return [tx.record_end(delivery, attempt, "delivered", None) for delivery in (*made, made[0])]
 
-        assert await here.store.write(Brief(record)) == [True, True, False]
-        assert await here.store.write(Brief(record)) == [False, False, False]
+        assert await here.store.write(InlineJob(record)) == [True, True, False]
+        assert await here.store.write(InlineJob(record)) == [False, False, False]
     assert rows(postgres_url, "SELECT DISTINCT status FROM deliveries") == [("delivered",)]
     assert rows(postgres_url, "SELECT count(*) FROM attempts") == [(2,)]
 
@@ -365,10 +365,10 @@ async def test_acknowledged_change_is_read_by_every_node(postgres_url: str) -> N
 
         for number in range(5):
             await one.post(conversation)
-            for row in (await two.store.read(Inline(own)), await two.store.read(own)):
+            for row in (await two.store.read(InlineQuery(own)), await two.store.read(own)):
                 assert row is not None
                 assert row[0].messages == number + 1
-        assert await two.store.read(Inline(others)) is None
+        assert await two.store.read(InlineQuery(others)) is None
 
 
 async def test_undone_writes_do_not_count_towards_the_size_of_a_batch(postgres_url: str) -> None:

@@ -14,7 +14,7 @@ import trio
 from psycopg import pq
 
 from deskwire.engine.core.errors import Unavailable
-from deskwire.engine.core.store import Brief
+from deskwire.engine.core.store import InlineJob
 from deskwire.engine.events.types import EventDraft
 from deskwire.engine.ports import Transaction
 from deskwire.storage.postgres.commit.batch_run import Job
@@ -197,7 +197,7 @@ async def test_keys_of_new_rows_are_fetched_again_after_a_commit_lookup(
 
 async def test_next_job_opens_a_lane_that_failed_to_open(postgres_url: str) -> None:
     async with node(postgres_url) as here:
-        await here.store.write(Brief(add_event))
+        await here.store.write(InlineJob(add_event))
         lone = here.store._writer._runners[0]
         with psycopg.connect(postgres_url, autocommit=True) as connection:
             connection.execute("ALTER TABLE lanes RENAME TO away")
@@ -215,17 +215,17 @@ async def test_commit_that_arrives_after_its_lookup_stores_nothing(
     """The bytes of the last round are delayed, and another batch stores the same changes."""
     with line_to(postgres_url) as line:
         async with node(line.url) as here:
-            await here.store.write(Brief(add_event))
+            await here.store.write(InlineJob(add_event))
             line.late = 1  # the packet after the one that locks the head
             with trio.fail_after(30):
                 async with trio.open_nursery() as nursery:
-                    nursery.start_soon(here.store.write, Brief(add_event))
+                    nursery.start_soon(here.store.write, InlineJob(add_event))
                     # The next batch waits for the head, which the lost session holds: the outcome is decided.
                     await until_one_waits(postgres_url)
                     line.deliver.set()
             assert (here.store.shared.found_lost, here.store.shared.found_stored) == (1, 0)
             assert len(here.commits) == 2
-            await here.store.write(Brief(add_event))
+            await here.store.write(InlineJob(add_event))
     assert rows(postgres_url, "SELECT count(*) FROM events") == [(3,)]
     check_whole(postgres_url)
 
@@ -233,11 +233,11 @@ async def test_commit_that_arrives_after_its_lookup_stores_nothing(
 async def test_lookup_waits_for_a_running_commit(postgres_url: str) -> None:
     with line_to(postgres_url) as line:
         async with node(line.url) as here:
-            await here.store.write(Brief(add_event))
+            await here.store.write(InlineJob(add_event))
             with trio.fail_after(30), psycopg.connect(postgres_url) as other:
                 other.execute("SELECT 1 FROM lanes WHERE lane = 0 FOR UPDATE")
                 async with trio.open_nursery() as nursery:
-                    nursery.start_soon(here.store.write, Brief(add_event))
+                    nursery.start_soon(here.store.write, InlineJob(add_event))
                     await until_one_waits(postgres_url)
                     line.cut()  # all bytes have reached the server
                     await until_one_waits(postgres_url, 2)

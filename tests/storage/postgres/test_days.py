@@ -17,7 +17,7 @@ from structlog.testing import capture_logs
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.core.ids import DAY_MS, day_of, id_before, new_id
 from deskwire.engine.events.types import EventDraft, StoredEvent
-from deskwire.engine.privacy.retention import BATCH
+from deskwire.engine.privacy.retention import BATCH_SIZE
 from deskwire.storage.postgres import retention
 from deskwire.storage.postgres.admin.check import _missing_days, _row_counts
 from deskwire.storage.postgres.admin.days import add_days
@@ -88,7 +88,7 @@ def erase_seven(tx: Any) -> None:
 
 
 async def prune(here: NodeHere, older_than: int) -> int:
-    return await here.store.write(lambda tx: tx.prune_events(older_than, BATCH, older_than))
+    return await here.store.write(lambda tx: tx.prune_events(older_than, BATCH_SIZE, older_than))
 
 
 def partitions(url: str) -> list[str]:
@@ -401,7 +401,7 @@ async def test_kill_during_the_drop_of_a_day_keeps_all_of_it_or_nothing() -> Non
             killed: list[bool] = []
 
             def prune_and_die(tx: Any) -> int:
-                count: int = tx.prune_events((old + 1) * DAY_MS, BATCH, 0)
+                count: int = tx.prune_events((old + 1) * DAY_MS, BATCH_SIZE, 0)
                 if not killed:
                     killed.append(True)
                     server.kill()

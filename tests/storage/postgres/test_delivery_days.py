@@ -20,7 +20,7 @@ from deskwire.engine.core.ids import DAY_MS, day_of, new_id
 from deskwire.engine.core.secret import Secrets
 from deskwire.engine.core.values import replace
 from deskwire.engine.events.types import EventDraft
-from deskwire.engine.privacy.retention import BATCH
+from deskwire.engine.privacy.retention import BATCH_SIZE
 from deskwire.engine.webhooks.delivery import Attempt, Delivery, DeliveryFilter
 from deskwire.storage.dialect import POSTGRES
 from deskwire.storage.files import DiskFiles
@@ -132,7 +132,7 @@ class Shelf:
 
     async def prune(self, older_than: int) -> int:
         """Prune deliveries in one commit, as retention does."""
-        count: int = await self.here.store.write(lambda tx: tx.prune_deliveries(older_than, BATCH))
+        count: int = await self.here.store.write(lambda tx: tx.prune_deliveries(older_than, BATCH_SIZE))
         return count
 
     async def attempts(self, delivery: Delivery) -> list[int] | None:
@@ -539,7 +539,7 @@ async def test_kill_during_the_drop_of_deliveries_keeps_the_day_or_nothing() -> 
             killed: list[bool] = []
 
             def prune_and_die(tx: Any) -> int:
-                count: int = tx.prune_deliveries((old + 1) * DAY_MS, BATCH)
+                count: int = tx.prune_deliveries((old + 1) * DAY_MS, BATCH_SIZE)
                 if not killed:
                     killed.append(True)
                     server.kill()

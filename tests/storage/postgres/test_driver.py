@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deskwire.engine.core.errors import Unavailable
-from deskwire.engine.core.store import Inline
+from deskwire.engine.core.store import InlineQuery
 from deskwire.storage.postgres.commit.batch_statements import (
     PARENT_TABLES,
     BufferedWrite,
@@ -256,7 +256,7 @@ async def test_query_of_several_statements_uses_one_snapshot(postgres_url: str) 
                      f"SELECT gen_random_uuid()::text, 0, 'bot', '{len(found)}', 0, 0, 1 RETURNING 1")  # fmt: skip
             return found
 
-        found = await here.store.read(Inline(names))
+        found = await here.store.read(InlineQuery(names))
         assert len(set(found)) == 1
 
 
@@ -269,7 +269,7 @@ async def test_failing_read_does_not_fail_others_in_its_exchange(postgres_url: s
                 return reader.conn.execute(sql).fetchone()
 
             try:
-                outcomes.append(await here.store.read(Inline(query)))
+                outcomes.append(await here.store.read(InlineQuery(query)))
             except Unavailable as refusal:
                 outcomes.append(refusal.reason)
 
@@ -288,13 +288,13 @@ async def test_reads_of_one_and_of_several_statements_share_an_exchange(postgres
 
     sessions = "SELECT pid, backend_start FROM pg_stat_activity WHERE application_name LIKE 'deskwire/look/%'"
     async with node(postgres_url) as here:
-        await here.store.read(Inline(several))
+        await here.store.read(InlineQuery(several))
         before = rows(postgres_url, sessions)
         found: list[Any] = []
 
         async def look(query: Any) -> None:
             for _ in range(5):
-                found.append(await here.store.read(Inline(query)))
+                found.append(await here.store.read(InlineQuery(query)))
 
         async with trio.open_nursery() as nursery:
             for query in (one, several) * 4:
@@ -308,7 +308,7 @@ async def test_read_with_too_many_statements_gets_its_own_connection(postgres_ur
         return sum(reader.conn.execute("SELECT CAST(? AS int)", (n,)).fetchone()[0] for n in range(40))
 
     async with node(postgres_url) as here:
-        assert await here.store.read(Inline(count)) == sum(range(40))
+        assert await here.store.read(InlineQuery(count)) == sum(range(40))
 
 
 async def test_read_is_repeated_after_a_lost_connection(postgres_url: str) -> None:
@@ -319,5 +319,5 @@ async def test_read_is_repeated_after_a_lost_connection(postgres_url: str) -> No
         async with node(line.url) as here:
             for _ in range(3):
                 line.cut()
-                assert await here.store.read(Inline(project)) == PROJECT
+                assert await here.store.read(InlineQuery(project)) == PROJECT
                 assert await here.store.read(project) == PROJECT

@@ -12,7 +12,7 @@ import pytest
 import trio
 
 from deskwire.engine.conversations.commands import Close
-from deskwire.engine.core.store import Brief
+from deskwire.engine.core.store import InlineJob
 from deskwire.engine.events.types import EventDraft
 from deskwire.engine.ports import Transaction
 from tests.support.builders import NOON, PROJECT, create
@@ -60,7 +60,7 @@ async def waiting_batch(
             ended.set()
 
         other.execute(LOCK, (PROJECT.rowid,))
-        here.store.submit(Brief(Adding(log=None)), lock_again)
+        here.store.submit(InlineJob(Adding(log=None)), lock_again)
         await until_one_waits(url)
         first()
         await until_queued(here, count)
@@ -143,9 +143,9 @@ async def test_job_that_may_block_is_left_to_a_batch_that_locks_the_head_last(
             owner.execute("SELECT 1 FROM organisations FOR UPDATE")
 
             def first() -> None:
-                here.store.submit(Brief(Adding()), outcomes.append)
-                here.store.submit(Brief(Adding(before)), outcomes.append)
-                here.store.submit(Brief(Adding()), outcomes.append)
+                here.store.submit(InlineJob(Adding()), outcomes.append)
+                here.store.submit(InlineJob(Adding(before)), outcomes.append)
+                here.store.submit(InlineJob(Adding()), outcomes.append)
                 nursery.start_soon(here.post, conversations[1])
 
             async with waiting_batch(postgres_url, here, first, count=4) as head_owner:
@@ -165,9 +165,9 @@ async def test_jobs_without_a_log_are_in_the_next_batch(postgres_url: str) -> No
         outcomes: list[object] = []
 
         def first() -> None:
-            here.store.submit(Brief(Adding(log=None)), outcomes.append)
+            here.store.submit(InlineJob(Adding(log=None)), outcomes.append)
             # It has the same order, so it comes after the first job.
-            here.store.submit(Brief(Adding()), outcomes.append)
+            here.store.submit(InlineJob(Adding()), outcomes.append)
             nursery.start_soon(here.post, conversations[1])
 
         async with waiting_batch(postgres_url, here, first, count=3):

@@ -8,7 +8,7 @@ import psycopg
 import pytest
 import trio
 
-from deskwire.engine.core.store import Brief
+from deskwire.engine.core.store import InlineJob
 from deskwire.engine.ports import Transaction
 from deskwire.engine.webhooks.delivery import Attempt, Delivery
 from deskwire.engine.webhooks.recorder import Recorded, Recorder, Result, Superseded
@@ -149,7 +149,7 @@ async def test_results_of_two_recorders_share_a_commit(postgres_url: str) -> Non
                 tx.prefetch_results(whom, part)
                 return [tx.record_end(each, attempt, "delivered", None) for each in part]
 
-            kept.extend(await here.store.write(Brief(job)))
+            kept.extend(await here.store.write(InlineJob(job)))
 
         async with trio.open_nursery() as nursery:
             for part in jobs:

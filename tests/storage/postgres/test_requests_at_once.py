@@ -9,7 +9,7 @@ import trio
 
 from deskwire.engine.core.errors import AlreadyAnswered
 from deskwire.engine.core.secret import Secrets
-from deskwire.engine.core.store import Brief, Inline
+from deskwire.engine.core.store import InlineJob, InlineQuery
 from deskwire.engine.idempotency.once import Answers, InProgress, Once
 from deskwire.engine.ports import Transaction
 from tests.support.builders import NOON
@@ -41,16 +41,18 @@ async def test_request_running_on_another_node_is_refused_and_later_replayed(
         return {"id": identifier}
 
     async with node(postgres_url, "a") as a, node(postgres_url, "b") as b, trio.open_nursery() as nursery:
-        await b.store.write(Brief(made))  # opens the session now, because a job that takes too long is ended
+        await b.store.write(
+            InlineJob(made)
+        )  # opens the session now, because a job that takes too long is ended
         nursery.start_soon(a.store.write, once.around(slow, shown))
         await trio.to_thread.run_sync(held.wait)
         job = once.around(made, shown)
         with pytest.raises(InProgress):
-            await b.store.write(Brief(job))
+            await b.store.write(InlineJob(job))
         go_on.set()
         await _answered(b, once)
         with pytest.raises(AlreadyAnswered) as found:
-            await b.store.write(Brief(job))
+            await b.store.write(InlineJob(job))
         assert found.value.body == b'{"id":"con_1"}'
     assert rows(postgres_url, "SELECT count(*) FROM kept_answers") == [(1,)]
 
@@ -59,7 +61,7 @@ async def _answered(here: NodeHere, once: Once) -> None:
     with trio.fail_after(10):
         while True:
             try:
-                await here.store.read(Inline(once.check))
+                await here.store.read(InlineQuery(once.check))
             except AlreadyAnswered:
                 return
             await trio.lowlevel.checkpoint()
@@ -73,7 +75,7 @@ async def test_one_of_many_concurrent_requests_on_two_nodes_is_carried_out(postg
         async def ask(here: NodeHere, key: str) -> None:
             job = once_of(key).around(made, lambda identifier: {"id": identifier})
             try:
-                await here.store.write(Brief(job))
+                await here.store.write(InlineJob(job))
             except (AlreadyAnswered, InProgress) as refused:
                 others.append(type(refused))
             else:
@@ -94,8 +96,8 @@ async def test_replay_is_sent_after_a_commit(postgres_url: str) -> None:
     """
     once = once_of("k1")
     async with node(postgres_url, "a") as a:
-        await a.store.write(Brief(once.around(made, lambda identifier: {"id": identifier})))
+        await a.store.write(InlineJob(once.around(made, lambda identifier: {"id": identifier})))
         before = rows(postgres_url, "SELECT max(batch) FROM lanes")
         with pytest.raises(AlreadyAnswered):
-            await a.store.write(Brief(once.check))
+            await a.store.write(InlineJob(once.check))
         assert rows(postgres_url, "SELECT max(batch) FROM lanes") > before

@@ -15,7 +15,7 @@ import trio
 
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.conversations.conversation import Conversation
-from deskwire.engine.core.sealing import Sealing
+from deskwire.engine.core.encryption import Encryption
 from deskwire.engine.core.secret import Secrets
 from deskwire.engine.core.values import replace
 from deskwire.engine.events.types import EventDraft, StoredEvent
@@ -186,7 +186,7 @@ class Installation:
         self.store = store
         self.dispatcher = dispatcher
         self.project = project
-        self.sealing = Sealing(Secrets(SECRET))
+        self.sealing = Encryption(Secrets(SECRET))
 
     async def endpoint(self, receiver: Receiver, **fields: Any) -> Endpoint:
         """Register the receiver, as the API would; `fields` are of the endpoint."""
@@ -303,8 +303,8 @@ async def opened(
     settings: dict[str, object] = {"resolver": resolving(), "rng": random.Random(1)} | options
     async with open_store(directory, batch=64, readers=2, on_commit=on_commit) as store:
         project = await store.write(_project)
-        given = between(store)
-        dispatcher = Dispatcher(given, wall, Sealing(Secrets(SECRET)), Policy(allow_private=True), **settings)  # type: ignore[arg-type]
+        given, encryption = between(store), Encryption(Secrets(SECRET))
+        dispatcher = Dispatcher(given, wall, encryption, Policy(allow_private=True), **settings)  # type: ignore[arg-type]
         inbox.append(dispatcher)
         async with trio.open_nursery() as nursery:
             await nursery.start(dispatcher.run)

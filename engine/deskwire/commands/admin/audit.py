@@ -15,7 +15,7 @@ from deskwire.commands.shell.help import Group
 from deskwire.commands.shell.options import data_option, json_option
 from deskwire.commands.shell.output import Columns, print_lines, show
 from deskwire.commands.shell.progress import shown_progress
-from deskwire.engine.core.progress import Tell
+from deskwire.engine.core.values import ProgressReporter
 
 CommandT = TypeVar("CommandT", bound=Callable[..., Any])
 PAGE: Final = 500
@@ -117,7 +117,7 @@ def export(data: Path | None, **chosen: str | None) -> None:
         print_lines(_counted(_records(data, chosen, "after", 0, PAGE), tell))
 
 
-def _counted(records: Iterator[dict[str, Any]], tell: Tell) -> Iterator[dict[str, Any]]:
+def _counted(records: Iterator[dict[str, Any]], tell: ProgressReporter) -> Iterator[dict[str, Any]]:
     """Yield the records, and tell how many there were."""
     for number, record in enumerate(records, 1):
         if number % PAGE == 0:

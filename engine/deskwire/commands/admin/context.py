@@ -9,8 +9,7 @@ from typing import Any, Final, TypeVar
 from msgspec import Struct
 
 from deskwire.engine.accounts.credentials import Passwords, Tokens
-from deskwire.engine.audit.naming import InNameOf
-from deskwire.engine.audit.trail import ChangeOrigin
+from deskwire.engine.audit.trail import AttributedStore, ChangeOrigin
 from deskwire.engine.core.actor import Actor
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.errors import DomainError
@@ -39,7 +38,7 @@ class AdminContext(Struct, frozen=True):
     def signed(self, user: int) -> AdminContext:
         """Return the same, whose store writes in the name of the operator who is this user of the machine."""
         by = ChangeOrigin(Actor("operator", _login(user)), self.clock())
-        return replace(self, store=InNameOf(by, self.store))
+        return replace(self, store=AttributedStore(by, self.store))
 
 
 def _login(user: int) -> str:

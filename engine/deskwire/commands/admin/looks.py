@@ -12,8 +12,7 @@ from deskwire.engine.accounts.members import user_view
 from deskwire.engine.accounts.people import Organisation, User
 from deskwire.engine.accounts.ports import OrganisationReader
 from deskwire.engine.accounts.projects import key_view, project_view
-from deskwire.engine.audit.ports import AuditReader
-from deskwire.engine.audit.trail import AuditFilter, record_view
+from deskwire.engine.audit.trail import AuditFilter, AuditReader, record_view
 from deskwire.engine.core.clock import iso
 
 V = TypeVar("V")

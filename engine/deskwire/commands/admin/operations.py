@@ -10,15 +10,15 @@ from deskwire.commands.admin import orders
 from deskwire.commands.admin.context import OPERATIONS, AdminContext, Result, operation, refusal
 from deskwire.commands.admin.looks import account_view, organisation_view
 from deskwire.commands.admin.naming import organisation_named, project_named, user_named
-from deskwire.engine.accounts import machines, members, organisations, projects
+from deskwire.engine.accounts import machines, members, projects
 from deskwire.engine.accounts.access_tokens import AccessToken, end_token, new_access_token
-from deskwire.engine.accounts.identity.guessable import hash_chosen
+from deskwire.engine.accounts.identity.password_strength import hash_chosen
 from deskwire.engine.accounts.machines import machine_view, new_secret
-from deskwire.engine.accounts.members import Newcomer, member_view, user_view, with_password
+from deskwire.engine.accounts.members import NewAccount, member_view, user_view, with_password
 from deskwire.engine.accounts.people import Organisation, User
 from deskwire.engine.accounts.projects import key_view, project_view
 from deskwire.engine.accounts.server_keys import hash_server_key, new_server_key, random_base62
-from deskwire.engine.audit.deeds import secret_rotated, token_issued
+from deskwire.engine.audit.audited_changes import secret_rotated, token_issued
 from deskwire.engine.core.clock import iso
 from deskwire.engine.core.errors import BadRequest, DomainError, Forbidden, Invalid, Problem
 from deskwire.engine.core.ids import new_id
@@ -63,9 +63,9 @@ async def delete_organisation(context: AdminContext, order: orders.OrganisationE
     now = context.clock()
 
     def delete(tx: Transaction) -> Result:
-        tx.one_node_at_a_time()
+        tx.lock_across_nodes()
         organisation = organisation_named(tx, order.organisation)
-        gone = organisations.delete_organisation(tx, organisation, now, with_accounts=order.with_accounts)
+        gone = projects.delete_organisation(tx, organisation, now, with_accounts=order.with_accounts)
         return {**organisation_view(organisation), "deletedUserIds": gone}
 
     return await context.store.write(delete)
@@ -77,7 +77,7 @@ async def create_project(context: AdminContext, order: orders.NewProject) -> Res
     now = context.clock()
 
     def make(tx: Transaction) -> Result:
-        tx.one_node_at_a_time()
+        tx.lock_across_nodes()
         organisation = organisation_named(tx, order.organisation)
         project = new_project(order.project, organisation, now)
         return project_view(projects.make_project(tx, organisation.rowid, project), organisation)
@@ -104,7 +104,9 @@ async def create_user(context: AdminContext, order: orders.NewUser) -> Result:
     now, about = context.clock(), (order.email, order.name or "")
     password, password_hash = await _password(context, order.password, about)
     temporary = order.password is None
-    newcomer = Newcomer(new_id("usr", now), order.email, order.name or order.email, password_hash, temporary)
+    newcomer = NewAccount(
+        new_id("usr", now), order.email, order.name or order.email, password_hash, temporary
+    )
 
     def make(tx: Transaction) -> Result:
         user = members.make_user(tx, newcomer, now)
@@ -139,7 +141,7 @@ async def add_member(context: AdminContext, order: orders.NewMember) -> Result:
     def add(tx: Transaction) -> Result:
         organisation, user = organisation_named(tx, order.organisation), user_named(tx, order.user)
         one_time, hashed = generated or ("", None)
-        member = members.add_known(tx, organisation.rowid, user, order.role, handover, hashed, now)
+        member = members.add_existing_user(tx, organisation.rowid, user, order.role, handover, hashed, now)
         renewed = member.user.generation != user.generation
         return {**member_view(member), **(_one_time(context, member.user, one_time) if renewed else {})}
 

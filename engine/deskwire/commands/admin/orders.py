@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from deskwire.engine.accounts.members import Handover
+from deskwire.engine.accounts.members import PasswordHandover
 from deskwire.engine.accounts.people import Role
 from deskwire.http.api.input.validation import Body
 from deskwire.http.resources.accounts.credentials import CredentialBody, RotateBody
@@ -74,7 +74,7 @@ class MemberRole(Body):
 class NewMember(MemberRole):
     """A user who becomes a member; `password` says what becomes of it if the account is another organisation's."""
 
-    password: Handover | None = None
+    password: PasswordHandover | None = None
 
 
 class MemberGone(Body):

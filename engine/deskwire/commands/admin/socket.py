@@ -22,7 +22,7 @@ from deskwire.commands.admin.client import ORDER_S, SOCKET_FILE, address_of
 from deskwire.commands.admin.context import AdminContext, refusal
 from deskwire.commands.admin.operations import carry_out
 from deskwire.engine.core.errors import BadRequest
-from deskwire.engine.core.tasks.failure import contained
+from deskwire.engine.core.tasks.failure import contain_failures
 
 log: Final = structlog.get_logger(__name__)
 
@@ -73,7 +73,7 @@ def _bound(address: str) -> socket.socket:
 async def _serve(context: AdminContext, limiter: trio.CapacityLimiter, stream: trio.SocketStream) -> None:
     """Carry out the one order of a connection."""
     with (
-        contained(lambda failure: log.error("admin.failed", exc_info=failure)),
+        contain_failures(lambda failure: log.error("admin.failed", exc_info=failure)),
         suppress(trio.BrokenResourceError),  # the command has gone
         trio.move_on_after(ORDER_S),
     ):

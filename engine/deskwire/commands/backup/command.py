@@ -18,8 +18,8 @@ from deskwire.commands.shell.progress import shown_progress
 from deskwire.config.settings import Config
 
 if TYPE_CHECKING:
-    from deskwire.engine.core.progress import Tell
     from deskwire.engine.core.secret import Secrets
+    from deskwire.engine.core.values import ProgressReporter
     from deskwire.storage.check.check import Report
     from deskwire.storage.check.rules import Problem
     from deskwire.storage.sqlite.backup.make import Backup
@@ -176,7 +176,7 @@ def _require_directory(config: Config, advice: str) -> None:
 
 
 def _database_report(
-    config: Config, url: str, secrets: Secrets | None, tell: Tell, *, contents: bool
+    config: Config, url: str, secrets: Secrets | None, tell: ProgressReporter, *, contents: bool
 ) -> tuple[Report, str]:
     """Return the report on a database, and what to call that."""
     from deskwire.config.locations import shown_database

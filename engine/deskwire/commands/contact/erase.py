@@ -7,7 +7,7 @@ from typing import Any, Final
 import trio
 
 from deskwire.commands.api_client.service import Away, Refused, Service
-from deskwire.engine.core.progress import Tell
+from deskwire.engine.core.values import ProgressReporter
 
 _ANSWER_S: Final = 30.0
 """The time that the service may take to answer; it does so within 20 seconds, and goes on."""
@@ -15,7 +15,7 @@ _PAUSE_S: Final = 10.0
 _UNDER_WAY: Final = "erasure_under_way"
 
 
-async def erased(service: Service, path: str, tell: Tell) -> dict[str, Any]:
+async def erased(service: Service, path: str, tell: ProgressReporter) -> dict[str, Any]:
     """Erase the contact at this path; returns the answer to the last call. Raises ServiceError."""
     began = False
     while True:

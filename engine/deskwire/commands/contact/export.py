@@ -11,10 +11,10 @@ from typing import BinaryIO
 import click
 
 from deskwire.commands.api_client.service import Service
-from deskwire.engine.core.progress import Tell
+from deskwire.engine.core.values import ProgressReporter
 
 
-async def exported(service: Service, path: str, output: Path | None, tell: Tell) -> None:
+async def exported(service: Service, path: str, output: Path | None, tell: ProgressReporter) -> None:
     """Write the export of the contact at this path. Raises ServiceError, and ClickException if the file can't be written."""
     if output is None:
         await _copied(service, path, sys.stdout.buffer, tell)
@@ -32,7 +32,7 @@ async def exported(service: Service, path: str, output: Path | None, tell: Tell)
             scratch.unlink(missing_ok=True)
 
 
-async def _copied(service: Service, path: str, into: BinaryIO, tell: Tell) -> None:
+async def _copied(service: Service, path: str, into: BinaryIO, tell: ProgressReporter) -> None:
     size = 0
     async for piece in service.pieces(f"{path}/export"):
         into.write(piece)

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Final, get_args
 
-from deskwire.engine.contacts.contact import Contact
-from deskwire.engine.contacts.profile import Profile, whole_view
+from deskwire.engine.contacts.contact import Contact, Profile, contact_with_profile_view
 from deskwire.engine.conversations.conversation import Author, Conversation, Message
 from deskwire.engine.conversations.emit import agent_view, dashboard_message_view
 from deskwire.engine.core.actor import Actor
@@ -83,7 +82,7 @@ def _drafts() -> Iterator[EventDraft]:
     yield _note()
     for what in get_args(Removal):
         yield message_removed(what, _CONVERSATION.id, "msg_01KZ00000000000000000000M1", _NOON, _ACTOR)
-    known = whole_view(_CONTACT, Profile({"plan": "pro"}, ("vip",)))
+    known = contact_with_profile_view(_CONTACT, Profile({"plan": "pro"}, ("vip",)))
     yield contact_changed(known, ["tags"], _ACTOR)
     yield contact_merged(known, "con_01KZ00000000000000000V1S1T", "visitor-7", _ACTOR)
     yield _imported()

@@ -6,18 +6,18 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from deskwire.engine.core.progress import Tell, nobody
+from deskwire.engine.core.values import ProgressReporter, no_progress
 
 
 @contextmanager
-def shown_progress(*, beside: bool = False) -> Iterator[Tell]:
+def shown_progress(*, beside: bool = False) -> Iterator[ProgressReporter]:
     """Yield what takes each step, with how much of it is done; it does nothing unless stderr is a terminal.
 
     Args:
         beside: whether something is written to stdout meanwhile: then nothing is shown if that is a terminal, too.
     """
     if not sys.stderr.isatty() or (beside and sys.stdout.isatty()):
-        yield nobody
+        yield no_progress
         return
     from rich.console import Console
     from rich.progress import (

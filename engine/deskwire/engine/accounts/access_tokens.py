@@ -1,7 +1,7 @@
-"""Access tokens one by one: which were issued, and which of them have ended before their time (ADR 15).
+"""The registry of issued access tokens, by which a single token can be revoked before it expires (ADR 15).
 
-A token is signed, so that checking it takes no query. A node keeps the ids of those that have ended in memory, and reads
-them again after each commit that ends one. What the installation has not issued itself is known by a hash of what was signed.
+Tokens are signed, so checking one takes no query. Each node caches the ids of revoked tokens and reloads them after each
+commit that revokes one. A token that another party issued is known by a hash of its signed part.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from deskwire.engine.core.ids import new_id
 ID_PREFIX: Final = "tok"
 
 ENDED_MAX: Final = 1_000
-"""Ended tokens of one user that have not expired yet: every node keeps them in memory. A new password ends any number."""
+"""Maximum number of revoked, unexpired tokens of one user. Every node caches them. A new password revokes any number."""
 
 Source = Literal["sign_in", "password_change", "operator", "elsewhere"]
-"""The way in which a token was issued; those from `elsewhere` were signed by another party."""
+"""How a token was issued. `elsewhere` means signed by another party."""
 
 
 class AccessToken(Struct, frozen=True):
-    """A token as it is stored. Times are in milliseconds.
+    """An issued token. Times are in milliseconds.
 
     Args:
-        id: `tok_…`, the claim `jti`; of one from elsewhere a hash.
-        user_id: whose it is.
-        client: the client's name for itself, shortened.
-        generation: that of the user's password when the token was issued.
-        rowid: its storage key; 0 for one that is not stored yet.
+        id: `tok_…`, the claim `jti`. For a token of another party a hash (`foreign_id`).
+        user_id: id of its user.
+        client: shortened `User-Agent` of the client.
+        generation: the user's `generation` when the token was issued.
+        rowid: storage key, 0 before it is stored.
     """
 
     id: str
@@ -52,16 +52,16 @@ class AccessTokenReader(Protocol):
     """Queries on access tokens."""
 
     def access_token(self, token_id: str) -> AccessToken | None:
-        """Return the token with this id, in force or not."""
+        """Return the token with this id, valid or not."""
 
     def access_tokens_of(self, user: int, now: int, before: int, limit: int) -> Sequence[AccessToken]:
-        """Return the tokens of a user (storage key) that are in force, newest first, with storage keys below `before`."""
+        """Return the valid tokens of a user (storage key), newest first, with storage keys below `before`."""
 
     def ended_tokens(self, now: int) -> Collection[str]:
-        """Return the ids of the tokens that were ended and have not expired."""
+        """Return the ids of revoked tokens that have not expired."""
 
     def count_ended_tokens(self, user: int, now: int) -> int:
-        """Return the number of these of a user (storage key)."""
+        """Return the number of revoked, unexpired tokens of a user (storage key)."""
 
 
 class AccessTokenTransaction(AccessTokenReader, Protocol):
@@ -74,31 +74,33 @@ class AccessTokenTransaction(AccessTokenReader, Protocol):
         """Store a token of the user with this storage key."""
 
     def end_access_token(self, token_id: str, user: int, at: int) -> None:
-        """Note and record that a stored token of a user (storage key) has ended."""
+        """Revoke a stored token of a user (storage key) and record that in the audit trail."""
 
     def prune_access_tokens(self, now: int, limit: int) -> int:
-        """Delete at most so many tokens that have expired; return how many there were."""
+        """Delete up to `limit` expired tokens. Return the number of deleted ones."""
 
 
 def new_access_token(user: User, source: Source, client: str, now: int, lifetime_s: int) -> AccessToken:
-    """Return a token of the user that is not stored yet, valid for `lifetime_s` seconds from `now` (ms)."""
+    """Return a new, unstored token of the user, valid for `lifetime_s` seconds from `now` (ms)."""
     ends = (now // 1000 + lifetime_s) * 1000
     return AccessToken(new_id(ID_PREFIX, now), user.id, source, client, user.generation, now, ends)
 
 
 def foreign_id(token: str) -> str:
-    """Return the id of a token that was issued elsewhere: a hash of what its signature covers.
+    """Return the id of a token of another party: a hash of its signed part.
 
-    The signature itself may be written in several ways.
+    The signature is left out because base64 allows several spellings of it.
     """
     signed, _, _ = token.rpartition(".")
     return f"{ID_PREFIX}_{hashlib.sha256(signed.encode()).hexdigest()}"
 
 
 def end_token(tx: AccessTokenTransaction, token_id: str, user: int, now: int) -> AccessToken:
-    """End a token of a user (storage key); return it as it was. One that has ended already stays so.
+    """Revoke a token of a user (storage key), unless it is revoked already.
 
-    Raises NotFound (`token_not_found`) for what is no token of theirs in force, TooManyRequests (`too_many_ended_tokens`).
+    Return the token as it was before.
+
+    Raises NotFound (`token_not_found`) if the user has no such unexpired token, TooManyRequests (`too_many_ended_tokens`).
     """
     token = tx.access_token(token_id)
     owner = None if token is None else tx.user(token.user_id)
@@ -116,7 +118,10 @@ def end_token(tx: AccessTokenTransaction, token_id: str, user: int, now: int) ->
 
 
 def end_shown_token(tx: AccessTokenTransaction, token: AccessToken, user: User, now: int) -> None:
-    """End the token that a call was made with, also one that was issued elsewhere. Raises TooManyRequests."""
+    """Revoke the token of the current call, also one that another party issued.
+
+    Raises TooManyRequests.
+    """
     if tx.access_token(token.id) is None:
         tx.insert_access_token(token, user.rowid)
     end_token(tx, token.id, user.rowid, now)
@@ -126,7 +131,7 @@ def access_token_view(token: AccessToken, current: str | None) -> dict[str, Any]
     """Return the token object.
 
     Args:
-        current: the id of the token that asks.
+        current: id of the token of the current call.
     """
     return {
         "id": token.id,

@@ -1,4 +1,4 @@
-"""Access tokens and passwords: how they are made and checked (contract 5, decisions 2)."""
+"""Access tokens and passwords: issuing, hashing and checking (contract 5, decisions 2)."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from deskwire.engine.core.ids import is_id
 from deskwire.engine.core.secret import Secrets
 
 HS256: Final = "HS256"
-STREAM_AUDIENCE: Final = "stream"  # `aud` of the realtime stream's authorizations
-ONE_TIME_S: Final = 72 * 3_600.0
-"""The time, in seconds, for which a one-time password is good unless a setting says otherwise."""
+STREAM_AUDIENCE: Final = "stream"  # `aud` of authorizations for the realtime stream
+ONE_TIME_PASSWORD_LIFETIME_S: Final = 72 * 3_600.0
+"""Default lifetime of a one-time password."""
 
-TOKEN_S: Final = 3_600
-"""The lifetime of a token from `POST /v3/auth/token`, in seconds."""
+TOKEN_LIFETIME_S: Final = 3_600
+"""Lifetime of a token from `POST /v3/auth/token`."""
 
 
-class Identity(Struct, frozen=True):
-    """The user that a valid token speaks for, by id or e-mail address.
+class TokenIdentity(Struct, frozen=True):
+    """The user of a valid token, by id or e-mail address.
 
     Args:
-        generation: the user's `generation` when the token was issued, None if another party has issued it.
-        token: the token's id; see `access_tokens`.
-        expires_at: the token's end (ms).
+        generation: the user's `generation` when the token was issued, None for a token of another party.
+        token: id of the token (`access_tokens`).
+        expires_at: expiry time of the token (ms).
     """
 
     claim: Literal["id", "email"]
@@ -44,11 +44,11 @@ class Identity(Struct, frozen=True):
 
 
 class Tokens:
-    """Access tokens: JWTs signed with the installation's secret.
+    """Issues and verifies access tokens: JWTs signed with the secret of the installation.
 
     Args:
-        secrets: each at least 32 characters; used as UTF-8 bytes, so that others can sign tokens, too.
-        issuer, audience: written into tokens as `iss` and `aud`, and demanded, if given.
+        secrets: at least 32 characters each. Their UTF-8 bytes are the keys, so that other programs can sign tokens.
+        issuer, audience: if given, written into tokens as `iss` and `aud`, and required of them.
     """
 
     def __init__(self, secrets: Secrets, issuer: str | None = None, audience: str | None = None) -> None:
@@ -61,14 +61,14 @@ class Tokens:
         self,
         user_id: str,
         now_ms: int,
-        lifetime_s: int = TOKEN_S,
+        lifetime_s: int = TOKEN_LIFETIME_S,
         generation: int = 0,
         token_id: str | None = None,
     ) -> str:
-        """Return a token for the user, valid for `lifetime_s` seconds or until the user has another password.
+        """Return a token for the user, valid for `lifetime_s` seconds or until the password changes.
 
         Args:
-            token_id: the id by which it can be ended; see `access_tokens`.
+            token_id: id by which the token can be revoked (`access_tokens`).
         """
         now = now_ms // 1000
         named = {} if token_id is None else {"jti": token_id}
@@ -82,15 +82,17 @@ class Tokens:
         }
         return jwt.encode(claims, self._secrets.current.encode(), algorithm=HS256)
 
-    def identity(self, token: str) -> Identity:
-        """Return the identity that a token proves. Raises Unauthenticated as `checked_claims` does."""
+    def identity(self, token: str) -> TokenIdentity:
+        """Return the identity that a token proves.
+
+        Raises Unauthenticated as `checked_claims` does.
+        """
         claims = self._claims(token)
         generation, token_id = claims.get("gen"), claims.get("jti")
         if not isinstance(token_id, str) or not is_id(token_id, ID_PREFIX):
-            token_id = foreign_id(
-                token
-            )  # signed by another party that has the secret, or by an older version
-        return Identity(
+            # Signed by another party that has the secret, or by an older version.
+            token_id = foreign_id(token)
+        return TokenIdentity(
             "id",
             claims["sub"],
             generation if isinstance(generation, int) else None,
@@ -111,14 +113,14 @@ class Tokens:
     def _claims_under(self, secret: str, token: str) -> dict[str, Any]:
         audience = self._marks.get("aud")
         claims = checked_claims(token, secret.encode(), HS256, self._marks.get("iss"), audience)
-        # The same secret signs the stream's authorizations, which must open nothing else (RFC 8725 3.9).
+        # The same secret signs authorizations for the stream, which must not be accepted as access tokens (RFC 8725 3.9).
         if audience is None and STREAM_AUDIENCE in audiences_of(claims):
             raise InvalidToken("Its audience (`aud`) is the realtime stream.")
         return claims
 
 
 class InvalidToken(Unauthenticated):
-    """An access token that proves nothing; the detail says why."""
+    """An access token that is not valid. The detail says why."""
 
     code: ClassVar[str] = "invalid_token"
 
@@ -128,11 +130,11 @@ class InvalidToken(Unauthenticated):
 
 
 class BadSignature(InvalidToken):
-    """A token whose signature does not fit the key: an altered one, or a key that was replaced under its id."""
+    """A token whose signature does not match the key: the token was altered, or the key with this id was replaced."""
 
 
 def expiry_of(claims: Mapping[str, Any]) -> int:
-    """Return when a token expires (ms), which its verified claims say."""
+    """Return the expiry time (ms) in the verified claims of a token."""
     return int(float(claims["exp"]) * 1000)
 
 
@@ -141,14 +143,15 @@ def checked_claims(
 ) -> dict[str, Any]:
     """Return the claims of a valid token.
 
-    `iss` and `aud` are checked only if they are given (decisions 2): providers put an `aud` into every token.
+    `iss` and `aud` are checked only if the parameters are given because providers put an `aud` into every token (decisions 2).
 
     Raises:
-        BadSignature: the key has not signed it.
-        InvalidToken: it lacks `sub` or `exp`, is for another audience or from another issuer, or holds what can't be used.
-        Unauthenticated: it has expired (`token_expired`).
+        BadSignature: the signature does not match the key.
+        InvalidToken: `sub` or `exp` is missing, issuer or audience is wrong, or a claim has an unusable value.
+        Unauthenticated: the token has expired (`token_expired`).
     """
-    # PyJWT refuses a token with an `aud` if it is given none; and a clock set back must refuse no token by its `iat`.
+    # By default PyJWT refuses a token with an `aud` that it is not asked to check. `iat` is not verified because a clock
+    # that was set back would refuse valid tokens.
     options: jwt.types.Options = {
         "require": ["exp", "sub"],
         "verify_iat": False,
@@ -167,19 +170,22 @@ def checked_claims(
 
 
 class Passwords:
-    """Password hashes by argon2id (RFC 9106). Hashing and checking take tens of milliseconds: use a thread.
+    """Hashes and checks passwords with argon2id (RFC 9106).
+
+    Both take tens of milliseconds: use a thread.
 
     Args:
-        one_time_s: the seconds for which a one-time password is good.
+        memory_kib: memory cost of new hashes.
+        one_time_s: lifetime of a one-time password in seconds.
     """
 
-    def __init__(self, memory_kib: int, one_time_s: float = ONE_TIME_S) -> None:
+    def __init__(self, memory_kib: int, one_time_s: float = ONE_TIME_PASSWORD_LIFETIME_S) -> None:
         self._hasher = argon2.PasswordHasher(memory_cost=memory_kib)
         self._one_time_s = one_time_s
 
     @property
     def lifetime(self) -> str:
-        """The time for which a one-time password is good, for people: `72 hours`."""
+        """The lifetime of a one-time password as text, for example `72 hours`."""
         seconds = self._one_time_s
         for unit, size in (("hour", 3_600), ("minute", 60)):
             if seconds >= 2 * size and seconds % size == 0:
@@ -187,34 +193,37 @@ class Passwords:
         return f"{seconds:,.0f} seconds"
 
     def ends_at(self, user: User) -> int | None:
-        """Return when (ms) the user's one-time password ends; None for a password of the user's own."""
+        """Return the expiry time (ms) of the user's one-time password.
+
+        None if the user chose the password.
+        """
         if not user.password_temporary or user.password_made_at is None:
             return None
         return user.password_made_at + int(self._one_time_s * 1000)
 
     @property
     def cost(self) -> str:
-        """The beginning of the hashes made now: algorithm, version and cost."""
+        """The prefix of new hashes: algorithm, version and cost parameters."""
         memory, passes, lanes = self._hasher.memory_cost, self._hasher.time_cost, self._hasher.parallelism
         return f"$argon2id$v={argon2.low_level.ARGON2_VERSION}$m={memory},t={passes},p={lanes}$"
 
     def is_of_today(self, user: User) -> bool:
-        """Tell whether a user's hash has the cost that it would have if it were made now."""
+        """Return whether the user's hash has the current cost parameters."""
         return user.password_hash is not None and user.password_hash.startswith(self.cost)
 
     def hash(self, password: str) -> str:
-        """Return the hash to store: that of the password in its one form."""
+        """Return the hash to store, made from the normal form of the password."""
         return self._hasher.hash(normal_password(password))
 
-    def check(self, user: User | None, password: str, stand_in: str) -> User:
-        """Return the user if that is the password; the work of a check is done for an unknown one, too.
+    def check(self, user: User | None, password: str, dummy_hash: str) -> User:
+        """Return the user if the password is correct. An unknown user takes the same time.
 
         Args:
-            stand_in: the hash to check against if there is no such user, or none with a password; it fits no password.
+            dummy_hash: hash that is checked if there is no user, or the user has no password. It matches no password.
 
-        Raises Unauthenticated if user or password are wrong, without saying which.
+        Raises Unauthenticated if user or password is wrong, without saying which.
         """
-        stored = stand_in if user is None or user.password_hash is None else user.password_hash
+        stored = dummy_hash if user is None or user.password_hash is None else user.password_hash
         if not any(self._fits(stored, form) for form in _forms(password)):
             user = None
         if user is None or user.password_hash is None:
@@ -229,12 +238,12 @@ class Passwords:
 
 
 def normal_password(password: str) -> str:
-    """Return a password in the form that is hashed, whichever keyboard and system it was typed on (NIST SP 800-63B: NFKC)."""
+    """Return the normal form of a password, the same for all keyboards and systems (NIST SP 800-63B: NFKC)."""
     return unicodedata.normalize("NFKC", password)
 
 
 def _forms(password: str) -> tuple[str, ...]:
-    """Return the form that is hashed, and those that hashes of older versions are of: as it was typed then, with marks or without."""
+    """Return the normal form, and the forms that older versions hashed: as typed, with composed or decomposed marks."""
     if password.isascii():
         return (password,)
     typed = (

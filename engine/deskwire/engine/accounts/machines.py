@@ -1,10 +1,10 @@
-"""Machine credentials: what a backend shows where a person would show an access token (ADR 70).
+"""Machine credentials, which backends use in place of a user's access token (ADR 70).
 
-A credential has one secret, and while it is rotated two: the former one is good until `previous_expires_at`. Whether a
-secret is good is found out by the clock with each call, so nothing has to be done when a time has come.
+A credential has one secret, and during a rotation two: the former one is valid until `previous_expires_at`. Each call checks
+these times against the clock, so no background work is needed.
 
-A credential that another one has made is its child: it has no permission that its parent lacks, ends no later, and is
-revoked in the same commit (ADR 70).
+A credential made by another one is its child. It has no permission that its parent lacks, expires no later, and is revoked in
+the same commit as the parent.
 """
 
 from __future__ import annotations
@@ -27,41 +27,46 @@ from deskwire.engine.core.errors import (
     Invalid,
     NotFound,
     Problem,
-    Shown,
+    RefusedCredential,
     Unauthenticated,
 )
 from deskwire.engine.core.values import replace
 
 SECRET_PREFIX: Final = "mk_"
-"""The beginning of every machine credential's secret, and of no other credential."""
+"""Prefix of machine credentials' secrets, which distinguishes them from other credentials."""
 
 MACHINES_MAX: Final = 100
-"""The machine credentials of a project that may be in force at once."""
+"""Maximum number of valid machine credentials of a project."""
 
 EVERY_PERMISSION: Final = frozenset[str]().union(*PERMISSIONS.values())
-"""What a credential may be given: all that any role has."""
+"""All permissions that a credential can have: those of all roles."""
 
 OVERLAP_MAX_S: Final = 604_800
 OVERLAP_S: Final = 86_400
-"""How long the former secret is good after a rotation, at most and by default."""
+"""Validity of the former secret after a rotation: maximum and default."""
 
 Maker = Literal["user", "machine", "operator"]
 
 MakerState = Literal["active", "demoted", "left", "ended"]
-"""The present state of the maker of a credential. A user is active with all of its permissions, demoted without some, or has left the
-organisation. A machine credential is active or has ended. The operator is always active."""
+"""The current state of the maker of a credential.
+
+A user is `active` with all permissions of the credential, `demoted` without some of them, or has `left` the organisation. A
+machine credential is `active` or `ended`. The operator is always `active`.
+"""
 
 
 class Machine(Struct, frozen=True):
-    """A project's machine credential, of which only hashes are kept. Times are in milliseconds.
+    """A machine credential of a project.
+
+    Only hashes of its secrets are stored. Times are in milliseconds.
 
     Args:
-        tail: the last characters of the secret.
-        made_by, made_by_id: who has made it; an operator has no id.
-        expires_at: the end: `own_expires_at`, or that of the credential that has made it if that is earlier.
-        own_expires_at: the end that was asked for.
-        generation: grows with each rotation.
-        previous_hash, previous_expires_at: the former secret's, None if there was none.
+        tail: last characters of the secret.
+        made_by, made_by_id: type and id of its maker. The operator has no id.
+        expires_at: effective expiry: the earlier of `own_expires_at` and the parent's expiry.
+        own_expires_at: requested expiry.
+        generation: number of rotations.
+        previous_hash, previous_expires_at: hash and expiry of the former secret, None if there is none.
     """
 
     rowid: int
@@ -84,12 +89,12 @@ class Machine(Struct, frozen=True):
 
     @property
     def parent(self) -> str | None:
-        """The id of the credential that has made this one; None if a person or the operator has."""
+        """The id of the credential that made this one. None if a user or the operator made it."""
         return self.made_by_id if self.made_by == "machine" else None
 
     @property
     def authorizes_as(self) -> str:
-        """The name under which the current secret authorizes what outlasts a call; see `good_until`."""
+        """The name of the current secret, under which it authorizes long-lived objects such as streams; see `valid_until`."""
         return f"{self.id}{_GENERATION}{self.generation}"
 
 
@@ -100,7 +105,7 @@ class MachineReader(Protocol):
     """Queries on machine credentials. Ids are storage keys unless said otherwise."""
 
     def machine_with(self, secret_hash: bytes) -> Machine | None:
-        """Return the credential with this hash of its secret, or of its former one; revoked ones included."""
+        """Return the credential with this hash of its current or former secret, including revoked ones."""
 
     def machine(self, machine_id: str) -> Machine | None:
         """Return the credential with this public id, of any project."""
@@ -114,45 +119,50 @@ class MachineReader(Protocol):
     def next_machine_end(self, after: int) -> int | None:
         """Return the next time after this one (ms) at which a credential of any project expires."""
 
-    def machines_of_machines(self) -> Sequence[Machine]:
-        """Return the credentials of all projects that other ones have made, without revoked ones, oldest first."""
+    def child_machines(self) -> Sequence[Machine]:
+        """Return the unrevoked credentials, of all projects, that were made by other ones, oldest first."""
 
     def machines_made_by(self, machine: Machine) -> Sequence[Machine]:
-        """Return the credentials that this one has made, revoked ones included, oldest first."""
+        """Return the credentials that this one has made, including revoked ones, oldest first."""
 
 
 class MachineTransaction(MachineReader, Protocol):
     """Changes of machine credentials."""
 
-    def one_node_at_a_time(self) -> None:
-        """Keep other nodes that call this waiting until this commit."""
+    def lock_across_nodes(self) -> None:
+        """Block other nodes that call this until this transaction ends."""
 
     def insert_machine(self, machine: Machine) -> None:
-        """Store a new credential; its `rowid` is ignored."""
+        """Store a new credential. Its `rowid` is ignored."""
 
     def save_machine(self, machine: Machine) -> None:
         """Store a credential's name, permissions and end."""
 
     def rotate_machine(self, machine: Machine, overlap_s: int) -> None:
-        """Store a credential's secrets, of which the former one is good for `overlap_s` more."""
+        """Store the new and former secret of a credential.
+
+        `overlap_s` is recorded in the audit trail.
+        """
 
     def revoke_machine(self, machine: int, at: int) -> None:
-        """Let a credential be used no more, from `at` (ms) on."""
+        """Revoke a credential at `at` (ms)."""
 
     def touch_machine(self, machine: int, at: int) -> None:
-        """Note when a credential was last used."""
+        """Store the time (ms) at which a credential was last used."""
 
 
-class StandingReader(OrganisationReader, MachineReader, Protocol):
-    """Queries on what lets callers in that are no people."""
+class CredentialReader(OrganisationReader, MachineReader, Protocol):
+    """Queries on server keys and machine credentials."""
 
 
-class Manager(Struct, frozen=True):
-    """A caller that manages credentials. The operator, at the command line, is None in its place.
+class CredentialManager(Struct, frozen=True):
+    """A caller that manages credentials.
+
+    Functions take None for the operator at the command line.
 
     Args:
-        permissions: the caller's.
-        machine: id of the machine credential that calls; None for a person.
+        permissions: permissions of the caller.
+        machine: id of the calling machine credential, None for a user.
     """
 
     permissions: frozenset[str]
@@ -160,27 +170,35 @@ class Manager(Struct, frozen=True):
 
 
 def new_secret() -> str:
-    """Return a new secret; it is shown once and stored as its hash only."""
+    """Return a new secret. It is shown once, and only its hash is stored."""
     return f"{SECRET_PREFIX}{random_base62()}"
 
 
 def hash_secret(secret: str) -> bytes:
-    """Return the SHA-256 of a secret, which is stored in its place. The secret is random, so that needs no salt."""
+    """Return the SHA-256 of a secret, which is stored.
+
+    It needs no salt because the secret is random.
+    """
     return hashlib.sha256(secret.encode()).digest()
 
 
-def machine_shown(reader: MachineReader, hashed: bytes) -> Machine:
-    """Return the credential whose secret, current or former, has this hash. Raises Unauthenticated if there is none."""
+def machine_by_secret(reader: MachineReader, hashed: bytes) -> Machine:
+    """Return the credential with this hash of its current or former secret.
+
+    Raises Unauthenticated if there is none.
+    """
     machine = reader.machine_with(hashed)
     if machine is None:
         raise Unauthenticated("The machine credential is not known.", code="invalid_machine_credential")
     return machine
 
 
-def check_good(machine: Machine, hashed: bytes, now: int) -> str:
-    """Return the name under which the secret with this hash authorizes what outlasts the call.
+def check_secret(machine: Machine, hashed: bytes, now: int) -> str:
+    """Check that a secret is valid.
 
-    Raises Unauthenticated if the credential is revoked or has expired, or if the secret is a former one whose time is over.
+    Return the name under which it authorizes long-lived objects; see `valid_until`.
+
+    Raises Unauthenticated if the credential is revoked or expired, or if the secret is a former one after its overlap.
     """
     check_in_force(machine, now)
     if hmac.compare_digest(machine.hash, hashed):
@@ -203,16 +221,16 @@ def check_in_force(machine: Machine, now: int) -> None:
         raise Unauthenticated(detail, code="expired_machine_credential").of(_shown(machine))
 
 
-def _shown(machine: Machine) -> Shown:
-    return Shown("machine", machine.id, machine.project.rowid)
+def _shown(machine: Machine) -> RefusedCredential:
+    return RefusedCredential("machine", machine.id, machine.project.rowid)
 
 
-def good_until(reader: StandingReader, name: str, now: int, permission: str | None = None) -> float:
-    """Return until when (ms) something authorized under this name stands: 0 if it does no more, `inf` without an end.
+def valid_until(reader: CredentialReader, name: str, now: int, permission: str | None = None) -> float:
+    """Return the time (ms) until which an authorization stays valid: 0 if it has ended, `inf` without an end.
 
     Args:
-        name: the id of a server key, or what `check_good` has returned for a machine credential.
-        permission: one that a machine credential needs for it all the time.
+        name: id of a server key, or a machine credential's name from `check_secret`.
+        permission: permission that the machine credential must still have.
     """
     machine_id, _, generation = name.partition(_GENERATION)
     if not generation:
@@ -230,12 +248,12 @@ def good_until(reader: StandingReader, name: str, now: int, permission: str | No
     return end if now < end else 0
 
 
-def check_still_good(reader: MachineReader, name: str, permissions: Iterable[str], now: int) -> None:
-    """Check the credential of a call that has gone on for a while.
+def check_still_valid(reader: MachineReader, name: str, permissions: Iterable[str], now: int) -> None:
+    """Check the machine credential of a long-running call again.
 
     Args:
-        name: the one that `check_good` has returned when the call began.
-        permissions: those that the call needs.
+        name: name from `check_secret` at the start of the call.
+        permissions: permissions that the call needs.
 
     Raises Unauthenticated if the credential has ended, Forbidden if it has lost a permission.
     """
@@ -247,16 +265,18 @@ def check_still_good(reader: MachineReader, name: str, permissions: Iterable[str
 
 
 def is_machine(name: str) -> bool:
-    """Tell whether a name that authorizes something is a machine credential's, and not a server key's."""
+    """Return whether an authorization's name belongs to a machine credential, not to a server key."""
     return _GENERATION in name
 
 
-def make_machine(tx: MachineTransaction, machine: Machine, by: Manager | None = None) -> Machine:
-    """Store a new credential; one that a machine makes ends with it at the latest.
+def make_machine(tx: MachineTransaction, machine: Machine, by: CredentialManager | None = None) -> Machine:
+    """Store a new credential.
+
+    If a machine credential makes it, it expires no later than its maker.
 
     Raises Conflict (`credential_limit_reached`), Forbidden, and Unauthenticated if the maker has just ended.
     """
-    tx.one_node_at_a_time()
+    tx.lock_across_nodes()
     parent = _parent(tx, machine)
     if parent is not None:
         check_in_force(parent, machine.created_at)
@@ -272,13 +292,15 @@ def make_machine(tx: MachineTransaction, machine: Machine, by: Manager | None = 
 
 
 def change_machine(
-    tx: MachineTransaction, machine_id: str, project: Project, by: Manager | None, **fields: Any
+    tx: MachineTransaction, machine_id: str, project: Project, by: CredentialManager | None, **fields: Any
 ) -> Machine:
-    """Change fields of a credential that is in force; return it. The credentials that it has made follow it.
+    """Change fields of a credential, and restrict its children accordingly.
 
-    Raises as `changeable`, Forbidden, and Invalid for more permissions than those of the credential that has made it.
+    Return the credential.
+
+    Raises the errors of `changeable`, Forbidden, and Invalid for permissions that its parent lacks.
     """
-    tx.one_node_at_a_time()
+    tx.lock_across_nodes()
     before = changeable(tx, machine_id, project, by)
     if "expires_at" in fields:
         fields["own_expires_at"] = fields.pop("expires_at")
@@ -292,7 +314,7 @@ def change_machine(
     after = _within(after, parent)
     if after != before:
         tx.save_machine(after)
-        _let_follow(tx, after)
+        _restrict_descendants(tx, after)
     return after
 
 
@@ -300,16 +322,18 @@ def rotate_machine(
     tx: MachineTransaction,
     machine_id: str,
     project: Project | None,
-    by: Manager | None,
+    by: CredentialManager | None,
     secret: str,
     *,
     at: int,
     overlap_s: int,
 ) -> Machine:
-    """Give a credential a new secret; the one before is good for `overlap_s` more. Raises as `changeable`.
+    """Give a credential a new secret.
 
-    One that was replaced before, and is still good, ends at once: there are never more than two. The end of the credential
-    stays as it is.
+    The current one stays valid for `overlap_s`. Raises the errors of `changeable`.
+
+    A former secret that is still valid ends at once, so that there are never more than two. The expiry of the credential does
+    not change.
     """
     before = changeable(tx, machine_id, project, by)
     after = replace(
@@ -325,13 +349,18 @@ def rotate_machine(
 
 
 def revoke_machine(
-    tx: MachineTransaction, machine_id: str, project: Project | None, at: int, by: Manager | None = None
+    tx: MachineTransaction,
+    machine_id: str,
+    project: Project | None,
+    at: int,
+    by: CredentialManager | None = None,
 ) -> Sequence[Machine]:
-    """Revoke a credential and all that it has made; return those that are revoked by it, the named one first.
+    """Revoke a credential and its descendants, unless they are revoked already.
 
-    One that is revoked stays as it is. Raises NotFound, and Forbidden for one that may do what the caller may not.
+    Returns the credential, then the descendants revoked here. Raises NotFound, and Forbidden if the credential has a permission
+    that the caller lacks.
     """
-    tx.one_node_at_a_time()
+    tx.lock_across_nodes()
     machine = machine_of(tx, machine_id, project)
     _check_manager(by, machine.permissions)
     ended = [each for each in (machine, *_descendants(tx, machine)) if each.revoked_at is None]
@@ -340,11 +369,14 @@ def revoke_machine(
     return [machine_of(tx, machine_id, project), *(each for each in ended if each.id != machine.id)]
 
 
-def settle(tx: MachineTransaction, at: int) -> int:
-    """Bring credentials that older programs let others make within what these have; return the number of changed ones."""
-    tx.one_node_at_a_time()
+def restrict_children(tx: MachineTransaction, at: int) -> int:
+    """Restrict credentials of older versions to the permissions and expiry of their makers.
+
+    Return the number of changed ones.
+    """
+    tx.lock_across_nodes()
     changed = 0
-    for child, parent in _strays(tx):
+    for child, parent in _exceeding_children(tx):
         changed += 1
         if parent is None:
             tx.revoke_machine(child.rowid, at)
@@ -353,14 +385,14 @@ def settle(tx: MachineTransaction, at: int) -> int:
     return changed
 
 
-def has_strays(reader: MachineReader) -> bool:
-    """Return whether any credential has more than the one that has made it."""
-    return any(True for _ in _strays(reader))
+def has_unrestricted_children(reader: MachineReader) -> bool:
+    """Return whether any credential exceeds the permissions or expiry of its maker."""
+    return any(True for _ in _exceeding_children(reader))
 
 
-def _strays(reader: MachineReader) -> Iterator[tuple[Machine, Machine | None]]:
-    """Yield credentials that have more than their makers, each with its maker; None for one that is revoked."""
-    for child in reader.machines_of_machines():
+def _exceeding_children(reader: MachineReader) -> Iterator[tuple[Machine, Machine | None]]:
+    """Yield each credential that exceeds its maker, with the maker, or with None if the maker is revoked."""
+    for child in reader.child_machines():
         parent = _parent(reader, child)
         if parent is None or parent.revoked_at is not None:
             yield child, None
@@ -369,20 +401,20 @@ def _strays(reader: MachineReader) -> Iterator[tuple[Machine, Machine | None]]:
 
 
 def _bounded(child: Machine, parent: Machine) -> Machine:
-    """Return a credential without what the one that has made it does not have."""
+    """Return a credential restricted to the permissions and expiry of its parent."""
     return _within(replace(child, permissions=child.permissions & parent.permissions), parent)
 
 
 def changeable(
-    reader: MachineReader, machine_id: str, project: Project | None, by: Manager | None
+    reader: MachineReader, machine_id: str, project: Project | None, by: CredentialManager | None
 ) -> Machine:
-    """Return a credential that the caller may change; the operator, None, may change any.
+    """Return a credential that the caller may change. The operator may change any.
 
     Raises:
-        NotFound: there is none with this id in the project.
-        Conflict: it is revoked (`credential_revoked`).
-        Forbidden: it may do what the caller may not, because its secret would give that away; or a machine calls, and
-            neither is the credential nor has made it, because the change would outlive the caller.
+        NotFound: the project has no credential with this id.
+        Conflict: the credential is revoked (`credential_revoked`).
+        Forbidden: the credential has a permission that the caller lacks, which the caller would gain with a new secret. Or the
+            caller is a machine credential that is neither this one nor its ancestor: its changes would outlive it.
     """
     machine = machine_of(reader, machine_id, project)
     _check_manager(by, machine.permissions)
@@ -397,7 +429,7 @@ def changeable(
     return machine
 
 
-def _check_manager(by: Manager | None, permissions: Iterable[str]) -> None:
+def _check_manager(by: CredentialManager | None, permissions: Iterable[str]) -> None:
     check_grant(None if by is None else by.permissions, permissions)
 
 
@@ -406,7 +438,7 @@ def _parent(reader: MachineReader, machine: Machine) -> Machine | None:
 
 
 def _ancestors(reader: MachineReader, machine: Machine) -> Iterator[str]:
-    """Yield the ids of the credentials that led to this one, from the one that has made it upwards."""
+    """Yield the ids of the credential's ancestors, parent first."""
     parent = _parent(reader, machine)
     while parent is not None:
         yield parent.id
@@ -414,38 +446,41 @@ def _ancestors(reader: MachineReader, machine: Machine) -> Iterator[str]:
 
 
 def _descendants(reader: MachineReader, machine: Machine) -> Iterator[Machine]:
-    """Yield the credentials that this one has made, and those that they have made, each after its maker."""
+    """Yield the credential's descendants, each after its parent."""
     for child in reader.machines_made_by(machine):
         yield child
         yield from _descendants(reader, child)
 
 
 def _within(machine: Machine, parent: Machine | None) -> Machine:
-    """Return the credential with the end that was asked for, or its parent's if that is earlier."""
+    """Return the credential with its effective expiry: the requested one, or its parent's if that is earlier."""
     ends = (machine.own_expires_at, None if parent is None else parent.expires_at)
     return replace(machine, expires_at=min((end for end in ends if end is not None), default=None))
 
 
 def _check_within(parent: Machine, machine: Machine) -> None:
-    """Raise Invalid for permissions that the credential's maker does not have."""
+    """Raise Invalid for permissions that the credential's parent lacks."""
     lacking = sorted(machine.permissions - parent.permissions)
     if lacking:
         message = f"The credential that has made this one, {parent.id}, does not have: {', '.join(lacking)}."
         raise Invalid(Problem("/permissions", "beyond_maker", message))
 
 
-def _let_follow(tx: MachineTransaction, machine: Machine) -> None:
-    """Take from the credentials that this one has made what it no longer has, and give them their ends."""
+def _restrict_descendants(tx: MachineTransaction, machine: Machine) -> None:
+    """Restrict the descendants of a changed credential to its permissions and expiry."""
     for child in tx.machines_made_by(machine):
         if child.revoked_at is None:
             after = _bounded(child, machine)
             if after != child:
                 tx.save_machine(after)
-                _let_follow(tx, after)
+                _restrict_descendants(tx, after)
 
 
 def machine_of(reader: MachineReader, machine_id: str, project: Project | None) -> Machine:
-    """Return the credential with this id, of this project if one is given. Raises NotFound (`credential_not_found`)."""
+    """Return the credential with this id, of this project if one is given.
+
+    Raises NotFound (`credential_not_found`).
+    """
     machine = reader.machine(machine_id)
     if machine is None or (project is not None and machine.project.rowid != project.rowid):
         raise NotFound("There is no such machine credential.", code="credential_not_found")
@@ -453,7 +488,10 @@ def machine_of(reader: MachineReader, machine_id: str, project: Project | None) 
 
 
 def check_grant(by: Collection[str] | None, permissions: Iterable[str]) -> None:
-    """Raise Forbidden if a credential with these permissions may do what a caller with the permissions `by` may not."""
+    """Raise Forbidden if `permissions` has any that the caller's permissions `by` lack.
+
+    None for the operator.
+    """
     lacking = [] if by is None else sorted({*permissions} - {*by})
     if lacking:
         raise Forbidden(
@@ -461,8 +499,8 @@ def check_grant(by: Collection[str] | None, permissions: Iterable[str]) -> None:
         )
 
 
-def maker_state(reader: StandingReader, machine: Machine, now: int) -> MakerState:
-    """Return the state of the user or credential that has made a credential; see `MakerState`."""
+def maker_state(reader: CredentialReader, machine: Machine, now: int) -> MakerState:
+    """Return the current state of the maker of a credential."""
     if machine.made_by == "operator":
         return "active"
     if machine.made_by == "machine":
@@ -475,7 +513,10 @@ def maker_state(reader: StandingReader, machine: Machine, now: int) -> MakerStat
 
 
 def state_of_user(permissions: Iterable[str], role: Role | None) -> MakerState:
-    """Return the state of a user who has made a credential with these permissions; a role of None means that the user has left."""
+    """Return the state of a user as maker of a credential with these permissions.
+
+    A role of None means `left`.
+    """
     if role is None:
         return "left"
     return "active" if PERMISSIONS[role].issuperset(permissions) else "demoted"
@@ -484,7 +525,10 @@ def state_of_user(permissions: Iterable[str], role: Role | None) -> MakerState:
 def machine_view(
     machine: Machine, now: int, maker: MakerState = "active", secret: str | None = None
 ) -> dict[str, Any]:
-    """Return the credential object; the secret is masked unless given, which it is once, when it is made."""
+    """Return the credential object.
+
+    The secret is masked unless it is given, at its creation or rotation.
+    """
     previous = machine.previous_expires_at
     return {
         "id": machine.id,

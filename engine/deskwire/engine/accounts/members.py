@@ -1,4 +1,4 @@
-"""Members and their accounts: made, changed, removed. Each function is a job for one transaction."""
+"""Members and their accounts: creation, changes, removal. Each function is a job for one transaction."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class SessionsTransaction(OrganisationTransaction, SessionTransaction, Protocol)
 _ALL: Final = (1 << 63) - 1
 
 
-class Newcomer(Struct, frozen=True):
-    """An account that is made if the address has none.
+class NewAccount(Struct, frozen=True):
+    """The data of a new account.
 
     Args:
-        password_hash: of a one-time password, None if users sign in elsewhere.
+        password_hash: hash of a one-time password, None if an identity provider signs users in.
         temporary: whether the password must be replaced at the first sign-in.
     """
 
@@ -50,7 +50,7 @@ def member_view(member: Member) -> dict[str, Any]:
 
 
 def membership_view(membership: Membership) -> dict[str, Any]:
-    """Return the organisation object as one of its members sees it."""
+    """Return the organisation object for one of its members."""
     return organisation_view(membership.organisation, membership.role)
 
 
@@ -69,9 +69,9 @@ def user_view(user: User) -> dict[str, Any]:
     return {"id": user.id, "email": user.email, "name": user.name, "createdAt": iso(user.created_at)}
 
 
-def make_user(tx: OrganisationTransaction, newcomer: Newcomer, at: int) -> User:
-    """Make an account. Raises Conflict (`email_in_use`)."""
-    if tx.reads_like_an_account(newcomer.email):
+def make_user(tx: OrganisationTransaction, newcomer: NewAccount, at: int) -> User:
+    """Create an account. Raises Conflict (`email_in_use`)."""
+    if tx.similar_account_exists(newcomer.email):
         raise Conflict(
             "There is an account with this e-mail address, or one that reads like it.", code="email_in_use"
         )
@@ -82,23 +82,23 @@ def make_user(tx: OrganisationTransaction, newcomer: Newcomer, at: int) -> User:
     return user
 
 
-def add_newcomer(
+def add_new_member(
     tx: OrganisationTransaction,
     actor: ActingMember,
     organisation: int,
-    newcomer: Newcomer,
+    newcomer: NewAccount,
     role: Role,
     at: int,
 ) -> Member:
-    """Make an account and a member of it.
+    """Create an account and add it as a member.
 
-    An account that is a member of nothing begins anew, so that nobody who had it before comes in with it. One
-    that is a member of another organisation is not this one's to take: whoever made it there may not be the
-    owner of the address. The operator can add it.
+    An existing account without memberships is reset: it gets the new password and name, so that a former holder cannot
+    sign in. An account of another organisation is refused because its holder there may not own the address. The operator can
+    add it (`add_existing_user`).
 
     Raises:
-        Forbidden: the actor may not.
-        Conflict: it is a member already (`already_member`), or of another organisation (`email_in_use`).
+        Forbidden: the actor may not grant the role.
+        Conflict: the account is a member already (`already_member`), or of another organisation (`email_in_use`).
     """
     check_grant(actor, role)
     user = tx.user_by_email(newcomer.email)
@@ -116,29 +116,29 @@ def add_newcomer(
     return join(tx, organisation, user, role, at)
 
 
-Handover = Literal["new", "keep"]
-"""The fate of the password of an account that joins an organisation other than its home."""
+PasswordHandover = Literal["new", "keep"]
+"""Whether an account gets a new password or keeps its own when it joins an organisation other than its home."""
 
 
-def add_known(
+def add_existing_user(
     tx: OrganisationTransaction,
     organisation: int,
     user: User,
     role: Role,
-    handover: Handover | None,
+    handover: PasswordHandover | None,
     password_hash: str | None,
     at: int,
 ) -> Member:
-    """Make an account a member on the operator's word (ADR 15).
+    """Add an existing account as a member, for the operator (ADR 15).
 
-    Where it was made people may know its password, and none of them is to come in with it. So an account from
-    elsewhere gets a one-time password, all its tokens end, and this is its home from then on.
+    Admins of its home organisation may know its password and could sign in with it. So an account from another home gets a
+    one-time password, all its tokens end, and this organisation becomes its home.
 
     Args:
-        handover: `keep` if the operator knows that only the address's owner knows the password.
-        password_hash: of the one-time password, if the handover is `new`.
+        handover: `new`, or `keep` if the operator is sure that only the owner of the address knows the password.
+        password_hash: hash of the one-time password, if the handover is `new`.
 
-    Raises Conflict: `already_member`, or `other_home` if the handover is to be chosen.
+    Raises Conflict: `already_member`, or `other_home` if a handover is needed and none is given.
     """
     if tx.role(organisation, user.rowid) is None and user.home not in (None, organisation):
         if handover is None:
@@ -154,7 +154,10 @@ def add_known(
 
 
 def join(tx: OrganisationTransaction, organisation: int, user: User, role: Role, at: int) -> Member:
-    """Make an existing user a member, at home here if nowhere yet. Raises Conflict (`already_member`)."""
+    """Add a user as a member.
+
+    A user without a home gets this one. Raises Conflict (`already_member`).
+    """
     if tx.role(organisation, user.rowid) is not None:
         raise Conflict("This user is a member already.", code="already_member")
     if user.home is None:
@@ -167,7 +170,7 @@ def join(tx: OrganisationTransaction, organisation: int, user: User, role: Role,
 def change_role(
     tx: OrganisationTransaction, actor: ActingMember | None, organisation: int, user_id: str, role: Role
 ) -> Member:
-    """Give a member another role. Raises NotFound, and as `check_change` does."""
+    """Change the role of a member. Raises NotFound, and the errors of `check_change`."""
     target = member_of(tx, organisation, user_id)
     check_change(actor, target, role, tx.owners(organisation))
     tx.set_role(organisation, target.user.rowid, role)
@@ -177,7 +180,10 @@ def change_role(
 def remove_member(
     tx: OrganisationTransaction, actor: ActingMember | None, organisation: int, user_id: str
 ) -> Member:
-    """End a membership; the account stays. Raises NotFound, and as `check_change` does."""
+    """End a membership but keep the account.
+
+    Raises NotFound, and the errors of `check_change`.
+    """
     target = member_of(tx, organisation, user_id)
     check_change(actor, target, None, tx.owners(organisation))
     tx.delete_membership(organisation, target.user.rowid)
@@ -185,9 +191,9 @@ def remove_member(
 
 
 def end_sessions(tx: SessionsTransaction, actor: ActingMember, organisation: int, user_id: str) -> int:
-    """End all sessions of a member; return how many there were.
+    """End all sessions of a member. Return the number of ended sessions.
 
-    Raises NotFound, and Forbidden (`owner_protected`) for an owner's if the actor is none.
+    Raises NotFound, and Forbidden (`owner_protected`) if the member is an owner and the actor is not.
     """
     return tx.end_sessions(reachable_member(tx, actor, organisation, user_id).user.rowid, None)
 
@@ -197,7 +203,7 @@ def reachable_member(
 ) -> Member:
     """Return a member whose sessions and access tokens the actor may end.
 
-    Raises NotFound, and Forbidden (`owner_protected`) for an owner's if the actor is none.
+    Raises NotFound, and Forbidden (`owner_protected`) if the member is an owner and the actor is not.
     """
     target = member_of(reader, organisation, user_id)
     if target.role == "owner" and actor.role != "owner":
@@ -215,14 +221,16 @@ def renew_password(
     password_hash: str,
     at: int,
 ) -> Member:
-    """Give a member a one-time password, which ends the sessions and tokens that the old one began; return the member.
+    """Give a member a one-time password, which ends all sessions and tokens.
 
-    Only where the account is this organisation's alone: whoever may reset its password may sign in as its owner.
+    Return the member.
+
+    The account must belong to this organisation alone because the actor could sign in with the new password.
 
     Raises:
         NotFound: there is no such member.
-        Forbidden: an owner's by somebody who is none (`owner_protected`), or one's own (`own_password`).
-        Conflict: the account belongs to another organisation, too, or first (`member_elsewhere`).
+        Forbidden: the member is an owner and the actor is not (`owner_protected`), or they are the same (`own_password`).
+        Conflict: the account has another home or is a member of another organisation, too (`member_elsewhere`).
     """
     target = member_of(tx, organisation, user_id)
     if target.role == "owner" and actor.role != "owner":
@@ -243,9 +251,11 @@ def renew_password(
 
 
 def delete_user(tx: OrganisationTransaction, user: User, at: int) -> None:
-    """Delete an account with its memberships. What the user wrote stays, under the name of then (ADR 21).
+    """Delete an account with its memberships.
 
-    Raises Conflict (`last_owner`) if an organisation would be left without an owner; then nothing changes.
+    The user's messages stay, under the name at that time (ADR 21).
+
+    Raises Conflict (`last_owner`), with nothing changed, if an organisation would be left without an owner.
     """
     memberships = tx.memberships(user.rowid, (-1, -1), _ALL)
     for membership in memberships:
@@ -265,7 +275,7 @@ def member_of(reader: OrganisationReader, organisation: int, user_id: str) -> Me
 
 
 def with_password(user: User, password_hash: str | None, at: int, *, temporary: bool = False) -> User:
-    """Return the user with another password, made at the time `at` (ms), which ends all tokens issued before."""
+    """Return the user with a password set at `at` (ms). It ends all tokens issued before."""
     temporary = temporary and password_hash is not None
     return replace(
         user,

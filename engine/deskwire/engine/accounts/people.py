@@ -1,4 +1,4 @@
-"""Projects, the people of their organisations, and what they may do (decisions 2, 3)."""
+"""Organisations, projects, users, members and server keys, and the permissions of roles (decisions 2, 3)."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ class ProjectSettings(Struct, frozen=True):
     Args:
         memory_enabled: whether contacts have memory entries.
         archived_retention_days: days after which an archived conversation is deleted, None for never.
-        primary_language, languages: BCP 47 tags in their usual case; the primary one is among `languages`.
-        upload_quota_bytes: the bytes that the project's uploads may take up together.
+        primary_language, languages: BCP 47 tags in their usual case. The primary one is among `languages`.
+        upload_quota_bytes: total size of the project's uploads.
     """
 
     memory_enabled: bool = True
@@ -58,7 +58,7 @@ DEFAULT_SETTINGS: Final = ProjectSettings()
 
 
 class Project(Struct, frozen=True):
-    """A project, to which conversations, keys and endpoints belong. `rowid` is its storage key."""
+    """A project, which owns conversations, keys and endpoints. `rowid` is its storage key."""
 
     rowid: int
     id: str
@@ -70,7 +70,7 @@ class Project(Struct, frozen=True):
 
 
 class Organisation(Struct, frozen=True):
-    """An organisation, of which users are members and to which projects belong."""
+    """An organisation, which has members and owns projects."""
 
     rowid: int
     id: str
@@ -82,12 +82,12 @@ class User(Struct, frozen=True):
     """A person who can sign in.
 
     Args:
-        password_hash: None for one who signs in elsewhere.
-        password_temporary: somebody else has made the password up; it is good for setting another one.
-        password_made_at: when (ms) a temporary password was made, which ends some time after that.
-        generation: grows with each new password, and ends the tokens that were issued before it.
-        home: the organisation whose people may know the password, as the account or its password was made for it
-            (storage key); None for none so far.
+        password_hash: None if an identity provider signs the user in.
+        password_temporary: whether the password is a one-time password, with which the user can only set another one.
+        password_made_at: creation time (ms) of a one-time password, from which its expiry follows.
+        generation: number of password changes. A change ends all tokens with a smaller one.
+        home: storage key of the organisation for which the account or its password was made, and whose admins may know the
+            password. None if there is none.
     """
 
     rowid: int
@@ -103,7 +103,7 @@ class User(Struct, frozen=True):
 
 
 class Membership(Struct, frozen=True):
-    """An organisation that a user is a member of."""
+    """A membership of a user, seen from the user."""
 
     organisation: Organisation
     role: Role
@@ -111,7 +111,7 @@ class Membership(Struct, frozen=True):
 
 
 class Member(Struct, frozen=True):
-    """A user who is a member of an organisation."""
+    """A membership of a user, seen from the organisation."""
 
     user: User
     role: Role
@@ -119,7 +119,7 @@ class Member(Struct, frozen=True):
 
 
 class ServerKey(Struct, frozen=True):
-    """A project's server key, of which only a hash is kept. Times are in milliseconds."""
+    """A server key of a project. Only its hash is stored. Times are in milliseconds."""
 
     rowid: int
     id: str
@@ -136,7 +136,10 @@ ASSIGNEE_TYPES: Final[tuple[AssigneeType, ...]] = get_args(AssigneeType)
 
 
 class Assignee(Struct, frozen=True):
-    """The user or team that looks after a conversation; `name` as it was when assigned."""
+    """The user or team to which a conversation is assigned.
+
+    `name` is the name at the time of assignment.
+    """
 
     type: AssigneeType
     id: str

@@ -1,7 +1,7 @@
-"""The queries and changes of a store that accounts need.
+"""The store port of accounts.
 
-`AccountReader` is what other domains and each request ask for: projects, server keys, users and roles.
-`OrganisationReader` adds what managing organisations, members, projects and keys needs.
+Other domains and each request need only `AccountReader`: projects, server keys, users and roles. `OrganisationReader` adds the
+queries for managing organisations, members, projects and keys.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ class AccountReader(Protocol):
     """Queries on projects, server keys and users."""
 
     def has_projects(self) -> bool:
-        """Tell whether there is any project."""
+        """Return whether there is any project."""
 
     def project(self, project_id: str) -> Project | None:
         """Return the project with this id."""
@@ -34,29 +34,32 @@ class AccountReader(Protocol):
         """Return the user with this id."""
 
     def user_by_email(self, email: str) -> User | None:
-        """Return the user with this e-mail address, whatever its case; accents count (`core.folding.address_key`)."""
+        """Return the user with this e-mail address, compared by `core.folding.address_key`: case is ignored, accents count."""
 
-    def reads_like_an_account(self, email: str) -> bool:
-        """Return whether there is a user whose e-mail address is the same once it is folded."""
+    def similar_account_exists(self, email: str) -> bool:
+        """Return whether a user has an e-mail address with the same folded form."""
 
     def role(self, organisation: int, user: int) -> Role | None:
-        """Return the user's role in the organisation, None for no member."""
+        """Return the user's role in the organisation, None if the user is not a member."""
 
     def member_name(self, organisation: int, user_id: str) -> str | None:
         """Return the name of a user of the organisation."""
 
     def assignee_name(self, organisation: int, user_id: str) -> str | None:
-        """Return the name of a user of the organisation who can be given conversations and tickets: no viewer's."""
+        """Return the name of a member who can be assigned conversations and tickets.
+
+        None for viewers.
+        """
 
 
 class AccountTransaction(AccountReader, Protocol):
     """Changes of projects, server keys and users."""
 
-    def one_node_at_a_time(self) -> None:
-        """Keep other nodes that call this waiting until this commit; what is read behind it they can't change meanwhile."""
+    def lock_across_nodes(self) -> None:
+        """Block other nodes that call this until this transaction ends, so that later reads here stay valid."""
 
     def insert_organisation(self, organisation_id: str, name: str, at: int) -> int:
-        """Store a new organisation; return its storage key."""
+        """Store a new organisation. Return its storage key."""
 
     def insert_project(
         self, project_id: str, organisation: int, name: str, stream_key: str, at: int
@@ -67,7 +70,7 @@ class AccountTransaction(AccountReader, Protocol):
         """Store a new user."""
 
     def insert_membership(self, organisation: int, user: int, role: Role, at: int) -> None:
-        """Make a user a member."""
+        """Store a new membership."""
 
     def insert_key(self, key_id: str, project: int, key_hash: bytes, tail: str, label: str, at: int) -> None:
         """Store a new server key, as its hash and last characters."""
@@ -83,7 +86,7 @@ class OrganisationReader(AccountReader, Protocol):
         """Return the organisation with this public id."""
 
     def organisation_of(self, organisation: int) -> Organisation:
-        """Return the organisation with this storage key, which must exist; it may be deleted."""
+        """Return the organisation with this storage key. It must exist but may be deleted."""
 
     def organisations(self) -> Sequence[Organisation]:
         """Return all organisations, oldest first."""
@@ -104,7 +107,7 @@ class OrganisationReader(AccountReader, Protocol):
         """Return all users, oldest first."""
 
     def password_costs(self) -> Mapping[str, int]:
-        """Count the users by the algorithm, version and cost that their password hashes begin with."""
+        """Return the number of users by the prefix of their password hashes: algorithm, version and cost."""
 
     def projects(
         self, organisation: int | None, user: int | None, before: int, limit: int
@@ -112,12 +115,12 @@ class OrganisationReader(AccountReader, Protocol):
         """Return projects, newest first, with storage keys smaller than `before`.
 
         Args:
-            organisation: only of this one.
-            user: only of organisations that this user is a member of.
+            organisation: storage key, for the projects of this organisation only.
+            user: storage key, for the organisations of this member only.
         """
 
     def project_is_used(self, project: int) -> bool:
-        """Tell whether a project holds more than keys, teams and the positions of stream consumers."""
+        """Return whether a project has data other than keys, teams and positions of stream consumers."""
 
     def keys(self, project: int, before: int, limit: int) -> Sequence[ServerKey]:
         """Return a project's keys, newest first, with storage keys smaller than `before`."""
@@ -133,31 +136,34 @@ class OrganisationTransaction(OrganisationReader, AccountTransaction, Protocol):
     """Changes of organisations, members, projects and keys."""
 
     def rename_organisation(self, organisation: int, name: str) -> None:
-        """Give an organisation another name."""
+        """Change the name of an organisation."""
 
     def delete_organisation(self, organisation: int, at: int) -> None:
-        """Let no query find an organisation any more by its id, from `at` (ms) on; its name stays for the audit trail."""
+        """Mark an organisation as deleted at `at` (ms), so that no query by id finds it.
+
+        Its name stays for the audit trail.
+        """
 
     def save_project(self, project: Project) -> None:
         """Store a project's name and settings."""
 
     def remove_project(self, project: int, at: int) -> None:
-        """Let no query find a project any more, and revoke its keys, from `at` (ms) on."""
+        """Mark a project as removed at `at` (ms), so that no query finds it, and revoke its keys."""
 
     def set_role(self, organisation: int, user: int, role: Role) -> None:
         """Change a member's role."""
 
     def delete_membership(self, organisation: int, user: int) -> None:
-        """End a membership, and those in the teams of the organisation's projects."""
+        """End a membership in the organisation and in the teams of its projects."""
 
     def save_user(self, user: User) -> None:
         """Store a user's name, password and home."""
 
     def delete_user(self, user: int, at: int) -> None:
-        """Leave nothing of a user who is a member of nothing, from `at` (ms) on, but the user id."""
+        """Erase a user without memberships, except for the user id, at `at` (ms)."""
 
     def revoke_key(self, key: int, at: int) -> None:
-        """Let a key be used no more, from `at` (ms) on."""
+        """Revoke a key at `at` (ms)."""
 
 
 class CallerCommit(Protocol):
@@ -165,8 +171,8 @@ class CallerCommit(Protocol):
 
     @property
     def callers(self) -> bool:
-        """True if anything about server keys or projects has changed."""
+        """True if a server key, machine credential or project has changed."""
 
     @property
     def people(self) -> bool:
-        """True if a user has another password or is gone, or a member has another role or is none any more."""
+        """True if a user changed the password or was deleted, or a member changed the role or was removed."""

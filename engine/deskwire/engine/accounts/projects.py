@@ -1,4 +1,4 @@
-"""Projects and their server keys: made, changed, revoked. Each function is a job for one transaction."""
+"""Projects, their server keys, and the deletion of organisations. Each function is a job for one transaction."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from deskwire.engine.accounts.people import Organisation, Project, ProjectSettin
 from deskwire.engine.accounts.ports import OrganisationTransaction
 from deskwire.engine.core.clock import iso, iso_or_none
 from deskwire.engine.core.errors import Conflict, Invalid, NotFound, Problem
-from deskwire.engine.core.language import canonical_tag
+from deskwire.engine.core.text import canonical_language_tag
 from deskwire.engine.core.values import replace
 
 SERVER_KEYS_MAX: Final = 100
@@ -42,7 +42,10 @@ def settings_view(chosen: ProjectSettings) -> dict[str, Any]:
 
 
 def key_view(key: ServerKey, secret: str | None = None) -> dict[str, Any]:
-    """Return the server key object; the key itself is masked unless given, which it is once, at its creation."""
+    """Return the server key object.
+
+    The key itself is masked unless `secret` is given, at its creation.
+    """
     return {
         "id": key.id,
         "projectId": key.project.id,
@@ -57,23 +60,22 @@ def key_view(key: ServerKey, secret: str | None = None) -> dict[str, Any]:
 def with_languages(
     settings: ProjectSettings, primary: str | None, languages: Sequence[str] | None
 ) -> ProjectSettings:
-    """Return the settings with other languages, each in its usual case.
+    """Return the settings with other languages, each tag in its usual case.
 
-    Raises Invalid naming every tag that is not well-formed or given twice, and a primary language that is not
-    among the languages.
+    Raises Invalid for each tag that is not well-formed or repeated, and for a primary language that is not among them.
     """
     tags, problems = list(settings.languages), list[Problem]()
     if languages is not None:
         tags = []
         for index, text in enumerate(languages):
-            tag = canonical_tag(text)
+            tag = canonical_language_tag(text)
             if tag is None:
                 problems.append(_no_tag(f"/settings/languages/{index}"))
             elif tag in tags:
                 problems.append(Problem(f"/settings/languages/{index}", "repeated", "This is there already."))
             else:
                 tags.append(tag)
-    first = settings.primary_language if primary is None else canonical_tag(primary)
+    first = settings.primary_language if primary is None else canonical_language_tag(primary)
     if first is None:
         problems.append(_no_tag("/settings/primaryLanguage"))
     elif first not in tags and not problems:
@@ -95,7 +97,7 @@ def make_project(tx: OrganisationTransaction, organisation: int, project: Projec
 
 
 def remove_project(tx: OrganisationTransaction, project: Project, at: int) -> None:
-    """Remove a project that holds nothing, and revoke its keys. Raises Conflict (`project_not_empty`)."""
+    """Remove an empty project and revoke its keys. Raises Conflict (`project_not_empty`)."""
     if tx.project_is_used(project.rowid):
         raise Conflict(
             "The project holds contacts, events, endpoints or other data; only an empty one can be removed.",
@@ -123,7 +125,7 @@ def make_key(
 
 
 def revoke_key(tx: OrganisationTransaction, key_id: str, project: Project | None, at: int) -> ServerKey:
-    """Revoke a key, which no call can use from then on; one that is revoked stays as it is. Raises NotFound."""
+    """Revoke a server key, unless it is revoked already. Raises NotFound."""
     key = key_of(tx, key_id, project)
     if key.revoked_at is None:
         tx.revoke_key(key.rowid, at)
@@ -131,7 +133,10 @@ def revoke_key(tx: OrganisationTransaction, key_id: str, project: Project | None
 
 
 def key_of(tx: OrganisationTransaction, key_id: str, project: Project | None) -> ServerKey:
-    """Return the key with this id, of this project if one is given. Raises NotFound (`key_not_found`)."""
+    """Return the key with this id, of this project if one is given.
+
+    Raises NotFound (`key_not_found`).
+    """
     key = tx.key(key_id)
     if key is None or (project is not None and key.project.id != project.id):
         raise NotFound("There is no such server key.", code="key_not_found")
@@ -140,3 +145,36 @@ def key_of(tx: OrganisationTransaction, key_id: str, project: Project | None) ->
 
 def _no_tag(pointer: str) -> Problem:
     return Problem(pointer, "invalid_format", "This is no language tag (BCP 47), such as en or pt-BR.")
+
+
+_ALL: Final = (1 << 63) - 1
+
+
+def delete_organisation(
+    tx: OrganisationTransaction, organisation: Organisation, at: int, *, with_accounts: bool
+) -> list[str]:
+    """Delete an organisation with its empty projects and all memberships, for the operator (ADR 12).
+
+    Args:
+        with_accounts: whether to delete accounts that are left without memberships.
+
+    Returns the ids of deleted accounts. Raises Conflict (`organisation_not_empty`), with nothing changed, naming the projects
+    that have data.
+    """
+    projects = tx.projects(organisation.rowid, None, _ALL, _ALL)
+    if holding := [f"{each.name} ({each.id})" for each in projects if tx.project_is_used(each.rowid)]:
+        raise Conflict(
+            f"These projects of {organisation.name} hold contacts, events, endpoints or other data: {', '.join(holding)}. Only "
+            "an organisation whose projects are empty can be deleted.",
+            code="organisation_not_empty",
+        )
+    for project in projects:
+        remove_project(tx, project, at)
+    gone = []
+    for member in tx.members(organisation.rowid, 0, _ALL):
+        tx.delete_membership(organisation.rowid, member.user.rowid)
+        if with_accounts and not tx.memberships(member.user.rowid, (-1, -1), 1):
+            tx.delete_user(member.user.rowid, at)
+            gone.append(member.user.id)
+    tx.delete_organisation(organisation.rowid, at)
+    return gone

@@ -1,4 +1,7 @@
-"""Roles and their protection: nobody can take an owner's role, and an organisation always has an owner."""
+"""Roles: rules for granting and changing them, their scope, and the members who can be assigned work.
+
+Only an owner can make or change owners, and every organisation keeps at least one owner.
+"""
 
 from __future__ import annotations
 
@@ -7,21 +10,24 @@ from typing import Final
 from msgspec import Struct
 
 from deskwire.engine.accounts.people import PERMISSIONS, Member, Organisation, Project, Role, User
-from deskwire.engine.accounts.ports import OrganisationReader
-from deskwire.engine.core.errors import Conflict, Forbidden, NotFound
+from deskwire.engine.accounts.ports import AccountReader, OrganisationReader
+from deskwire.engine.core.errors import Conflict, Forbidden, NotFound, Problem
 
 MANAGE: Final = "members.manage"
 
 
 class ActingMember(Struct, frozen=True):
-    """A member who changes other members; functions take None for the operator at the command line."""
+    """A member who changes other members.
+
+    Functions take None for the operator at the command line.
+    """
 
     user: int
     role: Role
 
 
 def check_grant(actor: ActingMember | None, role: Role) -> None:
-    """Raise Forbidden if the actor may not make somebody `role`."""
+    """Raise Forbidden if the actor may not grant the role."""
     if actor is None:
         return
     if MANAGE not in PERMISSIONS[actor.role]:
@@ -31,15 +37,15 @@ def check_grant(actor: ActingMember | None, role: Role) -> None:
 
 
 def check_change(actor: ActingMember | None, target: Member, role: Role | None, owners: int) -> None:
-    """Raise if the actor may not give the target another role, or with None end the membership.
+    """Check that the actor may change the target's role, or end the membership if `role` is None.
 
-    Everybody may leave. An owner's role is ended by that owner alone, and the last owner stays.
+    Every member may leave. Only an owner can give up that owner's role, and the last owner cannot.
 
     Args:
-        owners: the number of owners that the organisation has.
+        owners: number of owners of the organisation.
 
     Raises:
-        Forbidden: the actor has no right to it (`permission_denied`, `owner_protected`).
+        Forbidden: the actor lacks the permission (`permission_denied`, `owner_protected`).
         Conflict: the organisation would be left without an owner (`last_owner`).
     """
     oneself = actor is not None and actor.user == target.user.rowid
@@ -57,17 +63,18 @@ def check_change(actor: ActingMember | None, target: Member, role: Role | None, 
         )
 
 
-class Scope(Struct, frozen=True):
-    """The organisation that permissions are asked for: by id, else by project, else the first one (contract 4.8)."""
+class RoleScope(Struct, frozen=True):
+    """The organisation of a permission query: by its id, else by a project, else the user's first one (contract 4.8)."""
 
     organisation_id: str | None
     project_id: str | None
 
 
-def role_at(reader: OrganisationReader, user: User, scope: Scope) -> Role:
+def role_at(reader: OrganisationReader, user: User, scope: RoleScope) -> Role:
     """Return the user's role in the scope.
 
-    Raises NotFound if organisation, project or role can't be resolved; those of others look as if they did not exist.
+    Raises NotFound if the scope has no organisation of which the user is a member. Organisations and projects of others
+    are treated as missing.
     """
     if scope.organisation_id is not None:
         return membership_of(reader, user, scope.organisation_id)[1]
@@ -80,7 +87,10 @@ def role_at(reader: OrganisationReader, user: User, scope: Scope) -> Role:
 
 
 def membership_of(reader: OrganisationReader, user: User, organisation_id: str) -> tuple[Organisation, Role]:
-    """Return an organisation that the user is a member of, with the role. Raises NotFound."""
+    """Return an organisation and the user's role in it.
+
+    Raises NotFound if the user is not a member.
+    """
     organisation = reader.organisation(organisation_id)
     role = None if organisation is None else reader.role(organisation.rowid, user.rowid)
     if organisation is None or role is None:
@@ -89,9 +99,28 @@ def membership_of(reader: OrganisationReader, user: User, organisation_id: str) 
 
 
 def project_of(reader: OrganisationReader, user: User, project_id: str) -> tuple[Project, Role]:
-    """Return a project of an organisation that the user is a member of, with the role. Raises NotFound."""
+    """Return a project and the user's role in its organisation.
+
+    Raises NotFound if the user is not a member.
+    """
     project = reader.project(project_id)
     role = None if project is None else reader.role(project.organisation, user.rowid)
     if project is None or role is None:
         raise NotFound("There is no such project.", code="project_not_found")
     return project, role
+
+
+_UNKNOWN = "There is no such user in this project."
+_VIEWER = "{} is a viewer, who can't work on conversations and tickets; give them another role first."
+
+
+def assignable_user(
+    reader: AccountReader, organisation: int, user_id: str, pointer: str
+) -> tuple[str, None] | tuple[None, Problem]:
+    """Return the name of a user to whom work can be assigned, or the problem at `pointer`: `unknown` or `viewer`."""
+    name = reader.member_name(organisation, user_id)
+    if name is None:
+        return None, Problem(pointer, "unknown", _UNKNOWN)
+    if reader.assignee_name(organisation, user_id) is None:
+        return None, Problem(pointer, "viewer", _VIEWER.format(name))
+    return name, None

@@ -1,4 +1,4 @@
-"""Server keys: how they are made, stored and checked (contract 5, decisions 2)."""
+"""Server keys: creation, hashing and authentication (contract 5, decisions 2)."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Final
 
 from deskwire.engine.accounts.people import ServerKey
 from deskwire.engine.accounts.ports import OrganisationReader
-from deskwire.engine.core.errors import Shown, Unauthenticated
+from deskwire.engine.core.errors import RefusedCredential, Unauthenticated
 
 _BASE62: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 KEY_PREFIX: Final = "sk_"
-"""The beginning of every server key, and of no access token."""
+"""Prefix of server keys, which distinguishes them from other credentials."""
 
 _KEY_BYTES: Final = 32
 
@@ -27,27 +27,33 @@ def random_base62(size: int = _KEY_BYTES) -> str:
 
 
 def new_server_key() -> str:
-    """Return a new server key; it is shown once and stored as its hash only."""
+    """Return a new server key. It is shown once, and only its hash is stored."""
     return f"{KEY_PREFIX}{random_base62()}"
 
 
 def hash_server_key(key: str) -> bytes:
-    """Return the SHA-256 of a server key, which is stored in its place. The key is random, so that needs no salt."""
+    """Return the SHA-256 of a server key, which is stored.
+
+    It needs no salt because the key is random.
+    """
     return hashlib.sha256(key.encode()).digest()
 
 
 def authenticate_key(reader: OrganisationReader, hashed: bytes) -> ServerKey:
-    """Return the server key with this hash. Raises Unauthenticated if it is unknown or revoked."""
+    """Return the server key with this hash.
+
+    Raises Unauthenticated if it is unknown or revoked.
+    """
     key = reader.server_key(hashed)
     if key is None:
         raise Unauthenticated("The server key is not known.", code="invalid_server_key")
     if key.revoked_at is not None:
         ended = Unauthenticated("The server key has been revoked.", code="revoked_server_key")
-        raise ended.of(Shown("server_key", key.id, key.project.rowid))
+        raise ended.of(RefusedCredential("server_key", key.id, key.project.rowid))
     return key
 
 
 def key_in_force(reader: OrganisationReader, key_id: str) -> bool:
-    """Tell whether there is a server key with this id that is not revoked."""
+    """Return whether there is an unrevoked server key with this id."""
     key = reader.key(key_id)
     return key is not None and key.revoked_at is None

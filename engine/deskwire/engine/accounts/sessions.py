@@ -1,13 +1,15 @@
-"""Sessions of people who have signed in with a browser: how they are made, how long they last, who is told of their end.
+"""Browser sessions: creation, lifetime, end, and the keys for data that the browser stores.
 
-A session is 32 random bytes, of which the SHA-256 is stored. It ends by itself when it was not used for a while, or is too
-old; and for good when its row goes: by sign-out, revocation, a new password, or with its user. Storage notices each
-row that goes, whatever the way, and the commit tells: `SessionCommit.sessions`.
+The secret of a session is 32 random bytes. Only its SHA-256 is stored. A session expires after a time without use, or at a
+maximum age. It ends immediately when its row is deleted: by sign-out, revocation, a new password, or with its user. The commit
+of each deletion publishes the id (`SessionCommit.sessions`).
 """
 
 from __future__ import annotations
 
+import base64
 import hashlib
+import hmac
 import re
 import secrets
 from collections.abc import Sequence
@@ -18,27 +20,28 @@ from msgspec import Struct
 from deskwire.engine.accounts.people import User
 from deskwire.engine.core.clock import iso
 from deskwire.engine.core.errors import Conflict, NotFound
+from deskwire.engine.core.secret import Secrets, derived_key
 
 _BYTES: Final = 32
 SESSION_SECRET: Final = re.compile(r"[A-Za-z0-9_-]{43}")
-"""The form of a session's secret: 32 bytes in base64url."""
+"""Pattern of a session's secret: 32 bytes in base64url."""
 
 SESSIONS_MAX: Final = 100
-"""The sessions that a user may have at once; a further one ends the one that was used longest ago."""
+"""Maximum number of sessions of one user. A further one evicts the least recently used one."""
 
 CLIENT_MAX: Final = 120
-"""The characters of a browser's name that are kept."""
+"""Maximum length of the stored `User-Agent`."""
 
 
-class Session(Struct, frozen=True):
-    """A session as it is stored. Times are in milliseconds.
+class BrowserSession(Struct, frozen=True):
+    """A browser session. Times are in milliseconds.
 
     Args:
-        id: public and not secret; also what `SessionCommit` tells.
-        user_id: the public id of whose it is.
-        client: the browser's name for itself, shortened.
-        last_seen_at: when it was last used, noted once in a while.
-        rowid: its storage key; 0 for one that is not stored yet.
+        id: public id, published by `SessionCommit` when the session ends.
+        user_id: public id of its user.
+        client: shortened `User-Agent` of the browser.
+        last_seen_at: time of the last use, updated at intervals.
+        rowid: storage key, 0 before it is stored.
     """
 
     id: str
@@ -49,39 +52,47 @@ class Session(Struct, frozen=True):
     rowid: int = 0
 
 
-class Life(Struct, frozen=True):
-    """The time that sessions last, in milliseconds: `idle` since they were used, `longest` since their beginning."""
+class SessionLifetime(Struct, frozen=True):
+    """The lifetime of sessions in milliseconds: `idle` since the last use, `longest` since their start."""
 
     idle: int
     longest: int
 
-    def ends_at(self, session: Session) -> int:
-        """Return when the session ends unless it is used before (ms)."""
+    def ends_at(self, session: BrowserSession) -> int:
+        """Return the time (ms) at which the session expires if it is not used before."""
         return min(session.last_seen_at + self.idle, session.created_at + self.longest)
 
-    def over(self, now: int) -> Over:
-        """Return what sessions that are over at this time (ms) have in common."""
-        return Over(now - self.idle, now - self.longest)
+    def over(self, now: int) -> SessionCutoffs:
+        """Return the cutoffs of sessions that have expired at `now` (ms)."""
+        return SessionCutoffs(now - self.idle, now - self.longest)
 
 
-class Over(Struct, frozen=True):
-    """The age of sessions that are over: used at `used` or before, or made at `made` or before (ms)."""
+class SessionCutoffs(Struct, frozen=True):
+    """The cutoffs of expired sessions: last used at or before `used`, or started at or before `made` (ms)."""
 
     used: int
     made: int
 
 
 class SessionReader(Protocol):
-    """Queries on sessions, ended by their age or not."""
+    """Queries on sessions.
 
-    def session(self, hashed: bytes) -> Session | None:
-        """Return the session whose secret has this SHA-256."""
+    They include expired ones that are not deleted yet, unless said otherwise.
+    """
+
+    def session(self, hashed: bytes) -> BrowserSession | None:
+        """Return the session with this SHA-256 of its secret."""
 
     def lasts(self, session_id: str) -> bool:
-        """Tell whether there is a session with this id, or no access token of this id has ended."""
+        """Return whether a session with this id exists.
 
-    def sessions_of(self, user: int, over: Over, before: int, limit: int) -> Sequence[Session]:
-        """Return the sessions of a user (storage key) that are not over, newest first, with storage keys below `before`."""
+        For an access token's id: whether it is not revoked.
+        """
+
+    def sessions_of(
+        self, user: int, over: SessionCutoffs, before: int, limit: int
+    ) -> Sequence[BrowserSession]:
+        """Return the unexpired sessions of a user (storage key), newest first, with storage keys below `before`."""
 
 
 class SessionTransaction(SessionReader, Protocol):
@@ -90,66 +101,78 @@ class SessionTransaction(SessionReader, Protocol):
     def user(self, user_id: str) -> User | None:
         """Return the user with this id."""
 
-    def insert_session(self, session: Session, user: int, hashed: bytes) -> None:
+    def insert_session(self, session: BrowserSession, user: int, hashed: bytes) -> None:
         """Store a new session of the user with this storage key."""
 
     def touch_session(self, session_id: str, at: int) -> None:
-        """Note when a session was last used (ms)."""
+        """Store the time (ms) at which a session was last used."""
 
     def end_session(self, user: int, session_id: str) -> bool:
-        """Delete and record a session of a user (storage key); return whether there was one."""
+        """Delete and record a session of a user (storage key). Return whether it existed."""
 
     def end_sessions(self, user: int, but: str | None) -> int:
-        """Delete and record a user's sessions, except the one with this id; return how many there were."""
+        """Delete and record a user's sessions, except the one with the id `but`.
 
-    def crowd_out_sessions(self, user: int, kept: int) -> None:
-        """Delete and record those of a user's sessions that were used longest ago, so that `kept` are left."""
+        Return the number of deleted ones.
+        """
 
-    def prune_sessions(self, over: Over, limit: int) -> int:
-        """Delete at most so many sessions that are over; return how many there were."""
+    def evict_sessions(self, user: int, kept: int) -> None:
+        """Delete and record the least recently used sessions of a user, so that `kept` remain."""
+
+    def prune_sessions(self, over: SessionCutoffs, limit: int) -> int:
+        """Delete up to `limit` expired sessions. Return the number of deleted ones."""
 
 
 class SessionCommit(Protocol):
-    """The effect of a commit on sessions. Subscribe with the part `sessions`: `commits.subscribe(receiver, "sessions")`."""
+    """The effect of a commit on sessions.
+
+    Subscribe with the part `sessions`: `commits.subscribe(receiver, "sessions")`.
+    """
 
     @property
     def sessions(self) -> Sequence[str]:
-        """The ids of sessions and access tokens that have ended, each once in the life of the service."""
+        """The ids of sessions and access tokens that have ended. Each id is published once."""
 
 
 def new_session_secret() -> str:
-    """Return the secret of a new session, for its cookie."""
+    """Return a secret for the cookie of a new session."""
     return secrets.token_urlsafe(_BYTES)
 
 
 def hash_session_secret(secret: str) -> bytes:
-    """Return the SHA-256 of a session's secret, which is stored in its place. The secret is random: it needs no salt."""
+    """Return the SHA-256 of a session's secret, which is stored.
+
+    It needs no salt because the secret is random.
+    """
     return hashlib.sha256(secret.encode()).digest()
 
 
-def begin_session(tx: SessionTransaction, user: User, session: Session, hashed: bytes) -> None:
-    """Store a session for the user, who has just shown the password.
+def begin_session(tx: SessionTransaction, user: User, session: BrowserSession, hashed: bytes) -> None:
+    """Store a session for a user whose password was just verified.
 
-    Raises Conflict (`password_changed`) if that is another one by now, or the account is gone.
+    Raises Conflict (`password_changed`) if the password has changed since, or the account is gone.
     """
     now = tx.user(user.id)
     if now is None or now.generation != user.generation:
         raise Conflict("The password has just been changed by another call.", code="password_changed")
-    tx.crowd_out_sessions(user.rowid, SESSIONS_MAX - 1)
+    tx.evict_sessions(user.rowid, SESSIONS_MAX - 1)
     tx.insert_session(session, user.rowid, hashed)
 
 
 def end_own_session(tx: SessionTransaction, user: int, session_id: str) -> None:
-    """End a session of a user (storage key). Raises NotFound (`browser_session_not_found`) if it is none of theirs."""
+    """End a session of a user (storage key).
+
+    Raises NotFound (`browser_session_not_found`) if the user has no such session.
+    """
     if not tx.end_session(user, session_id):
         raise NotFound("You have no such session; it may have ended.", code="browser_session_not_found")
 
 
-def session_view(session: Session, current: str | None) -> dict[str, Any]:
+def session_view(session: BrowserSession, current: str | None) -> dict[str, Any]:
     """Return the session object.
 
     Args:
-        current: the id of the session that asks.
+        current: id of the session of the current call.
     """
     return {
         "id": session.id,
@@ -161,6 +184,23 @@ def session_view(session: Session, current: str | None) -> dict[str, Any]:
 
 
 def client_name(user_agent: str | None) -> str:
-    """Return what is kept of a `User-Agent`: printable, in one line, and not longer than CLIENT_MAX."""
+    """Return a `User-Agent` in its stored form: printable, on one line, at most CLIENT_MAX characters."""
     printable = "".join(each if each.isprintable() else " " for each in user_agent or "")
     return " ".join(printable.split())[:CLIENT_MAX]
+
+
+_LABEL: Final = "browser storage"
+
+
+def browser_keys(secrets: Secrets, user_id: str) -> Sequence[str]:
+    """Return the keys with which a browser encrypts its user's unsent texts: 32 bytes each, in base64url.
+
+    The first key encrypts. The others, from former secrets, only decrypt. Keys change only with the secret of the
+    installation, so the browser can decrypt its data after the next sign-in. Only a valid session gets them.
+    """
+    return [_key(derived_key(secret, _LABEL), user_id) for secret in secrets.known]
+
+
+def _key(purpose: bytes, user_id: str) -> str:
+    digest = hmac.new(purpose, user_id.encode(), hashlib.sha256).digest()
+    return base64.urlsafe_b64encode(digest).rstrip(b"=").decode()

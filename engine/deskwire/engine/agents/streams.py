@@ -20,7 +20,7 @@ from deskwire.engine.core.commits import Commits
 from deskwire.engine.core.errors import NotFound, TooManyRequests, Unavailable
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.limits.fair_share import Shares
-from deskwire.engine.core.store import Inline, Store
+from deskwire.engine.core.store import InlineQuery, Store
 from deskwire.engine.events.log import EventLog
 from deskwire.engine.events.ports import EventReader
 from deskwire.engine.events.types import AgentsSource, EphemeralEvent
@@ -365,7 +365,7 @@ class AgentStreams:
                 await trio.sleep(_RETRY_DELAY_S)
 
     async def _check(self, stream: AgentStream) -> None:
-        bye = await self._store.read(Inline(lambda reader: find_lost_right(reader, stream.viewer)))
+        bye = await self._store.read(InlineQuery(lambda reader: find_lost_right(reader, stream.viewer)))
         if bye is not None:
             self.end(stream, bye)
 

@@ -1,1 +1,1 @@
-"""The audit trail: who did what, to which object, when and from where. A record is stored in the commit of its change."""
+"""The audit trail: actor, action, object, time and origin of each change. A record is stored in the commit of its change."""

@@ -1,4 +1,4 @@
-"""The actions that the audit trail records, by name; the API, the documentation and the tests read this table."""
+"""The table of actions that the audit trail records. The API, the documentation and the tests read it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,10 @@ ObjectType = Literal[
 
 
 class Action(Struct, frozen=True):
-    """An action on an object of this type. Repetitions of a `counted` one share a record; see `trail.Deed`."""
+    """An action on an object of this type.
+
+    Repetitions of a `counted` one share a record (`trail.AuditEntry`).
+    """
 
     name: str
     object: ObjectType

@@ -1,8 +1,8 @@
-"""Pushes of the audit trail: the records of an organisation, posted to a webhook of its own (ADR 45).
+"""Pushes of the audit trail: the records of an organisation are posted to its webhook (ADR 45).
 
-A record is noted as unpushed in the commit that stores it, or adds to its count, and that note is removed when the receiver
-has answered 2xx. So nothing is lost to a crash, a restart or a receiver that is away, and a record whose count has grown is
-pushed again, under the same id. One node pushes at a time.
+The commit that stores a record, or adds to its count, also stores a note that the record is unpushed. The note is deleted when
+the receiver has answered 2xx. So no record is lost in a crash or while the receiver is down, and a record whose count has
+grown is pushed again with the same id. One node pushes at a time.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from msgspec import Struct
 
 from deskwire.engine.audit.trail import AuditRecord, record_view
 from deskwire.engine.core.clock import Clock, iso, iso_or_none
+from deskwire.engine.core.encryption import DecryptionFailed, Encryption
 from deskwire.engine.core.errors import NotFound, Unavailable
-from deskwire.engine.core.sealing import SealBroken, Sealing
 from deskwire.engine.core.store import Store
 from deskwire.engine.core.values import replace
 from deskwire.engine.webhooks.delivery import Attempt
@@ -29,30 +29,30 @@ from deskwire.engine.webhooks.signature import SigningSecrets
 log: Final = structlog.get_logger(__name__)
 
 EVENT: Final = "audit.records"
-BATCH: Final = 100
-"""Records of one request."""
-BOTH_SIGN_MS: Final = 24 * 3_600_000
-"""The time for which a former secret signs beside the new one."""
-_LOOK_S: Final = 1.0
-"""Time between two looks for records to push; a record that is counted on is pushed once in that time."""
-_AT_ONCE: Final = 32
-"""Pushes under way at once; those of receivers that do not answer take a few seconds each."""
-_DELAYS_S: Final = (1, 2, 5, 10, 30, 60, 120, 300)
-"""Times after failed attempts in a row; the last one holds from there on, without an end."""
+BATCH_SIZE: Final = 100
+"""Maximum number of records per request."""
+SECRET_OVERLAP_MS: Final = 24 * 3_600_000
+"""Overlap after a rotation, during which the former secret signs, too."""
+_POLL_INTERVAL_S: Final = 1.0
+"""Interval between polls for unpushed records. A record whose count grows is pushed at most once per interval."""
+_CONCURRENT_PUSHES_MAX: Final = 32
+"""Maximum number of concurrent pushes. A push to a receiver that does not answer takes a few seconds."""
+_RETRY_DELAYS_S: Final = (1, 2, 5, 10, 30, 60, 120, 300)
+"""Retry delays by number of consecutive failures. The last one repeats without an end."""
 
 
-class Push(Struct, frozen=True):
+class AuditPush(Struct, frozen=True):
     """The push of an organisation. Times are in milliseconds.
 
     Args:
-        organisation: storage key.
-        old_secret, old_secret_until: the former secret, and until when it signs, too.
-        attempts: failed ones in a row.
-        due_at: when the next attempt may be made; None for at once.
-        failing_since: None while attempts succeed.
-        last_at, last_status, last_error: the last attempt.
-        missed: the number of records that left the trail before they could be pushed.
-        rowid: its storage key; 0 for one that is not stored yet.
+        organisation: storage key of the organisation.
+        old_secret, old_secret_until: the former secret, and the end of its overlap.
+        attempts: number of consecutive failed attempts.
+        due_at: earliest time of the next attempt, None for immediately.
+        failing_since: time of the first failure in a row, None while attempts succeed.
+        last_at, last_status, last_error: time and outcome of the last attempt.
+        missed: number of records that retention deleted before they were pushed.
+        rowid: storage key, 0 before it is stored.
     """
 
     id: str
@@ -79,10 +79,10 @@ class PushHealth(Struct, frozen=True):
 
     Args:
         pushes: number of pushes.
-        failing: number of those whose last attempt failed.
-        failing_since: time since which the oldest of these fails (ms), None if none does.
-        unpushed: records that wait, counted up to a bound.
-        missed: records that left the trail before they could be pushed.
+        failing: number of pushes whose last attempt failed.
+        failing_since: time (ms) since which a push has been failing, the earliest one. None if no push fails.
+        unpushed: number of unpushed records, counted up to a bound.
+        missed: number of records that retention deleted before they were pushed.
     """
 
     pushes: int
@@ -93,7 +93,7 @@ class PushHealth(Struct, frozen=True):
 
 
 class Unpushed(Struct, frozen=True):
-    """A record that is to be pushed; `note` is the storage key of what says so."""
+    """An unpushed record. `note` is the storage key of its note."""
 
     note: int
     record: AuditRecord
@@ -102,70 +102,76 @@ class Unpushed(Struct, frozen=True):
 class PushReader(Protocol):
     """Queries on pushes."""
 
-    def audit_push(self, organisation: int) -> Push | None:
+    def audit_push(self, organisation: int) -> AuditPush | None:
         """Return the push of an organisation (storage key)."""
 
-    def audit_push_with(self, push: int) -> Push | None:
+    def audit_push_with(self, push: int) -> AuditPush | None:
         """Return the push with this storage key."""
 
     def due_audit_pushes(self, now: int) -> Sequence[int]:
-        """Return the storage keys of those that have something to push and may do so at `now` (ms)."""
+        """Return the storage keys of pushes that have unpushed records and are due at `now` (ms)."""
 
     def unpushed(self, push: int, limit: int) -> Sequence[Unpushed]:
-        """Return the oldest records to push."""
+        """Return the oldest unpushed records of a push."""
 
     def count_unpushed(self, push: int) -> int:
-        """Return how many records there are to push."""
+        """Return the number of unpushed records of a push."""
 
     def audit_push_health(self, bound: int) -> PushHealth:
-        """Return the state of all pushes; records that wait are counted up to `bound`."""
+        """Return the state of all pushes. Unpushed records are counted up to `bound`."""
 
 
 class PushTransaction(PushReader, Protocol):
-    """Changes of pushes; their making, URL, secret and end record themselves."""
+    """Changes of pushes.
 
-    def insert_audit_push(self, push: Push) -> Push:
-        """Store a new push; it has what is recorded from here on, with its own making."""
+    Creation, deletion and changes of URL or secret are recorded in the audit trail.
+    """
 
-    def save_audit_push(self, push: Push) -> None:
+    def insert_audit_push(self, push: AuditPush) -> AuditPush:
+        """Store a new push. It pushes records from its own creation on."""
+
+    def save_audit_push(self, push: AuditPush) -> None:
         """Store a changed URL or secret."""
 
-    def delete_audit_push(self, push: Push) -> None:
-        """Remove a push with what it still had to push."""
+    def delete_audit_push(self, push: AuditPush) -> None:
+        """Delete a push with its notes of unpushed records."""
 
     def note_push(self, push: int, attempt: Attempt, attempts: int, due_at: int | None) -> None:
-        """Store the outcome of an attempt, and when the next one may be made."""
+        """Store the outcome of an attempt, and the earliest time of the next one."""
 
-    def forget_pushed(self, notes: Sequence[int]) -> None:
-        """Remove the notes of records that have arrived. One that was counted on meanwhile has another note."""
+    def delete_push_notes(self, notes: Sequence[int]) -> None:
+        """Delete the notes of delivered records.
+
+        A record whose count has grown since then has a new note.
+        """
 
 
-class _Content(Struct, frozen=True):
+class _PushContent(Struct, frozen=True):
     type: str
     body: bytes
 
 
-class _Batch(Struct, frozen=True):
-    """Records as `Client.post` takes a delivery."""
+class _PushBatch(Struct, frozen=True):
+    """Records in the form of a delivery for `Client.post`."""
 
     id: str
-    event: _Content
+    event: _PushContent
     attempts: int
     previous: int | None = None
 
 
-class Pusher:
-    """The task that pushes what is due.
+class AuditPusher:
+    """The task that pushes unpushed records.
 
     Args:
-        client: makes a client for a URL.
+        client: makes an HTTP client for a URL.
     """
 
     def __init__(
         self,
         store: Store[PushReader, PushTransaction],
         clock: Clock,
-        sealing: Sealing,
+        sealing: Encryption,
         client: Callable[[str], Client],
     ) -> None:
         self._store = store
@@ -186,13 +192,13 @@ class Pusher:
                     log.warning("audit.pushes_not_read", reason=error.reason)
                     due = []
                 for push in due:
-                    if push not in self._under_way and len(self._under_way) < _AT_ONCE:
+                    if push not in self._under_way and len(self._under_way) < _CONCURRENT_PUSHES_MAX:
                         self._under_way.add(push)
                         nursery.start_soon(self._push_all, push)
-                await trio.sleep(_LOOK_S)
+                await trio.sleep(_POLL_INTERVAL_S)
 
     async def _push_all(self, rowid: int) -> None:
-        """Push batch after batch, until nothing is left, an attempt fails, or the records are to go to another URL."""
+        """Push batch after batch until nothing is left, an attempt fails, or the URL changes."""
         try:
             push = await self._store.read(lambda reader: reader.audit_push_with(rowid))
             if push is None:
@@ -208,9 +214,9 @@ class Pusher:
         finally:
             self._under_way.discard(rowid)
 
-    async def _push_some(self, push: Push, client: Client) -> bool:
-        """Make an attempt at the oldest records; return whether there may be more."""
-        found = await self._store.read(lambda reader: reader.unpushed(push.rowid, BATCH))
+    async def _push_some(self, push: AuditPush, client: Client) -> bool:
+        """Push the oldest records. Return whether there may be more."""
+        found = await self._store.read(lambda reader: reader.unpushed(push.rowid, BATCH_SIZE))
         if not found:
             return False
         attempt = await self._attempt(push, client, [each.record for each in found])
@@ -218,32 +224,32 @@ class Pusher:
             notes = [each.note for each in found]
 
             def arrived(tx: PushTransaction) -> None:
-                tx.forget_pushed(notes)
+                tx.delete_push_notes(notes)
                 tx.note_push(push.rowid, attempt, 0, None)
 
             await self._store.write(arrived)
-            return len(found) == BATCH
+            return len(found) == BATCH_SIZE
         failed = push.attempts + 1
         asked_ms = 0 if attempt.wait_ms is None else pause_asked_ms(attempt)
-        pause_ms = max(int(_DELAYS_S[min(failed, len(_DELAYS_S)) - 1] * 1000), asked_ms)
+        pause_ms = max(int(_RETRY_DELAYS_S[min(failed, len(_RETRY_DELAYS_S)) - 1] * 1000), asked_ms)
         if push.failing_since is None:
             log.warning("audit.push_failed", push=push.id, error=attempt.error)
         due_at = self._clock() + pause_ms
 
         def note_failure(tx: PushTransaction) -> None:
             now = tx.audit_push_with(push.rowid)
-            # A failure of the former URL delays nothing at the new one.
+            # A failure at the former URL must not delay attempts at the new one.
             if now is not None and now.url == push.url:
                 tx.note_push(push.rowid, attempt, failed, due_at)
 
         await self._store.write(note_failure)
         return False
 
-    async def _attempt(self, push: Push, client: Client, records: Sequence[AuditRecord]) -> Attempt:
+    async def _attempt(self, push: AuditPush, client: Client, records: Sequence[AuditRecord]) -> Attempt:
         body = orjson.dumps({"pushId": push.id, "records": [record_view(each) for each in records]})
         try:
             secrets = self._secrets(push).at(self._clock())
-        except SealBroken:
+        except DecryptionFailed:
             return Attempt(
                 push.attempts + 1,
                 self._clock(),
@@ -252,14 +258,14 @@ class Pusher:
                 "the signing secret does not open under this installation's secret; rotate it",
                 b"",
             )
-        return await client.post(_Batch(records[0].id, _Content(EVENT, body), push.attempts), secrets)
+        return await client.post(_PushBatch(records[0].id, _PushContent(EVENT, body), push.attempts), secrets)
 
-    def _secrets(self, push: Push) -> SigningSecrets:
+    def _secrets(self, push: AuditPush) -> SigningSecrets:
         old = None if push.old_secret is None else self._sealing.open(push.old_secret)
         return SigningSecrets(self._sealing.open(push.sealed_secret), old, push.old_secret_until)
 
 
-def found_push(reader: PushReader, organisation: int) -> Push:
+def found_push(reader: PushReader, organisation: int) -> AuditPush:
     """Return the push of an organisation (storage key). Raises NotFound (`push_not_found`)."""
     push = reader.audit_push(organisation)
     if push is None:
@@ -267,23 +273,25 @@ def found_push(reader: PushReader, organisation: int) -> Push:
     return push
 
 
-def with_secret(push: Push, sealed: bytes, tail: str, at: int) -> Push:
-    """Return the push with a new secret; the present one signs beside it for 24 hours."""
+def with_secret(push: AuditPush, sealed: bytes, tail: str, at: int) -> AuditPush:
+    """Return the push with a new secret. The current one also signs for 24 hours."""
     return replace(
         push,
         sealed_secret=sealed,
         secret_tail=tail,
         old_secret=push.sealed_secret,
-        old_secret_until=at + BOTH_SIGN_MS,
+        old_secret_until=at + SECRET_OVERLAP_MS,
         updated_at=at,
     )
 
 
-def push_view(push: Push, pending: int, secret: str | None = None) -> dict[str, Any]:
-    """Return the push object; the secret is masked unless given, which it is once, when it is made.
+def push_view(push: AuditPush, pending: int, secret: str | None = None) -> dict[str, Any]:
+    """Return the push object.
+
+    The secret is masked unless it is given, at its creation or rotation.
 
     Args:
-        pending: the number of records that wait.
+        pending: number of unpushed records.
     """
     return {
         "id": push.id,

@@ -1,7 +1,7 @@
-"""Refusals in the audit trail, which cost little however many there are.
+"""Refused calls and sign-ins in the audit trail, at a cost that a flood of them does not raise.
 
-Sign-ins that the throttle refuses are recorded once in a quarter of an hour. Other refused calls are counted in memory, and
-the counts are written every few seconds.
+Sign-ins refused by the throttle are recorded once per window. Other refused calls are counted in memory, and the counts are
+written every few seconds.
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ import structlog
 import trio
 from msgspec import Struct
 
-from deskwire.engine.audit.ports import AuditTransaction
-from deskwire.engine.audit.trail import COUNTED_MS, ChangeOrigin, Deed
+from deskwire.engine.audit.trail import COUNT_WINDOW_MS, AuditEntry, AuditTransaction, ChangeOrigin
 from deskwire.engine.core.actor import Actor
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.core.store import Store
@@ -23,40 +22,43 @@ from deskwire.engine.core.values import replace
 
 log: Final = structlog.get_logger(__name__)
 
-KEPT_MAX: Final = 10_000
-"""The refusals that are remembered, about 2 MB. One that is forgotten too early is counted in its record once more."""
+CACHE_MAX: Final = 10_000
+"""Maximum number of cached refusals, about 2 MB. A refusal that is evicted too early is recorded a second time."""
 
 
-class Refusals:
-    """A memory of the refusals that the trail has."""
+class RefusalCache:
+    """A cache of the refused sign-ins that are already in the audit trail."""
 
     def __init__(self) -> None:
         self._recorded: OrderedDict[tuple[int, str | None, str | None], None] = OrderedDict()
 
-    def is_news(self, account: str | None, network: str | None, at: int) -> bool:
-        """Tell whether the trail lacks this refusal in this quarter of an hour, and remember it."""
-        key = (at // COUNTED_MS, account, network)
+    def add_if_new(self, account: str | None, network: str | None, at: int) -> bool:
+        """Add a refusal to the cache. Return whether it is the first one in the current window."""
+        key = (at // COUNT_WINDOW_MS, account, network)
         if key in self._recorded:
             return False
         self._recorded[key] = None
-        if len(self._recorded) > KEPT_MAX:
+        if len(self._recorded) > CACHE_MAX:
             self._recorded.popitem(last=False)
         return True
 
 
-WAITING_MAX: Final = 2_000
-"""The kinds of refused calls that wait to be recorded, some 2 MB; of a flood the further ones of a credential, or of strangers, share one that names no network."""
+PENDING_MAX: Final = 2_000
+"""Maximum number of kinds of refused calls that wait to be written, about 2 MB. Above it, calls of a credential, or of
+unauthenticated clients, are counted without their network.
+"""
 
-PAUSE_S: Final = 2.0
-"""The time between two writes of refused calls; the first of a kind is written at once."""
+WRITE_INTERVAL_S: Final = 2.0
+"""Interval between writes of refused calls. The first refusal after a pause is written immediately."""
 
 
 class RefusedCall(Struct, frozen=True):
-    """A kind of refused calls; those that are equal add to one count.
+    """A kind of refused calls. Calls of the same kind share one count.
 
     Args:
-        network: of the client; None for any.
-        route: the operation that was called last, not compared.
+        slot: number of the window.
+        network: network of the client, None for any.
+        organisation, project, account: storage keys, as in `AuditEntry`.
     """
 
     slot: int
@@ -69,13 +71,12 @@ class RefusedCall(Struct, frozen=True):
 
 
 class RefusedCalls:
-    """The refused calls of this node, counted in memory and written every few seconds (ADR 45).
+    """Counts the refused calls of this node and writes the counts every few seconds (ADR 45).
 
-    To refuse has to stay cheap, so a flood of calls costs one write in a while, however many there are; a crash loses the
-    count of that while.
+    Refusing must stay cheap, so any number of calls costs one write per interval. A crash loses the counts of one interval.
 
     Args:
-        store: the records' place.
+        store: store for the audit records.
     """
 
     def __init__(self, store: Store[object, AuditTransaction]) -> None:
@@ -83,24 +84,27 @@ class RefusedCalls:
         self._waiting: dict[RefusedCall, tuple[ChangeOrigin, str, int]] = {}
         self._due = trio.Event()
 
-    def note(self, call: RefusedCall, by: ChangeOrigin, route: str, times: int = 1) -> None:
-        """Count calls of this kind."""
-        if call not in self._waiting and len(self._waiting) >= WAITING_MAX:
-            call, by = replace(call, network=None), replace(by, address=None)
-        first, _, count = self._waiting.get(call, (by, "", 0))
+    def note(self, call: RefusedCall, origin: ChangeOrigin, route: str, times: int = 1) -> None:
+        """Count refused calls of this kind.
+
+        `origin` is kept from the first call, `route` from the last one.
+        """
+        if call not in self._waiting and len(self._waiting) >= PENDING_MAX:
+            call, origin = replace(call, network=None), replace(origin, address=None)
+        first, _, count = self._waiting.get(call, (origin, "", 0))
         self._waiting[call] = (first, route, count + times)
         self._due.set()
 
     async def run(self) -> None:
-        """Write what was counted, until cancelled; then once more."""
+        """Write the counts until cancelled, and a last time at the end."""
         try:
             while True:
                 await self._due.wait()
                 self._due = trio.Event()
                 await self._write()
-                await trio.sleep(PAUSE_S)
+                await trio.sleep(WRITE_INTERVAL_S)
         finally:
-            with trio.move_on_after(PAUSE_S, shield=True):
+            with trio.move_on_after(WRITE_INTERVAL_S, shield=True):
                 await self._write()
 
     async def _write(self) -> None:
@@ -114,14 +118,14 @@ class RefusedCalls:
             self._put_back(waiting)
 
     def _put_back(self, unwritten: Mapping[RefusedCall, tuple[ChangeOrigin, str, int]]) -> None:
-        """Add counts that could not be written to those of the next write, within `WAITING_MAX`."""
-        for call, (by, route, count) in unwritten.items():
-            self.note(call, by, route, count)
+        """Add counts that could not be written to the next write, within `PENDING_MAX`."""
+        for call, (origin, route, count) in unwritten.items():
+            self.note(call, origin, route, count)
 
 
 def _record(tx: AuditTransaction, waiting: Mapping[RefusedCall, tuple[ChangeOrigin, str, int]]) -> None:
-    for call, (by, route, count) in waiting.items():
-        deed = Deed(
+    for call, (origin, route, count) in waiting.items():
+        entry = AuditEntry(
             "access.refused",
             None,
             organisation=call.organisation,
@@ -130,5 +134,5 @@ def _record(tx: AuditTransaction, waiting: Mapping[RefusedCall, tuple[ChangeOrig
             details={"reason": call.reason, "route": route},
             times=count,
         )
-        with tx.signed(by):
-            tx.record(deed)
+        with tx.signed(origin):
+            tx.record(entry)

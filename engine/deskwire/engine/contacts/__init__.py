@@ -1,1 +1,1 @@
-"""The customers of a project."""
+"""Contacts, the customers of a project: identity, attributes and tags, memory entries, search terms, merges."""

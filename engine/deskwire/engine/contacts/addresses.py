@@ -1,4 +1,4 @@
-"""E-mail addresses and telephone numbers of contacts: read as people and programs write them, and compared."""
+"""E-mail addresses and telephone numbers of contacts: parsing of common spellings, and comparison."""
 
 from __future__ import annotations
 
@@ -8,31 +8,31 @@ from typing import Final
 from urllib.parse import unquote
 
 EMAIL_MAX: Final = 320
-"""Characters of an address: 64 in front of the `@` and 255 behind it (RFC 3696, 3)."""
+"""Maximum length of an address: 64 characters before the `@`, 255 after it (RFC 3696, 3)."""
 PHONE_MAX: Final = 50
 PHONE_DIGITS_MIN: Final = 1
-"""Digits of a telephone number: an extension or a short code is one, too."""
+"""Minimum number of digits. Extensions and short codes are valid numbers, too."""
 
 _NAMED: Final = re.compile(r"[^<>]*<([^<>]*)>")
-"""An address in angle brackets, perhaps with a name in front of it (RFC 5322, 3.4)."""
+"""An address in angle brackets, optionally after a name (RFC 5322, 3.4)."""
 _LOCAL: Final = re.compile(r'[^\s@<>()\[\],;:\\"]{1,64}|"[^"\\<>\r\n]{1,62}"')
 _LABEL: Final = re.compile(r"\w(?:[\w-]{0,61}\w)?")
 _LITERAL: Final = re.compile(r"\[[0-9A-Fa-f.:IPv]+\]")
 _DASHES: Final = dict.fromkeys(map(ord, "\u2010\u2011\u2012\u2013\u2014\u2212"), "-")
 _NUMBER: Final = re.compile(r"\+?[0-9()./ \-*#,]+(?:(?:ext\.?|x|extension|#)[ .:]?[0-9]+)?", re.IGNORECASE)
 _TRUNK: Final = re.compile(r"\(0\)")
-"""A zero that is dialled within the country alone, as in `+49 (0)30 1234`."""
+"""A trunk prefix that is dialled only within the country, as in `+49 (0)30 1234`."""
 _EXTENSION: Final = re.compile(r"(?:ext|x|#|,|;).*", re.IGNORECASE | re.DOTALL)
 _COUNTRY: Final = re.compile(r"1|7|2[07]|3[0-469]|4[013-9]|5[1-8]|6[0-6]|8[1246]|9[0-58]|[2-9][0-9]{2}")
-"""The country codes of ITU-T E.164: those of one and two digits; all others have three."""
+"""The country codes of ITU-T E.164. All codes that are not listed with one or two digits have three."""
 
 
 def clean_email(text: str) -> str:
-    """Return the address that is written, in its own case: `Ada <ada@example.org>` and `mailto:ada@example.org` are one.
+    """Return the address in a text such as `Ada <ada@example.org>` or `mailto:ada@example.org`, with its case unchanged.
 
-    Blanks and characters without width around it are left out, and full-width ones are made narrow.
+    Surrounding blanks and zero-width characters are dropped, and full-width characters become normal ones.
 
-    Raises ValueError, with a reason, for what is no address, or several.
+    Raises ValueError, with a reason, if the text is not exactly one address.
     """
     address = _visible(text)
     named = _NAMED.fullmatch(address)
@@ -56,14 +56,17 @@ def _is_domain(domain: str) -> bool:
 
 
 def _marks_as_letters(text: str) -> str:
-    """Return the text with a letter for each combining mark, which the names of domains in Indic scripts have."""
+    """Return the text with a letter in place of each combining mark.
+
+    Domain names in Indic scripts contain such marks.
+    """
     return "".join("a" if unicodedata.category(each)[0] == "M" else each for each in text)
 
 
 def clean_phone(text: str) -> str:
-    """Return the telephone number that is written, in its own grouping, without `tel:` and blanks around it.
+    """Return the telephone number in a text, with its grouping unchanged, without `tel:` and surrounding blanks.
 
-    Raises ValueError, with a reason, for what is no number.
+    Raises ValueError, with a reason, if the text is not a telephone number.
     """
     number = " ".join(_visible(text).translate(_DASHES).split())
     if number[:4].lower() == "tel:":
@@ -78,20 +81,20 @@ def clean_phone(text: str) -> str:
 
 
 def _visible(text: str) -> str:
-    """Return a text without blanks around it and without characters that have no width, in its compatible form."""
+    """Return a text in NFKC, without surrounding blanks and zero-width characters."""
     plain = unicodedata.normalize("NFKC", text)
     return "".join(each for each in plain if unicodedata.category(each) != "Cf").strip()
 
 
 def digits_of(number: str) -> str:
-    """Return the digits of a number as they are dialled from elsewhere: without `(0)`, a leading `00` and an extension."""
+    """Return the digits of a number as dialled from abroad: without `(0)`, a leading `00`, and an extension."""
     main = _EXTENSION.sub("", _TRUNK.sub("", unicodedata.normalize("NFKC", number).removeprefix("tel:")))
     digits = "".join(str(unicodedata.decimal(each)) for each in main if each.isdecimal())
     return digits.removeprefix("00") if "+" not in main else digits
 
 
 def national_digits(number: str) -> str:
-    """Return the digits of a number without country code and trunk prefix, which both ways to write it have."""
+    """Return the digits without country code and trunk prefix, the same for the national and international spelling."""
     number = unicodedata.normalize("NFKC", number)
     digits = digits_of(number)
     international = "+" in number or number.removeprefix("tel:").strip(" (").startswith("00")

@@ -1,4 +1,4 @@
-"""The memory of a contact: named entries (contract 2.6, 4.7; decisions 7)."""
+"""Memory entries: named notes about a contact (contract 2.6, 4.7; decisions 7)."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from msgspec import Struct
 from deskwire.engine.core.clock import iso
 
 ENTRIES_MAX: Final = 200
-"""The entries that one contact may have. Ours: ADR 19."""
+"""Maximum number of entries of a contact. This limit is our own choice (ADR 19)."""
 
 
 class MemoryEntry(Struct, frozen=True):
-    """A memory entry, under a name that is unique for its contact. Times are in milliseconds."""
+    """A memory entry. Its name is unique for its contact. Times are in milliseconds."""
 
     rowid: int
     id: str
@@ -54,10 +54,10 @@ class MemoryTransaction(MemoryReader, Protocol):
     """Changes of memory entries."""
 
     def put_memory_entry(self, contact: int, entry: MemoryEntry) -> MemoryEntry:
-        """Store a new entry (`rowid` 0) or a changed one; return it with its `rowid`."""
+        """Store a new entry (`rowid` 0) or a changed one. Return it with its `rowid`."""
 
     def delete_memory_entry(self, entry: MemoryEntry) -> None:
         """Remove an entry."""
 
     def clear_memory(self, contact: int) -> int:
-        """Remove all entries of a contact; return their number."""
+        """Delete all entries of a contact. Return the number of deleted ones."""

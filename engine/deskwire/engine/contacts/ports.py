@@ -1,14 +1,65 @@
-"""The queries and changes of a store that contacts need."""
+"""The store port of contacts: filters, sort orders and page keys of lists, queries and changes."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import Final, Literal, Protocol
 
-from deskwire.engine.contacts.contact import Contact
-from deskwire.engine.contacts.listing import ContactFilter, Listed, Place, Sort
-from deskwire.engine.contacts.merged import Merged
-from deskwire.engine.contacts.profile import Profile
+from msgspec import Struct
+
+from deskwire.engine.contacts.contact import Contact, MergedContact, Profile
+from deskwire.engine.core.values import SortOrder
+from deskwire.engine.definitions.attributes import AttributeIs
+
+ContactSortKey = Literal["made", "created", "updated"]
+
+
+class ContactFilter(Struct, frozen=True):
+    """The filter of a list. A contact must match all of it. None means any.
+
+    Args:
+        terms: prefixes (`search_terms.search_terms`), each of which must match a word of the contact.
+        email: e-mail address, compared without case.
+        attribute: attribute and value.
+        tags: tags of which the contact must have at least one.
+        changed_since, changed_before: bounds (ms) of the last change, the first inclusive, the second exclusive.
+    """
+
+    terms: tuple[str, ...] = ()
+    email: str | None = None
+    attribute: AttributeIs | None = None
+    tags: tuple[str, ...] | None = None
+    changed_since: int | None = None
+    changed_before: int | None = None
+
+
+class ContactSort(Struct, frozen=True):
+    """The sort order of a list.
+
+    `made` sorts by the time of storage, which for imported contacts is later than their creation. Contacts with equal values
+    are sorted by storage key.
+    """
+
+    key: ContactSortKey = "made"
+    order: SortOrder = "desc"
+
+
+NEWEST_FIRST: Final = ContactSort()
+
+
+class ContactPageKey(Struct, frozen=True):
+    """The page key of a contact in a list: its value in the sort column, and its storage key."""
+
+    value: int
+    rowid: int
+
+
+class ListedContact(Struct, frozen=True):
+    """A contact in a list, with its profile and page key."""
+
+    contact: Contact
+    profile: Profile
+    at: ContactPageKey
 
 
 class ContactReader(Protocol):
@@ -27,73 +78,85 @@ class ContactReader(Protocol):
         """Return the attributes and tags of contacts, by their storage keys."""
 
     def contacts(self, project: int, terms: Sequence[str], limit: int) -> Sequence[Contact]:
-        """Return the newest contacts that have a word for each of these beginnings of words (`words.terms_of`)."""
+        """Return the newest contacts that match all terms (`search_terms.search_terms`)."""
 
     def listed_contacts(
-        self, project: int, wanted: ContactFilter, sort: Sort, after: Place | None, limit: int
-    ) -> Sequence[Listed]:
-        """Return contacts in the order of `sort`, behind a place."""
+        self, project: int, wanted: ContactFilter, sort: ContactSort, after: ContactPageKey | None, limit: int
+    ) -> Sequence[ListedContact]:
+        """Return contacts in the order of `sort`, after a page key."""
 
     def survivor(self, contact: int) -> Contact | None:
-        """Return the contact with this storage key; None if it was erased or merged meanwhile."""
+        """Return the contact with this storage key.
 
-    def merged(self, project: int, identifier: str, *, by_id: bool) -> Merged | None:
-        """Return the contact that was merged into another one, the latest of several; by its `con_` id, or the backend's id.
-
-        Of one whose survivor is being erased there is nothing to be found.
+        None if it was erased or merged in the meantime.
         """
 
-    def merges(self) -> Sequence[tuple[str, Merged]]:
-        """Return the merges that have begun and not ended, each with its project's id."""
+    def merged(self, project: int, identifier: str, *, by_id: bool) -> MergedContact | None:
+        """Return a merged contact by its `con_` id or the backend's id, the latest if there are several.
+
+        None if the contact into which it was merged is being erased.
+        """
+
+    def merges(self) -> Sequence[tuple[str, MergedContact]]:
+        """Return the merges in progress, each with the id of its project."""
 
     def abandoned_merges(self) -> Sequence[int]:
-        """Return the contacts whose merge nobody carries out: its node's lease is over."""
+        """Return the storage keys of contacts whose merge is abandoned because the lease of its node has expired."""
 
     def merged_into(self, contact: int) -> Sequence[Contact]:
-        """Return the contacts that were merged into this one, or are being, as they were found last."""
+        """Return the contacts that were merged into this one, or are being merged, with their last identity."""
 
     def erasing(self) -> Sequence[tuple[str, Contact]]:
-        """Return contacts whose erasure has begun and not ended, each with its project's id."""
+        """Return the contacts whose erasure is in progress, each with the id of its project."""
 
     def abandoned_erasures(self) -> Sequence[int]:
-        """Return those of them whose erasure nobody carries out: its node's lease is over."""
+        """Return the storage keys of contacts whose erasure is abandoned because the lease of its node has expired."""
 
 
 class ContactTransaction(ContactReader, Protocol):
     """Changes of contacts."""
 
     def insert_contact(self, project: int, contact: Contact) -> Contact:
-        """Store a new contact; returns it with its `rowid`."""
+        """Store a new contact. Return it with its `rowid`."""
 
     def save_contact(self, contact: Contact) -> None:
         """Store a changed contact."""
 
     def save_profile(self, contact: Contact, profile: Profile) -> None:
-        """Store a contact's attributes and tags, with the time of its last change."""
+        """Store a contact's attributes and tags, and the time of its last change."""
 
-    def hold_contacts(self, *contacts: int) -> None:
-        """Have whoever refers to these contacts in a transaction of another node end that first, or see what this one does."""
+    def lock_contacts(self, *contacts: int) -> None:
+        """Lock these contact rows against concurrent references by transactions of other nodes."""
 
     def begin_merge(self, source: int, target: int) -> None:
-        """Begin a merge: from here on the source is not found any more, and its memory is the target's.
+        """Start a merge: the source is no longer found, and its memory entries move to the target.
 
-        Of two entries of one name the target's stays.
+        If both have an entry with the same name, the target's entry stays.
         """
 
     def move_responses(self, source: int, target: int, limit: int) -> int:
-        """Give up to `limit` survey responses of a contact to another one; return how many."""
+        """Move up to `limit` survey responses to another contact. Return the number of moved ones."""
 
     def end_merge(self, source: Contact) -> bool:
-        """End a merge if nothing is left to move: its identity is gone. False if there is something, or it is over."""
+        """End a merge and erase the source's identity.
 
-    def cut_merges(self, target: int) -> None:
-        """End the merges into a contact that is to be erased: what they have not moved is erased with it."""
+        Return False if data is left to move, or the merge has ended already.
+        """
 
-    def take_erasure(self, contact: int, incarnation: int) -> bool:
-        """Note that this life of a node carries out an erasure, or a merge; False, with nothing noted, if another one does."""
+    def abort_merges(self, target: int) -> None:
+        """Abort merges into a contact that is about to be erased.
+
+        Data that they have not moved is erased with it.
+        """
+
+    def claim_erasure(self, contact: int, incarnation: int) -> bool:
+        """Claim an erasure or a merge for this incarnation of a node.
+
+        Return False if another one has claimed it.
+        """
 
     def mark_erasing(self, contact: int) -> None:
-        """Begin a contact's erasure: from here on it is not found any more."""
+        """Start a contact's erasure: it is no longer found."""
 
     def erase_contact(self, contact: int) -> None:
-        """Remove a contact that has no conversation left, with its own events and their deliveries."""
+        """Delete a contact without conversations, with its own events and their deliveries."""

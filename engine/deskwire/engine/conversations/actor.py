@@ -23,9 +23,9 @@ from deskwire.engine.conversations.plan import Receipt
 from deskwire.engine.conversations.typing.indicator import Indicator
 from deskwire.engine.conversations.typing.state import SetTyping
 from deskwire.engine.core.actor import Actor
+from deskwire.engine.core.commits import CommitHook
 from deskwire.engine.core.errors import DomainError, StaleState, Unavailable
 from deskwire.engine.core.tasks.oneshot import OneShot
-from deskwire.engine.core.wrapper import Wrapper
 
 log: Final = structlog.get_logger(__name__)
 
@@ -48,7 +48,7 @@ class Envelope(OneShot[Receipt]):
     __slots__ = ("by", "command", "wrapper")
 
     def __init__(
-        self, command: ActorCommand, wrapper: Wrapper[Receipt] | None = None, by: Actor | None = None
+        self, command: ActorCommand, wrapper: CommitHook[Receipt] | None = None, by: Actor | None = None
     ) -> None:
         super().__init__()
         self.command = command

@@ -6,10 +6,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from deskwire.engine.accounts.people import Project
-from deskwire.engine.contacts.contact import NOBODY, Contact, identify
-from deskwire.engine.contacts.merged import Merged, no_such_contact
+from deskwire.engine.contacts.contact import (
+    ERASED_IDENTITY,
+    Contact,
+    MergedContact,
+    Profile,
+    changed_profile,
+    contact_with_profile_view,
+    identify,
+    no_such_contact,
+)
 from deskwire.engine.contacts.ports import ContactTransaction
-from deskwire.engine.contacts.profile import Profile, changed_profile, whole_view
 from deskwire.engine.conversations.commands import ContactRef
 from deskwire.engine.conversations.emit import announce_contact
 from deskwire.engine.core.actor import Actor
@@ -86,23 +93,25 @@ def put_profile(
     contact = replace(known, updated_at=at)
     tx.save_profile(contact, profile)
     if names:
-        draft = contact_changed(whole_view(contact, profile), names, by)
+        draft = contact_changed(contact_with_profile_view(contact, profile), names, by)
         lane = contact_lane(contact.rowid)
         extend(tx, project, draft, lane, at, lane=lane)
     return contact
 
 
-def end_merge(tx: IdentityTransaction, project: Project, merged: Merged, by: Actor, at: int) -> bool:
+def end_merge(tx: IdentityTransaction, project: Project, merged: MergedContact, by: Actor, at: int) -> bool:
     """End a merge, and announce that the source has no identity any more; False if something of it is still to be moved.
 
     Its events stay as long as the contact that it was merged into.
     """
-    gone = replace(identify(merged.source, NOBODY, at), updated_at=at)
+    gone = replace(identify(merged.source, ERASED_IDENTITY, at), updated_at=at)
     if not tx.end_merge(gone):
         return False
     _announce_contact(tx, project, gone, at, contact_lane(gone.rowid))
     target, lane = merged.target, contact_lane(merged.target.rowid)
-    draft = contact_merged(whole_view(target, tx.profile(target.rowid)), gone.id, gone.user_id, by)
+    draft = contact_merged(
+        contact_with_profile_view(target, tx.profile(target.rowid)), gone.id, gone.user_id, by
+    )
     extend(tx, project, draft, lane, at, lane=lane)
     return True
 
@@ -114,7 +123,7 @@ def erase_contact(tx: IdentityTransaction, project: Project, contact: Contact, a
     """
     for each in (*tx.merged_into(contact.rowid), contact):
         tx.erase_contact(each.rowid)
-        _announce_contact(tx, project, identify(each, NOBODY, at), at, None)
+        _announce_contact(tx, project, identify(each, ERASED_IDENTITY, at), at, None)
 
 
 def _announce_contact(

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.conversations.conversation import Conversation, Status
-from deskwire.engine.core.sorting import Order
+from deskwire.engine.core.values import SortOrder
 from deskwire.engine.definitions.attributes import AttributeIs
 
 SortKey = Literal["activity", "waiting", "created", "updated"]
@@ -67,7 +67,7 @@ class Sort(Struct, frozen=True):
     """
 
     key: SortKey = "activity"
-    order: Order = "desc"
+    order: SortOrder = "desc"
 
 
 NEWEST_FIRST: Final = Sort()

@@ -29,9 +29,9 @@ from deskwire.engine.conversations.typing.elsewhere import TypistsElsewhere
 from deskwire.engine.conversations.typing.indicator import EphemeralPublisher
 from deskwire.engine.core.actor import Actor
 from deskwire.engine.core.clock import Clock
+from deskwire.engine.core.commits import CommitHook
 from deskwire.engine.core.errors import DomainError, StaleState, Unavailable
-from deskwire.engine.core.store import Brief, Inline, Store
-from deskwire.engine.core.wrapper import Wrapper
+from deskwire.engine.core.store import InlineJob, InlineQuery, Store
 from deskwire.engine.uploads.links import Links
 from deskwire.engine.workflows.workflow import Published
 
@@ -85,7 +85,7 @@ class Request(Struct, frozen=True):
     """
 
     command: Command | WorkflowCommand
-    wrapper: Wrapper[Receipt] | None
+    wrapper: CommitHook[Receipt] | None
     ended: Callable[[Receipt | Exception], None]
     by: Actor | None = None
 
@@ -107,7 +107,7 @@ class Shared(Struct, frozen=True):
     mailbox: int
     publisher: EphemeralPublisher
     links: Links | None = None
-    wrappers: tuple[Wrapper[Receipt], ...] = ()
+    wrappers: tuple[CommitHook[Receipt], ...] = ()
     elsewhere: TypistsElsewhere | None = None
 
 
@@ -225,7 +225,7 @@ class Pipeline:
         def stored(reader: CommitReader) -> tuple[Conversation, Contact] | None:
             return reader.conversation(project, wanted)
 
-        row = await self._shared.store.read(Inline(stored) if inline else stored)
+        row = await self._shared.store.read(InlineQuery(stored) if inline else stored)
         if row is None:
             self.phase = _AFTER[self.phase].absent
             raise no_such_conversation()
@@ -269,10 +269,10 @@ class Pipeline:
             wanted = workflow_needed(state, request.command)
             if wanted is not None:
                 query = partial(workflow_for, project=self.project, needed=wanted)
-                workflow = await self._shared.store.read(Inline(query))
+                workflow = await self._shared.store.read(InlineQuery(query))
             command = request.command
             if state is not None and isinstance(command, OF_MESSAGE):
-                command = await self._shared.store.read(Inline(partial(with_message, command, state)))
+                command = await self._shared.store.read(InlineQuery(partial(with_message, command, state)))
             if state is self._state:  # no commit has failed while it was read
                 return self._planned(request, command, state, self._shared.clock(), workflow)
 
@@ -300,7 +300,7 @@ class Pipeline:
     def _submit(self, plan: Plan, request: Request) -> None:
         """Give a plan to the store; the next command is decided on what it leads to. Raises Unavailable."""
         job = _Commit(self, request, plan, self._first)
-        self._shared.store.submit(job if plan.long else Brief(job), job.ended)
+        self._shared.store.submit(job if plan.long else InlineJob(job), job.ended)
         self._first = self._first or job
         self._under_way += 1
         self.phase = _AFTER[self.phase].begun

@@ -37,8 +37,8 @@ from deskwire.engine.conversations.facts import (
     WorkflowCompleted,
 )
 from deskwire.engine.core.actor import Actor
-from deskwire.engine.core.ids import Mint
-from deskwire.engine.core.wrapper import Wrapper
+from deskwire.engine.core.commits import CommitHook
+from deskwire.engine.core.ids import IdGenerator
 from deskwire.engine.uploads.links import Links
 from deskwire.engine.workflows.workflow import Published
 
@@ -95,7 +95,7 @@ class Plan(Struct, frozen=True):
     at: int
     contact: ContactRef | None = None
     links: Links | None = None
-    wrappers: tuple[Wrapper[Receipt], ...] = ()
+    wrappers: tuple[CommitHook[Receipt], ...] = ()
     long: bool = False
     entries: Sequence[Entry | None] = ()
     by: Actor | None = None
@@ -115,7 +115,7 @@ def make_plan(
     at: int,
     workflow: Published | None,
     links: Links | None = None,
-    wrappers: tuple[Wrapper[Receipt], ...] = (),
+    wrappers: tuple[CommitHook[Receipt], ...] = (),
     by: Actor | None = None,
 ) -> Plan:
     """Decide at time `at` (ms); touch nothing. Raises as `decide_with_workflow`.
@@ -168,6 +168,6 @@ def _workflow_of(steps: Sequence[Step]) -> Actor | None:
 
 def _message_ids(at: int) -> Iterator[str]:
     """Ids for what a workflow says, in the order in which it says it."""
-    mint = Mint()
+    mint = IdGenerator()
     while True:
         yield mint.new("msg", at)

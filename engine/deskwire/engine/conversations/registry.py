@@ -28,9 +28,9 @@ from deskwire.engine.conversations.typing.elsewhere import TypistsElsewhere
 from deskwire.engine.conversations.typing.indicator import EphemeralPublisher
 from deskwire.engine.core.actor import Actor
 from deskwire.engine.core.clock import Clock
+from deskwire.engine.core.commits import CommitHook
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.core.store import Store
-from deskwire.engine.core.wrapper import Wrapper
 from deskwire.engine.uploads.links import Links
 
 _EVICTION_LOOK: Final = 64
@@ -78,7 +78,7 @@ class ActorRegistry:
         live: int,
         publisher: EphemeralPublisher | None = None,
         links: Links | None = None,
-        wrappers: Sequence[Wrapper[Receipt]] = (),
+        wrappers: Sequence[CommitHook[Receipt]] = (),
         bus: Bus | None = None,
     ) -> None:
         self.commands: Final = Commands()
@@ -102,7 +102,7 @@ class ActorRegistry:
         project: Project,
         conversation_id: str,
         command: ActorCommand,
-        wrapper: Wrapper[Receipt] | None = None,
+        wrapper: CommitHook[Receipt] | None = None,
         by: Actor | None = None,
     ) -> Receipt:
         """Have the conversation carry out `command`; return the receipt once that is durable.
@@ -131,7 +131,7 @@ class ActorRegistry:
         self,
         project: Project,
         command: Create,
-        wrapper: Wrapper[Receipt] | None = None,
+        wrapper: CommitHook[Receipt] | None = None,
         by: Actor | None = None,
     ) -> Receipt:
         """Have a conversation created; otherwise as `ask`."""

@@ -40,8 +40,8 @@ class Wakings(ScheduledTask[CommitReader, CommitTransaction]):
         """Return the time (ms) at which the next conversation wakes."""
         return reader.next_waking()
 
-    async def do_some(self) -> bool:
-        """See `ScheduledTask.do_some`: a batch of conversations, all at once."""
+    async def run_batch(self) -> bool:
+        """See `ScheduledTask.run_batch`: a batch of conversations, all at once."""
         now = self._clock()
         due = await self._store.read(lambda reader: _due(reader, now))
         refused: list[Unavailable] = []

@@ -32,7 +32,7 @@ from deskwire.engine.conversations.writing_changes import (
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.commits import Commits
 from deskwire.engine.core.errors import Unavailable
-from deskwire.engine.core.store import Inline, Store
+from deskwire.engine.core.store import InlineQuery, Store
 from deskwire.engine.uploads.links import Links
 
 log: Final = structlog.get_logger(__name__)
@@ -80,7 +80,7 @@ class WritingEvents:
         """Send events for commits of other nodes, until cancelled."""
         async for project, author, *reference in self._queued:
             try:
-                change = await self._store.read(Inline(partial(_found, author, project, reference)))
+                change = await self._store.read(InlineQuery(partial(_found, author, project, reference)))
             except Unavailable as error:
                 log.warning("writing.not_read", reason=error.reason)
                 continue

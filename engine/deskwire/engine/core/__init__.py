@@ -1,1 +1,1 @@
-"""The floor that every domain of the engine stands on; nothing here knows a domain."""
+"""Building blocks that every domain of the engine uses. Nothing here imports a domain."""

@@ -1,4 +1,4 @@
-"""Wall-clock time in milliseconds and its form on the wire (decisions 1)."""
+"""Wall-clock time in milliseconds, and its ISO 8601 form in the API (decisions 1)."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ Clock = Callable[[], int]
 
 
 def wall_clock() -> int:
-    """Return the milliseconds since the epoch by the system's clock."""
+    """Return the system clock in milliseconds since the epoch."""
     return time.time_ns() // 1_000_000
 
 
-@lru_cache(maxsize=1024)  # one message's views and envelope have half a dozen times, most of them the same
+@lru_cache(maxsize=1024)  # the views and the envelope of one message format the same few times repeatedly
 def iso(ms: int) -> str:
     """Return `ms` as ISO 8601 in UTC, with milliseconds and `Z`."""
     seconds, rest = divmod(ms, 1000)
@@ -29,11 +29,13 @@ def _to_the_second(seconds: int) -> str:
 
 
 def milliseconds(text: str) -> int:
-    """Return the time that ISO 8601 `text` names, in milliseconds since the epoch; without an offset it is UTC.
+    """Parse ISO 8601 `text` into milliseconds since the epoch.
 
-    Raises ValueError if it names none.
+    A time without an offset is read as UTC.
+
+    Raises ValueError if the text is not a time.
     """
-    try:  # the form that `iso` gives, and the one without milliseconds: an import has millions of them
+    try:  # Fast path for the format of `iso`, with or without milliseconds: an import parses millions of times.
         return _DAY(text[:10]) + _MINUTE[text[10:17]] + _SECOND[text[17:19]] + _FRACTION[text[19:]]
     except (KeyError, ValueError):
         return _milliseconds(text)

@@ -1,4 +1,4 @@
-"""The detection of a clock that was set forward, so that nothing irreversible is done by a wrong one."""
+"""Detection of a clock that was set forward, so that a wrong clock deletes nothing."""
 
 from __future__ import annotations
 
@@ -11,15 +11,18 @@ from deskwire.engine.core.clock import Clock
 
 log: Final = structlog.get_logger(__name__)
 
-TOLERATED_S: Final = 3_600.0
-"""What a clock may gain on the steady one between two looks; corrections are seconds, mistakes are days."""
+JUMP_TOLERANCE_S: Final = 3_600.0
+"""The lead that the wall clock may gain on the monotonic clock between two checks.
+
+Corrections by NTP are seconds, a wrongly set clock is off by days.
+"""
 
 
-class SetForward:
-    """Looks at the clock now and then.
+class ClockJumpDetector:
+    """Compares the wall clock with the monotonic clock at each check.
 
-    A jump is told of once: who waits for the next look before deleting anything leaves the operator that long to set a
-    wrong clock right. A machine that has slept looks the same, and loses nothing but that time.
+    Each jump is reported once. A task that skips deletions until the next check gives the operator that long to correct
+    the clock. A machine that was suspended looks the same: its deletions are only late.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -27,10 +30,10 @@ class SetForward:
         self._ahead_s = self._ahead()
 
     def noticed(self) -> bool:
-        """Tell whether the clock was set forward since the look before, or the beginning."""
+        """Return whether the clock was set forward since the last check, or since the start."""
         before, self._ahead_s = self._ahead_s, self._ahead()
         jump_s = self._ahead_s - before
-        if jump_s > TOLERATED_S:
+        if jump_s > JUMP_TOLERANCE_S:
             log.warning(
                 "clock.set_forward", seconds=round(jump_s), effect="nothing expires until the next look"
             )

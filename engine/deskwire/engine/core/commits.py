@@ -1,35 +1,35 @@
-"""The notification of commits: each follower is told of what concerns it as soon as that is on disk.
-
-A domain asks for `Commits[LogCommit]`, commits of which it knows no more than it needs; the real commit knows all.
-"""
+"""Commits: hooks that add work to one, and notification after it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 C = TypeVar("C")
 C_co = TypeVar("C_co", covariant=True)
 
 
 class Commits(Protocol[C_co]):
-    """The commits from now on, in their order."""
+    """A source of commits, in commit order.
+
+    A domain asks for the part of a commit that it needs: `Commits[LogCommit]`.
+    """
 
     def subscribe(self, receiver: Callable[[C_co], None], *parts: str) -> None:
-        """Have `receiver` called for each commit, on Trio's thread, before any of its jobs is answered.
+        """Call `receiver` for each commit, on Trio's thread, before any job of the commit gets its result.
 
-        Receivers are called in the order in which they have subscribed. One must not wait, and must not raise: that
-        is a bug, which ends the writer, and with it the program.
+        Receivers are called in order of subscription. A receiver must not block and must not raise: an exception is a bug
+        that stops the writer, and with it the process.
 
         Args:
-            parts: the attributes of a commit that concern the receiver; it is not called for a commit in which all
-                of them are empty. Without any it is called for each commit.
+            parts: attributes of a commit. The receiver is skipped for commits in which all of them are empty. Without
+                parts it is called for each commit.
         """
 
 
 class Subscribers(Generic[C]):
-    """The receivers of commits; the writer's side of `Commits`."""
+    """The list of receivers that the writer notifies. It implements `Commits`."""
 
     def __init__(self) -> None:
         self._receivers: list[tuple[Callable[[C], None], tuple[str, ...]]] = []
@@ -39,8 +39,63 @@ class Subscribers(Generic[C]):
         self._receivers.append((receiver, parts))
 
     def tell(self, commit: C) -> None:
-        """Tell those whom it concerns of a commit that is on disk."""
+        """Notify the receivers of a commit that is on disk."""
         part_of = partial(getattr, commit)
         for receiver, parts in self._receivers:
             if not parts or any(map(part_of, parts)):
                 receiver(commit)
+
+
+T = TypeVar("T")
+T_contra = TypeVar("T_contra", contravariant=True)
+W = TypeVar("W")
+
+
+class CommitHook(Protocol[T_contra]):
+    """Work of another domain in the transaction of a job, for example storing a response or changing a ticket.
+
+    An exception from either method rolls the job back and is raised to the caller. Both methods may run again because a
+    job may run again, and the last run counts. `tx` is the store's whole transaction: its type is `Any` because the code
+    that passes a hook on may need another part of the transaction than the hook.
+    """
+
+    def before(self, tx: Any, /) -> None:
+        """Run before the job."""
+
+    def after(self, tx: Any, result: T_contra, /) -> None:
+        """Run after the job, with its result."""
+
+
+def with_hook(job: Callable[[W], T], wrapper: CommitHook[T] | None) -> Callable[[W], T]:
+    """Return a job that runs this one with the hook around it."""
+    if wrapper is None:
+        return job
+
+    def both(tx: W) -> T:
+        wrapper.before(tx)
+        result = job(tx)
+        wrapper.after(tx, result)
+        return result
+
+    return both
+
+
+class CommitHooks:
+    """Several hooks as one. Both methods call the hooks in order.
+
+    Args:
+        wrappers: the hooks in order. None is skipped.
+    """
+
+    def __init__(self, *wrappers: CommitHook[Any] | None) -> None:
+        self._wrappers = tuple(each for each in wrappers if each is not None)
+
+    def before(self, tx: Any) -> None:
+        """Run each hook before the job."""
+        for wrapper in self._wrappers:
+            wrapper.before(tx)
+
+    def after(self, tx: Any, result: Any) -> None:
+        """Run each hook after the job."""
+        for wrapper in self._wrappers:
+            wrapper.after(tx, result)

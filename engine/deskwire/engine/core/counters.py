@@ -1,7 +1,7 @@
-"""Counters: numbers that only grow, kept by whoever does the work and read by whoever shows it.
+"""Counters and histograms for metrics.
 
-Counting takes well under a microsecond and no lock: each counter is written by one thread. A reader on another
-thread may see it one observation late.
+Counting takes well under a microsecond and no lock because each counter has one writing thread. A reader on another thread
+may miss the newest observation.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Final
 
 from msgspec import Struct, field
 
-LATENCY_S: Final = (
+LATENCY_BOUNDS_S: Final = (
     0.0005,
     0.001,
     0.0025,
@@ -30,22 +30,22 @@ LATENCY_S: Final = (
     10.0,
     30.0,
 )
-"""Bounds for what takes from half a millisecond to a long poll, in seconds."""
+"""Histogram bounds for latencies, from half a millisecond to a long poll."""
 
-JOBS: Final = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0)
-"""Bounds for the jobs of one commit."""
+JOB_BOUNDS: Final = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0)
+"""Histogram bounds for the number of jobs in one commit."""
 
 
 class Histogram:
-    """A histogram: how often a value lay in each of a few ranges, and the sum of all values.
+    """A histogram: the number of values in each of a few ranges, and the sum of all values.
 
     Args:
-        bounds: upper bounds of the ranges, included, growing; above the last is one range more.
+        bounds: inclusive upper bounds in ascending order. Larger values are counted in a last range without a bound.
     """
 
     __slots__ = ("_bounds", "_counts", "total")
 
-    def __init__(self, bounds: tuple[float, ...] = LATENCY_S) -> None:
+    def __init__(self, bounds: tuple[float, ...] = LATENCY_BOUNDS_S) -> None:
         self._bounds = bounds
         self._counts = [0] * (len(bounds) + 1)
         self.total = 0.0
@@ -56,46 +56,49 @@ class Histogram:
         self.total += value
 
     def cumulative(self) -> Iterator[tuple[float, int]]:
-        """Yield each bound with the number of values not above it; infinity, and so the count of all, comes last."""
+        """Yield each bound with the number of values up to it.
+
+        The last bound is infinity, with the count of all values.
+        """
         count = 0
         for bound, here in zip((*self._bounds, inf), tuple(self._counts), strict=True):
             count += here
             yield bound, count
 
 
-class Commits(Struct):
-    """Group commits.
+class CommitCounters(Struct):
+    """Counters of group commits.
 
     Args:
-        jobs: how many each that succeeded has carried out.
-        seconds: how long it took, from its begin until it was on disk.
-        refused: how many the disk has refused.
-        failure: what it refused the last one with; None if it took that.
-        done_at: when it took one last that changed anything, on Trio's clock.
+        jobs: histogram of jobs per successful commit.
+        seconds: histogram of commit times, from the start until the commit is on disk.
+        refused: number of commits that failed.
+        failure: error of the last commit, None if it succeeded.
+        done_at: time of the last successful commit that changed anything, on Trio's clock.
     """
 
-    jobs: Histogram = field(default_factory=lambda: Histogram(JOBS))
+    jobs: Histogram = field(default_factory=lambda: Histogram(JOB_BOUNDS))
     seconds: Histogram = field(default_factory=Histogram)
     refused: int = 0
     failure: str | None = None
     done_at: float = -inf
 
 
-class Room(Struct, frozen=True):
-    """The bytes that the database takes of its disk, and those that are free there."""
+class DiskSpace(Struct, frozen=True):
+    """The bytes that the database and its WAL use, and the bytes free on their disk."""
 
     database: int
     wal: int
     free: int
 
 
-class SharedCommits(Struct):
-    """The further costs of commits to a database that nodes share.
+class SharedCommitCounters(Struct):
+    """Further counters of commits to a database that several nodes share.
 
     Args:
-        rounds: how long each of a batch's round trips took: `read`, `heads` and `commit`; of a small one the last two.
-        decided_again: jobs that were decided again in the same commit, as another node had been first.
-        found_stored, found_lost: commits whose answer did not come, by what a later write has found.
+        rounds: histogram of the time of each round trip of a batch: `read`, `heads`, `commit`. Small batches have no `read`.
+        decided_again: jobs that were decided a second time in one commit because another node had committed first.
+        found_stored, found_lost: commits of unknown outcome that a later write found stored, or lost.
     """
 
     rounds: dict[str, Histogram] = field(
@@ -106,7 +109,7 @@ class SharedCommits(Struct):
     found_lost: int = 0
 
     def note_outcome(self, *, stored: bool) -> bool:
-        """Count a commit whose answer did not come; return whether it is stored."""
+        """Count a commit whose outcome was unknown. Return `stored`."""
         self.found_stored += stored
         self.found_lost += not stored
         return stored

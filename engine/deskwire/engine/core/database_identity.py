@@ -1,7 +1,7 @@
-"""The identity of the database: whether the store still has the one that the installation has used.
+"""The identity of the database: whether the store still uses the database of the installation.
 
-A store compares what it opens with what was there before: a file by its descriptor, size and header, a PostgreSQL by its
-system identifier and timeline. It notes a difference here, for readiness, metrics and the log.
+A store compares the database that it opens with the one it used before. SQLite files are compared by descriptor, size and
+header, PostgreSQL by system identifier and timeline. Readiness, metrics and the log read the result here.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ log: Final = structlog.get_logger(__name__)
 Reason = Literal[
     "other_system", "older_timeline", "file_gone", "file_replaced", "file_truncated", "file_damaged"
 ]
-"""The first two are a PostgreSQL's, the others a SQLite file's."""
+"""Why a database is refused. The first two reasons apply to PostgreSQL, the others to SQLite files."""
 REASONS: Final[tuple[Reason, ...]] = get_args(Reason)
 
 WRONG_DATABASE: Final = "wrong_database"
-"""The code of a refusal because of the database's identity."""
+"""Error code of API responses while the database is refused."""
 
 
 class IdentityRefusal(Struct, frozen=True):
-    """The difference that was found.
+    """The difference between the expected database and the one that was found.
 
     Args:
-        detail: for the operator, with what to do about it.
+        detail: text for the operator, with the steps to take.
     """
 
     reason: Reason
@@ -44,19 +44,24 @@ class DatabaseIdentity:
 
     @property
     def found(self) -> IdentityRefusal | None:
-        """The other database that was found last, blocking or not; None if there is none."""
+        """The last refusal, whether it blocks the node or not.
+
+        None if the database is the expected one.
+        """
         return self._found
 
     @property
     def refusal(self) -> IdentityRefusal | None:
-        """The refusal that keeps the node from working; None while it has the expected database."""
+        """The refusal that blocks the node. None while it can use the expected database."""
         return self._found if self._blocking else None
 
     def refuse(self, reason: Reason, detail: str, *, blocking: bool = True) -> None:
-        """Note another database; logged if that differs from the last comparison.
+        """Record that another database was found.
+
+        Logs if the result differs from the last comparison.
 
         Args:
-            blocking: False if the expected one is there as well, so that the node can work.
+            blocking: False if the expected database is available too, so that the node can work.
         """
         known, self._found = self._found, IdentityRefusal(reason, detail)
         was_blocking, self._blocking = self._blocking, blocking
@@ -64,15 +69,15 @@ class DatabaseIdentity:
             log.error("database.identity_refused", reason=reason, detail=detail, blocking=blocking)
 
     def accept(self) -> None:
-        """Note that there is no other database than the expected one; logged if there was."""
+        """Record that the database is the expected one. Logs if it was refused before."""
         known, self._found, self._blocking = self._found, None, False
         if known is not None:
             log.info("database.identity_accepted", reason=known.reason)
 
     def look(self) -> None:
-        """Compare again, as far as that takes no time; a store that can't does nothing. In Trio's thread."""
+        """Repeat the comparison if the store can do so without blocking. Runs on Trio's thread."""
 
     def by_reason(self) -> Mapping[str, int]:
-        """Return 1 for the reason of the present refusal, blocking or not, and 0 for all others."""
+        """Return 1 for the reason of the current refusal, blocking or not, and 0 for all other reasons."""
         found = self._found
         return {reason: int(found is not None and found.reason == reason) for reason in REASONS}

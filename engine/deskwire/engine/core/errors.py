@@ -1,4 +1,4 @@
-"""Every refusal a caller can act on: one class per kind, one stable code per reason."""
+"""Errors that a caller can act on: one class per kind, one stable code per reason."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Any, ClassVar, Final, Literal, Self
 from msgspec import Struct
 
 PROBLEMS_MAX: Final = 50
-"""Problems of an input that are named; whoever sends more has sent something else than was meant (ADR 41)."""
+"""The number of problems of one input that a response lists. An input with more is not what its sender meant (ADR 41)."""
 
 
 HEADER: Final = "header:"
-"""The beginning of the pointer of a problem with a header."""
+"""Prefix of the pointer of a problem with a header."""
 
 
 class Problem(Struct, frozen=True):
-    """One thing wrong with an input.
+    """One problem of an input.
 
     `pointer` is a JSON pointer (RFC 6901) into the body, `?name` for a query parameter, or `header:Name`.
     """
@@ -26,13 +26,13 @@ class Problem(Struct, frozen=True):
     message: str
 
 
-class Shown(Struct, frozen=True):
-    """A credential that is known, and was refused.
+class RefusedCredential(Struct, frozen=True):
+    """A known credential that was refused, for the audit trail.
 
     Args:
-        type, id: whose it is, as the audit trail names actors.
-        project: storage key, of a server key or machine credential.
-        account: storage key, of a user.
+        type, id: type and id of its actor (`core.actor`).
+        project: storage key of the project of a server key or machine credential.
+        account: storage key of the user of an access token or session.
     """
 
     type: Literal["user", "server_key", "machine"]
@@ -42,13 +42,15 @@ class Shown(Struct, frozen=True):
 
 
 class DomainError(Exception):
-    """Base of all refusals; `code` is stable snake_case, `detail` is for people (decisions 1).
+    """Base of all refusals.
 
-    `credential` is the one that was shown, if the refusal comes before the caller is admitted and it is known all the same.
+    `code` is stable snake_case, `detail` is text for people (decisions 1).
+
+    `credential` is set if a call is refused during authentication although its credential is known.
     """
 
     code: ClassVar[str] = "refused"
-    credential: Shown | None = None
+    credential: RefusedCredential | None = None
 
     def __init__(self, detail: str, *, code: str | None = None, retry_after_s: int | None = None) -> None:
         super().__init__(detail)
@@ -56,14 +58,17 @@ class DomainError(Exception):
         self.reason = code or self.code
         self.retry_after_s = retry_after_s
 
-    def of(self, credential: Shown) -> Self:
-        """Return the refusal with the credential that was shown."""
+    def of(self, credential: RefusedCredential) -> Self:
+        """Set the refused credential. Return the error itself."""
         self.credential = credential
         return self
 
 
 class BadRequest(DomainError):
-    """The request itself is malformed: JSON, query, a missing header. Further problems may be `unnamed`, but counted."""
+    """A malformed request: bad JSON, query or headers.
+
+    Problems beyond PROBLEMS_MAX are only counted in `unnamed`.
+    """
 
     code = "bad_request"
 
@@ -76,19 +81,19 @@ class BadRequest(DomainError):
 
 
 class Unauthenticated(DomainError):
-    """No credential, or one that is wrong, expired or revoked."""
+    """The credential is missing, wrong, expired or revoked."""
 
     code = "unauthenticated"
 
 
 class Forbidden(DomainError):
-    """The credential is fine but has no right to this."""
+    """The credential is valid but lacks a permission."""
 
     code = "permission_denied"
 
 
 class PersonRequired(Forbidden):
-    """The caller is a machine, where somebody has to be signed in."""
+    """The caller is a machine credential, but the call needs a signed-in user."""
 
     code = "person_required"
 
@@ -99,9 +104,9 @@ class PersonRequired(Forbidden):
 
 
 class NotFound(DomainError):
-    """The refusal for an object that this caller does not have; another project's object looks the same.
+    """The object does not exist, or belongs to another project.
 
-    `shown` are fields that its document has besides.
+    `shown` holds further fields of the problem document.
     """
 
     code = "not_found"
@@ -119,7 +124,10 @@ class NotFound(DomainError):
 
 
 class Conflict(DomainError):
-    """The object's present state, or a limit, does not allow it; `shown` are fields that its document has besides."""
+    """The current state of the object, or a limit, does not allow the change.
+
+    `shown` holds further fields of the problem document.
+    """
 
     code = "conflict"
 
@@ -135,8 +143,11 @@ class Conflict(DomainError):
         self.shown = shown or {}
 
 
-class ChangedMeanwhile(DomainError):
-    """The object is not what the author of the change has seen; see `precondition`. `tag` is the one it has, None if it is not there."""
+class PreconditionFailed(DomainError):
+    """The object differs from the one that the caller has seen (`values.Precondition`).
+
+    `tag` is its current tag, None if the object does not exist.
+    """
 
     code = "changed_meanwhile"
 
@@ -150,25 +161,25 @@ class ChangedMeanwhile(DomainError):
 
 
 class Gone(DomainError):
-    """The refusal for something that has left its window."""
+    """The data is no longer available: its retention period or window has passed."""
 
     code = "window_passed"
 
 
 class TooLarge(DomainError):
-    """The body is larger than this endpoint takes."""
+    """The body is larger than the endpoint accepts."""
 
     code = "body_too_large"
 
 
 class UnsupportedMediaType(DomainError):
-    """The body's content type is not one this endpoint reads."""
+    """The endpoint does not accept the content type of the body."""
 
     code = "unsupported_media_type"
 
 
 class RangeNotSatisfiable(DomainError):
-    """The part that was asked for is none of this file, whose `size` is in bytes."""
+    """The requested range lies outside the file. `size` is its size in bytes."""
 
     code = "range_not_satisfiable"
 
@@ -178,7 +189,10 @@ class RangeNotSatisfiable(DomainError):
 
 
 class Invalid(DomainError):
-    """Well-formed but invalid input; `problems` names what is wrong with it, and `unnamed` more are only counted."""
+    """Well-formed but invalid input.
+
+    Problems beyond PROBLEMS_MAX are only counted in `unnamed`.
+    """
 
     code = "invalid_input"
 
@@ -190,7 +204,10 @@ class Invalid(DomainError):
 
 
 class AlreadyAnswered(Conflict):
-    """The request was carried out before; `body` is what it was answered with, and is answered with again."""
+    """A request with this `Idempotency-Key` already succeeded.
+
+    `body` is its response, which is sent again.
+    """
 
     code = "already_answered"
 
@@ -200,13 +217,13 @@ class AlreadyAnswered(Conflict):
 
 
 class AnswerErased(Gone):
-    """The request was carried out before; what it was answered with has been erased since."""
+    """A request with this `Idempotency-Key` already succeeded, but its response has been erased."""
 
     code = "idempotency_answer_erased"
 
 
 class IdempotencyMismatch(Invalid):
-    """The same `Idempotency-Key` came with another body before."""
+    """The `Idempotency-Key` was used before, with another body."""
 
     code = "idempotency_mismatch"
 
@@ -215,7 +232,7 @@ class IdempotencyMismatch(Invalid):
 
 
 class TooManyRequests(DomainError):
-    """More than is allowed in a time; the same request may be made again later."""
+    """A rate limit is exceeded. The same request may succeed after `retry_after_s`."""
 
     code = "too_many_requests"
 
@@ -224,7 +241,10 @@ class TooManyRequests(DomainError):
 
 
 class Unavailable(DomainError):
-    """Overloaded, or something needed is missing; the same request may work later."""
+    """The service is overloaded or lacks a dependency.
+
+    The same request may succeed after `retry_after_s`.
+    """
 
     code = "unavailable"
 
@@ -233,10 +253,13 @@ class Unavailable(DomainError):
 
 
 class BadGateway(DomainError):
-    """The refusal when something that the service itself depends on has failed."""
+    """A service that this one depends on has failed."""
 
     code = "bad_gateway"
 
 
 class StaleState(Exception):
-    """A commit found the conversation changed behind its actor: the actor must be loaded anew."""
+    """A commit found the conversation changed by another writer.
+
+    The actor must reload its state.
+    """

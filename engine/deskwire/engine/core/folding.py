@@ -1,13 +1,13 @@
-"""Text folding: the one form in which names, words and filters are compared, whatever the database.
+"""Text folding: the form in which names, words and filters are compared, the same on both databases.
 
-A text is folded character by character: compatibility forms (NFKD) and case (Unicode's full case folding) make no
-difference, and marks that people leave out are dropped: accents, vowel points of Hebrew and Arabic, joiners and other
-characters without width, tatweel. `é` equals `e`, `ß` equals `ss`, the dotted and dotless letters of Turkish equal `i`,
-and Cyrillic letters equal those without a mark, as in the folding of ICU (Unicode Technical Report 30). Marks that are
-parts of letters stay: the voicing of kana, vowel signs and viramas of Indic scripts, the tones of Thai.
+A text is folded character by character. Compatibility forms (NFKD) and case (Unicode full case folding) make no difference.
+Marks that people often omit are dropped: accents, vowel points of Hebrew and Arabic, joiners and other zero-width
+characters, tatweel. So `é` equals `e`, `ß` equals `ss`, the dotted and dotless i of Turkish are equal, and Cyrillic letters
+equal their forms without a mark, as in the folding of ICU (Unicode Technical Report 30). Marks that are part of a letter
+stay: the voicing of kana, vowel signs and viramas of Indic scripts, the tones of Thai.
 
-Folding says whether two texts read alike. It is no proof that they are the same: an account is looked up by
-`address_key`, which keeps accents, as `ada@examplé.org` is another domain.
+Texts with the same folded form look alike, but they need not be the same: accounts are looked up by `address_key`, which
+keeps accents because `ada@examplé.org` is another domain.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ ALIKE: Final = {
     **dict.fromkeys("\u2018\u2019\u02bc\u02b9", "'"),
     "ø": "o", "ł": "l", "đ": "d", "ħ": "h", "\u0131": "i", "æ": "ae", "œ": "oe", "ð": "d", "þ": "th",
 }  # fmt: skip
-"""Characters that have no decomposition, and what people type for them."""
+"""Characters without a decomposition, each with the text that people type for it."""
 
 BLANKS: Final = frozenset({"Cc", "Cf", "Zl", "Zp", "Zs"})
-"""The Unicode categories of characters that show nothing: controls, marks without width, ends of lines, and blanks."""
+"""The Unicode categories of invisible characters: controls, zero-width characters, line ends and blanks."""
 
 _ELONGATIONS: Final = "\u0640\u07fa"
-"""Tatweel and its N'Ko sister: they make a word longer, and mean nothing."""
+"""Tatweel and its N'Ko counterpart, which stretch a word without changing its meaning."""
 _FILLERS: Final = "\u115f\u1160\u3164\uffa0\u17b4\u17b5\u2800"
-"""Letters and signs that have no shape."""
+"""Letters and signs without a visible shape."""
 _SELECTS: Final = re.compile("[\ufe00-\ufe0f\u180b-\u180f\U000e0100-\U000e01ef]")
-"""Variation selectors: they choose the shape of the character in front of them."""
+"""Variation selectors, which choose the shape of the preceding character."""
 _POINTS: Final = range(10, 36)
-"""The combining classes of Hebrew and Arabic vowel points, which are mostly left out."""
+"""The combining classes of Hebrew and Arabic vowel points, which are usually omitted."""
 _OVER_LETTERS: Final = 200
-"""From this combining class on marks are accents; below are parts of letters, such as the voicing of kana."""
+"""Marks of this combining class and above are accents. Lower classes are parts of letters, such as the voicing of kana."""
 
 
 class _Folding(dict[int, str]):
-    """The folded form of each character that was met; at most as many as there are characters."""
+    """A cache of folded characters. Its size is bounded by the number of Unicode characters."""
 
     def __missing__(self, code: int) -> str:
         folded = self[code] = fold_character(chr(code))
@@ -47,7 +47,7 @@ class _Folding(dict[int, str]):
 
 
 def fold_character(character: str) -> str:
-    """Return what a character counts as: itself, others, or nothing."""
+    """Return the folded form of a character: zero or more characters."""
     bare = "".join(each for each in unicodedata.normalize("NFKD", character) if not _is_dropped(each))
     opened = unicodedata.normalize("NFKD", bare.casefold())
     return "".join(ALIKE.get(each, each) for each in opened if not _is_dropped(each))
@@ -66,36 +66,44 @@ def _is_dropped(character: str) -> bool:
 
 
 FOLDING: Final = _Folding()
-"""What `str.translate` folds a text with."""
+"""The translation table for `str.translate`."""
 
 
 def fold(text: str) -> str:
-    """Return the text in the form in which it is compared and looked for."""
+    """Return the folded form of a text."""
     return text.lower() if text.isascii() else text.translate(FOLDING)
 
 
 def fold_name(name: str) -> str:
-    """Return the form in which a name is unique: folded, with single blanks; never empty for a name that is not."""
+    """Return the form in which a name must be unique: folded, with single blanks.
+
+    A name without a folded form is returned as it is.
+    """
     return " ".join(fold(name).split()) or name
 
 
 _DOUBLE: Final = "\x1f"
-"""In a folded name in front of an id: another one was there first. No folded name has it, as it counts as a blank."""
+"""Separator between a folded name and an id in `duplicate_key`. No folded name contains it because it counts as a blank."""
 
 
-def double_of(folded: str, holder: str) -> str:
-    """Return the stored form of a name that read like another one when names were folded first; `holder` is an id."""
+def duplicate_key(folded: str, holder: str) -> str:
+    """Return the stored key of a name whose folded form was taken when the migration folded existing names.
+
+    Args:
+        holder: id of the object that has the name.
+    """
     return f"{folded}{_DOUBLE}{holder}"
 
 
-def doubles_of(folded: str) -> tuple[str, str, str]:
-    """Return the stored form of a folded name, and the bounds between which those of its doubles are."""
+def duplicate_range(folded: str) -> tuple[str, str, str]:
+    """Return the stored key of a folded name, and the exclusive bounds of the range of its duplicates."""
     return folded, f"{folded}{_DOUBLE}", f"{folded}{chr(ord(_DOUBLE) + 1)}"
 
 
 def address_key(address: str) -> str:
-    """Return the form in which two e-mail addresses are one: without case and differences of width, and with accents.
+    """Return the form by which e-mail addresses are compared: lower case, normal width, accents kept.
 
-    `straße.example` and `strasse.example` are two domains (IDNA 2008, RFC 5892), so full case folding would join strangers.
+    Full case folding would join accounts of different people: `straße.example` and `strasse.example` are two domains
+    (IDNA 2008, RFC 5892).
     """
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", address).lower())

@@ -1,8 +1,8 @@
-"""The plain heads of HTTP/1.1: requests and responses that every reader understands in the same way.
+"""A strict parser for plain HTTP/1.1 heads that every parser reads in the same way.
 
-What a proxy and a server may read differently is how requests are smuggled (RFC 9112 11.2). Here nothing is decided
-in doubt: a head is plain if one expression matches all of it, which allows one way to write each thing. Anything else
-is left to a reader that knows all of the protocol (ADR 7).
+Requests are smuggled through heads that a proxy and a server parse differently (RFC 9112 11.2). This parser accepts a head
+only if one regular expression, with one way to write each element, matches all of it. All other heads go to a complete
+parser (ADR 7).
 """
 
 from __future__ import annotations
@@ -19,26 +19,26 @@ _PHRASES: Final = {
     416: "Requested Range Not Satisfiable",
     422: "Unprocessable Entity",
 }
-"""The phrases that Python 3.13 writes as RFC 9110 does; here they are the same with every version of Python."""
+"""Reason phrases that differ between Python versions, fixed here so that responses do not."""
 
 METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
-"""The methods of requests that are logged and counted by their names."""
+"""The methods that logs and metrics show by name."""
 
 Header = tuple[bytes, bytes]
-"""A header of a response: its name in small letters, and its value."""
+"""A response header: the name in lower case, and the value."""
 
 END: Final = b"\r\n\r\n"
 """The end of a head."""
 
 HEAD_MAX: Final = 8 * 1024
-"""The bytes that a plain request's line and headers have at most."""
+"""The maximum size of a plain request's line and headers, in bytes."""
 
 _NAME: Final = r"[!#$%&'*+.^_`|~0-9A-Za-z-]++"
 _VALUE: Final = r"(?:[!-~]++(?: ++[!-~]++)*+)?+"
 _FIELDS: Final = rf"((?:{_NAME}: *+{_VALUE}\r\n)*+)\r\n"
-"""The fields of a head (RFC 9110 5.5, 5.6.2): printable ASCII, with no blank at the end of a value.
+"""The fields of a head (RFC 9110 5.5, 5.6.2): printable ASCII, without a blank at the end of a value.
 
-Nothing in the expressions can match in two ways, so they never go back: their time grows with the head's length alone.
+The expressions never backtrack because each part matches in one way only. Their time is linear in the length of the head.
 """
 _FIELD: Final = rf"({_NAME}): *+([^\r]*+)\r\n"
 
@@ -46,13 +46,13 @@ _REQUEST: Final = re.compile(
     r"(GET|POST|PUT|PATCH|DELETE) (/[A-Za-z0-9._~:@/-]*+)(?:\?([A-Za-z0-9._~:@,=&%+!'()*-]*+))?+ HTTP/1\.1\r\n"
     + _FIELDS
 )
-"""A request whose path has nothing encoded in it. A query is read behind this, in one way for all."""
+"""A request whose path has no percent-encoding. The query is parsed later, by the same code for all requests."""
 _REQUEST_FIELD: Final = re.compile(_FIELD)
 _REQUEST_LENGTH: Final = re.compile(r"0|[1-9][0-9]{0,11}")
 _SPECIAL_REQUEST: Final = frozenset(
     {"transfer-encoding", "upgrade", "expect", "trailer", "te", "http2-settings"}
 )
-"""Headers that change how a request is framed or answered: bodies in chunks, upgrades."""
+"""Headers that change how a request is framed or answered: chunked bodies, upgrades."""
 
 _RESPONSE: Final = re.compile(rf"HTTP/1\.1 ([2-5][0-9]{{2}})(?: [ -~]*+)?+\r\n{_FIELDS}".encode())
 _RESPONSE_FIELD: Final = re.compile(_FIELD.encode())
@@ -65,9 +65,9 @@ class RequestHead(Struct, frozen=True):
     """A plain request without its body.
 
     Args:
-        fields: the values of each header, in their order, by its name in small letters.
-        length: of the body, in bytes; None if the request has none.
-        last: whether the client wants the connection closed afterwards.
+        fields: the values of each header in order, by its name in lower case.
+        length: length of the body in bytes, None without a body.
+        last: whether the client asks to close the connection after the response.
     """
 
     method: str
@@ -86,7 +86,7 @@ class ResponseHead(NamedTuple):
 
 
 def plain_request(data: bytes) -> RequestHead | None:
-    """Return the request's head that `data` is, blank line included; None if it is not a plain one."""
+    """Parse `data`, a request head with its blank line. Return None if it is not plain."""
     if len(data) > HEAD_MAX or not data.isascii():
         return None
     match = _REQUEST.fullmatch(data.decode())
@@ -109,12 +109,14 @@ def plain_request(data: bytes) -> RequestHead | None:
 
 
 def plain_response(data: bytes) -> tuple[ResponseHead, bytes] | None:
-    """Return the head and the body of the response that `data` is; None if it is not plain, or not just one.
+    """Parse `data` into the head and the body of a response.
 
-    After a plain one the connection may have another request.
+    Return None if it is not exactly one plain response.
+
+    The connection can be used for another request after a plain response.
     """
     end = data.find(END) + len(END)
-    match = _RESPONSE.fullmatch(data, 0, end)  # without an end of the head it is too short for that
+    match = _RESPONSE.fullmatch(data, 0, end)  # no match if END is missing: `end` is then 3
     if match is None:
         return None
     status, headers, length = int(match[1]), list[Header](), None
@@ -133,5 +135,5 @@ def plain_response(data: bytes) -> tuple[ResponseHead, bytes] | None:
 
 
 def phrase(status: int) -> str:
-    """Return the reason phrase of a status, such as "Not Found". Raises ValueError for one that nobody has defined."""
+    """Return the reason phrase of a status, such as "Not Found". Raises ValueError for an undefined status."""
     return _PHRASES.get(status) or HTTPStatus(status).phrase

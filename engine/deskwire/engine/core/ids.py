@@ -1,4 +1,4 @@
-"""Identifiers: a prefix and a ULID, so that they sort by the time they were made (decisions 1)."""
+"""Identifiers: a prefix and a ULID, so that they sort by time of creation (decisions 1)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Final, Literal
 
 ALPHABET: Final = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
-"""Crockford's base 32, as ULIDs are written in."""
+"""Crockford's base 32, the alphabet of ULIDs."""
 
 Prefix = Literal[
     "org",
@@ -49,10 +49,10 @@ _STEP_BITS: Final = 40
 _STEP_MAX: Final = (1 << _STEP_BITS) - 1
 _HALF: Final = 8
 _HALF_BYTES: Final = _STEP_BITS // 8
-"""The random part of a ULID in halves: characters, and the bytes that they stand for."""
+"""Characters of half the random part of a ULID, and the bytes that they encode."""
 
 _ANY: Final = (ALPHABET * 8).encode()
-"""The translation of a random byte to a random character."""
+"""Translation table from a random byte to a random character."""
 
 _CROCKFORD: Final = bytes.maketrans(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", b"0123456789ABCDEFGHJKMNPQRSTVWXYZ")
 _TIME_MAX: Final = (1 << 48) - 1
@@ -60,20 +60,20 @@ _PAIRS: Final = tuple(a + b for a in ALPHABET for b in ALPHABET)
 DAY_MS: Final = 86_400_000
 _TIME_AT: Final = len("evt_")
 _BLOCK: Final = 8
-"""Characters of an id that have its time in units of 1,024 ms, of which a day has exactly 84,375."""
+"""The number of leading ULID characters that hold the time in units of 1,024 ms. A day has exactly 84,375 of them."""
 
 _BLOCKS: Final = DAY_MS // 1_024
 _DIGITS: Final = str.maketrans("JKMNPQRSTVWXYZ", "IJKLMNOPQRSTUV")
-"""From Crockford's digits to those that `int` reads."""
+"""Translation table from Crockford's digits to the digits of `int(…, 32)`."""
 
 _SHAPE: Final = re.compile(r"[a-z]{3,4}_[0-7][0-9A-HJKMNP-TV-Z]{25}")
 
 
-class Mint:
-    """A maker of identifiers that only grow, also when the clock stands still or runs backwards.
+class IdGenerator:
+    """A generator of monotonically increasing identifiers, even if the clock stands still or goes backwards.
 
     Args:
-        last: the newest identifier made before (by an earlier process), or None.
+        last: the newest existing identifier, for example of an earlier process. None if there is none.
     """
 
     __slots__ = ("_last",)
@@ -82,7 +82,7 @@ class Mint:
         self._last = ulid_value(last) if last else 0
 
     def new(self, prefix: Prefix, now_ms: int) -> str:
-        """Return a fresh identifier, larger than all made before by this mint."""
+        """Return a new identifier, larger than all earlier ones of this generator."""
         value = now_ms << _RANDOM_BITS | _random()
         if value <= self._last:
             value = self._last + 1 + (_random() >> _RANDOM_BITS - _STEP_BITS)
@@ -91,7 +91,7 @@ class Mint:
 
 
 def new_id(prefix: Prefix, now_ms: int) -> str:
-    """Return a fresh identifier; of two made in the same millisecond either may be the larger."""
+    """Return a new identifier. Identifiers of the same millisecond are in no particular order."""
     try:
         random = _written.pop()
     except IndexError:
@@ -100,7 +100,10 @@ def new_id(prefix: Prefix, now_ms: int) -> str:
 
 
 def fresh_ids(prefix: Prefix, now_ms: int, count: int) -> list[str]:
-    """Return `count` fresh identifiers, each larger than the one before; for what comes by the thousand."""
+    """Return `count` new identifiers in ascending order.
+
+    Faster than `new_id` for thousands of them.
+    """
     if not count:
         return []
     head = new_id(prefix, now_ms)[: -2 * _HALF]
@@ -113,40 +116,51 @@ def fresh_ids(prefix: Prefix, now_ms: int, count: int) -> list[str]:
 
 
 def _encoded(data: bytes) -> str:
-    """Encode a multiple of five bytes in Crockford's base 32; its digits grow in the same order as RFC 4648's."""
+    """Encode a multiple of five bytes in Crockford's base 32, whose digits are in the same order as RFC 4648's."""
     return b32encode(data).translate(_CROCKFORD).decode()
 
 
 def id_before(prefix: Prefix, at_ms: int) -> str:
-    """Return a bound: larger than all identifiers made before this time, and not larger than any made from then on."""
+    """Return the lower bound of the identifiers made at or after this time.
+
+    It is larger than all earlier identifiers.
+    """
     return f"{prefix}_{_text(max(0, min(at_ms, _TIME_MAX)) << _RANDOM_BITS)}"
 
 
 def is_id(text: str, prefix: Prefix) -> bool:
-    """Tell whether `text` has the form of an identifier with this prefix."""
+    """Return whether `text` has the form of an identifier with this prefix."""
     return text.startswith(f"{prefix}_") and _SHAPE.fullmatch(text) is not None
 
 
 def ulid_value(identifier: str) -> int:
-    """Return the ULID in `identifier` as a 128-bit integer. Raises ValueError if there is none."""
-    from ulid import ULID  # a fifth of what a command takes to start, of which most need none
+    """Return the ULID in `identifier` as a 128-bit integer.
+
+    Raises ValueError if there is none.
+    """
+    from ulid import (
+        ULID,
+    )  # imported here because it takes a fifth of a command's start time, and few commands need it
 
     return int(ULID.from_str(identifier.partition("_")[2]))
 
 
 def _random() -> int:
-    """Return as many random bits as an identifier has. Each call to the system costs as much as the rest of an identifier."""
+    """Return the random bits of one identifier.
+
+    Bits for 64 identifiers are drawn at a time because one system call costs as much as the rest of an identifier.
+    """
     while not _drawn:
         bits = secrets.randbits(_RANDOM_BITS * _DRAWN)
         _drawn.extend(bits >> shift & _RANDOM_MAX for shift in range(0, _RANDOM_BITS * _DRAWN, _RANDOM_BITS))
     try:
         return _drawn.pop()
-    except IndexError:  # another thread was quicker
+    except IndexError:  # another thread took the last ones
         return secrets.randbits(_RANDOM_BITS)
 
 
 def _more_written() -> str:
-    """Return the random characters of an identifier, and keep those of the next ones in `_written`."""
+    """Return the random characters of one identifier, and queue those of the next ones in `_written`."""
     drawn = _random_characters(2 * _HALF * _DRAWN)
     _written.extend([drawn[at : at + 2 * _HALF] for at in range(2 * _HALF, len(drawn), 2 * _HALF)])
     return drawn[: 2 * _HALF]
@@ -157,7 +171,7 @@ def _random_characters(count: int) -> str:
 
 
 def _text(value: int) -> str:
-    """Return the 128-bit integer as 26 characters; `str(ULID.from_int(value))` in a fifth of the time."""
+    """Return the 128-bit integer as 26 characters, five times as fast as `str(ULID.from_int(value))`."""
     p = _PAIRS
     high, low = value >> _STEP_BITS & _STEP_MAX, value & _STEP_MAX
     return (
@@ -167,14 +181,14 @@ def _text(value: int) -> str:
     )
 
 
-@lru_cache(maxsize=64)  # a request makes three identifiers, and a busy service several in each millisecond
+@lru_cache(maxsize=64)  # a request makes three identifiers, a busy service several per millisecond
 def _time(ms: int) -> str:
     p = _PAIRS
     return f"{p[ms >> 40 & 1023]}{p[ms >> 30 & 1023]}{p[ms >> 20 & 1023]}{p[ms >> 10 & 1023]}{p[ms & 1023]}"
 
 
 def day_of(identifier: str) -> int:
-    """Return the day on which an id of three letters was made: days since 1970-01-01 in UTC."""
+    """Return the day on which an identifier was made, in days since 1970-01-01 UTC. Its prefix must have three letters."""
     return _day_of_block(identifier[_TIME_AT : _TIME_AT + _BLOCK])
 
 
@@ -184,5 +198,5 @@ def _day_of_block(digits: str) -> int:
 
 
 def id_time_ms(identifier: str) -> int:
-    """Return when `identifier` was made, in milliseconds since the epoch."""
+    """Return the time at which `identifier` was made, in milliseconds since the epoch."""
     return ulid_value(identifier) >> _RANDOM_BITS

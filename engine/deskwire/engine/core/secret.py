@@ -1,7 +1,7 @@
-"""The installation's secret, and those before it for as long as they are still good for something (ADR 25).
+"""The secret of the installation, and its former secrets while they are needed (ADR 25).
 
-New things are signed and sealed with the current one. What a former one signed is accepted until its time is over;
-what it sealed is opened for as long as it is known at all, so that nothing is lost whatever came in between.
+The current secret signs and encrypts. Signatures of a former secret are accepted until its overlap ends. Data encrypted with
+a former secret can be decrypted as long as that secret is in the file.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from msgspec import Struct
 from deskwire.engine.core.clock import Clock, iso, milliseconds, wall_clock
 
 Keyring: TypeAlias = Callable[[], Sequence[bytes]]
-"""The keys for one purpose as they are now: the one to sign with, then those that are accepted besides."""
+"""Returns the current keys for one purpose: first the signing key, then the other accepted keys."""
 
 _KEY_BYTES: Final = 32
 _FORMER: Final = "former"
@@ -31,19 +31,19 @@ def derived_key(secret: str, label: str, salt: bytes | None = None) -> bytes:
 
     Args:
         secret: the installation's secret.
-        label: names the purpose; the same label and salt always give the same key.
-        salt: random bytes, for one of many keys for that purpose.
+        label: name of the purpose. The same label and salt always give the same key.
+        salt: random bytes, if the purpose has many keys.
     """
     info = f"deskwire/{label}".encode()
     return HKDF(algorithm=SHA256(), length=_KEY_BYTES, salt=salt, info=info).derive(secret.encode())
 
 
-class Former(Struct, frozen=True):
-    """A secret that was replaced; both times in milliseconds.
+class FormerSecret(Struct, frozen=True):
+    """A secret that was replaced. Times are in milliseconds.
 
     Args:
-        replaced: when.
-        until: when what it signed is no longer accepted.
+        replaced: time of the replacement.
+        until: time until which its signatures are accepted.
     """
 
     text: str
@@ -52,12 +52,14 @@ class Former(Struct, frozen=True):
 
 
 class Secrets:
-    """The secrets as they are now. Whoever signs, verifies, seals or opens asks each time, so that a rotation reaches all.
+    """The current and former secrets.
 
-    `known` are the texts of all of them, the current one first.
+    `known` has the texts of all of them, the current one first.
+
+    Callers read the secrets at each use and keep no copy, so that a rotation takes effect everywhere.
     """
 
-    def __init__(self, current: str, former: Sequence[Former] = (), clock: Clock = wall_clock) -> None:
+    def __init__(self, current: str, former: Sequence[FormerSecret] = (), clock: Clock = wall_clock) -> None:
         self.current = current
         self.former = tuple(former)
         self.known = (current, *(each.text for each in self.former))
@@ -65,35 +67,35 @@ class Secrets:
 
     @property
     def accepted(self) -> tuple[str, ...]:
-        """Return the secrets whose signatures are good now, the current one first."""
+        """The secrets whose signatures are accepted now, the current one first."""
         if not self.former:
             return (self.current,)
         now = self._clock()
         return (self.current, *(each.text for each in self.former if now < each.until))
 
     def keys(self, label: str) -> Keyring:
-        """The keys for the purpose `label`."""
+        """Return a function that returns the current keys for the purpose `label`."""
         return lambda: tuple(derived_key(secret, label) for secret in self.accepted)
 
     def rotated(self, new: str, now: int, overlap_ms: int) -> Secrets:
-        """Return what comes after this: a new secret, and the current one as a former."""
-        return Secrets(new, (Former(self.current, now, now + overlap_ms), *self.former), self._clock)
+        """Return the secrets after a rotation: `new` is the current one, and today's current one is a former one."""
+        return Secrets(new, (FormerSecret(self.current, now, now + overlap_ms), *self.former), self._clock)
 
-    def without_spent(self, now: int, kept_ms: int) -> Secrets:
-        """The same without those that nothing needs any more.
+    def without_expired(self, now: int, kept_ms: int) -> Secrets:
+        """Return the secrets without the former ones that are no longer needed.
 
         Args:
-            kept_ms: how long answers to requests are kept, which only the secret of then finds again.
+            kept_ms: retention of stored responses, which are found only with the secret of their time.
         """
         good = [each for each in self.former if now < max(each.until, each.replaced + kept_ms)]
         return Secrets(self.current, good, self._clock)
 
     def become(self, other: Secrets) -> None:
-        """Take over what the other has."""
+        """Replace these secrets with the other ones, in place."""
         self.current, self.former, self.known = other.current, other.former, other.known
 
     def written(self) -> str:
-        """The text of the secret's file: the current one, then a line for each former."""
+        """Return the content of the secret file: the current secret, then one line per former secret."""
         lines = [
             f"{_FORMER} {each.text} replaced {iso(each.replaced)} until {iso(each.until)}"
             for each in self.former
@@ -102,13 +104,13 @@ class Secrets:
 
     @classmethod
     def read(cls, text: str, clock: Clock = wall_clock) -> Secrets:
-        """Read what `written` has written. Raises ValueError if it is something else."""
+        """Parse the content of the secret file. Raises ValueError if it has another format."""
         current, *lines = text.strip().split("\n")
         return cls(current.strip(), [_former(line) for line in lines], clock)
 
 
-def _former(line: str) -> Former:
+def _former(line: str) -> FormerSecret:
     found = _LINE.fullmatch(line)
     if found is None:
         raise ValueError("It has a line that is neither the secret nor a former one.")
-    return Former(found["text"], milliseconds(found["replaced"]), milliseconds(found["until"]))
+    return FormerSecret(found["text"], milliseconds(found["replaced"]), milliseconds(found["until"]))

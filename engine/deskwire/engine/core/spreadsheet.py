@@ -1,4 +1,4 @@
-"""CSV that a spreadsheet opens as it was meant (RFC 4180)."""
+"""CSV (RFC 4180) that spreadsheet programs open correctly and without running formulas."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ from typing import Final
 
 from deskwire.engine.core.folding import BLANKS
 
-MARK: Final = "\ufeff"
-"""The byte order mark that spreadsheets need to read UTF-8."""
+BYTE_ORDER_MARK: Final = "\ufeff"
+"""Byte order mark, without which some spreadsheet programs do not read UTF-8."""
 
 _FORMULA: Final = ("=", "+", "-", "@")
-"""The beginnings of texts that a spreadsheet takes for formulas (OWASP, CSV injection), full-width ones after NFKC."""
+"""First characters of a formula (OWASP, CSV injection). Full-width forms count, too, after NFKC."""
 _LINE: Final = ("\t", "\r", "\n")
-"""What some spreadsheets skip in front of a formula, or begin a new cell or row with."""
+"""Characters that some programs skip before a formula, or that start a new cell or row."""
 _QUOTED: Final = re.compile(r'[",;\t\r\n|]|^\s|\s$')
-"""What is put within quotes: every character at which a spreadsheet of some country splits a row, and blanks at the ends.
+"""Cells that need quotes: with a character that separates cells in any locale, or with a blank at either end.
 
-In countries with a decimal comma `;` separates cells; without quotes `x;=1+1` would be a text and a formula there.
+In locales with a decimal comma `;` separates cells, so an unquoted `x;=1+1` would contain a formula there.
 """
 
 
-def safe(text: str) -> str:
-    """Return the text, with a `'` in front where a spreadsheet would take it for a formula.
+def escape_formula(text: str) -> str:
+    """Return the text, prefixed with `'` if a spreadsheet program would read it as a formula.
 
-    Blanks, controls and characters without width in front of a sign do not count.
+    Blanks, controls and zero-width characters before the first sign are ignored.
     """
     first = next((each for each in text if not _is_blank(each)), "")
     sign = unicodedata.normalize("NFKC", first)[:1]
-    # The minus sign of mathematics is what LibreOffice makes a formula of, too.
+    # LibreOffice also reads a text that starts with the mathematical minus sign as a formula.
     return f"'{text}" if sign in (*_FORMULA, "\u2212") or text.startswith(_LINE) else text
 
 
@@ -38,14 +38,14 @@ def _is_blank(character: str) -> bool:
     return unicodedata.category(character) in BLANKS or "\ufe00" <= character <= "\ufe0f"
 
 
-def lines_of(rows: Iterable[Sequence[str]]) -> str:
-    """Return the rows as lines of CSV."""
+def csv_lines(rows: Iterable[Sequence[str]]) -> str:
+    """Return the rows as CSV, each ending with CRLF."""
     return "".join(f"{_line(row)}\r\n" for row in rows)
 
 
 def _line(row: Sequence[str]) -> str:
     if len(row) == 1 and not row[0]:
-        return '""'  # an empty line would be no row
+        return '""'  # an empty line would not be read as a row
     return ",".join(_cell(text) for text in row)
 
 

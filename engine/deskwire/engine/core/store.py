@@ -1,10 +1,10 @@
-"""The port to durable state, which knows no domain: each asks for a store of its own reader and transaction.
+"""The port to durable state. It knows no domain: each domain asks for a store with its own reader and transaction.
 
-`Store[TicketReader, TicketTransaction]` runs queries that are given a `TicketReader` and jobs that are given a
-`TicketTransaction`. Both types are covariant: a store that knows more serves whoever needs less of it.
+`Store[TicketReader, TicketTransaction]` passes a `TicketReader` to queries and a `TicketTransaction` to jobs. Both types are
+covariant, so that the store with all readers and transactions serves every domain.
 
-Queries and jobs are plain and synchronous. A job computes from its arguments and the transaction alone, as it may be
-run again when a neighbour in its group commit fails.
+Queries and jobs are synchronous functions. A job must depend only on its arguments and the transaction because it runs
+again if another job in its group commit fails.
 """
 
 from __future__ import annotations
@@ -22,10 +22,12 @@ R_contra = TypeVar("R_contra", contravariant=True)
 W_contra = TypeVar("W_contra", contravariant=True)
 
 
-class Inline(Struct, Generic[R_contra, T], frozen=True):
-    """A query of one row by its key, or of a few, for `Store.read`: a store may run it where a thread costs more.
+class InlineQuery(Struct, Generic[R_contra, T], frozen=True):
+    """A query for `Store.read` that reads one or a few rows by key.
 
-    It is awaited as any other. Whether others run meanwhile is the store's affair, and nobody may count on either.
+    The store may run it on Trio's thread.
+
+    Awaiting it may or may not let other tasks run. Callers must not rely on either.
     """
 
     query: Callable[[R_contra], T]
@@ -35,86 +37,99 @@ class Inline(Struct, Generic[R_contra, T], frozen=True):
         return self.query(reader)
 
 
-class Brief(Struct, Generic[W_contra, T], frozen=True):
-    """A job for `Store.write` that takes well below a millisecond, whatever is stored: it may hold up Trio's thread."""
+class InlineJob(Struct, Generic[W_contra, T], frozen=True):
+    """A job for `Store.write` that takes well below a millisecond at any database size.
+
+    It may block Trio's thread.
+    """
 
     job: Callable[[W_contra], T]
 
     def __call__(self, tx: W_contra, /) -> T:
-        """Do the job."""
+        """Run the job."""
         return self.job(tx)
 
 
 class Revisable(Protocol[W_contra, T_co]):
-    """A job that was decided on a state which may be another by then, as others change it, too.
+    """A job that was decided on an in-memory state which other nodes may have changed since.
 
-    A store that others write to as well decides it again in the very transaction that it is found out in. One that
-    nobody else writes to runs it as any other job.
+    A store that several nodes share calls `again` in the same transaction if the state was stale. A store with a single
+    writer runs it like any other job.
     """
 
     @property
     def order(self) -> str:
-        """The name of what it changes; jobs of one name are committed in the order in which they were submitted."""
+        """Key of the changed object.
+
+        Jobs with the same key are committed in the order in which they were submitted.
+        """
 
     @property
     def log(self) -> int | None:
-        """The number of the one log that the job adds to; None if the job may add to others or wait for other writers."""
+        """Number of the only log that the job appends to.
+
+        None if it may append to several, or wait for other writers.
+        """
 
     def __call__(self, tx: W_contra, /) -> T_co:
-        """Do the job. Raises StaleState if it has to be decided again; nothing was done then."""
+        """Run the job. Raises StaleState, with nothing changed, if it must be decided again."""
 
     def again(self, tx: W_contra, /) -> T_co:
-        """Decide on what is stored, and do that."""
+        """Decide again on the stored state, and run that."""
 
     def needs(self, *, again: bool) -> Iterable[Callable[[W_contra], object]]:
-        """Return the reads that the job begins with, each by itself, for a store that fetches those of several jobs at once.
+        """Return the reads with which the job starts, one function each, so that a store can batch those of several jobs.
 
         Args:
-            again: whether to add the reads that `again` begins with.
+            again: whether to include the reads of `again`.
         """
 
 
 class Store(Protocol[R_co, W_co]):
-    """Durable state. What `write` has returned survives a crash.
+    """Durable state. The changes of a job survive a crash once `write` has returned.
 
-    The first form of `read` and `write` says nothing new; by it a type checker knows a lambda's argument.
+    The first overloads of `read` and `write` only let a type checker infer the argument of a lambda.
     """
 
     @overload
-    async def read(self, query: Inline[R_co, T]) -> T: ...
+    async def read(self, query: InlineQuery[R_co, T]) -> T: ...
     @overload
     async def read(self, query: Callable[[R_co], T]) -> T: ...
     async def read(self, query: Callable[[R_co], T]) -> T:
-        """Return the query's result; all that it reads is of one moment, and holds all that was acknowledged before.
+        """Return the result of the query.
+
+        It reads one snapshot, which includes every acknowledged change.
 
         Raises:
-            Unavailable: the disk failed, or it took too long.
-            DomainError: what the query raised.
+            Unavailable: the database failed or took too long.
+            DomainError: raised by the query.
 
-        Cancellation: the query may be run all the same. An `Inline` one is a point of cancellation as well, but
-        not always one at which others are given a turn.
+        Cancellation: the query may still run. An `InlineQuery` is a cancellation point, but it does not always let other
+        tasks run.
         """
 
     @overload
-    async def write(self, job: Brief[W_co, T]) -> T: ...
+    async def write(self, job: InlineJob[W_co, T]) -> T: ...
     @overload
     async def write(self, job: Callable[[W_co], T]) -> T: ...
     async def write(self, job: Callable[[W_co], T]) -> T:
         """Run `job` in the next group commit and return its result once that is on disk.
 
         Raises:
-            Unavailable: the disk refused; nothing of the job is stored.
-            DomainError, StaleState: what the job raised; nothing of it is stored.
+            Unavailable: the commit failed, nothing of the job is stored.
+            DomainError, StaleState: raised by the job, nothing of it is stored.
 
-        Cancellation: the job may still be run; only its result is lost.
+        Cancellation: the job may still run. Only its result is lost.
         """
 
     def submit(self, job: Callable[[W_co], T], ended: Callable[[T | Exception], None]) -> None:
-        """Give a job to the next group commit without waiting; its end is told on the Trio thread.
+        """Add a job to the next group commit without waiting.
 
-        Raises Unavailable if the job is not taken at all; then `ended` is not called.
+        Its result is passed to `ended` on Trio's thread.
+
+        Raises Unavailable if the job is not accepted. Then `ended` is not called.
 
         Args:
-            ended: called once with what `write` would return or raise, for all jobs in the order of their commits;
-                must not raise.
+            ended: called once, with the value or exception that `write` would have given. Callbacks run in commit order.
+                Must not raise.
         """

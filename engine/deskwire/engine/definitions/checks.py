@@ -8,7 +8,7 @@ from datetime import date
 from itertools import islice
 from typing import Any, Final
 
-from deskwire.engine.core.nul import CODE, SENTENCE, places_of_nul
+from deskwire.engine.core.text import NUL_MESSAGE, NUL_PROBLEM_CODE, nul_paths
 from deskwire.engine.definitions.rules import DefinitionError
 
 Errors = Iterator[DefinitionError]
@@ -97,8 +97,10 @@ def identifier(value: Any, path: str) -> Errors:
 
 def nul_errors(value: Any) -> Errors:
     """Yield the texts and names that have U+0000, wherever they are."""
-    for way in places_of_nul(value):
-        yield DefinitionError("".join(f"/{escaped(str(part))}" for part in way), CODE, SENTENCE)
+    for way in nul_paths(value):
+        yield DefinitionError(
+            "".join(f"/{escaped(str(part))}" for part in way), NUL_PROBLEM_CODE, NUL_MESSAGE
+        )
 
 
 def escaped(name: str) -> str:

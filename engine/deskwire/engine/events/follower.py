@@ -21,7 +21,7 @@ from msgspec import Struct
 from deskwire.engine.cluster.cluster import Bus
 from deskwire.engine.core.commits import Commits
 from deskwire.engine.core.errors import Unavailable
-from deskwire.engine.core.store import Inline, Store
+from deskwire.engine.core.store import InlineQuery, Store
 from deskwire.engine.events.ports import HeadCommit, HeadReader, LogSegment, ProjectHead
 from deskwire.engine.events.shared_log import SharedLog
 from deskwire.engine.events.types import StoredEvent
@@ -194,7 +194,7 @@ class Follower:
             limit = max(1, self._batch_size // len(wanted))
             try:
                 read: Sequence[LogSegment] = await self._store.read(
-                    Inline(lambda reader, wanted=wanted, limit=limit: reader.segments(wanted, limit))  # type: ignore[misc]
+                    InlineQuery(lambda reader, wanted=wanted, limit=limit: reader.segments(wanted, limit))  # type: ignore[misc]
                 )
             except Unavailable as refusal:
                 await self._back_off(refusal)
@@ -275,7 +275,7 @@ class Follower:
         projects = [*(positions.keys() | served.keys())]
         for start in range(0, len(projects), _HEAD_BATCH_SIZE):
             part = projects[start : start + _HEAD_BATCH_SIZE]
-            heads += await self._store.read(Inline(lambda reader, part=part: reader.heads(part)))  # type: ignore[misc]
+            heads += await self._store.read(InlineQuery(lambda reader, part=part: reader.heads(part)))  # type: ignore[misc]
         replaced = await self._find_replaced()
         for head in heads:
             if not self._log.is_open(head.project):
@@ -312,7 +312,11 @@ class Follower:
             for start in range(0, len(known), _PROJECT_BATCH_SIZE):
                 part = known[start : start + _PROJECT_BATCH_SIZE]
                 lost += await self._store.read(
-                    Inline(lambda reader, part=part: [each[0] for each in part if reader.is_replaced(*each)])  # type: ignore[misc]
+                    InlineQuery(
+                        lambda reader, part=part: [  # type: ignore[misc]
+                            each[0] for each in part if reader.is_replaced(*each)
+                        ]
+                    )
                 )
         except Unavailable:
             self._suspect = suspect
@@ -332,7 +336,7 @@ class Follower:
             :_PROJECT_BATCH_SIZE
         ]:
             read: Sequence[LogSegment] = await self._store.read(
-                Inline(lambda reader, behind=behind: reader.erasures(behind, self._batch_size))  # type: ignore[misc]
+                InlineQuery(lambda reader, behind=behind: reader.erasures(behind, self._batch_size))  # type: ignore[misc]
             )
             for segment in read:
                 self._erasures_read[segment.project] = segment.upto

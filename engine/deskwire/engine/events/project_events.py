@@ -15,7 +15,7 @@ from msgspec import Struct
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.core.actor import Actor
 from deskwire.engine.core.clock import Clock, iso
-from deskwire.engine.core.store import Brief, Store
+from deskwire.engine.core.store import InlineJob, Store
 from deskwire.engine.events.ports import EventTransaction
 from deskwire.engine.events.types import AGENTS, EventDraft, StoredEvent
 
@@ -234,4 +234,4 @@ class NotifyingStore(Struct, Generic[R, W], frozen=True):
                 append_internal_event(tx, project, settings_changed(self.what, self.object_id), None, at)
             return done
 
-        return Brief(notifying) if isinstance(job, Brief) else notifying
+        return InlineJob(notifying) if isinstance(job, InlineJob) else notifying

@@ -13,7 +13,7 @@ from typing import Protocol
 
 import orjson
 
-from deskwire.engine.core.store import Inline, Store
+from deskwire.engine.core.store import InlineQuery, Store
 from deskwire.engine.core.values import replace
 from deskwire.engine.events.log import Chunk, EventLog, Source
 from deskwire.engine.events.ports import EventReader, EventTransaction, HeadReader
@@ -71,7 +71,7 @@ class SharedLog(EventLog):
 
     async def newest(self, project: int) -> int:
         """See `EventLog.newest`."""
-        return await self._shared.read(Inline(lambda reader: _newest(reader, project)))
+        return await self._shared.read(InlineQuery(lambda reader: _newest(reader, project)))
 
     async def open(self, source: Source) -> Tail:
         """See `EventLog.open`. The project's new events stay in memory while any source of it is open."""
@@ -86,7 +86,7 @@ class SharedLog(EventLog):
     async def _load_project(self, project: int) -> None:
         self._opening.setdefault(project, 0)
         try:
-            position, newest = await self._shared.read(Inline(lambda reader: _end(reader, project)))
+            position, newest = await self._shared.read(InlineQuery(lambda reader: _end(reader, project)))
         finally:
             latest = self._opening.pop(project, 0)
         if project not in self._tails:  # no other task was quicker

@@ -18,10 +18,10 @@ from cryptography.hazmat.primitives.hmac import HMAC
 from msgspec import Struct
 
 from deskwire.engine.core.clock import Clock
+from deskwire.engine.core.commits import with_hook
+from deskwire.engine.core.encryption import DecryptionFailed, Encryption
 from deskwire.engine.core.errors import AlreadyAnswered, AnswerErased, Conflict, IdempotencyMismatch
-from deskwire.engine.core.sealing import SealBroken, Sealing
 from deskwire.engine.core.secret import Secrets, derived_key
-from deskwire.engine.core.wrapper import wrapped
 from deskwire.engine.idempotency.ports import AnswerReader, AnswerTransaction, KeptAnswer
 
 T = TypeVar("T")
@@ -81,7 +81,7 @@ class Answers:
         self._clock = clock
         self._window_ms = int(window_s * 1000)
         self._secrets = secrets
-        self._sealing = Sealing(secrets, _LABEL)
+        self._sealing = Encryption(secrets, _LABEL)
         self._under_way: set[tuple[str, ...]] = set()
         self._known: tuple[str, ...] = ()
         self._keyed: Sequence[HMAC] = ()
@@ -141,7 +141,7 @@ class Answers:
         assert kept.sealed is not None, "no erased one is asked for"
         try:
             return identifier in self._sealing.open(kept.sealed)
-        except SealBroken:
+        except DecryptionFailed:
             return True
 
     def seal(self, answer: bytes) -> bytes:
@@ -206,11 +206,11 @@ class Once(Struct, frozen=True):
         subject: str | None = None,
     ) -> Callable[[W], T]:
         """Return the job with its `Keeping` around it."""
-        return wrapped(job, Keeping(self, shown, subject))
+        return with_hook(job, Keeping(self, shown, subject))
 
 
 class Keeping(Struct, Generic[T], frozen=True):
-    """A `Wrapper` that has a request carried out unless an answer is kept, and then keeps the answer.
+    """A `CommitHook` that has a request carried out unless an answer is kept, and then keeps the answer.
 
     Args:
         shown: the answer, made of the job's result alone.

@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from functools import cache, partial
 from typing import Final
 
-from deskwire.engine.accounts.assignees import user_to_assign
 from deskwire.engine.accounts.people import Assignee, Project
-from deskwire.engine.audit.deeds import imported
+from deskwire.engine.accounts.roles import assignable_user
+from deskwire.engine.audit.audited_changes import imported
 from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.conversations.conversation import Conversation
 from deskwire.engine.core.errors import NotFound, Problem
@@ -88,7 +88,7 @@ class _Batch:
         self._as_users = as_users
         self._member: Callable[[str], str | None] = cache(partial(tx.member_name, project.organisation))
         self._user_to_assign: Callable[[str], tuple[str | None, Problem | None]] = cache(
-            lambda user_id: user_to_assign(tx, project.organisation, user_id, "/assignee/id")
+            lambda user_id: assignable_user(tx, project.organisation, user_id, "/assignee/id")
         )
         self._team: Callable[[str], str | None] = cache(partial(tx.team_name, project.rowid))
         messages = [record for record in records if isinstance(record, MessageRecord)]

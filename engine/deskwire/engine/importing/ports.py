@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol
 
 from deskwire.engine.accounts.ports import AccountReader
 from deskwire.engine.accounts.teams import TeamReader
-from deskwire.engine.audit.ports import AuditTransaction
+from deskwire.engine.audit.trail import AuditTransaction
 from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.conversations.contacts import IdentityTransaction
 from deskwire.engine.conversations.ports import ConversationTransaction

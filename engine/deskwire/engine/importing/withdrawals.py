@@ -115,7 +115,7 @@ class WrittenHereTransaction(Protocol):
 
 
 class UnlessWrittenHere(Struct, frozen=True):
-    """A `Wrapper` that refuses to delete a conversation in which messages were written here."""
+    """A `CommitHook` that refuses to delete a conversation in which messages were written here."""
 
     conversation: int
 

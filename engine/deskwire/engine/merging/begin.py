@@ -8,11 +8,9 @@ from typing import Protocol
 from msgspec import Struct
 
 from deskwire.engine.accounts.people import Project
-from deskwire.engine.audit.ports import AuditTransaction
-from deskwire.engine.contacts.contact import IDENTITY, Contact
+from deskwire.engine.audit.trail import AuditTransaction
+from deskwire.engine.contacts.contact import IDENTITY, Contact, MergedContact, Profile, find_contact
 from deskwire.engine.contacts.memory import MemoryTransaction
-from deskwire.engine.contacts.merged import Merged, found_contact
-from deskwire.engine.contacts.profile import Profile
 from deskwire.engine.conversations.contacts import IdentityTransaction, change_contact, put_profile
 from deskwire.engine.conversations.tags import TAGS_MAX, distinct_tags
 from deskwire.engine.core.actor import Actor
@@ -38,14 +36,14 @@ class Wanted(Struct, frozen=True):
 class Begun(Struct, frozen=True):
     """A merge that has begun, just now or earlier; `mine` if this node is the one that carries it out."""
 
-    merged: Merged
+    merged: MergedContact
     mine: bool
 
 
 class InTheWay(Exception):
     """Another merge has to end first; it is `merge`."""
 
-    def __init__(self, merge: Merged) -> None:
+    def __init__(self, merge: MergedContact) -> None:
         super().__init__(merge.source.id)
         self.merge = merge
 
@@ -58,25 +56,25 @@ def begin(tx: BeginTransaction, project: Project, wanted: Wanted, incarnation: i
         Invalid: the source is unknown, or the same, or was merged elsewhere; or both together have too much.
         InTheWay: a merge into the source is under way.
     """
-    target = found_contact(tx, project.rowid, wanted.target, by_id=wanted.by_id)
+    target = find_contact(tx, project.rowid, wanted.target, by_id=wanted.by_id)
     find = tx.contact_by_id if wanted.by_id else tx.contact
     source = find(project.rowid, wanted.source)
     if source is None:
         merged = _begun(tx.merged(project.rowid, wanted.source, by_id=wanted.by_id), target)
-        return Begun(merged, merged.under_way and tx.take_erasure(merged.source.rowid, incarnation))
+        return Begun(merged, merged.under_way and tx.claim_erasure(merged.source.rowid, incarnation))
     if source.rowid == target.rowid:
         raise Invalid(Problem("/from", "same", "A contact can't be merged into itself."))
     for _, merge in tx.merges():
         if merge.target.rowid == source.rowid:
             raise InTheWay(merge)
-    tx.hold_contacts(source.rowid, target.rowid)
+    tx.lock_contacts(source.rowid, target.rowid)
     held = tx.survivor(source.rowid), tx.survivor(target.rowid)
     if held[0] is None or held[1] is None:  # another node was first
         return begin(tx, project, wanted, incarnation, at)
     return _begin(tx, project, held[0], held[1], wanted.actor, incarnation, at)
 
 
-def _begun(merged: Merged | None, target: Contact) -> Merged:
+def _begun(merged: MergedContact | None, target: Contact) -> MergedContact:
     """Return the merge of an earlier request, which this one repeats. Raises Invalid if there was none."""
     if merged is None:
         raise Invalid(Problem("/from", "unknown", "There is no such contact in this project."))
@@ -101,11 +99,11 @@ def _begin(
     target = change_contact(tx, project, target, missing(source, target), at)
     target = put_profile(tx, project, target, profile, names, actor, at)
     tx.begin_merge(source.rowid, target.rowid)
-    tx.take_erasure(source.rowid, incarnation)
+    tx.claim_erasure(source.rowid, incarnation)
     if remembered:
         told = memory_changed(target.id, deleted=False)
         append_internal_event(tx, project, told, contact_lane(target.rowid), at)
-    return Begun(Merged(source, target, True), True)
+    return Begun(MergedContact(source, target, True), True)
 
 
 def missing(source: Contact, target: Contact) -> Mapping[str, str | None]:

@@ -18,11 +18,9 @@ from msgspec import Struct, field
 
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.accounts.ports import AccountReader
-from deskwire.engine.audit.naming import InNameOf
-from deskwire.engine.audit.trail import UNKNOWN_ORIGIN, ChangeOrigin
+from deskwire.engine.audit.trail import UNKNOWN_ORIGIN, AttributedStore, ChangeOrigin
 from deskwire.engine.cluster.cluster import Cluster, SingleNode
-from deskwire.engine.contacts.contact import Contact
-from deskwire.engine.contacts.merged import Merged
+from deskwire.engine.contacts.contact import Contact, MergedContact
 from deskwire.engine.contacts.ports import ContactReader
 from deskwire.engine.conversations.actor import ActorFailed
 from deskwire.engine.conversations.commands import Move
@@ -34,7 +32,7 @@ from deskwire.engine.core.actor import SYSTEM, Actor
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.errors import Conflict, NotFound, Unavailable
 from deskwire.engine.core.store import Store
-from deskwire.engine.core.tasks.persistence import until_done
+from deskwire.engine.core.tasks.retry import retry_until_done
 from deskwire.engine.merging.begin import BeginTransaction, Begun, InTheWay, Wanted, begin
 from deskwire.engine.tickets.change import move_tickets_of
 from deskwire.engine.tickets.ports import TicketTransaction
@@ -66,7 +64,7 @@ class MergeTransaction(BeginTransaction, TicketTransaction, Protocol):
 class _Merge(Struct, eq=False):
     """A merge that is under way; `actor` is who has asked for it, as far as this life of a node knows."""
 
-    merged: Merged
+    merged: MergedContact
     actor: Actor = SYSTEM
     done: trio.Event = field(default_factory=trio.Event)
 
@@ -119,13 +117,13 @@ class Merges:
             source = merged.source.rowid
             if source in self._under_way:
                 continue
-            if await self._store.write(lambda tx, source=source: tx.take_erasure(source, mine)):  # type: ignore[misc]
+            if await self._store.write(lambda tx, source=source: tx.claim_erasure(source, mine)):  # type: ignore[misc]
                 self._joined(project, merged, mine=True)
 
     async def _begun(self, project: Project, wanted: Wanted, by: ChangeOrigin) -> Begun:
         """Return the merge once it has begun, behind those that are in its way."""
         mine = self._cluster.node.incarnation
-        store = InNameOf(by, self._store)
+        store = AttributedStore(by, self._store)
         while True:
             try:
                 with trio.CancelScope(shield=True):  # what has begun is carried out, whoever waits for it
@@ -134,7 +132,7 @@ class Merges:
                 await self._joined(project, other.merge).done.wait()
 
     def _joined(
-        self, project: Project, merged: Merged, actor: Actor = SYSTEM, *, mine: bool = False
+        self, project: Project, merged: MergedContact, actor: Actor = SYSTEM, *, mine: bool = False
     ) -> _Merge:
         """Return the merge that is under way here or elsewhere; with `mine` it begins here."""
         merge = self._under_way.get(merged.source.rowid)
@@ -161,7 +159,7 @@ class Merges:
 
     async def _carry_out(self, project: Project, merge: _Merge) -> None:
         contact = merge.merged.source.id
-        await until_done(
+        await retry_until_done(
             partial(self._attempt, project, merge),
             lambda failure: log.error("merge.failed", contact=contact, exc_info=failure),
         )
@@ -181,7 +179,7 @@ class Merges:
             return False
 
 
-def _cut_short(reader: MergeReader) -> list[tuple[Project, Merged]]:
+def _cut_short(reader: MergeReader) -> list[tuple[Project, MergedContact]]:
     """Return the merges that have begun and not ended and nobody carries out, each with its project."""
     begun, abandoned = [], set(reader.abandoned_merges())
     for project_id, merged in reader.merges():

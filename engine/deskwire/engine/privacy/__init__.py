@@ -1,1 +1,1 @@
-"""Erasure, export and retention."""
+"""Erasure, export and retention of personal data."""

@@ -1,10 +1,10 @@
-"""A contact's erasure: conversations through their actors, tickets, survey responses, then the contact (decisions 4).
+"""Erasure of contacts: conversations through their actors, tickets, survey responses, then the contact (decisions 4).
 
-The last commit removes the contact with its events and announces that, once, behind all the deletions.
-The contact is marked before anything is removed. From then on it is not found, and an erasure that a
-crash cut short is taken up at the next start, or by another node once the lease of the one that was at it is over. A second
-call meanwhile waits for the erasure under way, wherever that is. What other contacts have left that were merged into it goes
-with it; a merge that is under way ends.
+The contact is marked first and is no longer found from then on. After a crash the erasure is resumed at the next start, or by
+another node once the lease of the first one has expired. A second call waits for the erasure in progress, on any node.
+
+The last commit deletes the contact with its events and publishes its deletion, once, after all other deletions. Data of
+contacts that were merged into it is erased, too, and a merge in progress is aborted.
 """
 
 from __future__ import annotations
@@ -21,12 +21,9 @@ from msgspec import Struct, field
 
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.accounts.ports import AccountReader
-from deskwire.engine.audit.naming import InNameOf
-from deskwire.engine.audit.ports import AuditTransaction
-from deskwire.engine.audit.trail import UNKNOWN_ORIGIN, ChangeOrigin
+from deskwire.engine.audit.trail import UNKNOWN_ORIGIN, AttributedStore, AuditTransaction, ChangeOrigin
 from deskwire.engine.cluster.cluster import Cluster, SingleNode
-from deskwire.engine.contacts.contact import Contact
-from deskwire.engine.contacts.merged import found_contact
+from deskwire.engine.contacts.contact import Contact, find_contact
 from deskwire.engine.contacts.ports import ContactReader, ContactTransaction
 from deskwire.engine.conversations.actor import ActorFailed
 from deskwire.engine.conversations.commands import Delete
@@ -37,7 +34,7 @@ from deskwire.engine.conversations.together import ask_all
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.errors import NotFound, Unavailable
 from deskwire.engine.core.store import Store
-from deskwire.engine.core.tasks.persistence import until_done
+from deskwire.engine.core.tasks.retry import retry_until_done
 from deskwire.engine.events.project_events import response_deleted
 from deskwire.engine.events.types import response_lane
 from deskwire.engine.surveys.ports import SurveyTransaction
@@ -46,40 +43,40 @@ from deskwire.engine.tickets.ports import TicketTransaction
 from deskwire.engine.webhooks.publish import extend
 
 log: Final = structlog.get_logger(__name__)
-_LOOK_S: Final = 5.0
-"""Time between two looks for erasures that nodes have left."""
-_ASK_S: Final = 0.25
-"""Time between two looks for the end of an erasure that another node carries out."""
+_RESUME_INTERVAL_S: Final = 5.0
+"""Interval between polls for abandoned erasures."""
+_DONE_POLL_INTERVAL_S: Final = 0.25
+"""Interval between polls for the end of an erasure on another node."""
 
-_TICKETS: Final = 100
-"""Tickets removed in one commit, each with its activity log."""
+_TICKETS_BATCH_SIZE: Final = 100
+"""Tickets deleted in one commit, each with its activity log."""
 
-BATCH: Final = 500
-"""Survey responses that one commit deletes; a few milliseconds of the writer's time."""
+RESPONSES_BATCH_SIZE: Final = 500
+"""Survey responses deleted in one commit. They take a few milliseconds of the writer."""
 
-ANSWER_S: Final = 20.0
-"""How long a caller waits for an erasure at most; it goes on behind the response."""
+RESPONSE_TIMEOUT_S: Final = 20.0
+"""Maximum time that a caller waits. The erasure continues after the response."""
 
 
 class ErasureReader(ConversationReader, ContactReader, AccountReader, Protocol):
-    """Queries on what belongs to a contact, and on its project."""
+    """Queries on a contact's data and its project."""
 
 
 class ErasureTransaction(
     TicketTransaction, SurveyTransaction, IdentityTransaction, AuditTransaction, Protocol
 ):
-    """Changes that remove all that belongs to a contact."""
+    """Changes that delete a contact's data."""
 
 
 class _Erasure(Struct, eq=False):
-    """The erasure of a contact that is under way; `contact` is what it was."""
+    """An erasure in progress. `contact` is the contact before it."""
 
     contact: Contact
     done: trio.Event = field(default_factory=trio.Event)
 
 
 class Erasures:
-    """Erases contacts in a nursery that no request owns."""
+    """Runs erasures in a nursery of the service, so that they outlive the requests that start them."""
 
     def __init__(
         self,
@@ -96,24 +93,24 @@ class Erasures:
         self._actors = actors
         self._under_way: dict[tuple[int, str], _Erasure] = {}
 
-    async def erase(self, project: Project, user_id: str, by: ChangeOrigin = UNKNOWN_ORIGIN) -> Contact:
-        """Erase the contact with everything that belongs to it; return what it was.
+    async def erase(self, project: Project, user_id: str, origin: ChangeOrigin = UNKNOWN_ORIGIN) -> Contact:
+        """Erase the contact with all its data. Return the contact as it was before.
 
-        Raises NotFound if there is none, and none is being erased; Unavailable (`erasure_under_way`) if it takes
-        longer than a caller should wait. Cancellation: the erasure goes on.
+        Raises NotFound if there is no such contact and it is not being erased, Unavailable (`erasure_under_way`) after
+        RESPONSE_TIMEOUT_S. Cancellation: the erasure continues.
         """
         key = (project.rowid, user_id)
         try:
             mine = self._cluster.node.incarnation
-            with trio.CancelScope(shield=True):  # what is marked has to be carried out, whoever waits for it
-                contact = await InNameOf(by, self._store).write(lambda tx: _mark(tx, *key, mine))
+            with trio.CancelScope(shield=True):  # a marked contact must be erased even if the caller is gone
+                contact = await AttributedStore(origin, self._store).write(lambda tx: _mark(tx, *key, mine))
         except NotFound:
-            erasure = self._under_way.get(key) or await self._elsewhere(project, user_id)
+            erasure = self._under_way.get(key) or await self._on_another_node(project, user_id)
             if erasure is None:
                 raise
         else:
             erasure = self._begin(project, contact)
-        with trio.move_on_after(ANSWER_S):
+        with trio.move_on_after(RESPONSE_TIMEOUT_S):
             await erasure.done.wait()
             return erasure.contact
         message = (
@@ -122,26 +119,27 @@ class Erasures:
         raise Unavailable(message, code="erasure_under_way", retry_after_s=10)
 
     async def keep_resuming(self) -> None:
-        """Take up the erasures that other nodes have left, until cancelled; a duty."""
+        """Resume abandoned erasures of other nodes, until cancelled. Runs on the leader."""
         while True:
             try:
                 await self.resume()
             except Unavailable as refusal:
                 log.warning("erasure.not_resumed", reason=refusal.reason)
-            await trio.sleep(_LOOK_S)
+            await trio.sleep(_RESUME_INTERVAL_S)
 
     async def resume(self) -> None:
-        """Take up the erasures that a crash cut short."""
-        mine, at_it = (
-            self._cluster.node.incarnation,
-            {each.contact.rowid for each in self._under_way.values()},
-        )
-        for project, contact in await self._store.read(_cut_short):
-            if contact.rowid not in at_it and await self._store.write(_taking(contact, mine)):
+        """Resume abandoned erasures."""
+        mine = self._cluster.node.incarnation
+        running = {each.contact.rowid for each in self._under_way.values()}
+        for project, contact in await self._store.read(_abandoned):
+            if contact.rowid not in running and await self._store.write(_claim(contact, mine)):
                 self._begin(project, contact)
 
-    async def _elsewhere(self, project: Project, user_id: str) -> _Erasure | None:
-        """Return the erasure that another node carries out, which is waited for by asking the store; None if there is none."""
+    async def _on_another_node(self, project: Project, user_id: str) -> _Erasure | None:
+        """Return an erasure that another node runs, and poll the store for its end.
+
+        None if there is none.
+        """
         found = [
             contact
             for project_id, contact in await self._store.read(lambda reader: reader.erasing())
@@ -154,14 +152,14 @@ class Erasures:
         return erasure
 
     async def _wait_for(self, erasure: _Erasure) -> None:
-        with trio.move_on_after(ANSWER_S):
+        with trio.move_on_after(RESPONSE_TIMEOUT_S):
             while True:
                 with suppress(Unavailable):
                     left = await self._store.read(lambda reader: reader.erasing())
                     if all(contact.rowid != erasure.contact.rowid for _, contact in left):
                         erasure.done.set()
                         return
-                await trio.sleep(_ASK_S)
+                await trio.sleep(_DONE_POLL_INTERVAL_S)
 
     def _begin(self, project: Project, contact: Contact) -> _Erasure:
         erasure = self._under_way[project.rowid, contact.user_id] = _Erasure(contact)
@@ -170,17 +168,19 @@ class Erasures:
 
     async def _carry_out(self, project: Project, erasure: _Erasure) -> None:
         contact = erasure.contact
-        await until_done(
+        await retry_until_done(
             partial(self._attempt, project, contact),
             lambda failure: log.error("erasure.failed", contact=contact.id, exc_info=failure),
         )
         key = (project.rowid, contact.user_id)
-        if self._under_way.get(key) is erasure:  # a new contact of that name may be being erased as well
+        if (
+            self._under_way.get(key) is erasure
+        ):  # an erasure of a new contact with the same id may have started
             del self._under_way[key]
         erasure.done.set()
 
     def _tickets(self, project: Project, contact: int) -> Callable[[ErasureTransaction], int]:
-        return lambda tx: erase_tickets_of(tx, project, contact, _TICKETS, self._clock())
+        return lambda tx: erase_tickets_of(tx, project, contact, _TICKETS_BATCH_SIZE, self._clock())
 
     def _responses(self, project: Project, contact: int) -> Callable[[ErasureTransaction], int]:
         return lambda tx: _erase_responses(tx, project, contact, self._clock())
@@ -192,7 +192,7 @@ class Erasures:
             for each in (*(source.rowid for source in merged), contact):
                 await self._erase_what_belongs_to(project, each)
             await self._store.write(lambda tx: _erase(tx, project, erased, self._clock()))
-        except (Unavailable, ActorFailed) as error:  # the latter is a bug, which the actor has logged
+        except (Unavailable, ActorFailed) as error:  # ActorFailed is a bug that the actor has logged
             log.warning("erasure.delayed", reason=str(error))
             return False
         return True
@@ -206,8 +206,8 @@ class Erasures:
             await trio.lowlevel.checkpoint()
 
 
-def _cut_short(reader: ErasureReader) -> list[tuple[Project, Contact]]:
-    """Return the contacts whose erasure has begun and not ended and nobody carries out, each with its project."""
+def _abandoned(reader: ErasureReader) -> list[tuple[Project, Contact]]:
+    """Return the contacts with an abandoned erasure, each with its project."""
     begun, abandoned = [], set(reader.abandoned_erasures())
     for project_id, contact in reader.erasing():
         if contact.rowid not in abandoned:
@@ -222,19 +222,22 @@ def _already_deleted(conversation_id: str) -> None:
     log.debug("erasure.already_deleted", conversation=conversation_id)
 
 
-def _taking(contact: Contact, incarnation: int) -> Callable[[ErasureTransaction], bool]:
-    return lambda tx: tx.take_erasure(contact.rowid, incarnation)
+def _claim(contact: Contact, incarnation: int) -> Callable[[ErasureTransaction], bool]:
+    return lambda tx: tx.claim_erasure(contact.rowid, incarnation)
 
 
 def _erase(tx: ErasureTransaction, project: Project, erased: Contact, at: int) -> None:
-    """Remove the contact, unless another node that was at it as well has done so: it is announced once."""
+    """Delete the contact and publish its deletion, unless another node has done so already."""
     if any(contact.rowid == erased.rowid for _, contact in tx.erasing()):
         erase_contact(tx, project, erased, at)
 
 
 def _erase_responses(tx: ErasureTransaction, project: Project, contact: int, at: int) -> int:
-    """Remove some of the contact's survey responses, and tell whoever asks for it; return their number."""
-    gone = tx.erase_responses(contact, BATCH)
+    """Delete a batch of the contact's survey responses and publish their deletion.
+
+    Return the number of deleted ones.
+    """
+    gone = tx.erase_responses(contact, RESPONSES_BATCH_SIZE)
     for survey_id, response_id in gone:
         if survey_id is not None:
             lane = response_lane(response_id)
@@ -243,11 +246,11 @@ def _erase_responses(tx: ErasureTransaction, project: Project, contact: int, at:
 
 
 def _mark(tx: ContactTransaction, project: int, user_id: str, incarnation: int) -> Contact:
-    contact = found_contact(tx, project, user_id, by_id=False)
-    tx.hold_contacts(contact.rowid)
+    contact = find_contact(tx, project, user_id, by_id=False)
+    tx.lock_contacts(contact.rowid)
     if tx.survivor(contact.rowid) is None:  # another node was first
         return _mark(tx, project, user_id, incarnation)
-    tx.cut_merges(contact.rowid)
+    tx.abort_merges(contact.rowid)
     tx.mark_erasing(contact.rowid)
-    tx.take_erasure(contact.rowid, incarnation)
+    tx.claim_erasure(contact.rowid, incarnation)
     return contact

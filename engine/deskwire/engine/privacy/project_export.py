@@ -1,11 +1,11 @@
-"""The export of a project's objects of one kind, line by line: all of them, or what has changed since another export.
+"""The export of a project's objects of one kind, one JSON line each: all of them, or the changes since an earlier export.
 
-An export without a mark reads everything, page by page, in an order in which nothing moves. Its last line has the mark
-from which the next one goes on: that reads the events in between, in commit order, and shows each object that they tell
-of as it is stored now, once, or its deletion. A mark from before the events that are stored is a time: what changed since
-then is shown, or was imported since, and what is gone is not told.
+An export without a mark reads all objects page by page, in an order in which no object moves. Its last line contains the mark
+for the next export. That one reads the events since the mark in commit order, and writes each changed object once, in its
+current state, or its deletion. If the events since the mark have been deleted by retention, the time in the mark is used
+instead: the export contains objects changed or imported since then, and no deletions.
 
-Each page is a short read of its own: a slow reader holds no transaction open, and memory holds one page.
+Each page is read in a short transaction, so that memory holds one page and a slow client keeps no transaction open.
 """
 
 from __future__ import annotations
@@ -36,88 +36,97 @@ from deskwire.engine.tickets.ticket import ticket_view
 from deskwire.engine.uploads.links import Shown
 
 T = TypeVar("T")
-Kind = Literal["conversations", "messages", "tickets", "survey-responses"]
-KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
-Line = Mapping[str, Any]
+ExportKind = Literal["conversations", "messages", "tickets", "survey-responses"]
+EXPORT_KINDS: Final[tuple[ExportKind, ...]] = get_args(ExportKind)
+ExportLine = Mapping[str, Any]
 
-PAGE: Final = 100
-"""Objects, or events, that are read at a time."""
+PAGE_SIZE: Final = 100
+"""Objects or events per page."""
 OVERLAP_MS: Final = 600_000
-"""The time by which an export that goes by times begins earlier: what was changed then may not have been committed yet."""
+"""Overlap of exports by time, for changes that had an earlier time but were not yet committed at the mark."""
 
 _IMPORTED: Final = "conversations.imported"
-_TYPES: Final[Mapping[Kind, frozenset[str]]] = {
+_TYPES: Final[Mapping[ExportKind, frozenset[str]]] = {
     "conversations": STORED - {"contact.updated"} | {_IMPORTED},
     "messages": frozenset({"message.created", "conversation.updated", "conversation.deleted", _IMPORTED}),
     "tickets": frozenset({"ticket.created", "ticket.changed", "ticket.deleted"}),
     "survey-responses": frozenset({"survey.response.created", "survey.response.deleted", "survey.deleted"}),
 }
-"""The events that tell of each kind."""
+"""The types of events that announce changes of each kind."""
 
 
 class ProjectExportReader(ConversationReader, TicketReader, SurveyReader, EventReader, Protocol):
-    """Queries on all that is exported."""
+    """Queries on all kinds of exported objects."""
 
 
-class Mark(Struct, frozen=True):
-    """The moment at which an export began: the id of the project's newest event (`logged_read_position`), and the time (ms)."""
+class ExportMark(Struct, frozen=True):
+    """The start of an export: the id of the project's newest event (`logged_read_position`), and the time (ms)."""
 
     event_id: str
     at: int
 
 
-class Wanted(Struct, frozen=True):
-    """The objects that an export has.
+class ExportRequest(Struct, frozen=True):
+    """The parameters of an export.
 
     Args:
-        show: gives a message's attachments their URLs.
-        since: the mark of the export that this one goes on from.
-        changed_since: a time (ms) to go on from in place of a mark.
+        show: adds URLs to the attachments of a message.
+        since: mark of the earlier export.
+        changed_since: time (ms) to start from if there is no mark.
     """
 
     project: Project
-    kind: Kind
+    kind: ExportKind
     show: Shown
-    since: Mark | None = None
+    since: ExportMark | None = None
     changed_since: int | None = None
 
 
 class ProjectExport:
-    """An export of objects of one kind."""
+    """Generates an export of one kind."""
 
-    def __init__(self, store: Store[ProjectExportReader, object], wanted: Wanted, now: int) -> None:
+    def __init__(self, store: Store[ProjectExportReader, object], wanted: ExportRequest, now: int) -> None:
         self._store = store
         self._wanted = wanted
         self._project = wanted.project
         self._now = now
 
-    async def lines(self, cursor: Callable[[Mark], str]) -> AsyncGenerator[bytes, None]:
-        """Yield the lines, a page of them at a time, and the last one with what `cursor` makes of this export's mark."""
+    async def lines(self, cursor: Callable[[ExportMark], str]) -> AsyncGenerator[bytes, None]:
+        """Yield the lines page by page.
+
+        The last line contains this export's mark, encoded by `cursor`.
+        """
         begun, upto, after = await self._store.read(self._beginning)
         if after is not None:
-            pages = self._told(after, upto)
+            pages = self._changed(after, upto)
         else:
-            pages = self._all(self._time())
+            pages = self._all(self._changed_since())
         async for page in pages:
             if page:
                 yield b"".join([orjson.dumps(line) + b"\n" for line in page])
-        told = after is not None or self._time() is None
+        told = after is not None or self._changed_since() is None
         yield (
             orjson.dumps({"nextCursor": cursor(begun), "exportedAt": iso(self._now), "deletions": told})
             + b"\n"
         )
 
-    def _time(self) -> int | None:
-        """Return the time from which on changes are shown; None for an export of everything."""
+    def _changed_since(self) -> int | None:
+        """Return the time (ms) since which changes are exported.
+
+        None for an export of all objects.
+        """
         if self._wanted.since is not None:
             return self._wanted.since.at - OVERLAP_MS
         return self._wanted.changed_since
 
-    def _beginning(self, reader: ProjectExportReader) -> tuple[Mark, int, int | None]:
-        """Return this export's mark with its position, and that to read from; None if events can't tell."""
+    def _beginning(self, reader: ProjectExportReader) -> tuple[ExportMark, int, int | None]:
+        """Return this export's mark, its log position, and the position to read events from.
+
+        None to read objects instead.
+        """
         project = self._project.rowid
         pruned, _ = reader.event_window(project)
-        begun = Mark(logged_read_position(reader, project), self._now)
+        begun = ExportMark(logged_read_position(reader, project), self._now)
         upto = reader.event_position(project, begun.event_id)
         since = self._wanted.since
         if since is None:
@@ -125,53 +134,56 @@ class ProjectExport:
         within = (pruned or NO_EVENT_ID) <= since.event_id <= begun.event_id
         return begun, upto, reader.event_position(project, since.event_id) if within else None
 
-    async def _told(self, after: int, upto: int) -> AsyncIterator[Sequence[Line]]:
-        """Yield what events tell of, of those behind `after` up to `upto`."""
+    async def _changed(self, after: int, upto: int) -> AsyncIterator[Sequence[ExportLine]]:
+        """Yield the objects of the events after position `after`, up to `upto`."""
         at: int | None = after
         while at is not None:
-            at, lines = await self._store.read(partial(self._told_page, at, upto))
+            at, lines = await self._store.read(partial(self._changed_page, at, upto))
             yield lines
 
-    def _told_page(
+    def _changed_page(
         self, after: int, upto: int, reader: ProjectExportReader
-    ) -> tuple[int | None, Sequence[Line]]:
+    ) -> tuple[int | None, Sequence[ExportLine]]:
         types = _TYPES[self._wanted.kind]
-        events = reader.named_events(self._project.rowid, after, PAGE, types)
-        lines: dict[str, Line] = {}
+        events = reader.named_events(self._project.rowid, after, PAGE_SIZE, types)
+        lines: dict[str, ExportLine] = {}
         for event in events:
             if event.position > upto:
                 return None, [*lines.values()]
             data = orjson.loads(event.body)["data"]
-            for line in _TOLD[self._wanted.kind](self, reader, event.type, data):
+            for line in _CHANGED[self._wanted.kind](self, reader, event.type, data):
                 lines[str(line.get("id", line))] = line
-            if len(lines) >= PAGE:  # an import tells of many at once
+            if len(lines) >= PAGE_SIZE:  # an event of an import has many objects
                 return event.position, [*lines.values()]
-        return events[-1].position if len(events) == PAGE else None, [*lines.values()]
+        return events[-1].position if len(events) == PAGE_SIZE else None, [*lines.values()]
 
-    def _conversations_told(self, reader: ProjectExportReader, kind: str, data: Any) -> list[Line]:
-        """Return the conversation of an event, if that is the newest of it, or its deletion; or those that an import tells of."""
+    def _changed_conversations(self, reader: ProjectExportReader, kind: str, data: Any) -> list[ExportLine]:
+        """Return the conversations of an event, or a deletion.
+
+        A conversation with a newer event is left to that event.
+        """
         if kind == _IMPORTED:
             return [
-                line for told in data["conversations"] for line in self._conversation_imported(reader, told)
+                line for told in data["conversations"] for line in self._imported_conversation(reader, told)
             ]
         told = data["conversation"]
         if kind == "conversation.deleted":
             return [{"id": told["id"], "deleted": True}]
         found = reader.conversation(self._project.rowid, told["id"])
         if found is None or not found[0].visible or found[0].sequence != told["sequence"]:
-            return []  # a later event tells of it, in this export or the next
+            return []  # a later event has it, in this export or the next one
         return [conversation_view(*found, self._project.id)]
 
-    def _conversation_imported(self, reader: ProjectExportReader, told: Any) -> Iterator[Line]:
-        """Yield a conversation as a part of an import has left it; not if another event or part has changed it since."""
+    def _imported_conversation(self, reader: ProjectExportReader, told: Any) -> Iterator[ExportLine]:
+        """Yield an imported conversation, unless a later event or batch of the import has changed it."""
         found = reader.conversation(self._project.rowid, told["id"])
         if found is not None and found[0].visible:
             newest = found[0].sequence, found[0].messages
             if newest == (told["sequence"], told["messages"]):
                 yield conversation_view(*found, self._project.id)
 
-    def _messages_imported(self, reader: ProjectExportReader, told: Any) -> Iterator[Line]:
-        """Yield the messages that a part of an import has stored in a conversation."""
+    def _imported_messages(self, reader: ProjectExportReader, told: Any) -> Iterator[ExportLine]:
+        """Yield the messages that one batch of an import stored in a conversation."""
         found = reader.conversation(self._project.rowid, told["id"]) if told["imported"] else None
         if found is None or not found[0].visible:
             return
@@ -182,10 +194,10 @@ class ProjectExport:
             if message.index is not None and message.index < told["messages"]:
                 yield message_view(message, state.id, self._wanted.show)
 
-    def _messages_told(self, reader: ProjectExportReader, kind: str, data: Any) -> list[Line]:
-        """Return the messages that an event tells of: new ones, those that were redacted, and those that are gone."""
+    def _changed_messages(self, reader: ProjectExportReader, kind: str, data: Any) -> list[ExportLine]:
+        """Return the new, redacted and deleted messages of an event."""
         if kind == _IMPORTED:
-            return [line for told in data["conversations"] for line in self._messages_imported(reader, told)]
+            return [line for told in data["conversations"] for line in self._imported_messages(reader, told)]
         told = data["conversation"]["id"]
         if kind == "conversation.deleted":
             return [{"conversationId": told, "deleted": True}]
@@ -196,16 +208,19 @@ class ProjectExport:
             return []
         return [self._message(reader, found[0], each) for each in ids]
 
-    def _message(self, reader: ProjectExportReader, state: Conversation, message_id: str) -> Line:
+    def _message(self, reader: ProjectExportReader, state: Conversation, message_id: str) -> ExportLine:
         place = reader.message_rowid(state.rowid, message_id, internal=False)
         after = None if place is None else place - 1
         found = () if after is None else reader.messages(state.rowid, internal=False, after=after, limit=1)
-        if not found or found[0].id != message_id:  # a deleted one may have a place still
+        if not found or found[0].id != message_id:  # a deleted message may still have its row
             return {"id": message_id, "conversationId": state.id, "deleted": True}
         return message_view(found[0], state.id, self._wanted.show)
 
-    def _tickets_told(self, reader: ProjectExportReader, kind: str, data: Any) -> list[Line]:
-        """Return the ticket of an event, if that is the newest change of it, or its deletion."""
+    def _changed_tickets(self, reader: ProjectExportReader, kind: str, data: Any) -> list[ExportLine]:
+        """Return the ticket of an event, or its deletion.
+
+        A ticket with a newer event is left to that event.
+        """
         told = data["ticket"]
         if kind == "ticket.deleted":
             return [{"id": told["id"], "deleted": True}]
@@ -214,8 +229,8 @@ class ProjectExport:
             return []
         return [ticket_view(ticket)]
 
-    def _responses_told(self, reader: ProjectExportReader, kind: str, data: Any) -> list[Line]:
-        """Return the response of an event, its deletion, or that of its survey."""
+    def _changed_responses(self, reader: ProjectExportReader, kind: str, data: Any) -> list[ExportLine]:
+        """Return the survey response of an event, its deletion, or the deletion of its survey."""
         survey_id = data["survey"]["id"]
         if kind == "survey.deleted":
             return [{"surveyId": survey_id, "deleted": True}]
@@ -226,8 +241,8 @@ class ProjectExport:
         response = None if survey is None else reader.survey_response(survey.rowid, response_id)
         return [] if survey is None or response is None else [response_view(survey, response)]
 
-    def _all(self, since: int | None) -> AsyncIterator[Sequence[Line]]:
-        """Yield everything, or what was changed since a time (ms)."""
+    def _all(self, since: int | None) -> AsyncIterator[Sequence[ExportLine]]:
+        """Yield all objects, or those changed since a time (ms)."""
         match self._wanted.kind:
             case "conversations":
                 return self._all_conversations(since)
@@ -241,8 +256,8 @@ class ProjectExport:
     async def _listed(self, since: int | None) -> AsyncGenerator[Sequence[Listed], None]:
         """Yield the conversations page by page.
 
-        By their creation none moves meanwhile. By their change each moves to the end, and behind it: what changes after the
-        beginning is the next export's. What was imported since then may have changed long before.
+        Sorted by creation, none moves during the export. Sorted by change, a changed one moves beyond the upper bound and is left
+        to the next export. Imported conversations are queried separately because their last change may be much older.
         """
         if since is None:
             lists = [(ConversationFilter(visible=True), Sort("created", "asc"))]
@@ -261,58 +276,58 @@ class ProjectExport:
         project, after = self._project.rowid, None
 
         def read(after: ConversationPlace | None, reader: ProjectExportReader) -> Sequence[Listed]:
-            return reader.conversations(project, wanted, sort, after, PAGE)
+            return reader.conversations(project, wanted, sort, after, PAGE_SIZE)
 
         while page := await self._store.read(partial(read, after)):
             yield page
             after = page[-1].at
 
-    async def _all_conversations(self, since: int | None) -> AsyncIterator[Sequence[Line]]:
+    async def _all_conversations(self, since: int | None) -> AsyncIterator[Sequence[ExportLine]]:
         async for page in self._listed(since):
             yield [conversation_view(each.conversation, each.contact, self._project.id) for each in page]
 
-    async def _all_messages(self, since: int | None) -> AsyncIterator[Sequence[Line]]:
-        """Yield the messages of the conversations, each from its first one on."""
+    async def _all_messages(self, since: int | None) -> AsyncIterator[Sequence[ExportLine]]:
+        """Yield the messages of the conversations, oldest first within each."""
         async with aclosing(self._listed(since)) as pages:
             async for page in pages:
                 for each in page:
                     async for lines in self._thread(each.conversation):
                         yield lines
 
-    async def _thread(self, state: Conversation) -> AsyncIterator[Sequence[Line]]:
+    async def _thread(self, state: Conversation) -> AsyncIterator[Sequence[ExportLine]]:
         place = 0
         while lines := await self._store.read(partial(self._messages_of, state, place)):
             yield [line for line, _ in lines]
             place = lines[-1][1]
-            if len(lines) < PAGE:
+            if len(lines) < PAGE_SIZE:
                 break
 
     def _messages_of(
         self, state: Conversation, after: int, reader: ProjectExportReader
-    ) -> Sequence[tuple[Line, int]]:
-        found: Sequence[Message] = reader.messages(state.rowid, internal=False, after=after, limit=PAGE)
+    ) -> Sequence[tuple[ExportLine, int]]:
+        found: Sequence[Message] = reader.messages(state.rowid, internal=False, after=after, limit=PAGE_SIZE)
         if not found:
             return ()
         last = reader.message_rowid(state.rowid, found[-1].id, internal=False)
         assert last is not None, "it is read in the same transaction"
         return [(message_view(message, state.id, self._wanted.show), last) for message in found]
 
-    async def _all_tickets(self, since: int | None) -> AsyncIterator[Sequence[Line]]:
+    async def _all_tickets(self, since: int | None) -> AsyncIterator[Sequence[ExportLine]]:
         project, after = self._project.rowid, None
         sort = TicketSort("createdAt", "asc")
 
         def read(after: TicketPageKey | None, reader: ProjectExportReader) -> Sequence[Any]:
-            return reader.tickets(project, TicketFilter(), sort, after, PAGE)
+            return reader.tickets(project, TicketFilter(), sort, after, PAGE_SIZE)
 
         while page := await self._store.read(partial(read, after)):
             yield [ticket_view(ticket) for ticket, _ in page if since is None or ticket.updated_at >= since]
             after = page[-1][1]
 
-    async def _all_responses(self, since: int | None) -> AsyncIterator[Sequence[Line]]:
+    async def _all_responses(self, since: int | None) -> AsyncIterator[Sequence[ExportLine]]:
         project, before = self._project.rowid, None
 
         def surveys(before: int | None, reader: ProjectExportReader) -> Sequence[Survey]:
-            return reader.surveys(project, None, None, before, PAGE)
+            return reader.surveys(project, None, None, before, PAGE_SIZE)
 
         while page := await self._store.read(partial(surveys, before)):
             for survey in page:
@@ -320,20 +335,24 @@ class ProjectExport:
                     yield lines
             before = page[-1].rowid
 
-    async def _responses_of(self, survey: Survey, wanted: ResponseFilter) -> AsyncIterator[Sequence[Line]]:
+    async def _responses_of(
+        self, survey: Survey, wanted: ResponseFilter
+    ) -> AsyncIterator[Sequence[ExportLine]]:
         before: int | None = None
 
         def read(before: int | None, reader: ProjectExportReader) -> Sequence[SurveyResponse]:
-            return reader.survey_responses(survey.rowid, wanted, before, PAGE)
+            return reader.survey_responses(survey.rowid, wanted, before, PAGE_SIZE)
 
         while page := await self._store.read(partial(read, before)):
             yield [response_view(survey, response) for response in page]
             before = page[-1].rowid
 
 
-_TOLD: Final[Mapping[Kind, Callable[[ProjectExport, ProjectExportReader, str, Any], list[Line]]]] = {
-    "conversations": ProjectExport._conversations_told,
-    "messages": ProjectExport._messages_told,
-    "tickets": ProjectExport._tickets_told,
-    "survey-responses": ProjectExport._responses_told,
+_CHANGED: Final[
+    Mapping[ExportKind, Callable[[ProjectExport, ProjectExportReader, str, Any], list[ExportLine]]]
+] = {
+    "conversations": ProjectExport._changed_conversations,
+    "messages": ProjectExport._changed_messages,
+    "tickets": ProjectExport._changed_tickets,
+    "survey-responses": ProjectExport._changed_responses,
 }

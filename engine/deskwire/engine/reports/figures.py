@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, assert_never
 
 from deskwire.engine.conversations.conversation import AUTHOR_TYPES
-from deskwire.engine.core.rank import nearest_rank
+from deskwire.engine.core.values import nearest_rank
 from deskwire.engine.reports.ports import Counted
 
 Figures = Mapping[str, Any]

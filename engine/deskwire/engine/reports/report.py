@@ -12,7 +12,7 @@ from typing import Any, Final, Literal
 
 from msgspec import Struct
 
-from deskwire.engine.core.spreadsheet import MARK, lines_of, safe
+from deskwire.engine.core.spreadsheet import BYTE_ORDER_MARK, csv_lines, escape_formula
 from deskwire.engine.core.values import replace
 from deskwire.engine.reports.figures import (
     Figures,
@@ -197,9 +197,12 @@ def csv_of(report: Report, by: GroupBy | None) -> str:
     for row in rows:
         group = [row.key, row.name][: len(head)]
         lines.append(
-            [*(safe(each or "") for each in group), *(_cell(value) for _, value in _aligned(report, row))]
+            [
+                *(escape_formula(each or "") for each in group),
+                *(_cell(value) for _, value in _aligned(report, row)),
+            ]
         )
-    return MARK + lines_of(lines)
+    return BYTE_ORDER_MARK + csv_lines(lines)
 
 
 def _aligned(report: Report, row: Row) -> list[tuple[str, Any]]:

@@ -12,7 +12,7 @@ from typing import Final, Literal, TypeAlias, TypeVar
 from msgspec import Struct
 
 from deskwire.engine.contacts.contact import Contact
-from deskwire.engine.contacts.words import terms_of
+from deskwire.engine.contacts.search_terms import search_terms
 from deskwire.engine.conversations.conversation import Conversation
 from deskwire.engine.core.folding import address_key
 from deskwire.engine.search.hits import Hit, hits_in
@@ -99,7 +99,7 @@ def _found(shown: ConversationMatch, words: Sequence[str]) -> FoundConversation:
 
 
 def _contacts(reader: SearchReader, project: int, name: str, limit: int) -> list[Contact]:
-    terms = terms_of(name)
+    terms = search_terms(name)
     found = list(reader.contacts(project, terms, limit)) if terms else []
     named = (reader.contact_by_id(project, name), reader.contact(project, name))
     known = {contact.rowid: contact for contact in (*named, *found) if contact is not None}

@@ -8,7 +8,7 @@ from typing import Final, Literal, assert_never
 from msgspec import Struct
 
 from deskwire.engine.accounts.people import Project
-from deskwire.engine.contacts.merged import ContactFinder, found_contact
+from deskwire.engine.contacts.contact import ContactFinder, find_contact
 from deskwire.engine.core.errors import Forbidden
 from deskwire.engine.core.ids import is_id
 from deskwire.engine.core.values import replace
@@ -87,7 +87,7 @@ def with_user_id(reader: ContactFinder, channel: Channel) -> Channel:
     if reader.contact(channel.project, channel.subject) is not None:
         return channel
     return replace(
-        channel, subject=found_contact(reader, channel.project, channel.subject, by_id=True).user_id
+        channel, subject=find_contact(reader, channel.project, channel.subject, by_id=True).user_id
     )
 
 

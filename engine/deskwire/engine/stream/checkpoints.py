@@ -10,7 +10,7 @@ import trio
 
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.errors import Unavailable
-from deskwire.engine.core.store import Brief, Store
+from deskwire.engine.core.store import InlineJob, Store
 from deskwire.engine.stream.channel import Channel
 from deskwire.engine.stream.lease import ChannelLease
 from deskwire.engine.stream.ports import StreamReader, StreamTransaction
@@ -21,7 +21,7 @@ log: Final = structlog.get_logger(__name__)
 _RETENTION_S: Final = 7 * 86_400
 _CLEANUP_INTERVAL_S: Final = 3600.0
 _FINAL_SAVE_TIMEOUT_S: Final = 5.0
-_BRIEF_ROWS_MAX: Final = 32  # maximum rows in a job that runs without a thread (`Brief`)
+_BRIEF_ROWS_MAX: Final = 32  # maximum rows in a job that runs without a thread (`InlineJob`)
 
 
 class Checkpoints:
@@ -109,7 +109,7 @@ class Checkpoints:
 
         chosen = shared_job if self._shared else job
         try:
-            await self._store.write(Brief(chosen) if len(rows) <= _BRIEF_ROWS_MAX else chosen)
+            await self._store.write(InlineJob(chosen) if len(rows) <= _BRIEF_ROWS_MAX else chosen)
         except Unavailable as error:
             log.warning("stream.positions_not_saved", error=error.detail, channels=len(rows))
             for lease in dirty.values():

@@ -14,7 +14,7 @@ from deskwire.engine.accounts.people import Project
 from deskwire.engine.cluster.cluster import Bus, Cluster
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.errors import Conflict, NotFound, Unavailable
-from deskwire.engine.core.store import Brief, Store
+from deskwire.engine.core.store import InlineJob, Store
 from deskwire.engine.events.log import EventLog
 from deskwire.engine.events.tail import Tail
 from deskwire.engine.events.types import EphemeralEvent
@@ -424,7 +424,7 @@ class Hub:
 
         # Shielded: if the generation were stored but not set in the lease, the holder's positions could not be saved.
         with trio.CancelScope(shield=True, deadline=trio.current_time() + _COMMIT_TIMEOUT_S):
-            return await self._store.write(Brief(job)), at
+            return await self._store.write(InlineJob(job)), at
         raise Unavailable("The takeover could not be stored in time.", code="storage_failed")
 
     def _set_confirmed(self, lease: ChannelLease, stored: int, *, continues: bool) -> None:

@@ -18,7 +18,7 @@ from msgspec import Struct
 from deskwire.engine.cluster.cluster import Bus, Cluster
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.errors import Unavailable
-from deskwire.engine.core.store import Brief, Inline, Store
+from deskwire.engine.core.store import InlineJob, InlineQuery, Store
 from deskwire.engine.core.values import replace
 from deskwire.engine.stream.channel import Channel, named_channel
 from deskwire.engine.stream.lease import ChannelLease, LeaseNotifications, LeaseRules
@@ -127,7 +127,7 @@ class ChannelReleaser:
                 release.store(tx, at)
 
         try:
-            await self._store.write(Brief(job))
+            await self._store.write(InlineJob(job))
             stored = True
         finally:
             for release in releases:
@@ -156,7 +156,7 @@ class ChannelReleaser:
 
     async def _requests(self) -> Requests:
         incarnation, oldest = self._cluster.node.incarnation, self._clock() - RELEASE_TIMEOUT_S * 1000
-        rows = await self._store.read(Inline(lambda reader: reader.consumers_with_requests(incarnation)))
+        rows = await self._store.read(InlineQuery(lambda reader: reader.consumers_with_requests(incarnation)))
         found = [(row, row.request) for row in rows if row.request is not None]
         return [(row, request) for row, request in found if request.what == "forget" or request.at > oldest]
 
@@ -211,7 +211,7 @@ class ChannelReleaser:
             if lease.generation == generation and not lease.held:
                 try:
                     self._store.submit(
-                        Brief(partial(self._departure, lease, generation)),
+                        InlineJob(partial(self._departure, lease, generation)),
                         partial(self._note_departure, lease, generation),
                     )
                 except Unavailable:

@@ -23,7 +23,7 @@ import trio
 from deskwire.engine.cluster.cluster import Cluster, GracePeriod
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.errors import Unavailable
-from deskwire.engine.core.store import Brief, Inline, Store
+from deskwire.engine.core.store import InlineJob, InlineQuery, Store
 from deskwire.engine.core.values import replace
 from deskwire.engine.stream.channel import Channel
 from deskwire.engine.stream.lag import SubscriptionCounters
@@ -132,7 +132,7 @@ class SharedLeases:
             return taken
 
         with trio.CancelScope(shield=True, deadline=trio.current_time() + _COMMIT_TIMEOUT_S):
-            taken = await self._store.write(Brief(job))
+            taken = await self._store.write(InlineJob(job))
             if taken:
                 self._notifications.notify([row])
             return (row.generation, at) if taken else None
@@ -182,7 +182,7 @@ class SharedLeases:
             row = reader.stream_consumer(channel.project, channel.name)
             return row, row is not None and is_held(reader, row)
 
-        return await self._store.read(Inline(query))
+        return await self._store.read(InlineQuery(query))
 
     def _adopt(self, lease: ChannelLease, row: StreamConsumer | None) -> None:
         """Update the lease from the row, except for changes that this node has not stored yet."""
@@ -246,7 +246,7 @@ class SharedLeases:
             return changed
 
         with trio.CancelScope(shield=True, deadline=trio.current_time() + _COMMIT_TIMEOUT_S):
-            if await self._store.write(Brief(job)):
+            if await self._store.write(InlineJob(job)):
                 lease.generation = generation
                 if lease.holder is None:  # its connection has ended during the commit
                     self.releaser.leave(lease)
@@ -270,7 +270,7 @@ class SharedLeases:
             else:
                 tx.change_consumer(row, after)
 
-        await self._store.write(Brief(job))
+        await self._store.write(InlineJob(job))
         self._notifications.notify([row])
 
     async def _send_requests(self, rows: Sequence[StreamConsumer], request: HolderRequest) -> None:
@@ -279,7 +279,7 @@ class SharedLeases:
                 tx.request_holder(row, request)
 
         if rows:
-            await self._store.write(Brief(job))
+            await self._store.write(InlineJob(job))
             self._notifications.notify(rows)
 
     def _withdraw_request(self, row: StreamConsumer, request: HolderRequest) -> None:
@@ -291,7 +291,7 @@ class SharedLeases:
                 tx.request_holder(stored, None)
 
         try:
-            self._store.submit(Brief(job), lambda _: None)
+            self._store.submit(InlineJob(job), lambda _: None)
         except Unavailable:
             log.debug("stream.wish_not_withdrawn", channel=row.channel)  # the request soon expires
 

@@ -37,7 +37,7 @@ class Grant(Struct, frozen=True):
     """The subscription that an authorization allows a socket.
 
     Args:
-        key_id: id of the server key, or of the machine credential's secret (`good_until`), that requested the token.
+        key_id: id of the server key, or of the machine credential's secret (`valid_until`), that requested the token.
         typing: whether the consumer wants typing events.
         resume: `auto`, `live`, or the id of the event after which to continue.
     """

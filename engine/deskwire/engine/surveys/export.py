@@ -8,7 +8,7 @@ from typing import Final
 from msgspec import Struct
 
 from deskwire.engine.core.clock import iso
-from deskwire.engine.core.spreadsheet import MARK, lines_of, safe
+from deskwire.engine.core.spreadsheet import BYTE_ORDER_MARK, csv_lines, escape_formula
 from deskwire.engine.surveys.definition import Question, SurveyDefinition, localized
 from deskwire.engine.surveys.question_types import TYPES
 from deskwire.engine.surveys.survey import SurveyResponse
@@ -44,12 +44,12 @@ def columns(definitions: Mapping[int, SurveyDefinition]) -> list[QuestionColumn]
 
 def head_line(shown: Sequence[QuestionColumn]) -> str:
     """Return a byte order mark and the first line."""
-    return MARK + lines_of([[*_FIXED, *(safe(column.head) for column in shown)]])
+    return BYTE_ORDER_MARK + csv_lines([[*_FIXED, *(escape_formula(column.head) for column in shown)]])
 
 
 def lines(shown: Sequence[QuestionColumn], responses: Iterable[SurveyResponse]) -> str:
     """Return a line for each response."""
-    return lines_of(_cells(shown, response) for response in responses)
+    return csv_lines(_cells(shown, response) for response in responses)
 
 
 def _cells(shown: Sequence[QuestionColumn], response: SurveyResponse) -> list[str]:
@@ -60,7 +60,7 @@ def _cells(shown: Sequence[QuestionColumn], response: SurveyResponse) -> list[st
         response.language,
         response.user_id or "",
     ]
-    return [*(safe(cell) for cell in fixed), *(_cell(column, response) for column in shown)]
+    return [*(escape_formula(cell) for cell in fixed), *(_cell(column, response) for column in shown)]
 
 
 def _cell(column: QuestionColumn, response: SurveyResponse) -> str:
@@ -70,5 +70,5 @@ def _cell(column: QuestionColumn, response: SurveyResponse) -> str:
         return ""
     words = TYPES[question.type].words(question, answer, column.primary_language)
     return (
-        words if isinstance(answer, int | float) else safe(words)
+        words if isinstance(answer, int | float) else escape_formula(words)
     )  # a number is safe: negative ones are not formulas

@@ -11,7 +11,7 @@ import trio
 
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.core.store import Store
-from deskwire.engine.core.tasks.failure import kept_running
+from deskwire.engine.core.tasks.failure import run_with_restarts
 from deskwire.engine.surveys.ports import SurveyReader, SurveyTransaction
 from deskwire.engine.surveys.survey import Survey
 from deskwire.engine.surveys.survey_lookup import find_survey
@@ -39,7 +39,7 @@ class Removals:
         """
         with trio.CancelScope(shield=True):
             result = await removal
-        Context().run(self._nursery.start_soon, kept_running, "surveys.removal", self.clear)
+        Context().run(self._nursery.start_soon, run_with_restarts, "surveys.removal", self.clear)
         return result
 
     async def clear(self) -> None:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from deskwire.engine.core.clock import iso
-from deskwire.engine.core.precondition import tag_of
+from deskwire.engine.core.values import entity_tag
 
 Status = Literal["OPEN", "CLOSED"]
 
@@ -87,7 +87,7 @@ def full_view(survey: Survey, published: SurveyVersion) -> dict[str, Any]:
 def survey_tag(survey: Survey, published: SurveyVersion) -> str:
     """Return the entity tag of a survey. It ignores the number of responses, which no client can overwrite."""
     view = full_view(survey, published)
-    return tag_of({name: value for name, value in view.items() if name != "responses"})
+    return entity_tag({name: value for name, value in view.items() if name != "responses"})
 
 
 def version_view(survey: Survey, version: SurveyVersion) -> dict[str, Any]:

@@ -7,13 +7,13 @@ from typing import Any
 
 from msgspec import Struct
 
-from deskwire.engine.accounts.assignees import user_to_assign
 from deskwire.engine.accounts.people import Project
+from deskwire.engine.accounts.roles import assignable_user
 from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.conversations.conversation import Author, Conversation
 from deskwire.engine.core.actor import SYSTEM, Actor
 from deskwire.engine.core.errors import Conflict, Invalid, NotFound, Problem
-from deskwire.engine.core.precondition import ANYHOW, Precondition
+from deskwire.engine.core.values import UNCONDITIONAL, Precondition
 from deskwire.engine.tickets import ticket_events
 from deskwire.engine.tickets.activity import activity
 from deskwire.engine.tickets.ports import (
@@ -73,7 +73,7 @@ def change_ticket(
     by: Actor,
     at: int,
     linked_to: str | None,
-    seen: Precondition = ANYHOW,
+    seen: Precondition = UNCONDITIONAL,
 ) -> Ticket:
     """Store a changed ticket; return it.
 
@@ -83,7 +83,7 @@ def change_ticket(
 
     Raises:
         NotFound: there is no such ticket.
-        ChangedMeanwhile: it is not what was `seen`.
+        PreconditionFailed: it is not what was `seen`.
         LinkChanged: `values` change the link, and it is not `linked_to`.
         Invalid: it would refer to something that the project does not have.
     """
@@ -101,9 +101,9 @@ def remove_ticket(
     by: Actor,
     at: int,
     linked_to: str | None,
-    seen: Precondition = ANYHOW,
+    seen: Precondition = UNCONDITIONAL,
 ) -> Ticket:
-    """Delete a ticket and return it. Raises NotFound, ChangedMeanwhile or LinkChanged."""
+    """Delete a ticket and return it. Raises NotFound, PreconditionFailed or LinkChanged."""
     ticket = find_ticket(tx, project, ticket_id)
     seen.check(lambda: ticket_tag(ticket))
     if ticket.conversation_id != linked_to:
@@ -219,7 +219,7 @@ def _assignee_problems(
     user, team = values.get("processing_user"), values.get("processing_team")
     if user is not None and (before is None or before.processing_user != user):
         pointer = f"/{PUBLIC_NAMES['processing_user']}"
-        _, problem = user_to_assign(reader, project.organisation, user, pointer)
+        _, problem = assignable_user(reader, project.organisation, user, pointer)
         if problem is not None:
             yield problem
     if team is not None and reader.team_name(project.rowid, team) is None:

@@ -26,7 +26,7 @@ from deskwire.engine.tickets.ports import TicketTransaction
 
 
 class TicketFollower:
-    """Updates linked tickets in every commit of a conversation (a `Wrapper`)."""
+    """Updates linked tickets in every commit of a conversation (a `CommitHook`)."""
 
     def before(self, _tx: object) -> None:
         """Do nothing."""

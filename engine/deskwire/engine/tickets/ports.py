@@ -11,7 +11,7 @@ from deskwire.engine.accounts.ports import AccountReader
 from deskwire.engine.accounts.teams import TeamReader, TeamTransaction
 from deskwire.engine.contacts.ports import ContactReader
 from deskwire.engine.conversations.ports import ConversationReader
-from deskwire.engine.core.sorting import Order
+from deskwire.engine.core.values import SortOrder
 from deskwire.engine.tickets.activity import TicketActivity
 from deskwire.engine.tickets.ticket import Priority, Status, Ticket
 from deskwire.engine.webhooks.publish import PublishTransaction
@@ -48,7 +48,7 @@ class TicketSort(Struct, frozen=True):
     """The order of a listing. Ties are broken by creation, the newer ticket being the larger."""
 
     key: SortKey = "createdAt"
-    order: Order = "desc"
+    order: SortOrder = "desc"
 
 
 class TicketPageKey(Struct, frozen=True):

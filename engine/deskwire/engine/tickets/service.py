@@ -18,11 +18,11 @@ from deskwire.engine.conversations.decide import already_linked
 from deskwire.engine.conversations.plan import Receipt
 from deskwire.engine.conversations.registry import ActorRegistry
 from deskwire.engine.core.actor import Actor
+from deskwire.engine.core.commits import CommitHook, with_hook
 from deskwire.engine.core.errors import NotFound
 from deskwire.engine.core.ids import is_id
-from deskwire.engine.core.precondition import ANYHOW, Precondition
-from deskwire.engine.core.store import Inline, Store
-from deskwire.engine.core.wrapper import Wrapper, wrapped
+from deskwire.engine.core.store import InlineQuery, Store
+from deskwire.engine.core.values import UNCONDITIONAL, Precondition
 from deskwire.engine.tickets.change import (
     LinkChanged,
     Values,
@@ -42,7 +42,7 @@ _TRIES: Final = 3
 
 
 class TicketWrite(Struct):
-    """Writes a ticket in the commit of its conversation (a `Wrapper`); `ticket` is the result."""
+    """Writes a ticket in the commit of its conversation (a `CommitHook`); `ticket` is the result."""
 
     job: Job
     ticket: Ticket | None = None
@@ -58,7 +58,7 @@ class TicketWrite(Struct):
 class TicketService(Struct, frozen=True):
     """Changes of a project's tickets on behalf of one actor.
 
-    Every method raises NotFound for an unknown ticket, ChangedMeanwhile if the precondition `seen` fails, Invalid for
+    Every method raises NotFound for an unknown ticket, PreconditionFailed if the precondition `seen` fails, Invalid for
     references that the project does not have, and Conflict if the conversation has another ticket or the link keeps
     changing. Cancellation: a commit in progress completes; a move to another conversation may stop between its commits.
     """
@@ -67,29 +67,31 @@ class TicketService(Struct, frozen=True):
     actors: ActorRegistry
     project: Project
     by: Actor
-    seen: Precondition = ANYHOW
+    seen: Precondition = UNCONDITIONAL
 
     async def create(
-        self, ticket_id: str, values: Values, at: int, wrapper: Wrapper[Ticket] | None = None
+        self, ticket_id: str, values: Values, at: int, wrapper: CommitHook[Ticket] | None = None
     ) -> Ticket:
         """Create a ticket, linked if `values` name a conversation; `wrapper` adds to its commit."""
         conversation, job = values.get("conversation_id"), self._creation(ticket_id, values, at)
-        job = wrapped(job, wrapper)
+        job = with_hook(job, wrapper)
         if conversation is None:
             return await self.store.write(job)
-        await self.store.read(Inline(lambda reader: self._check(reader, None, values, ticket_id)))
+        await self.store.read(InlineQuery(lambda reader: self._check(reader, None, values, ticket_id)))
         return await self._together(conversation, ticket_id, True, job)
 
     async def change(self, ticket_id: str, values: Values, at: int) -> Ticket:
         """Change the ticket and return it."""
         return await _again(lambda: self._change(ticket_id, values, at))
 
-    async def delete(self, ticket_id: str, at: int, wrapper: Wrapper[Ticket] | None = None) -> Ticket:
+    async def delete(self, ticket_id: str, at: int, wrapper: CommitHook[Ticket] | None = None) -> Ticket:
         """Delete the ticket and return it; `wrapper` adds to its commit."""
         return await _again(lambda: self._delete(ticket_id, at, wrapper))
 
     async def _change(self, ticket_id: str, values: Values, at: int) -> Ticket:
-        before = await self.store.read(Inline(lambda reader: self._changeable(reader, ticket_id, values)))
+        before = await self.store.read(
+            InlineQuery(lambda reader: self._changeable(reader, ticket_id, values))
+        )
         linked = before.conversation_id
         target = values.get("conversation_id", linked)
         if target == linked:
@@ -97,15 +99,17 @@ class TicketService(Struct, frozen=True):
         if linked is not None and target is not None:
             await self._together(linked, ticket_id, False, self._moving(ticket_id, values, at, linked))
             return await self._together(
-                target, ticket_id, True, self._changing(ticket_id, values, at, None, ANYHOW)
+                target, ticket_id, True, self._changing(ticket_id, values, at, None, UNCONDITIONAL)
             )
         job = self._changing(ticket_id, values, at, linked, self.seen)
         return await self._together(target or linked or "", ticket_id, target is not None, job)
 
-    async def _delete(self, ticket_id: str, at: int, wrapper: Wrapper[Ticket] | None) -> Ticket:
-        ticket = await self.store.read(Inline(lambda reader: find_ticket(reader, self.project, ticket_id)))
+    async def _delete(self, ticket_id: str, at: int, wrapper: CommitHook[Ticket] | None) -> Ticket:
+        ticket = await self.store.read(
+            InlineQuery(lambda reader: find_ticket(reader, self.project, ticket_id))
+        )
         linked = ticket.conversation_id
-        job = wrapped(self._removal(ticket_id, at, linked), wrapper)
+        job = with_hook(self._removal(ticket_id, at, linked), wrapper)
         if linked is None:
             return await self.store.write(job)
         return await self._together(linked, ticket_id, False, job)

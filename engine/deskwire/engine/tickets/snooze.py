@@ -22,7 +22,7 @@ class SnoozeTimer(ScheduledTask[TicketUpkeepReader, TicketUpkeepTransaction]):
         """Return the time (ms) of the next wake-up; 0 if a team was deleted, None if nothing is due."""
         return 0 if reader.deleted_teams() else reader.next_wake_up()
 
-    async def do_some(self) -> bool:
-        """Change due tickets in one commit; see `ScheduledTask.do_some`."""
+    async def run_batch(self) -> bool:
+        """Change due tickets in one commit; see `ScheduledTask.run_batch`."""
         now = self._clock()
         return await self._store.write(lambda tx: change_due(tx, now, BATCH)) == BATCH

@@ -8,8 +8,7 @@ from typing import Any, Final, Literal
 from msgspec import Struct
 
 from deskwire.engine.core.clock import iso, iso_or_none
-from deskwire.engine.core.precondition import tag_of
-from deskwire.engine.core.values import replace
+from deskwire.engine.core.values import entity_tag, replace
 
 Status = Literal["OPEN", "IN_PROGRESS", "DONE"]
 Priority = Literal["LOW", "MEDIUM", "HIGH", "URGENT"]
@@ -112,7 +111,9 @@ def _shown(name: str, value: Any) -> Any:
 
 def ticket_tag(ticket: Ticket) -> str:
     """Return the entity tag of a ticket. It ignores `lastActivityAt`, which no client can overwrite."""
-    return tag_of({name: value for name, value in ticket_view(ticket).items() if name != "lastActivityAt"})
+    return entity_tag(
+        {name: value for name, value in ticket_view(ticket).items() if name != "lastActivityAt"}
+    )
 
 
 def ticket_view(ticket: Ticket) -> dict[str, Any]:

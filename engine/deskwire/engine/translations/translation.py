@@ -9,7 +9,7 @@ from typing import Any, Final, Literal, Protocol, get_args
 from msgspec import Struct
 
 from deskwire.engine.core.clock import iso
-from deskwire.engine.core.precondition import tag_of
+from deskwire.engine.core.values import entity_tag
 
 EntryType = Literal["article", "collection", "emailtemplate", "statictranslation"]
 
@@ -95,7 +95,7 @@ def translation_view(entry: Entry, translation: Translation) -> dict[str, Any]:
 def translation_tag(entry: Entry, translation: Translation) -> str:
     """Return the tag of an entry's content in one language. Another language is no change that anybody could overwrite."""
     view = translation_view(entry, translation)
-    return tag_of({name: view[name] for name in ("entryId", "language", "fields")})
+    return entity_tag({name: view[name] for name in ("entryId", "language", "fields")})
 
 
 class TranslationReader(Protocol):

@@ -14,8 +14,8 @@ import trio
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.cluster.cluster import Cluster, SingleNode
 from deskwire.engine.core.clock import Clock
-from deskwire.engine.core.clock_jumps import SetForward
-from deskwire.engine.core.commits import Commits
+from deskwire.engine.core.clock_jumps import ClockJumpDetector
+from deskwire.engine.core.commits import CommitHook, Commits, with_hook
 from deskwire.engine.core.errors import (
     Conflict,
     Invalid,
@@ -28,7 +28,6 @@ from deskwire.engine.core.errors import (
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.limits.fair_share import Shares
 from deskwire.engine.core.store import Store
-from deskwire.engine.core.wrapper import Wrapper, wrapped
 from deskwire.engine.uploads.file_type import HEAD, sniff
 from deskwire.engine.uploads.links import Links
 from deskwire.engine.uploads.ports import Content, Draft, EraseCommit, UploadReader, UploadTransaction
@@ -156,7 +155,7 @@ class UploadService:
         await self._shelf.keep(Content(upload.project, upload.sha256), draft, job)
 
     async def remove(
-        self, project: Project, upload_id: str, wrapper: Wrapper[Upload] | None = None
+        self, project: Project, upload_id: str, wrapper: CommitHook[Upload] | None = None
     ) -> Upload:
         """Remove an upload that no message refers to; return what it was. Its file goes right after the commit.
 
@@ -169,7 +168,7 @@ class UploadService:
         def remove(tx: UploadTransaction) -> Upload:
             return _remove(tx, project.rowid, upload_id)
 
-        upload = await self._store.write(wrapped(remove, wrapper))
+        upload = await self._store.write(with_hook(remove, wrapper))
         self.wake_nowait()
         return upload
 
@@ -211,7 +210,7 @@ class UploadService:
                 await _until_done(self._remove_doomed)
 
     async def _tidy(self, interval_s: float) -> None:
-        forward = SetForward(self.clock)
+        forward = ClockJumpDetector(self.clock)
         sweep_at = -inf
         while True:
             if not forward.noticed():

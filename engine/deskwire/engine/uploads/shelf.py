@@ -18,7 +18,7 @@ import trio
 
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.errors import Unavailable
-from deskwire.engine.core.store import Inline, Store
+from deskwire.engine.core.store import InlineQuery, Store
 from deskwire.engine.core.values import replace
 from deskwire.engine.idempotency.ports import AnswerTransaction
 from deskwire.engine.uploads.ports import Content, Draft, Files, UploadReader, UploadTransaction
@@ -101,7 +101,7 @@ class OwnShelf:
                 await self.remove_unused(content)
 
     async def _remove_if_unused(self, content: Content) -> None:
-        if await self._store.read(Inline(lambda reader: reader.without_upload([content]))):
+        if await self._store.read(InlineQuery(lambda reader: reader.without_upload([content]))):
             await in_thread(partial(self.files.remove, content))
 
 
@@ -134,7 +134,7 @@ class SharedShelf:
 
     async def place(self, content: Content) -> Content | None:
         """See `Shelf.place`."""
-        entry = await self._store.read(Inline(lambda reader: reader.content_entry(content)))
+        entry = await self._store.read(InlineQuery(lambda reader: reader.content_entry(content)))
         return None if entry is None else replace(content, entry=entry)
 
     async def remove_unused(self, content: Content) -> None:

@@ -15,7 +15,7 @@ from deskwire.engine.conversations.conversation import Message
 from deskwire.engine.conversations.ports import ConversationReader
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.errors import BadGateway, Invalid, NotFound, Problem, Unavailable
-from deskwire.engine.core.store import Inline, Store
+from deskwire.engine.core.store import InlineQuery, Store
 from deskwire.engine.llm.port import ChatModel, ModelError
 from deskwire.engine.tickets.change import find_ticket
 from deskwire.engine.tickets.ports import TicketReader
@@ -127,7 +127,9 @@ class Voice:
         upload_id = self._uploads.links.upload_id(url, self._clock())
         upload = None
         if upload_id is not None:
-            upload = await self._store.read(Inline(lambda reader: reader.upload(project.rowid, upload_id)))
+            upload = await self._store.read(
+                InlineQuery(lambda reader: reader.upload(project.rowid, upload_id))
+            )
         if upload is None:
             message = "This is not a valid URL that this service has signed for an upload of this project."
             raise Invalid(Problem(FIELD, "url_not_signed", message))

@@ -13,7 +13,7 @@ from msgspec import Struct, field
 from deskwire.engine.cluster.cluster import Cluster, SingleNode
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.counters import Histogram
-from deskwire.engine.core.sealing import Sealing
+from deskwire.engine.core.encryption import Encryption
 from deskwire.engine.core.store import Store
 from deskwire.engine.webhooks.delivery import Delivery
 from deskwire.engine.webhooks.endpoint import Endpoint
@@ -71,7 +71,7 @@ class DeliveryContext(Struct, frozen=True, kw_only=True):
 
     store: Store[DeliveryReader, HealthTransaction]
     clock: Clock
-    sealing: Sealing
+    sealing: Encryption
     policy: Policy
     schedule: Schedule
     timeout_s: float
@@ -92,7 +92,7 @@ class DeliveryContext(Struct, frozen=True, kw_only=True):
     cluster: Cluster = field(default_factory=SingleNode)
 
     def signing(self, endpoint: Endpoint) -> SigningSecrets:
-        """Return the secrets that sign the endpoint's deliveries. Raises SealBroken if one can't be opened."""
+        """Return the secrets that sign the endpoint's deliveries. Raises DecryptionFailed if one can't be opened."""
         old = None if endpoint.old_secret is None else self.sealing.open(endpoint.old_secret)
         return SigningSecrets(self.sealing.open(endpoint.sealed_secret), old, endpoint.old_secret_until)
 

@@ -20,7 +20,7 @@ import trio
 from deskwire.engine.cluster.cluster import Bus, Cluster, Node
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.errors import Unavailable
-from deskwire.engine.core.store import Inline, Store
+from deskwire.engine.core.store import InlineQuery, Store
 from deskwire.engine.webhooks.cleanup import close_endpoint
 from deskwire.engine.webhooks.delivery import Delivery
 from deskwire.engine.webhooks.dispatcher import Dispatcher
@@ -172,7 +172,7 @@ class Couriers:
         with trio.move_on_after(timeout_s):
             while True:
                 await self._dispatcher.first_result(delivery, _RESULT_S)
-                if not await self._store.read(Inline(lambda reader: reader.is_untried(delivery))):
+                if not await self._store.read(InlineQuery(lambda reader: reader.is_untried(delivery))):
                     return
 
     def _tell_of_change(self) -> None:

@@ -14,7 +14,7 @@ import trio
 from deskwire.engine.cluster.cluster import Cluster, SingleNode
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.commits import Commits
-from deskwire.engine.core.sealing import SealBroken, Sealing
+from deskwire.engine.core.encryption import DecryptionFailed, Encryption
 from deskwire.engine.core.store import Store
 from deskwire.engine.core.values import replace
 from deskwire.engine.events.types import EphemeralEvent, StoredEvent
@@ -70,7 +70,7 @@ class Dispatcher:
         self,
         store: Store[DeliveryReader, HealthTransaction],
         clock: Clock,
-        sealing: Sealing,
+        sealing: Encryption,
         policy: Policy,
         *,
         webhook_timeout_s: float = 5.0,  # contract 6.4.1
@@ -227,7 +227,7 @@ class Dispatcher:
             try:
                 supervised.worker.change(endpoint)
                 self._ephemeral.change(endpoint, supervised.worker.breaker, self._nursery)
-            except SealBroken:  # the new worker says so in the log
+            except DecryptionFailed:  # the new worker says so in the log
                 self.add(endpoint)
 
     def remove(self, endpoint_rowid: int) -> None:

@@ -8,7 +8,7 @@ from typing import Any, Final, Literal
 from msgspec import Struct
 
 from deskwire.engine.core.clock import iso
-from deskwire.engine.core.rank import nearest_rank
+from deskwire.engine.core.values import nearest_rank
 from deskwire.engine.webhooks.delivery import DeliveryStatus
 
 Bucket = Literal["hour", "day"]

@@ -16,8 +16,8 @@ from deskwire.engine.accounts.machines import (
     Machine,
     MachineReader,
     MachineTransaction,
-    has_strays,
-    settle,
+    has_unrestricted_children,
+    restrict_children,
 )
 from deskwire.engine.accounts.ports import CallerCommit
 from deskwire.engine.core.clock import Clock
@@ -72,7 +72,7 @@ def lapsed_reason(endpoint: Endpoint, machine: Machine | None, now: int) -> str 
 
 def disable_lapsed(tx: OwnedTransaction, project: int | None, now: int) -> list[Endpoint]:
     """Disable the endpoints of a project, or of all, whose credentials no longer let them deliver; return them."""
-    tx.one_node_at_a_time()  # else two nodes would both see it enabled, and tell of it twice
+    tx.lock_across_nodes()  # else two nodes would both see it enabled, and tell of it twice
     lapsed: list[Endpoint] = []
     for endpoint in tx.endpoints(project):
         reason = _reason(tx, endpoint, now) if endpoint.status == "enabled" else None
@@ -111,8 +111,10 @@ class Lapses:
         """Disable what has lapsed while nothing ran, before anything is delivered. Raises Unavailable."""
         now = self._clock()
         store = self._signed(now)
-        if await store.read(has_strays):
-            log.warning("credentials.settled", changed=await store.write(lambda tx: settle(tx, now)))
+        if await store.read(has_unrestricted_children):
+            log.warning(
+                "credentials.settled", changed=await store.write(lambda tx: restrict_children(tx, now))
+            )
         await self.look()
 
     async def run(self) -> None:

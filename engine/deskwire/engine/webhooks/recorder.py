@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.errors import Unavailable
-from deskwire.engine.core.store import Brief, Store
+from deskwire.engine.core.store import InlineJob, Store
 from deskwire.engine.webhooks.delivery import Attempt, Delivery, DeliveryStatus
 from deskwire.engine.webhooks.endpoint import Endpoint
 from deskwire.engine.webhooks.health import HealthTransaction, save_circuit
@@ -32,7 +32,7 @@ _ENOUGH: Final = 32
 """Results that are not gathered for longer."""
 
 _BRIEF: Final = 2 * _ENOUGH
-"""Bound on the results that are written without a thread (`Brief`), with those that come during a commit."""
+"""Bound on the results that are written without a thread (`InlineJob`), with those that come during a commit."""
 
 _SHARED_MAX: Final = 128
 """Results in one commit at most where nodes share the store: its batches write all of them in two exchanges, without a thread."""
@@ -158,7 +158,7 @@ class Recorder:
             try:
                 job = self._job(results, circuit, released)
                 brief = self._generation is not None or len(results) <= _BRIEF
-                kept, upto = await self._store.write(Brief(job) if brief else job)
+                kept, upto = await self._store.write(InlineJob(job) if brief else job)
             except Unavailable as refusal:
                 log.warning("delivery.not_recorded", attempts=len(results), reason=str(refusal))
                 await trio.sleep(self._pause_s)

@@ -13,7 +13,7 @@ from typing import Final, Protocol, Self
 import structlog
 import trio
 
-from deskwire.engine.core.tasks.failure import survived
+from deskwire.engine.core.tasks.failure import report_failure
 from deskwire.engine.core.values import replace
 from deskwire.engine.webhooks.context import DeliveryContext
 from deskwire.engine.webhooks.delivery import Attempt
@@ -76,7 +76,7 @@ class Sender(ABC):
     def change(self, endpoint: Endpoint) -> None:
         """Go on with the endpoint's changed fields; its URL must be the same.
 
-        Raises SealBroken if a secret can't be opened; nothing is changed then.
+        Raises DecryptionFailed if a secret can't be opened; nothing is changed then.
         """
         self._signing = self._context.signing(endpoint)
         self.endpoint = endpoint
@@ -84,7 +84,7 @@ class Sender(ABC):
     async def run(self) -> None:
         """Deliver until cancelled.
 
-        Raises SealBroken if the endpoint's secret can't be opened; its stored deliveries stay pending.
+        Raises DecryptionFailed if the endpoint's secret can't be opened; its stored deliveries stay pending.
 
         Cancellation: as the worker's queue has it; connections are closed in any case.
         """
@@ -151,7 +151,7 @@ class Sender(ABC):
         except Withheld:
             return None
         except BaseException as error:  # noqa: BLE001  # a bug in one delivery must not stop the others
-            survived(error, partial(self._log_failure, delivery))
+            report_failure(error, partial(self._log_failure, delivery))
         latency_ms = round((trio.current_time() - began) * 1000)
         return Attempt(delivery.attempts + 1, at, latency_ms, None, "internal error", b"")
 

@@ -8,7 +8,7 @@ from typing import Any, Final, Generic, TypeVar
 import structlog
 import trio
 
-from deskwire.engine.core.sealing import SealBroken
+from deskwire.engine.core.encryption import DecryptionFailed
 from deskwire.engine.webhooks.recorder import Superseded
 from deskwire.engine.webhooks.sender import Sender
 
@@ -60,7 +60,7 @@ class Supervised(Generic[W]):
         endpoint, again = self.worker.endpoint.id, True
         try:
             await self.worker.run()
-        except* SealBroken as group:
+        except* DecryptionFailed as group:
             log.error("delivery.sealed", endpoint=endpoint, error=str(group.exceptions[0]))
         except* Superseded:
             log.warning("delivery.superseded", endpoint=endpoint)

@@ -18,8 +18,8 @@ from typing import Final, Self, assert_never
 import structlog
 import trio
 
+from deskwire.engine.core.encryption import DecryptionFailed
 from deskwire.engine.core.errors import Unavailable
-from deskwire.engine.core.sealing import SealBroken
 from deskwire.engine.core.values import replace
 from deskwire.engine.events.types import StoredEvent
 from deskwire.engine.webhooks.context import DeliveryContext
@@ -83,7 +83,7 @@ class EndpointWorker(Sender):
         """See `Sender.run`. A secret that can't be opened opens the circuit, so that endpoint, metrics and alerts show it."""
         try:
             self._context.signing(self.endpoint)
-        except SealBroken:
+        except DecryptionFailed:
             await self._open_unsigned()
             raise
         await super().run()

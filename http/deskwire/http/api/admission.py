@@ -15,7 +15,7 @@ import trio
 
 from deskwire.engine.cluster.cluster import Cluster, SingleNode
 from deskwire.engine.core.errors import TooManyRequests, Unavailable
-from deskwire.engine.core.limits.fair_share import Paced, Shares
+from deskwire.engine.core.limits.fair_share import PacedSection, Shares
 
 RETRY_AFTER_S: Final = 1
 
@@ -86,7 +86,7 @@ class Admission:
         self._bodies = Shares(bodies_bytes_max)
         self._strangers = Shares(bodies_bytes_max // STRANGERS_PART)
         self._imports = Shares(IMPORTS_MAX)
-        self.parsing: Final = Paced()
+        self.parsing: Final = PacedSection()
         self._writes_max = writes_max
         self._writes = writes
         self._cluster = cluster or SingleNode()

@@ -7,13 +7,13 @@ from typing import Final, Protocol, assert_never
 
 import structlog
 
-from deskwire.engine.accounts.credentials import Identity
+from deskwire.engine.accounts.credentials import TokenIdentity
 from deskwire.engine.accounts.identity.verifier import user_of
 from deskwire.engine.accounts.machines import SECRET_PREFIX, Machine
 from deskwire.engine.accounts.people import ServerKey, User
 from deskwire.engine.accounts.roles import membership_of, project_of
 from deskwire.engine.accounts.server_keys import KEY_PREFIX
-from deskwire.engine.accounts.sessions import Session
+from deskwire.engine.accounts.sessions import BrowserSession
 from deskwire.engine.core.errors import (
     BadRequest,
     NotFound,
@@ -23,7 +23,7 @@ from deskwire.engine.core.errors import (
     Unavailable,
 )
 from deskwire.engine.core.ids import is_id
-from deskwire.engine.core.store import Brief, Inline
+from deskwire.engine.core.store import InlineJob, InlineQuery
 from deskwire.engine.core.values import replace
 from deskwire.engine.ports import Reader
 from deskwire.http.api.calls import Caller
@@ -81,7 +81,7 @@ async def admit(services: Services, access: Access, request: Asking) -> Caller:
     if access.kind != "server_key" and request.headers.get("authorization") is None:
         session = await services.sessions.of(request, request.at)
         if session is not None:
-            return await _user(services, access, request, Identity("id", session.user_id), session)
+            return await _user(services, access, request, TokenIdentity("id", session.user_id), session)
     credential, at = _bearer(request.headers), request.at
     check_kind(access, credential)
     if credential.startswith(SECRET_PREFIX):
@@ -113,7 +113,9 @@ async def _machine(services: Services, access: Access, request: Asking, secret: 
             raise NotFound("There is no such project.", code="project_not_found")
     owner = None
     if access.kind == "project":
-        owner = await services.store.read(Inline(lambda reader: reader.organisation_of(project.organisation)))
+        owner = await services.store.read(
+            InlineQuery(lambda reader: reader.organisation_of(project.organisation))
+        )
     if request.at - max(services.machine_uses.get(machine.rowid, 0), machine.last_used_at or 0) >= _TOUCH_MS:
         await _note_machine(services, machine, request.at)
     known_by = f"machine {machine.rowid}"
@@ -125,14 +127,18 @@ async def _visitor(services: Services, access: Access, request: Asking) -> Calle
     try:
         session = await services.sessions.of(request, request.at)
         if session is not None:
-            return await _user(services, access, request, Identity("id", session.user_id), session)
+            return await _user(services, access, request, TokenIdentity("id", session.user_id), session)
     except Unauthenticated:
         pass  # whoever has no session any more is nobody
     return Caller()
 
 
 async def _user(
-    services: Services, access: Access, request: Asking, identity: Identity, session: Session | None = None
+    services: Services,
+    access: Access,
+    request: Asking,
+    identity: TokenIdentity,
+    session: BrowserSession | None = None,
 ) -> Caller:
     """Return the user who was identified, with what the route is about."""
     named = _named_project(access, request)
@@ -145,7 +151,7 @@ async def _user(
         found = _caller(reader, access, user, named, request.path)
         return replace(found, session=session, token=None if session is not None else identity)
 
-    return await services.store.read(Inline(caller))
+    return await services.store.read(InlineQuery(caller))
 
 
 def _named_project(access: Access, request: Asking) -> str | None:
@@ -205,7 +211,7 @@ async def _note_use(services: Services, key: ServerKey, now: int) -> None:
     """Record when the key was last used; a full disk does not stop a read."""
     services.key_uses[key.rowid] = now
     try:
-        await services.store.write(Brief(lambda tx: tx.touch_key(key.rowid, now)))
+        await services.store.write(InlineJob(lambda tx: tx.touch_key(key.rowid, now)))
     except Unavailable as error:
         log.warning("server_key.use_not_noted", reason=error.reason)
 
@@ -214,6 +220,6 @@ async def _note_machine(services: Services, machine: Machine, now: int) -> None:
     """Record when the machine credential was last used, likewise."""
     services.machine_uses[machine.rowid] = now
     try:
-        await services.store.write(Brief(lambda tx: tx.touch_machine(machine.rowid, now)))
+        await services.store.write(InlineJob(lambda tx: tx.touch_machine(machine.rowid, now)))
     except Unavailable as error:
         log.warning("machine_credential.use_not_noted", reason=error.reason)

@@ -8,15 +8,14 @@ from typing import Any, Final, Generic, Protocol, TypeVar
 from msgspec import Struct, field
 from werkzeug.http import parse_etags
 
-from deskwire.engine.accounts.credentials import Identity
+from deskwire.engine.accounts.credentials import TokenIdentity
 from deskwire.engine.accounts.machines import EVERY_PERMISSION, Machine
 from deskwire.engine.accounts.people import PERMISSIONS, Organisation, Project, Role, ServerKey, User
-from deskwire.engine.accounts.sessions import Session
+from deskwire.engine.accounts.sessions import BrowserSession
 from deskwire.engine.audit.trail import ChangeOrigin
 from deskwire.engine.core.actor import ANONYMOUS, Actor
 from deskwire.engine.core.errors import Forbidden, PersonRequired
-from deskwire.engine.core.precondition import ANY, Precondition
-from deskwire.engine.core.values import replace
+from deskwire.engine.core.values import ANY_TAG, Precondition, replace
 from deskwire.engine.events.project_events import NotifyingStore, Setting
 from deskwire.engine.idempotency.once import Keeping, Once
 from deskwire.engine.ports import Store, Transaction
@@ -193,10 +192,10 @@ class Caller(Struct, frozen=True):
     key: ServerKey | None = None
     named_project: str | None = None
     credential: str = ""
-    session: Session | None = None
+    session: BrowserSession | None = None
     machine: Machine | None = None
     authorizes_as: str = ""
-    token: Identity | None = None
+    token: TokenIdentity | None = None
 
     @property
     def actor(self) -> Actor:
@@ -275,7 +274,7 @@ def _tags(given: Sequence[str]) -> frozenset[str] | None:
     if not text:
         return None
     tags = parse_etags(text)
-    return frozenset({ANY} if tags.star_tag else tags.as_set(include_weak=True) - {ANY})
+    return frozenset({ANY_TAG} if tags.star_tag else tags.as_set(include_weak=True) - {ANY_TAG})
 
 
 class Replayed(Struct, frozen=True):

@@ -10,11 +10,11 @@ from collections.abc import Collection
 from msgspec import Struct, field
 
 from deskwire.engine.accounts.access_tokens import AccessTokenReader
-from deskwire.engine.accounts.credentials import Identity
+from deskwire.engine.accounts.credentials import TokenIdentity
 from deskwire.engine.accounts.sessions import SessionCommit
 from deskwire.engine.core.commits import Commits
-from deskwire.engine.core.errors import Shown, Unauthenticated
-from deskwire.engine.core.store import Inline, Store
+from deskwire.engine.core.errors import RefusedCredential, Unauthenticated
+from deskwire.engine.core.store import InlineQuery, Store
 
 
 class _Known(Struct):
@@ -27,7 +27,7 @@ class EndedTokens(Struct):
     store: Store[AccessTokenReader, object]
     _known: _Known = field(default_factory=_Known)
 
-    async def check(self, identity: Identity, now: int) -> None:
+    async def check(self, identity: TokenIdentity, now: int) -> None:
         """Raise Unauthenticated (`token_ended`) if the identity's token has ended.
 
         Args:
@@ -35,10 +35,10 @@ class EndedTokens(Struct):
         """
         known = self._known
         if known.ids is None:
-            known.ids = frozenset(await self.store.read(Inline(lambda reader: reader.ended_tokens(now))))
+            known.ids = frozenset(await self.store.read(InlineQuery(lambda reader: reader.ended_tokens(now))))
         if identity.token in known.ids:
             ended = Unauthenticated("This access token was ended; sign in again.", code="token_ended")
-            raise ended.of(Shown("user", identity.value)) if identity.claim == "id" else ended
+            raise ended.of(RefusedCredential("user", identity.value)) if identity.claim == "id" else ended
 
     def follow(self, commits: Commits[SessionCommit]) -> None:
         """Forget what commits change from now on."""

@@ -9,9 +9,9 @@ from typing import Any, Final
 import structlog
 import trio
 
-from deskwire.engine.audit.trail import Deed
+from deskwire.engine.audit.trail import AuditEntry
 from deskwire.engine.core.errors import Unavailable
-from deskwire.engine.core.store import Brief
+from deskwire.engine.core.store import InlineJob
 from deskwire.engine.core.values import replace
 from deskwire.http.api.calls import Call
 
@@ -21,13 +21,13 @@ _LAST_S: Final = 5.0
 """The time that the record of a cut off export may take."""
 
 
-async def record_export(call: Call[Any, Any], deed: Deed) -> None:
+async def record_export(call: Call[Any, Any], deed: AuditEntry) -> None:
     """Record an export that the caller is about to be sent. Raises Unavailable, and then nothing may be sent."""
-    await call.services.store.write(Brief(lambda tx: tx.record(deed)))
+    await call.services.store.write(InlineJob(lambda tx: tx.record(deed)))
 
 
 async def recorded(
-    call: Call[Any, Any], deed: Deed, lines: AsyncGenerator[bytes, None]
+    call: Call[Any, Any], deed: AuditEntry, lines: AsyncGenerator[bytes, None]
 ) -> AsyncIterator[bytes]:
     """Record an export, and return its lines, which add their number to the record's `lines` once they are sent.
 
@@ -38,7 +38,7 @@ async def recorded(
 
 
 async def _counted(
-    call: Call[Any, Any], deed: Deed, lines: AsyncGenerator[bytes, None]
+    call: Call[Any, Any], deed: AuditEntry, lines: AsyncGenerator[bytes, None]
 ) -> AsyncIterator[bytes]:
     sent = 0
     try:

@@ -14,7 +14,7 @@ import trio
 
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.core.limits.fair_share import Shares
-from deskwire.engine.core.tasks.outage import AWAY, outlast
+from deskwire.engine.core.tasks.retry import RETRYABLE_CODES, retry_until_available
 
 T = TypeVar("T")
 
@@ -53,7 +53,7 @@ class Holding:
         """Return the result of `work`, which is tried again until that time while the database is away.
 
         Args:
-            work, until: see `outlast`.
+            work, until: see `retry_until_available`.
             who: the caller, who may have a share of the places.
             stranger: whether the caller's credential is not known without the database.
 
@@ -63,7 +63,7 @@ class Holding:
         try:
             return await work()
         except Unavailable as refusal:
-            if refusal.reason not in AWAY or trio.current_time() >= until:
+            if refusal.reason not in RETRYABLE_CODES or trio.current_time() >= until:
                 raise
             places = self._strangers if stranger else self._known
             if not places.take_if_fits(who):
@@ -74,7 +74,7 @@ class Holding:
         with trio.CancelScope() as scope:
             self._waiting.add(scope)
             try:
-                return await outlast(work, until, first)
+                return await retry_until_available(work, until, first)
             finally:
                 self._waiting.discard(scope)
                 places.give_back(who)

@@ -18,7 +18,7 @@ from deskwire.engine.core.errors import (
     IdempotencyMismatch,
     Problem,
 )
-from deskwire.engine.core.store import Brief, Inline
+from deskwire.engine.core.store import InlineJob, InlineQuery
 from deskwire.engine.core.values import replace
 from deskwire.engine.idempotency.once import Once
 from deskwire.http.api.calls import Answer, Call, Replayed
@@ -96,10 +96,10 @@ async def _look(call: Call[Any, Any], once: Once) -> None:
     that takes over. So it is looked for once more in a commit, which waits behind that one (ADR 60).
     """
     try:
-        await call.services.store.read(Inline(once.check))
+        await call.services.store.read(InlineQuery(once.check))
     except AlreadyAnswered:
         if call.services.answers.several:
-            await call.services.store.write(Brief(once.check))
+            await call.services.store.write(InlineJob(once.check))
         raise
 
 

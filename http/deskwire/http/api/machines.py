@@ -13,15 +13,15 @@ from msgspec import Struct, field
 
 from deskwire.engine.accounts.machines import (
     Machine,
-    check_good,
-    check_still_good,
+    check_secret,
+    check_still_valid,
     hash_secret,
-    machine_shown,
+    machine_by_secret,
 )
 from deskwire.engine.accounts.ports import CallerCommit
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.commits import Commits
-from deskwire.engine.core.store import Inline
+from deskwire.engine.core.store import InlineQuery
 from deskwire.engine.ports import Reader, Store, Transaction
 
 T = TypeVar("T")
@@ -51,10 +51,10 @@ class WhileGood(Struct, frozen=True):
         now = self.clock()
 
         def checked(reader: Reader) -> T:
-            check_still_good(reader, self.name, self.permissions, now)
+            check_still_valid(reader, self.name, self.permissions, now)
             return query(reader)
 
-        return await self.store.read(Inline(checked) if isinstance(query, Inline) else checked)
+        return await self.store.read(InlineQuery(checked) if isinstance(query, InlineQuery) else checked)
 
 
 class Machines(Struct):
@@ -71,11 +71,11 @@ class Machines(Struct):
         hashed, known = hash_secret(secret), self._known
         found = known.get(hashed)
         if found is None:
-            found = await self.store.read(Inline(lambda reader: machine_shown(reader, hashed)))
+            found = await self.store.read(InlineQuery(lambda reader: machine_by_secret(reader, hashed)))
             if len(known) >= _KEPT_MAX:
                 known.clear()
             known[hashed] = found
-        return found, check_good(found, hashed, now)
+        return found, check_secret(found, hashed, now)
 
     async def check(self, name: str, permissions: Iterable[str], now: int) -> None:
         """Raise Unauthenticated or Forbidden if a call that has gone on for a while may not go on.
@@ -84,7 +84,7 @@ class Machines(Struct):
             name: the one that `authenticate` has returned.
             permissions: those that the call needs.
         """
-        await self.store.read(Inline(lambda reader: check_still_good(reader, name, permissions, now)))
+        await self.store.read(InlineQuery(lambda reader: check_still_valid(reader, name, permissions, now)))
 
     def follow(self, commits: Commits[CallerCommit]) -> None:
         """Forget what commits change from now on."""

@@ -33,8 +33,8 @@ from deskwire.engine.core.errors import (
 from deskwire.engine.core.limits.fair_share import TENANT, Tenant
 from deskwire.engine.core.limits.network import network_of
 from deskwire.engine.core.limits.rate_limit import Quota
-from deskwire.engine.core.nul import NUL
-from deskwire.engine.core.tasks.failure import survived
+from deskwire.engine.core.tasks.failure import report_failure
+from deskwire.engine.core.text import NUL
 from deskwire.engine.core.values import replace
 from deskwire.http.api.admission import CROWDED, LARGE_BYTES
 from deskwire.http.api.authentication import admit, require_permission
@@ -189,9 +189,9 @@ def refused(error: DomainError, request_id: str) -> Response:
 def failed(request_id: str, error: BaseException) -> Response:
     """Return the response to a request that met a bug: the log has the traceback, the client the id to ask for.
 
-    Raises what of the error ends the task on purpose; see `survived`.
+    Raises what of the error ends the task on purpose; see `report_failure`.
     """
-    survived(error, lambda failure: log.error("http.failed", request_id=request_id, exc_info=failure))
+    report_failure(error, lambda failure: log.error("http.failed", request_id=request_id, exc_info=failure))
     detail = "Something went wrong here. Give the request id when you report it."
     document = problem(500, "internal_error", detail, request_id)
     return Response(500, PROBLEM, line_of(document))

@@ -29,7 +29,7 @@ STATUS: Final[Mapping[type[DomainError], int]] = {
     errors.Conflict: 409,
     errors.Gone: 410,
     errors.AnswerErased: 410,
-    errors.ChangedMeanwhile: 412,
+    errors.PreconditionFailed: 412,
     errors.TooLarge: 413,
     errors.UnsupportedMediaType: 415,
     errors.RangeNotSatisfiable: 416,
@@ -51,7 +51,7 @@ def refusal(error: DomainError, request_id: str) -> tuple[dict[str, Any], dict[s
         headers["Retry-After"] = str(error.retry_after_s)
     if isinstance(error, errors.RangeNotSatisfiable):
         headers["Content-Range"] = f"bytes */{error.size}"
-    if isinstance(error, errors.ChangedMeanwhile) and error.tag is not None:
+    if isinstance(error, errors.PreconditionFailed) and error.tag is not None:
         headers["ETag"] = f'"{error.tag}"'
     document = problem(status, error.reason, error.detail, request_id)
     if isinstance(error, errors.BadRequest | errors.Invalid) and error.problems:

@@ -11,8 +11,8 @@ from msgspec import Struct
 
 from deskwire.engine.accounts.people import Project, User
 from deskwire.engine.core.errors import TooManyRequests
-from deskwire.engine.core.limits.network import party_of
-from deskwire.engine.core.limits.rate_limit import Buckets, Quota, Rate
+from deskwire.engine.core.limits.network import remote_network
+from deskwire.engine.core.limits.rate_limit import Buckets, Quota, RateLimit
 from deskwire.engine.core.limits.sketch import Sketch
 
 Counted = Literal["calls", "authorizations"]
@@ -59,7 +59,7 @@ class RateLimits(Struct, frozen=True):
         For credentials that people choose, which can be guessed. A server key or an access token can't: it is looked
         at whatever came before, so that nobody is shut out by a neighbour (ADR 24).
         """
-        network = party_of(address)
+        network = remote_network(address)
         left = None if network is None else self.failures.look(network, self.clock())
         if left is not None and left.retry_after_s:
             self.failures.refused += 1
@@ -67,7 +67,7 @@ class RateLimits(Struct, frozen=True):
 
     def note_failure(self, address: str | None) -> TooManyRequests | None:
         """Count a call with a wrong credential; return the refusal if its network had failed too often before."""
-        network = party_of(address)
+        network = remote_network(address)
         left = None if network is None else self.failures.take(network, self.clock())
         return _failed_too_often(left) if left is not None and left.retry_after_s else None
 
@@ -118,6 +118,6 @@ def header_fields(left: Quota) -> dict[str, str]:
     }
 
 
-def rate_of(per_minute: int, burst: int) -> Rate | None:
+def rate_of(per_minute: int, burst: int) -> RateLimit | None:
     """Return the rate of the settings; 0 per minute is no limit."""
-    return Rate(per_minute, burst) if per_minute else None
+    return RateLimit(per_minute, burst) if per_minute else None

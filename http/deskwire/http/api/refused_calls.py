@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from deskwire.engine.audit.refusals import RefusedCall
-from deskwire.engine.audit.trail import COUNTED_MS, ChangeOrigin
+from deskwire.engine.audit.trail import COUNT_WINDOW_MS, ChangeOrigin
 from deskwire.engine.core.actor import Actor
 from deskwire.engine.core.errors import DomainError
 from deskwire.engine.core.limits.network import network_of
@@ -29,7 +29,7 @@ def note_refused(
         request_id: of the call.
     """
     at = services.clock()
-    kind = _kind(caller or Caller(), error, at // COUNTED_MS, network_of(address))
+    kind = _kind(caller or Caller(), error, at // COUNT_WINDOW_MS, network_of(address))
     services.refused_calls.note(kind, ChangeOrigin(kind.actor, at, address, request_id), route.operation_id)
 
 

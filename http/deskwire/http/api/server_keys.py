@@ -15,7 +15,7 @@ from deskwire.engine.accounts.people import ServerKey
 from deskwire.engine.accounts.ports import CallerCommit
 from deskwire.engine.accounts.server_keys import authenticate_key, hash_server_key
 from deskwire.engine.core.commits import Commits
-from deskwire.engine.core.store import Inline
+from deskwire.engine.core.store import InlineQuery
 from deskwire.engine.ports import Store
 
 _KEPT_MAX: Final = 1_000
@@ -36,7 +36,7 @@ class ServerKeys(Struct):
         hashed, known = hash_server_key(key), self._known
         found = known.get(hashed)
         if found is None:
-            found = await self.store.read(Inline(lambda reader: authenticate_key(reader, hashed)))
+            found = await self.store.read(InlineQuery(lambda reader: authenticate_key(reader, hashed)))
             if len(known) >= _KEPT_MAX:
                 known.clear()
             known[hashed] = found

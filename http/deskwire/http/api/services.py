@@ -8,13 +8,12 @@ import trio
 from msgspec import Struct, field
 
 from deskwire.engine.accounts.credentials import Passwords, Tokens
-from deskwire.engine.accounts.identity.standins import StandIns
-from deskwire.engine.accounts.identity.throttle import Throttle
+from deskwire.engine.accounts.identity.dummy_hashes import DummyHashes
+from deskwire.engine.accounts.identity.throttle import SignInThrottle
 from deskwire.engine.accounts.identity.verifier import Verifier
 from deskwire.engine.agents.streams import AgentStreams
-from deskwire.engine.audit.naming import InNameOf
-from deskwire.engine.audit.refusals import Refusals, RefusedCalls
-from deskwire.engine.audit.trail import ChangeOrigin
+from deskwire.engine.audit.refusals import RefusalCache, RefusedCalls
+from deskwire.engine.audit.trail import AttributedStore, ChangeOrigin
 from deskwire.engine.cluster.cluster import Cluster, SingleNode
 from deskwire.engine.conversations.registry import ActorRegistry
 from deskwire.engine.core.clock import Clock
@@ -107,7 +106,7 @@ class Services(Struct, frozen=True):
         description, event_description: the descriptions of the API and of its events.
         error_page: what each error code means.
         desk: the files of the page that agents work in.
-        stand_ins: what passwords of unknown addresses are checked against.
+        dummy_hashes: what passwords of unknown addresses are checked against.
         sign_in: whether users sign in here with a password.
         tell_request: logs an answer: method, route, status, seconds, the request's id.
         trusted_proxies: networks of proxies that say whose request they pass on.
@@ -155,13 +154,13 @@ class Services(Struct, frozen=True):
     tell_request: Callable[[str, str | None, int, float, str], None]
     desk: Desk
     readiness: Readiness
-    stand_ins: StandIns
+    dummy_hashes: DummyHashes
     refused_calls: RefusedCalls
     sign_in: bool = True
     trusted_proxies: Sequence[Network] = ()
-    throttle: Throttle = field(default_factory=lambda: Throttle(trio.current_time))
+    throttle: SignInThrottle = field(default_factory=lambda: SignInThrottle(trio.current_time))
     hashing: Hashing = field(default_factory=Hashing)
-    refusals: Refusals = field(default_factory=Refusals)
+    refusals: RefusalCache = field(default_factory=RefusalCache)
     key_uses: dict[int, int] = field(default_factory=dict)
     machine_uses: dict[int, int] = field(default_factory=dict)
     cluster: Cluster = field(default_factory=SingleNode)
@@ -170,4 +169,4 @@ class Services(Struct, frozen=True):
 
     def signed(self, by: ChangeOrigin) -> Services:
         """Return the same services, whose store writes in this name."""
-        return replace(self, store=InNameOf(by, self.store))
+        return replace(self, store=AttributedStore(by, self.store))

@@ -12,16 +12,16 @@ import structlog
 from msgspec import Struct, field
 
 from deskwire.engine.accounts.sessions import (
-    Life,
-    Session,
+    BrowserSession,
     SessionCommit,
+    SessionLifetime,
     SessionReader,
     SessionTransaction,
     hash_session_secret,
 )
 from deskwire.engine.core.commits import Commits
-from deskwire.engine.core.errors import Forbidden, Shown, Unauthenticated, Unavailable
-from deskwire.engine.core.store import Brief, Inline, Store
+from deskwire.engine.core.errors import Forbidden, RefusedCredential, Unauthenticated, Unavailable
+from deskwire.engine.core.store import InlineJob, InlineQuery, Store
 from deskwire.engine.core.values import replace
 from deskwire.http.api.cookies import session_cookie, setting, taking_back
 from deskwire.http.api.input.headers import Fields
@@ -63,12 +63,12 @@ class Sessions(Struct):
     """
 
     store: Store[SessionReader, SessionTransaction]
-    life: Life
+    life: SessionLifetime
     public_url: str | None = None
     allowed: bool = True
-    _known: dict[bytes, Session] = field(default_factory=dict)
+    _known: dict[bytes, BrowserSession] = field(default_factory=dict)
 
-    async def of(self, request: Asking, at: int) -> Session | None:
+    async def of(self, request: Asking, at: int) -> BrowserSession | None:
         """Return the session in the request's cookie, noted as used; None if there is no cookie.
 
         Args:
@@ -89,7 +89,7 @@ class Sessions(Struct):
                 if (
                     known := self._known.get(hashed)
                 ) is not None:  # only that, so that nothing is looked up for it
-                    refused.of(Shown("user", known.user_id))
+                    refused.of(RefusedCredential("user", known.user_id))
                 raise
         return await self._found(hashed, at)
 
@@ -97,7 +97,7 @@ class Sessions(Struct):
         """Return the milliseconds that the request's session lasts unless it is used, 0 if it has ended; not noted as used."""
         secret = session_cookie(request.headers, secure=self.secure(request))
         hashed = hash_session_secret(secret or "")
-        found = await self.store.read(Inline(lambda reader: reader.session(hashed)))
+        found = await self.store.read(InlineQuery(lambda reader: reader.session(hashed)))
         return 0 if found is None else max(0, self.life.ends_at(found) - at)
 
     def require_own_page(self, request: Asking) -> None:
@@ -128,9 +128,9 @@ class Sessions(Struct):
         """Look all up again: a session has ended."""
         self._known = {}  # a look-up under way remembers what it finds in the old one
 
-    async def _found(self, hashed: bytes, at: int) -> Session:
+    async def _found(self, hashed: bytes, at: int) -> BrowserSession:
         known = self._known
-        found = known.get(hashed) or await self.store.read(Inline(lambda reader: reader.session(hashed)))
+        found = known.get(hashed) or await self.store.read(InlineQuery(lambda reader: reader.session(hashed)))
         if found is None or not self.allowed or at >= self.life.ends_at(found):
             raise Unauthenticated("The session has ended; sign in again.", code="session_ended")
         used = at - found.last_seen_at >= TOUCH_MS
@@ -143,9 +143,9 @@ class Sessions(Struct):
             await self._note_use(found)
         return found
 
-    async def _note_use(self, session: Session) -> None:
+    async def _note_use(self, session: BrowserSession) -> None:
         """Record when the session was last used; a full disk does not stop a read."""
         try:
-            await self.store.write(Brief(lambda tx: tx.touch_session(session.id, session.last_seen_at)))
+            await self.store.write(InlineJob(lambda tx: tx.touch_session(session.id, session.last_seen_at)))
         except Unavailable as error:
             log.warning("session.use_not_noted", reason=error.reason)

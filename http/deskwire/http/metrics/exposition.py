@@ -11,7 +11,7 @@ from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4, ProcessCollector, genera
 from prometheus_client.metrics_core import Metric as Family
 
 from deskwire.engine.audit.push import PushHealth
-from deskwire.engine.core.counters import Room
+from deskwire.engine.core.counters import DiskSpace
 from deskwire.engine.core.errors import Unavailable
 from deskwire.http.api.calls import Answer, Call, Page
 from deskwire.http.api.input.validation import Body, Query
@@ -70,7 +70,7 @@ async def _pushes(services: Services) -> PushHealth | None:
         return None
 
 
-def _room(measured: Measurements) -> Room | None:
+def _room(measured: Measurements) -> DiskSpace | None:
     try:
         return measured.room()
     except OSError:  # the metrics that need it are left out; the disk's error is logged elsewhere

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Final
 import trio
 from msgspec import Struct, field
 
-from deskwire.engine.core.counters import Commits, Histogram, Room
+from deskwire.engine.core.counters import CommitCounters, DiskSpace, Histogram
 from deskwire.engine.core.database_identity import DatabaseIdentity
 from deskwire.engine.core.http1 import METHODS
-from deskwire.engine.privacy.retention import Pruned
+from deskwire.engine.privacy.retention import RetentionCounters
 from deskwire.engine.search.indexer import Progress
 from deskwire.engine.webhooks.dispatcher import Dispatcher
 from deskwire.http.server.connections import Connections
@@ -119,12 +119,12 @@ class Measurements(Struct, frozen=True):
         node: the figures of a node that shares its database; None for one that is alone.
     """
 
-    commits: Commits
+    commits: CommitCounters
     waiting: Callable[[], int]
     scrubbing: Callable[[], bool]
     scrub_delay: Callable[[], float]
     indexed: Progress
-    room: Callable[[], Room | None]
+    room: Callable[[], DiskSpace | None]
     dispatcher: Dispatcher
     connections: Connections
     consumers: Callable[[], int]
@@ -134,7 +134,7 @@ class Measurements(Struct, frozen=True):
     certificate_ends: Callable[[], int | None] = lambda: None
     identity: DatabaseIdentity = field(default_factory=DatabaseIdentity)
     node: NodeMeasurements | None = None
-    pruned: Pruned = field(default_factory=Pruned)
+    pruned: RetentionCounters = field(default_factory=RetentionCounters)
     stalls: Stalls = field(default_factory=Stalls)
     requests: Requests = field(default_factory=Requests)
     threads: trio.CapacityLimiter = field(default_factory=lambda: trio.CapacityLimiter(1))

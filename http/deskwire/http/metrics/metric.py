@@ -15,7 +15,7 @@ from prometheus_client.metrics_core import (
 from prometheus_client.metrics_core import Metric as Family
 
 from deskwire.engine.audit.push import PushHealth
-from deskwire.engine.core.counters import Histogram, Room
+from deskwire.engine.core.counters import DiskSpace, Histogram
 from deskwire.engine.stream.channel import ChannelKind
 from deskwire.engine.stream.lag import Lag
 from deskwire.http.api.services import Services
@@ -38,7 +38,7 @@ class Scrape(Struct, frozen=True):
 
     services: Services
     lags: Mapping[ChannelKind, Lag]
-    room: Room | None
+    room: DiskSpace | None
     ready: bool
     conditions: Mapping[str, int]
     pushes: PushHealth | None

@@ -7,7 +7,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from deskwire.engine.core.counters import Histogram, SharedCommits
+from deskwire.engine.core.counters import Histogram, SharedCommitCounters
 from deskwire.http.metrics.metric import Metric, Rows, Scrape
 
 
@@ -26,7 +26,7 @@ class NodeMeasurements(Struct, frozen=True):
         barrier_s: how long it has waited for all nodes to forget something.
     """
 
-    commits: SharedCommits
+    commits: SharedCommitCounters
     lease_s: Callable[[], float]
     clock_offset_s: Callable[[], float]
     live: Callable[[], int]

@@ -9,8 +9,8 @@ from typing import Annotated, Final
 import orjson
 from pydantic import Field, ValidationInfo, field_validator
 
-from deskwire.engine.audit.deeds import project_exported
-from deskwire.engine.privacy.project_export import Kind, Mark, ProjectExport, Wanted
+from deskwire.engine.audit.audited_changes import project_exported
+from deskwire.engine.privacy.project_export import ExportKind, ExportMark, ExportRequest, ProjectExport
 from deskwire.http.api.calls import Answer, Call, Streamed
 from deskwire.http.api.exports import recorded
 from deskwire.http.api.input.validation import Body, Query, Time
@@ -113,12 +113,12 @@ async def export_survey_responses(call: Call[Body, ExportQuery]) -> Answer:
     return await _exported(call, "survey-responses")
 
 
-async def _exported(call: Call[Body, ExportQuery], kind: Kind) -> Answer:
+async def _exported(call: Call[Body, ExportQuery], kind: ExportKind) -> Answer:
     services, project, now = call.services, call.project, call.services.clock()
     number = int.from_bytes(blake2b(orjson.dumps([project.id, kind]), digest_size=6).digest())
     show = partial(services.uploads.links.shown, now=now)
     since = None if call.query.cursor is None else _mark(call.query.cursor, number)
-    wanted = Wanted(project, kind, show, since, call.query.updated_since)
+    wanted = ExportRequest(project, kind, show, since, call.query.updated_since)
     export = ProjectExport(call.while_good, wanted, now)
     lines = export.lines(lambda mark: encode_cursor(number, mark.at, as_of=mark.event_id))
     sent = await recorded(call, project_exported(project, kind), lines)
@@ -126,9 +126,9 @@ async def _exported(call: Call[Body, ExportQuery], kind: Kind) -> Answer:
     return Streamed(sent, NDJSON, disposition)
 
 
-def _mark(cursor: str, number: int) -> Mark:
+def _mark(cursor: str, number: int) -> ExportMark:
     """Return the mark that a cursor stands for. Raises BadRequest for that of another export."""
     (of, at), event_id = decode_cursor_as_of(cursor, 2)
     if of != number:
         raise bad_cursor("This cursor is of an export of something else.")
-    return Mark(event_id, at)
+    return ExportMark(event_id, at)

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Final
 
 from pydantic import Field
 
-from deskwire.engine.audit.deeds import report_exported
+from deskwire.engine.audit.audited_changes import report_exported
 from deskwire.engine.core.clock import iso
 from deskwire.engine.core.errors import Problem
 from deskwire.engine.reports.period import Period, day_name

@@ -9,11 +9,11 @@ from pydantic_core import PydanticCustomError
 
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.accounts.teams import Team, TeamReader
-from deskwire.engine.audit.deeds import deleted
+from deskwire.engine.audit.audited_changes import deleted
 from deskwire.engine.core.errors import Conflict, Invalid, NotFound, Problem
 from deskwire.engine.core.ids import new_id
-from deskwire.engine.core.language import canonical_tag
-from deskwire.engine.core.store import Inline
+from deskwire.engine.core.store import InlineQuery
+from deskwire.engine.core.text import canonical_language_tag
 from deskwire.engine.core.values import replace
 from deskwire.engine.events.project_events import append_internal_event, settings_changed
 from deskwire.engine.ports import Transaction
@@ -58,7 +58,7 @@ def _placeholders(text: str) -> str:
 
 
 def _tag(text: str) -> str:
-    tag = canonical_tag(text)
+    tag = canonical_language_tag(text)
     if tag is None:
         raise ValueError("This is no language tag (BCP 47), such as en or pt-BR.")
     return tag
@@ -95,7 +95,7 @@ class SnippetPatch(Body):
 
 
 async def _look_at_team(call: Call[Any, Query]) -> None:
-    await call.services.store.read(Inline(lambda reader: _team(reader, call.project, call.body.team_id)))
+    await call.services.store.read(InlineQuery(lambda reader: _team(reader, call.project, call.body.team_id)))
 
 
 @routes.add(
@@ -141,7 +141,7 @@ async def list_snippets(call: Call[Body, Paged]) -> Answer:
 @routes.add("GET", _ONE, _READ, operation_id="getSnippet", answer=shapes.Snippet)
 async def get_snippet(call: Call[Body, Query]) -> Answer:
     """Fetch a snippet."""
-    return snippet_view(await call.services.store.read(Inline(lambda reader: _find(reader, call))))
+    return snippet_view(await call.services.store.read(InlineQuery(lambda reader: _find(reader, call))))
 
 
 @routes.add(

@@ -7,9 +7,9 @@ from typing import Annotated, Any, Final, TypeVar
 
 from pydantic import AfterValidator, Field
 
-from deskwire.engine.audit.deeds import deleted
+from deskwire.engine.audit.audited_changes import deleted
 from deskwire.engine.core.errors import BadRequest, Invalid, NotFound, Problem
-from deskwire.engine.core.language import canonical_tag
+from deskwire.engine.core.text import canonical_language_tag
 from deskwire.engine.ports import Transaction
 from deskwire.engine.translations.translation import (
     Entry,
@@ -45,7 +45,7 @@ _MANAGE: Final = dashboard("translations.manage")
 
 
 def _tag(text: str) -> str:
-    tag = canonical_tag(text)
+    tag = canonical_language_tag(text)
     if tag is None:
         raise ValueError("This is no language tag (BCP 47), such as en or pt-BR.")
     return tag

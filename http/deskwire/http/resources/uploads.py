@@ -7,11 +7,11 @@ from typing import Any, Final
 
 import trio
 
-from deskwire.engine.audit.deeds import deleted
-from deskwire.engine.audit.naming import Recording
+from deskwire.engine.audit.audited_changes import deleted
+from deskwire.engine.audit.trail import RecordingHook
 from deskwire.engine.core.clock import iso
 from deskwire.engine.core.errors import NotFound
-from deskwire.engine.core.store import Inline
+from deskwire.engine.core.store import InlineQuery
 from deskwire.engine.uploads.service import find_upload
 from deskwire.engine.uploads.shelf import Job
 from deskwire.engine.uploads.upload import Upload
@@ -85,7 +85,8 @@ async def get_upload(call: Call[Body, Query]) -> Answer:
     """Fetch an upload, with a fresh URL of its file."""
     project, upload_id = call.project.rowid, call.path["upload_id"]
     return _view(
-        call, await call.services.store.read(Inline(lambda reader: find_upload(reader, project, upload_id)))
+        call,
+        await call.services.store.read(InlineQuery(lambda reader: find_upload(reader, project, upload_id))),
     )
 
 
@@ -100,7 +101,7 @@ async def get_upload(call: Call[Body, Query]) -> Answer:
 )
 async def delete_upload(call: Call[Body, Query]) -> Answer:
     """Delete an upload that no message refers to. Otherwise it is deleted with the last conversation that does: 409."""
-    recording: Recording[Upload] = Recording(
+    recording: RecordingHook[Upload] = RecordingHook(
         call.origin, lambda gone: (deleted("upload", gone.id, call.project.rowid, bytes=gone.size),)
     )
     upload = await call.services.uploads.remove(call.project, call.path["upload_id"], recording)
@@ -121,7 +122,7 @@ async def fetch_file(call: Call[Body, LinkQuery]) -> Answer:
     uploads, headers = call.services.uploads, call.incoming.headers
     upload_id, name = call.path["upload_id"], call.path["name"]
     uploads.links.check(upload_id, name, call.query.expires, call.query.signature, call.services.clock())
-    upload = await call.services.store.read(Inline(lambda reader: reader.upload(None, upload_id)))
+    upload = await call.services.store.read(InlineQuery(lambda reader: reader.upload(None, upload_id)))
     if upload is None or await uploads.size(upload) != upload.size:
         raise NotFound("This file has been removed.", code="upload_not_found")
     sent_headers = dict(headers_of(upload))

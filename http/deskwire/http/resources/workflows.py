@@ -9,12 +9,11 @@ import orjson
 import trio
 from pydantic import ConfigDict, WithJsonSchema
 
-from deskwire.engine.audit.deeds import deleted
+from deskwire.engine.audit.audited_changes import deleted
 from deskwire.engine.conversations.automation.lookup import assignee_errors, find_workflow
 from deskwire.engine.core.errors import Conflict, Invalid, Problem
 from deskwire.engine.core.ids import new_id
-from deskwire.engine.core.precondition import tag_of
-from deskwire.engine.core.values import replace
+from deskwire.engine.core.values import entity_tag, replace
 from deskwire.engine.definitions.rules import DefinitionError
 from deskwire.engine.ports import Transaction
 from deskwire.engine.workflows.definition import Trigger
@@ -152,7 +151,7 @@ async def change_workflow(call: Call[WorkflowDraft, Query]) -> Answer:
 
     def change(tx: WorkflowTransaction) -> tuple[Workflow, Any]:
         before, flows = _stored(tx, call)
-        call.seen.check(lambda: tag_of(full_view(before, flows)))
+        call.seen.check(lambda: entity_tag(full_view(before, flows)))
         after = replace(
             before,
             name=given.get("name", before.name),
@@ -186,7 +185,7 @@ async def delete_workflow(call: Call[Body, Query]) -> Answer:
 
     def delete(tx: Transaction) -> Workflow:
         workflow, flows = _stored(tx, call)
-        call.seen.check(lambda: tag_of(full_view(workflow, flows)))
+        call.seen.check(lambda: entity_tag(full_view(workflow, flows)))
         tx.delete_workflow(workflow, now)
         tx.forget_versions(now)
         tx.record(deleted("workflow", workflow.id, call.project.rowid))
@@ -220,7 +219,7 @@ def _given(call: Call[WorkflowDraft, Query]) -> Mapping[str, Any]:
 
 def _tagged(workflow: Workflow, flows: Any) -> Tagged:
     view = full_view(workflow, flows)
-    return Tagged(view, tag_of(view))
+    return Tagged(view, entity_tag(view))
 
 
 def _stored(reader: WorkflowReader, call: Call[Any, Any]) -> tuple[Workflow, Any]:

@@ -20,7 +20,7 @@ import structlog
 import trio
 from msgspec import Struct
 
-from deskwire.engine.core.tasks.failure import contained
+from deskwire.engine.core.tasks.failure import contain_failures
 from deskwire.http.server.connection import STREAM, FrontStream, TlsFrontStream
 from deskwire.http.server.connections import Connections
 from deskwire.http.server.fast_path import FastPath
@@ -237,7 +237,7 @@ class _Front:
         """Look at the first bytes, and hand the connection on."""
         first = None
         try:
-            with contained(_tell):
+            with contain_failures(_tell):
                 first = await self._first_bytes(stream)
         finally:
             if not first:
@@ -267,7 +267,7 @@ class _Front:
         """Serve a connection until it ends, or is the stream's; whatever it breaks ends that connection alone."""
         for_stream = False
         try:
-            with contained(_tell):
+            with contain_failures(_tell):
                 for_stream = await self._serve(stream)
         finally:
             self._requests.discard(stream)
@@ -278,7 +278,7 @@ class _Front:
 
     async def _keep_stream(self, stream: FrontStream) -> None:
         try:
-            with contained(_tell):
+            with contain_failures(_tell):
                 await self._stream(stream)
         finally:
             self._streams.discard(stream)

@@ -19,7 +19,7 @@ from quart.wrappers import Request
 from quart_trio.asgi import TrioASGIHTTPConnection
 from quart_trio.wrappers.request import TrioBody, TrioRequest
 
-from deskwire.engine.core.tasks.failure import contained
+from deskwire.engine.core.tasks.failure import contain_failures
 from deskwire.http.server.connection import UNREAD_MAX, UNREAD_S
 from deskwire.http.server.connections import PLACE
 
@@ -138,6 +138,6 @@ class PacedConnection(TrioASGIHTTPConnection):
             await send(message)
 
         # What breaks an answer that has begun can only end it: Hypercorn closes what was left open.
-        with contained(lambda failure: log.error("http.failed", exc_info=failure)):
+        with contain_failures(lambda failure: log.error("http.failed", exc_info=failure)):
             await super().handle_request(nursery, request, answer)
         nursery.cancel_scope.cancel()

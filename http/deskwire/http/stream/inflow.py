@@ -9,20 +9,20 @@ from __future__ import annotations
 from functools import cache
 from typing import Final
 
-from deskwire.engine.core.limits.rate_limit import Rate, take
+from deskwire.engine.core.limits.rate_limit import RateLimit, take
 from deskwire.http.stream import pusher
 
-FRAMES: Final = Rate(per_minute=60 * 50, burst=500)
+FRAMES: Final = RateLimit(per_minute=60 * 50, burst=500)
 """Frames, each part of a message and each control frame; also a read that brings none to its end."""
-MESSAGES: Final = Rate(per_minute=60 * 25, burst=250)
+MESSAGES: Final = RateLimit(per_minute=60 * 25, burst=250)
 LARGEST_AT_ONCE: Final = 16
 """Messages of the largest size that may come at once; from then on the bytes of one in each second."""
 _SECOND_NS: Final = 1_000_000_000
 
 
 @cache  # there is one
-def _bytes_rate(largest: int) -> Rate:
-    return Rate(per_minute=60 * largest, burst=LARGEST_AT_ONCE * largest)
+def _bytes_rate(largest: int) -> RateLimit:
+    return RateLimit(per_minute=60 * largest, burst=LARGEST_AT_ONCE * largest)
 
 
 class HangUp(Exception):
@@ -63,7 +63,7 @@ class Inflow:
         self._bytes = _count(_bytes_rate(self._largest), self._bytes, count, now_s, pusher.TOO_MANY_BYTES)
 
 
-def _count(rate: Rate, full_at_ns: int, count: int, now_s: float, refusal: pusher.Close) -> int:
+def _count(rate: RateLimit, full_at_ns: int, count: int, now_s: float, refusal: pusher.Close) -> int:
     """Return when the bucket is full again after that. Raises TooMuch."""
     after = take(rate, full_at_ns, int(now_s * _SECOND_NS), count)
     if after is None:

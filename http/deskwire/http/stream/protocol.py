@@ -10,13 +10,13 @@ from typing import Final, assert_never
 
 import trio
 
-from deskwire.engine.accounts.machines import good_until, is_machine
+from deskwire.engine.accounts.machines import is_machine, valid_until
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.errors import DomainError, Forbidden, NotFound, Unavailable
 from deskwire.engine.core.secret import Keyring
-from deskwire.engine.core.store import Inline
-from deskwire.engine.core.tasks.outage import outlast
+from deskwire.engine.core.store import InlineQuery
+from deskwire.engine.core.tasks.retry import retry_until_available
 from deskwire.engine.ports import Store
 from deskwire.engine.stream.channel import Channel, open_channel, with_user_id
 from deskwire.engine.stream.hub import ConsumerSuperseded, Hub, TooManyTakeovers
@@ -46,7 +46,7 @@ class PusherProtocol:
         ends_at: is told the time (ms) at which something that it was authorized with is no longer good.
 
     Attributes:
-        keys: names of what its subscriptions were authorized with: server keys, and machine credentials (`good_until`).
+        keys: names of what its subscriptions were authorized with: server keys, and machine credentials (`valid_until`).
     """
 
     __slots__ = (
@@ -156,7 +156,7 @@ class PusherProtocol:
             channel = open_channel(project, name)
             grant = self._verified(project, name, auth)
             subscribe = partial(self._subscribe_as, project, channel, grant)
-            await outlast(subscribe, trio.current_time() + HELD_S)
+            await retry_until_available(subscribe, trio.current_time() + HELD_S)
         except ConsumerSuperseded as refusal:
             await self._refuse(name, "ConsumerSuperseded", refusal, 409)
             self._stand_by(channel, grant.consumer_id)
@@ -193,7 +193,7 @@ class PusherProtocol:
         noted, now = self.keys, self._clock()
         if key_id not in noted:
             self.keys = (*noted, intern(key_id))  # thousands of connections have the same one
-        until = await self._store.read(Inline(lambda reader: good_until(reader, key_id, now, NEEDED)))
+        until = await self._store.read(InlineQuery(lambda reader: valid_until(reader, key_id, now, NEEDED)))
         if until <= now:
             self.keys = noted
             raise _no_longer_good(key_id)
@@ -206,7 +206,7 @@ class PusherProtocol:
             return
         await self._note_key(grant.key_id)
         if channel.kind == "contact":
-            channel = await self._store.read(Inline(partial(with_user_id, channel=channel)))
+            channel = await self._store.read(InlineQuery(partial(with_user_id, channel=channel)))
         subscriptions = self.session.subscriptions
         subscription = subscriptions.get(channel.name)
         if subscription is not None and subscription.consumer_id != grant.consumer_id:

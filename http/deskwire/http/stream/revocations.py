@@ -10,10 +10,10 @@ from typing import Final
 import structlog
 import trio
 
-from deskwire.engine.accounts.machines import good_until
+from deskwire.engine.accounts.machines import valid_until
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.errors import Unavailable
-from deskwire.engine.core.store import Inline
+from deskwire.engine.core.store import InlineQuery
 from deskwire.engine.ports import Reader, Store
 from deskwire.http.stream.protocol import NEEDED, PusherProtocol
 
@@ -88,7 +88,7 @@ class Revocations:
         """Return those of these names that let nobody in any more, and remember when the next of the others will not."""
         gone, now = set[str](), self._clock()
         for name in names:
-            until = await self._store.read(Inline(partial(_good_until, name, now)))
+            until = await self._store.read(InlineQuery(partial(_good_until, name, now)))
             if until <= now:
                 gone.add(name)
             else:
@@ -99,14 +99,14 @@ class Revocations:
     async def _removed(self, projects: set[str]) -> set[str]:
         gone = set[str]()
         for project in projects:
-            if not await self._store.read(Inline(partial(_exists, project))):
+            if not await self._store.read(InlineQuery(partial(_exists, project))):
                 gone.add(project)
             await trio.lowlevel.checkpoint()
         return gone
 
 
 def _good_until(name: str, now: int, reader: Reader) -> float:
-    return good_until(reader, name, now, NEEDED)
+    return valid_until(reader, name, now, NEEDED)
 
 
 def _exists(project: str, reader: Reader) -> bool:

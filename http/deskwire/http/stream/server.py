@@ -15,11 +15,11 @@ from deskwire.engine.cluster.cluster import Bus
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.commits import Commits
 from deskwire.engine.core.errors import Unavailable
-from deskwire.engine.core.limits.network import party_of
+from deskwire.engine.core.limits.network import remote_network
 from deskwire.engine.core.secret import Keyring
-from deskwire.engine.core.store import Inline
-from deskwire.engine.core.tasks.failure import survived
-from deskwire.engine.core.tasks.outage import outlast
+from deskwire.engine.core.store import InlineQuery
+from deskwire.engine.core.tasks.failure import report_failure
+from deskwire.engine.core.tasks.retry import retry_until_available
 from deskwire.engine.ports import Store
 from deskwire.engine.stream.hub import Hub
 from deskwire.http.api.input.client_address import Network, client_address
@@ -145,7 +145,7 @@ class RealtimeStream:
         except (trio.BrokenResourceError, trio.ClosedResourceError):
             pass  # the peer has gone
         except BaseException as error:  # noqa: BLE001  # the task's top: one connection's bug ends nothing else
-            survived(error, partial(_log_failure, protocol))
+            report_failure(error, partial(_log_failure, protocol))
         finally:
             if protocol is not None:
                 del self._protocols[protocol.socket_id]
@@ -209,9 +209,9 @@ class RealtimeStream:
         return protocol
 
     def _network(self, stream: trio.abc.Stream, opening: Opening) -> str | None:
-        """Return the network that the connection counts for until it has subscribed; None for this machine (`party_of`)."""
+        """Return the network that the connection counts for until it has subscribed; None for this machine (`remote_network`)."""
         peer = stream.peer if isinstance(stream, FrontStream) else None
-        return party_of(client_address(peer, opening.forwarded_for, self._trusted_proxies))
+        return remote_network(client_address(peer, opening.forwarded_for, self._trusted_proxies))
 
     async def _admit(self, opening: Opening, stranger: Stranger | None) -> Project | pusher.Close:
         if self._closing is not None:
@@ -226,7 +226,9 @@ class RealtimeStream:
             self._held.add(scope)
             try:  # every node lacks the database now, and some clients give up after a few connections
                 find = partial(self._project, opening.stream_key)
-                project = await outlast(find, min(stranger.since + KEPT_S, trio.current_time() + HELD_S))
+                project = await retry_until_available(
+                    find, min(stranger.since + KEPT_S, trio.current_time() + HELD_S)
+                )
             except Unavailable:
                 return pusher.OVER_CAPACITY
             finally:
@@ -238,7 +240,9 @@ class RealtimeStream:
         changes = None
         while changes != self._revocations.changes:
             changes = self._revocations.changes
-            project = await self._store.read(Inline(lambda reader: reader.project_by_stream_key(stream_key)))
+            project = await self._store.read(
+                InlineQuery(lambda reader: reader.project_by_stream_key(stream_key))
+            )
         return project
 
 

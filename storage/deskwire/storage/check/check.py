@@ -18,9 +18,9 @@ from msgspec import Struct, field
 
 from deskwire.engine.accounts.machines import state_of_user
 from deskwire.engine.core.clock import wall_clock
-from deskwire.engine.core.progress import Tell, nobody
-from deskwire.engine.core.sealing import SealBroken, Sealing
+from deskwire.engine.core.encryption import DecryptionFailed, Encryption
 from deskwire.engine.core.secret import Secrets
+from deskwire.engine.core.values import ProgressReporter, no_progress
 from deskwire.engine.uploads.ports import Content
 from deskwire.storage.check.rules import Problem, broken_rules
 from deskwire.storage.check.search import index_problems
@@ -52,7 +52,7 @@ def check(
     *,
     contents: bool,
     settled_s: float = SETTLED_S,
-    tell: Tell = nobody,
+    tell: ProgressReporter = no_progress,
 ) -> Report:
     """Check a data directory.
 
@@ -116,7 +116,7 @@ def _other_secret(connection: sqlite3.Connection, secrets: Secrets | None) -> It
         )
 
 
-def _look(connection: sqlite3.Connection, path: Path, report: Report, tell: Tell) -> bool:
+def _look(connection: sqlite3.Connection, path: Path, report: Report, tell: ProgressReporter) -> bool:
     """Check the database file. Return whether further checks make sense."""
     connection.execute("PRAGMA temp_store = MEMORY")
     connection.execute("BEGIN")
@@ -149,11 +149,11 @@ def broken_seals(connection: Connection, secrets: Secrets | None) -> Iterator[Pr
             "secret_missing", f"There are {len(rows)} webhook endpoints, and no secret to sign with."
         )
         return
-    sealing = Sealing(secrets)
+    sealing = Encryption(secrets)
     for endpoint, sealed in rows:
         try:
             sealing.open(sealed)
-        except SealBroken:
+        except DecryptionFailed:
             yield Problem(
                 "secret_wrong", f"The signing secret of {endpoint} was sealed under another secret."
             )
@@ -181,7 +181,12 @@ class _Files:
     """Compares the rows of uploads with their files."""
 
     def __init__(
-        self, connection: sqlite3.Connection, files: DiskFiles, contents: bool, settled_s: float, tell: Tell
+        self,
+        connection: sqlite3.Connection,
+        files: DiskFiles,
+        contents: bool,
+        settled_s: float,
+        tell: ProgressReporter,
     ) -> None:
         self.seen = 0
         self._connection = connection

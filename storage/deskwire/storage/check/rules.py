@@ -13,7 +13,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from deskwire.engine.conversations.tags import tag_key
-from deskwire.engine.core.progress import Tell, nobody
+from deskwire.engine.core.values import ProgressReporter, no_progress
 from deskwire.engine.events.types import AGENTS, CATALOG, ERASURE, EXTENSIONS, REGISTRY, RESPONSES
 from deskwire.storage.connection import Connection
 from deskwire.storage.dialect import Dialect, Statement, differing, either, literals, postgres_json
@@ -369,7 +369,9 @@ RULES: Final = (
 )
 
 
-def broken_rules(connection: Connection, dialect: Dialect, tell: Tell = nobody) -> Iterator[Problem]:
+def broken_rules(
+    connection: Connection, dialect: Dialect, tell: ProgressReporter = no_progress
+) -> Iterator[Problem]:
     """Yield the violations in an up-to-date database, up to SHOWN of each rule.
 
     Args:

@@ -20,7 +20,7 @@ import structlog
 import trio
 from msgspec import Struct
 
-from deskwire.engine.core.tasks.failure import contained
+from deskwire.engine.core.tasks.failure import contain_failures
 from deskwire.storage.postgres.driver.errors import ConnectionLost, DatabaseError
 from deskwire.storage.postgres.driver.pipeline import PipelineConnection, Statement, bound_statement
 from deskwire.storage.postgres.driver.session import Database
@@ -190,7 +190,9 @@ class PostgresBus:
                 kind, _, payload = line.partition(":")
                 for receiver in self._receivers.get(kind, ()):
                     self.counters.received += 1
-                    with contained(lambda failure: log.error("storage.bus_message_failed", exc_info=failure)):
+                    with contain_failures(
+                        lambda failure: log.error("storage.bus_message_failed", exc_info=failure)
+                    ):
                         receiver(b64decode(payload, validate=True))
 
     def _mark_up(self) -> None:

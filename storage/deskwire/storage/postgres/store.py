@@ -10,10 +10,10 @@ from typing import Final, TypeVar
 import structlog
 import trio
 
-from deskwire.engine.core.counters import Commits, SharedCommits
+from deskwire.engine.core.counters import CommitCounters, SharedCommitCounters
 from deskwire.engine.core.database_identity import DatabaseIdentity
-from deskwire.engine.core.limits.fair_share import TENANT, FairPlaces, lent
-from deskwire.engine.core.store import Inline
+from deskwire.engine.core.limits.fair_share import TENANT, FairLimiter, thread_limiter
+from deskwire.engine.core.store import InlineQuery
 from deskwire.engine.core.tasks.oneshot import OneShot
 from deskwire.engine.ports import Commit, SharedReader, Transaction
 from deskwire.storage.postgres.commit.single_jobs import DATABASE_TIMEOUT_S
@@ -44,16 +44,16 @@ class PostgresStore:
         self._writer = Writer(database, batch, on_commit, queue, timeout_s)
         self._reader_pool = ReaderPool(database, readers, timeout_s)
         self._read_batcher = ReadBatcher(database, timeout_s)
-        self._places = FairPlaces(readers)
+        self._places = FairLimiter(readers)
         self._read_timeout_s = read_timeout_s
 
     @property
-    def commits(self) -> Commits:
+    def commits(self) -> CommitCounters:
         """The writer's counters."""
         return self._writer.commits
 
     @property
-    def shared(self) -> SharedCommits:
+    def shared(self) -> SharedCommitCounters:
         """The counters of conflicts and round trips that a shared database causes."""
         return self._writer.shared
 
@@ -86,7 +86,7 @@ class PostgresStore:
 
         Raises Unavailable if the database can't be read, or takes too long while a request waits.
         """
-        if isinstance(query, Inline):
+        if isinstance(query, InlineQuery):
             try:
                 found: T = await self._read_batcher.read(query.query)
             except TooManyStatements:
@@ -97,7 +97,7 @@ class PostgresStore:
         tenant_id, waiting = (None, False) if tenant is None else (tenant.who, tenant.waiting)
         seconds = self._read_timeout_s if waiting else inf
         return await trio.to_thread.run_sync(
-            self._reader_pool.read, query, seconds, limiter=lent(self._places, tenant_id)
+            self._reader_pool.read, query, seconds, limiter=thread_limiter(self._places, tenant_id)
         )
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:

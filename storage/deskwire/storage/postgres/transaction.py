@@ -144,7 +144,7 @@ class PostgresTransaction(PostgresReader, PostgresTicketWrites, LogWrites, AllWr
     contact_lock = " FOR KEY SHARE"
     profile_lock = " FOR NO KEY UPDATE OF k"
 
-    def hold_contacts(self, *contacts: int) -> None:
+    def lock_contacts(self, *contacts: int) -> None:
         self.conn.execute(_HELD, (list(contacts),))
 
     def survivor(self, contact: int) -> Contact | None:
@@ -166,8 +166,8 @@ class PostgresTransaction(PostgresReader, PostgresTicketWrites, LogWrites, AllWr
             self._locked_rowids.add(state.rowid)
         return super().claim(state)
 
-    def one_node_at_a_time(self) -> None:
-        """See `AccountTransaction.one_node_at_a_time`."""
+    def lock_across_nodes(self) -> None:
+        """See `AccountTransaction.lock_across_nodes`."""
         self.conn.execute("SELECT one FROM installation FOR UPDATE")
 
     # Kept answers: a transaction that looks for an answer locks its name, so that the second of two

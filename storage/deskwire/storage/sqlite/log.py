@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from deskwire.engine.accounts.people import Project
-from deskwire.engine.core.ids import Mint, id_before
+from deskwire.engine.core.ids import IdGenerator, id_before
 from deskwire.engine.events.types import EventDraft, StoredEvent
 from deskwire.engine.webhooks.delivery import Delivery
 from deskwire.engine.webhooks.outcome import NOT_STORED
@@ -109,7 +109,7 @@ class LogWrites(EventWrites, DeliveryWrites):
         """Initialize the counters from the stored events."""
         position, event_id = self.conn.execute(_NEWEST).fetchone()
         self._event_position: int = position
-        self._event_ids = Mint(event_id)
+        self._event_ids = IdGenerator(event_id)
         self.start_feeds()
 
     def start_feeds(self) -> None:
@@ -121,7 +121,7 @@ class LogWrites(EventWrites, DeliveryWrites):
         sql = "SELECT position, id FROM deliveries ORDER BY position DESC LIMIT 1"
         row = self.conn.execute(sql).fetchone()
         self._delivery_position: int = row[0] if row else 0
-        self._delivery_ids = Mint(row[1] if row else None)
+        self._delivery_ids = IdGenerator(row[1] if row else None)
 
     def append_event(
         self,

@@ -14,11 +14,11 @@ from typing import Final, TypeVar
 import structlog
 import trio
 
-from deskwire.engine.core.counters import Commits, Room
+from deskwire.engine.core.counters import CommitCounters, DiskSpace
 from deskwire.engine.core.database_identity import WRONG_DATABASE, DatabaseIdentity
 from deskwire.engine.core.errors import Unavailable
-from deskwire.engine.core.limits.fair_share import TENANT, FairPlaces, lent
-from deskwire.engine.core.store import Inline
+from deskwire.engine.core.limits.fair_share import TENANT, FairLimiter, thread_limiter
+from deskwire.engine.core.store import InlineQuery
 from deskwire.engine.ports import Commit, Reader, Transaction
 from deskwire.storage.sqlite.backup.copies import copy_before_upgrade
 from deskwire.storage.sqlite.database import (
@@ -59,7 +59,7 @@ class SqliteStore:
         self._path = path
         self._file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
         self._connection = connect_writer(path)
-        self._turns = FairPlaces(readers)
+        self._turns = FairLimiter(readers)
         self._read_timeout_s = read_timeout_s
         self._index = None if index is None else SearchIndex(index)
         self._readers = [_reader_with_timeout(path, index) for _ in range(readers)]
@@ -68,7 +68,7 @@ class SqliteStore:
         self._writer = Writer(self._connection, self._file, batch, on_commit, queue, self._database)
 
     @property
-    def commits(self) -> Commits:
+    def commits(self) -> CommitCounters:
         """The writer's counters."""
         return self._writer.commits
 
@@ -99,11 +99,11 @@ class SqliteStore:
         since = self._writer.scrub_since
         return 0 if since is None else trio.current_time() - since
 
-    def room(self) -> Room:
+    def room(self) -> DiskSpace:
         """Return the disk usage of the database and the free space. Raises OSError."""
         disk = os.statvfs(self._path)
         wal = self._path.with_name(f"{self._path.name}-wal")
-        return Room(self._path.stat().st_size, wal.stat().st_size, disk.f_bavail * disk.f_frsize)
+        return DiskSpace(self._path.stat().st_size, wal.stat().st_size, disk.f_bavail * disk.f_frsize)
 
     async def write(self, job: Callable[[Transaction], T]) -> T:
         """See `Store.write`."""
@@ -116,17 +116,19 @@ class SqliteStore:
     async def read(self, query: Callable[[Reader], T]) -> T:
         """See `Store.read`. Raises Unavailable if the disk fails, or on a timeout of a waiting request.
 
-        An `Inline` query runs on Trio's thread, because a thread switch costs ten times as much as the query (ADR 47). It
+        An `InlineQuery` query runs on Trio's thread, because a thread switch costs ten times as much as the query (ADR 47). It
         can be cancelled, but does not yield to other tasks, which would cost as much as the query.
         """
-        if isinstance(query, Inline):
+        if isinstance(query, InlineQuery):
             await trio.lowlevel.checkpoint_if_cancelled()
             result: T = self._run(self._here, partial(_in_snapshot, query))
             return result
         tenant = TENANT.get()
         who, waiting = (None, False) if tenant is None else (tenant.who, tenant.waiting)
         seconds = self._read_timeout_s if waiting else inf
-        return await trio.to_thread.run_sync(self._query, query, seconds, limiter=lent(self._turns, who))
+        return await trio.to_thread.run_sync(
+            self._query, query, seconds, limiter=thread_limiter(self._turns, who)
+        )
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Run the writer until cancelled."""

@@ -103,5 +103,5 @@ class SqliteTransaction(SqliteReader, LogWrites, MessageTimes, TicketErasure, Sq
     def _note_people(self) -> None:
         self.people_changed = True
 
-    def one_node_at_a_time(self) -> None:
-        """See `AccountTransaction.one_node_at_a_time`. There is one."""
+    def lock_across_nodes(self) -> None:
+        """See `AccountTransaction.lock_across_nodes`. There is one."""

@@ -1,7 +1,7 @@
 """One task owns the write connection and puts all jobs that are waiting into one transaction.
 
 What takes time is done in a thread: a COMMIT, with its fsync, and all of a transaction with a job in it that is
-not `Brief`. Brief ones are run right here: in a thread each of their statements would change hands with everything
+not `InlineJob`. Brief ones are run right here: in a thread each of their statements would change hands with everything
 else that runs, which takes longer than the statements (docs/performance.md). The COMMIT of a job by itself is made here
 as well while the disk is quick (`Pace`).
 
@@ -26,10 +26,10 @@ import structlog
 import trio
 from msgspec import Struct
 
-from deskwire.engine.core.counters import Commits
+from deskwire.engine.core.counters import CommitCounters
 from deskwire.engine.core.database_identity import WRONG_DATABASE, IdentityRefusal
 from deskwire.engine.core.errors import Unavailable
-from deskwire.engine.core.store import Brief
+from deskwire.engine.core.store import InlineJob
 from deskwire.engine.core.tasks.oneshot import OneShot
 from deskwire.engine.ports import Commit, Transaction
 from deskwire.storage.sqlite.file_identity import DatabaseFile, is_damage
@@ -78,7 +78,7 @@ class Writer:
         waiting_max: int = WAITING_MAX,
         database: DatabaseFile | None = None,
     ) -> None:
-        self.commits: Final = Commits()
+        self.commits: Final = CommitCounters()
         self.scrubbing = False
         self.scrub_since: float | None = None
         self._connection = connection
@@ -144,7 +144,9 @@ class Writer:
         self._refuse_wrong_database()
         if len(self._jobs) >= self._waiting_max:
             raise Unavailable("Too many changes wait for the disk; nothing was done.", code="overloaded")
-        self._jobs.append(_Job(job.job, True, ended) if isinstance(job, Brief) else _Job(job, False, ended))
+        self._jobs.append(
+            _Job(job.job, True, ended) if isinstance(job, InlineJob) else _Job(job, False, ended)
+        )
         if len(self._jobs) == 1:
             self._wakeup.set()
 

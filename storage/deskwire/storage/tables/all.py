@@ -9,21 +9,28 @@ from deskwire.engine.conversations.conversation import Conversation
 from deskwire.engine.core.errors import StaleState
 from deskwire.engine.events.types import contact_lane, response_lane, ticket_lane
 from deskwire.engine.tickets.ticket import Ticket
-from deskwire.storage.tables.accounts.access_tokens import AccessTokenReads, AccessTokenWrites
 from deskwire.storage.tables.accounts.machines import MachineReads, MachineWrites
-from deskwire.storage.tables.accounts.organisation_changes import OrganisationWrites
-from deskwire.storage.tables.accounts.organisations import OrganisationReads
+from deskwire.storage.tables.accounts.organisations import OrganisationReads, OrganisationWrites
 from deskwire.storage.tables.accounts.people import PeopleReads, PeopleWrites
-from deskwire.storage.tables.accounts.sessions import SessionReads, SessionWrites
+from deskwire.storage.tables.accounts.sessions import (
+    AccessTokenReads,
+    AccessTokenWrites,
+    SessionReads,
+    SessionWrites,
+)
 from deskwire.storage.tables.accounts.teams import TeamReads, TeamWrites
-from deskwire.storage.tables.audit import AuditReads, AuditWrites
-from deskwire.storage.tables.audit_pushes import PushReads, PushWrites
+from deskwire.storage.tables.audit import AuditReads, AuditWrites, PushReads, PushWrites
 from deskwire.storage.tables.cluster import ClusterReads, ClusterWrites
-from deskwire.storage.tables.contacts.contacts import ContactReads, ContactWrites
+from deskwire.storage.tables.contacts.contacts import (
+    ContactReads,
+    ContactWrites,
+    MemoryReads,
+    MemoryWrites,
+    ProfileReads,
+    ProfileWrites,
+)
 from deskwire.storage.tables.contacts.lists import ContactListReads
-from deskwire.storage.tables.contacts.memory import MemoryReads, MemoryWrites
 from deskwire.storage.tables.contacts.merging import MergeReads, MergeWrites
-from deskwire.storage.tables.contacts.profiles import ProfileReads, ProfileWrites
 from deskwire.storage.tables.conversations.activity import ActivityReads, ActivityWrites
 from deskwire.storage.tables.conversations.agent_view import AgentViewReads
 from deskwire.storage.tables.conversations.conversations import ConversationReads, ConversationWrites

@@ -1,38 +1,43 @@
-"""The audit trail. Whatever changes the tables that it is about records that by itself, in the same transaction."""
+"""The audit trail and its pushes. Tables with audited changes record their entries in the same transaction."""
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
 import orjson
 
 from deskwire.engine.audit.actions import ACTIONS
+from deskwire.engine.audit.audited_changes import differences, made, shown_url
+from deskwire.engine.audit.push import AuditPush, PushHealth, Unpushed
 from deskwire.engine.audit.trail import (
     ACTOR_TYPES,
-    COUNTED_MS,
-    PLACES_MAX,
-    PLACES_OF_NOBODY_MAX,
+    COUNT_WINDOW_MS,
+    NETWORKS_MAX,
+    UNKNOWN_ACCOUNT_NETWORKS_MAX,
     UNKNOWN_ORIGIN,
+    AuditEntry,
     AuditFilter,
     AuditRecord,
     ChangeOrigin,
     Changes,
-    Deed,
     Detail,
 )
 from deskwire.engine.core.actor import Actor
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.limits.network import network_of
+from deskwire.engine.webhooks.delivery import Attempt
+from deskwire.storage.connection import Connection
 from deskwire.storage.tables import base
+from deskwire.storage.tables.base import Queries
 
 _ERASED: Final = "erased_"
 _NAMES: Final = frozenset({"name", "email"})
-"""The changes that say who somebody is."""
+"""Changed fields that identify a user."""
 _TELLING_APART: Final = ("reason", "kind")
-"""The details that a counted record is found by; of others the last one counts, or their sum."""
+"""Details that are part of the key of a counted record. Numbers in other details are summed, other texts overwritten."""
 RECORDS: Final = """
 SELECT a.position, a.id, a.at, a.last_at, a.count, a.action, a.actor_type, a.actor,
     coalesce((SELECT email FROM users WHERE id = a.actor AND deleted_at IS NULL),
@@ -55,7 +60,7 @@ RETURNING position
 
 
 class AuditReads(base.Queries):
-    """Queries; the methods are those of `AuditReader`."""
+    """Queries. Implements `AuditReader`."""
 
     def audit_records(
         self, organisation: int | None, wanted: AuditFilter, before: int | None, limit: int
@@ -93,28 +98,31 @@ class AuditReads(base.Queries):
 
 
 class AuditWrites(base.Changes):
-    """The writer of the audit trail; a base of all tables whose changes are recorded."""
+    """Changes of the audit trail. Base class of all tables with audited changes."""
 
-    _by: ChangeOrigin = UNKNOWN_ORIGIN
+    _origin: ChangeOrigin = UNKNOWN_ORIGIN
 
     @contextmanager
-    def signed(self, by: ChangeOrigin) -> Iterator[None]:
-        before, self._by = self._by, by
+    def signed(self, origin: ChangeOrigin) -> Iterator[None]:
+        before, self._origin = self._origin, origin
         try:
             yield
         finally:
-            self._by = before
+            self._origin = before
 
-    def record(self, *deeds: Deed) -> None:
-        for deed in deeds:
-            for organisation in self._concerned(deed):
-                if ACTIONS[deed.action].counted:
-                    self._count(organisation, deed)
+    def record(self, *entries: AuditEntry) -> None:
+        for entry in entries:
+            for organisation in self._concerned(entry):
+                if ACTIONS[entry.action].counted:
+                    self._count(organisation, entry)
                 else:
-                    self._insert_record(organisation, deed, self._by.address)
+                    self._insert_record(organisation, entry, self._origin.address)
 
     def prune_audit(self, older_than: int, limit: int) -> int:
-        """See the port. They are stored about in the order in which things were done, so none is searched for."""
+        """See the port.
+
+        Only the oldest positions are checked because records are stored roughly in order of time.
+        """
         pruned = self.conn.execute(
             "DELETE FROM audit WHERE last_at < ? AND position IN (SELECT position FROM audit ORDER BY position LIMIT ?)",
             (older_than, limit),
@@ -131,8 +139,8 @@ class AuditWrites(base.Changes):
             self.conn.execute("UPDATE audit_window SET since = ?1 WHERE since < ?1", (older_than,))
         return pruned
 
-    def forget_in_audit(self, user_id: str) -> None:
-        """Leave of a user's deeds, and of what was done to the account, no name and no client's address."""
+    def redact_user_in_audit(self, user_id: str) -> None:
+        """Remove names and client addresses from the records of a user's actions and of changes to the account."""
         self.conn.execute(
             "UPDATE audit SET address = NULL, slot = NULL, tally = NULL "
             "WHERE actor = ?1 OR (object = ?1 AND actor_type = 'anonymous')",
@@ -146,40 +154,48 @@ class AuditWrites(base.Changes):
             self.conn.execute("UPDATE audit SET changes = ? WHERE position = ?", (_json(left), position))
 
     def pseudonymise_in_audit(self, contact_id: str) -> None:
-        """Give an erased contact another name, one and the same in all its records, that leads nowhere."""
+        """Replace the id of an erased contact in all its records by one random alias."""
         alias = _ERASED + secrets.token_hex(8)
         self.conn.execute(
             "UPDATE audit SET object = ?, slot = NULL, tally = NULL WHERE object = ?", (alias, contact_id)
         )
 
-    def _concerned(self, deed: Deed) -> Sequence[int | None]:
-        """Return the organisations whose trail has the record; None is the operator's alone."""
-        if deed.account is not None and deed.organisation is None:
+    def _concerned(self, entry: AuditEntry) -> Sequence[int | None]:
+        """Return the organisations whose trail gets the record.
+
+        None means visible to the operator only.
+        """
+        if entry.account is not None and entry.organisation is None:
             rows = self.conn.execute(
-                "SELECT m.organisation FROM memberships m WHERE m.user = ?", (deed.account,)
+                "SELECT m.organisation FROM memberships m WHERE m.user = ?", (entry.account,)
             )
             return [row[0] for row in rows] or [None]
-        if deed.project is not None:
+        if entry.project is not None:
             sql = "SELECT organisation FROM projects WHERE rowid = ?"
-            return [row[0] for row in self.conn.execute(sql, (deed.project,))] or [None]
-        if deed.organisation is None and self._by.actor.type == "user":
+            return [row[0] for row in self.conn.execute(sql, (entry.project,))] or [None]
+        if entry.organisation is None and self._origin.actor.type == "user":
             sql = 'SELECT m.organisation FROM memberships m JOIN users u ON u.rowid = m."user" WHERE u.id = ?'
-            return [row[0] for row in self.conn.execute(sql, (self._by.actor.id,))] or [None]
-        return [deed.organisation]
+            return [row[0] for row in self.conn.execute(sql, (self._origin.actor.id,))] or [None]
+        return [entry.organisation]
 
-    def _count(self, organisation: int | None, deed: Deed) -> None:
-        """Add to the record of this actor, object and network; of any network if too many have one already."""
-        by = self._by
-        slot, key = by.at // COUNTED_MS, _key(organisation, deed, by.actor)
-        for place, address in ((f"{key} {network_of(by.address)}", by.address), (key, None)):
-            if self._add(slot, place, organisation, deed, by):
+    def _count(self, organisation: int | None, entry: AuditEntry) -> None:
+        """Add to the record of this actor, object and network, or to one without a network if there are too many."""
+        origin = self._origin
+        slot, key = origin.at // COUNT_WINDOW_MS, _key(organisation, entry, origin.actor)
+        for place, address in ((f"{key} {network_of(origin.address)}", origin.address), (key, None)):
+            if self._add(slot, place, organisation, entry, origin):
                 return
-            if address is None or self._has_room(slot, deed):
-                self._insert_record(organisation, deed, address, slot, place)
+            if address is None or self._has_room(slot, entry):
+                self._insert_record(organisation, entry, address, slot, place)
                 return
 
-    def _add(self, slot: int, tally: str, organisation: int | None, deed: Deed, by: ChangeOrigin) -> bool:
-        """Count a repetition in the record of its slot; False if there is no such record."""
+    def _add(
+        self, slot: int, tally: str, organisation: int | None, entry: AuditEntry, origin: ChangeOrigin
+    ) -> bool:
+        """Count a repetition in the record of this window.
+
+        Return False if there is no such record.
+        """
         row = self.conn.execute(
             "SELECT position, details FROM audit WHERE slot = ? AND tally = ?", (slot, tally)
         ).fetchone()
@@ -189,64 +205,64 @@ class AuditWrites(base.Changes):
         self.conn.execute(
             "UPDATE audit SET count = count + ?4, last_at = CASE WHEN last_at < ?1 THEN ?1 ELSE last_at END, details = ?2 "
             "WHERE position = ?3",
-            (by.at, _json(_summed(orjson.loads(details), deed.details)), position, deed.times),
+            (origin.at, _json(_summed(orjson.loads(details), entry.details)), position, entry.times),
         )
         self._note_unpushed(organisation, position)
         return True
 
-    def _has_room(self, slot: int, deed: Deed) -> bool:
-        which = "object IS NULL" if deed.object is None else "object IS NOT NULL"
+    def _has_room(self, slot: int, entry: AuditEntry) -> bool:
+        which = "object IS NULL" if entry.object is None else "object IS NOT NULL"
         sql = f"SELECT count(*) FROM audit WHERE slot = ? AND action = ? AND {which}"
-        (taken,) = self.conn.execute(sql, (slot, deed.action)).fetchone()
-        return int(taken) < (PLACES_OF_NOBODY_MAX if deed.object is None else PLACES_MAX)
+        (taken,) = self.conn.execute(sql, (slot, entry.action)).fetchone()
+        return int(taken) < (UNKNOWN_ACCOUNT_NETWORKS_MAX if entry.object is None else NETWORKS_MAX)
 
     def _insert_record(
         self,
         organisation: int | None,
-        deed: Deed,
+        entry: AuditEntry,
         address: str | None,
         slot: int | None = None,
         tally: str | None = None,
     ) -> None:
-        by = self._by
+        origin = self._origin
         (position,) = self.conn.execute(
             _INSERT,
             (
-                new_id("aud", by.at),
-                by.at,
+                new_id("aud", origin.at),
+                origin.at,
                 organisation,
-                deed.project,
-                deed.action,
-                by.actor.type,
-                by.actor.id,
-                deed.object,
-                _json(_shown(deed.changes)),
-                _json(deed.details),
+                entry.project,
+                entry.action,
+                origin.actor.type,
+                origin.actor.id,
+                entry.object,
+                _json(_shown(entry.changes)),
+                _json(entry.details),
                 address,
-                by.request_id,
+                origin.request_id,
                 slot,
                 tally,
-                max(1, deed.times),
+                max(1, entry.times),
             ),
         ).fetchone()
         self._note_unpushed(organisation, position)
 
     def _note_unpushed(self, organisation: int | None, position: int) -> None:
-        """Note that a record is to be pushed, if those of its organisation are; see `audit_pushes`."""
+        """Store a note that a record is unpushed, if its organisation has a push."""
         if organisation is None:
             return
         for (push,) in self.conn.execute(
             "SELECT rowid FROM audit_pushes WHERE organisation = ?", (organisation,)
         ).fetchall():
-            # A record that is counted on gets a new note, so that the end of a push that had the old count leaves it.
+            # A record whose count grows gets a new note. A push in progress, which has the old count, does not delete it.
             self.conn.execute("DELETE FROM audit_unpushed WHERE push = ? AND record = ?", (push, position))
             self.conn.execute("INSERT INTO audit_unpushed (push, record) VALUES (?, ?)", (push, position))
 
 
-def _key(organisation: int | None, deed: Deed, actor: Actor) -> str:
-    """Return the key by which repetitions are counted, beside the network."""
-    told_apart = [deed.details[name] for name in _TELLING_APART if name in deed.details]
-    parts = (deed.action, organisation, deed.object, actor.type, actor.id, *(told_apart or [None]))
+def _key(organisation: int | None, entry: AuditEntry, actor: Actor) -> str:
+    """Return the key of a counted record, without its network."""
+    told_apart = [entry.details[name] for name in _TELLING_APART if name in entry.details]
+    parts = (entry.action, organisation, entry.object, actor.type, actor.id, *(told_apart or [None]))
     return " ".join(str(each or "-") for each in parts)
 
 
@@ -255,7 +271,7 @@ def _shown(changes: Changes) -> Mapping[str, Any]:
 
 
 def _summed(before: Mapping[str, Detail], added: Mapping[str, Detail]) -> Mapping[str, Detail]:
-    """Return the details of both: numbers are added up."""
+    """Return the new details, with numbers added to the existing ones."""
     return {
         name: value + known if isinstance(value, int) and isinstance(known, int) else value
         for name, value in added.items()
@@ -274,3 +290,144 @@ def as_record(row: Sequence[Any]) -> AuditRecord:
     said = [orjson.loads(changes), orjson.loads(details), address, request_id]
     fields: list[Any] = [*head, Actor(actor_type, actor, actor_name), *names, *said]
     return AuditRecord(*fields)
+
+
+_PUSH: Final = (
+    "SELECT id, organisation, url, sealed_secret, secret_tail, created_at, updated_at, old_secret, old_secret_until, "
+    "attempts, due_at, failing_since, last_at, last_status, last_error, missed, rowid FROM audit_pushes"
+)
+_ERROR_MAX: Final = 500
+
+
+class PushReads(Queries):
+    """Queries. Implements `PushReader`."""
+
+    def audit_push(self, organisation: int) -> AuditPush | None:
+        return self._found_push("organisation", organisation)
+
+    def audit_push_with(self, push: int) -> AuditPush | None:
+        return self._found_push("rowid", push)
+
+    def due_audit_pushes(self, now: int) -> Sequence[int]:
+        sql = (
+            "SELECT p.rowid FROM audit_pushes p WHERE (p.due_at IS NULL OR p.due_at <= ?) "
+            "AND EXISTS (SELECT 1 FROM audit_unpushed u WHERE u.push = p.rowid)"
+        )
+        return [row[0] for row in self.conn.execute(sql, (now,))]
+
+    def unpushed(self, push: int, limit: int) -> Sequence[Unpushed]:
+        sql = "SELECT rowid, record FROM audit_unpushed WHERE push = ? ORDER BY rowid LIMIT ?"
+        notes = self.conn.execute(sql, (push, limit)).fetchall()
+        if not notes:
+            return []
+        marks = ", ".join("?" * len(notes))
+        rows = self.conn.execute(
+            f"{RECORDS} WHERE a.position IN ({marks})", tuple(record for _, record in notes)
+        )
+        records = {record.position: record for record in map(as_record, rows)}
+        return [Unpushed(note, records[position]) for note, position in notes if position in records]
+
+    def count_unpushed(self, push: int) -> int:
+        sql = "SELECT count(*) FROM audit_unpushed WHERE push = ?"
+        return int(self.conn.execute(sql, (push,)).fetchone()[0])
+
+    def audit_push_health(self, bound: int) -> PushHealth:
+        pushes = self.conn.execute(
+            "SELECT count(*), count(failing_since), min(failing_since), coalesce(sum(missed), 0) FROM audit_pushes"
+        ).fetchone()
+        waiting = "SELECT count(*) FROM (SELECT 1 FROM audit_unpushed LIMIT ?) AS waiting"
+        (unpushed,) = self.conn.execute(waiting, (bound,)).fetchone()
+        return PushHealth(int(pushes[0]), int(pushes[1]), pushes[2], int(unpushed), int(pushes[3]))
+
+    def _found_push(self, column: str, value: int) -> AuditPush | None:
+        row = self.conn.execute(f"{_PUSH} WHERE {column} = ?", (value,)).fetchone()
+        return None if row is None else AuditPush(*row)
+
+
+class PushWrites(PushReads, AuditWrites):
+    """Changes. Implements `PushTransaction`."""
+
+    def insert_audit_push(self, push: AuditPush) -> AuditPush:
+        rowid = self.inserted(
+            "INSERT INTO audit_pushes (id, organisation, url, sealed_secret, secret_tail, created_at, updated_at) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (
+                push.id,
+                push.organisation,
+                push.url,
+                push.sealed_secret,
+                push.secret_tail,
+                push.created_at,
+                push.updated_at,
+            ),
+        )
+        changes = made({"url": shown_url(push.url)})
+        self.record(
+            AuditEntry("audit.push_created", push.id, organisation=push.organisation, changes=changes)
+        )
+        stored = self.audit_push_with(rowid)
+        assert stored is not None, "it was stored just now"
+        return stored
+
+    def save_audit_push(self, push: AuditPush) -> None:
+        before = self.audit_push_with(push.rowid)
+        assert before is not None, "only a stored one is changed"
+        self.conn.execute(
+            "UPDATE audit_pushes SET url = ?, sealed_secret = ?, secret_tail = ?, old_secret = ?, old_secret_until = ?, "
+            "updated_at = ?, due_at = NULL WHERE rowid = ?",
+            (
+                push.url,
+                push.sealed_secret,
+                push.secret_tail,
+                push.old_secret,
+                push.old_secret_until,
+                push.updated_at,
+                push.rowid,
+            ),
+        )
+        if before.url != push.url:
+            changes = differences({"url": shown_url(before.url)}, {"url": shown_url(push.url)})
+            entry = AuditEntry("audit.push_changed", push.id, organisation=push.organisation, changes=changes)
+            self.record(entry)
+        if before.sealed_secret != push.sealed_secret:
+            self.record(AuditEntry("audit.push_secret_rotated", push.id, organisation=push.organisation))
+
+    def delete_audit_push(self, push: AuditPush) -> None:
+        self.conn.execute("DELETE FROM audit_unpushed WHERE push = ?", (push.rowid,))
+        self.conn.execute("DELETE FROM audit_pushes WHERE rowid = ?", (push.rowid,))
+        self.record(AuditEntry("audit.push_deleted", push.id, organisation=push.organisation))
+
+    def note_push(self, push: int, attempt: Attempt, attempts: int, due_at: int | None) -> None:
+        error = None if attempt.error is None else attempt.error[:_ERROR_MAX]
+        self.conn.execute(
+            "UPDATE audit_pushes SET attempts = ?, due_at = ?, last_at = ?, last_status = ?, last_error = ? WHERE rowid = ?",
+            (attempts, due_at, attempt.at, attempt.status, error, push),
+        )
+        if attempts == 0:
+            self.conn.execute("UPDATE audit_pushes SET failing_since = NULL WHERE rowid = ?", (push,))
+        else:
+            sql = "UPDATE audit_pushes SET failing_since = ? WHERE rowid = ? AND failing_since IS NULL"
+            self.conn.execute(sql, (attempt.at, push))
+
+    def delete_push_notes(self, notes: Sequence[int]) -> None:
+        marks = ", ".join("?" * len(notes))
+        self.conn.execute(f"DELETE FROM audit_unpushed WHERE rowid IN ({marks})", tuple(notes))
+
+
+def renew_push_seals(connection: Connection, renewed: Callable[[bytes], bytes]) -> int:
+    """Re-encrypt the secrets of all pushes with `renewed`.
+
+    Return the number of changed pushes.
+    """
+    changed = 0
+    rows: list[Any] = connection.execute(
+        "SELECT rowid, sealed_secret, old_secret FROM audit_pushes"
+    ).fetchall()
+    for rowid, *before in rows:
+        after = [None if sealed is None else renewed(sealed) for sealed in before]
+        if after != before:
+            changed += 1
+            connection.execute(
+                "UPDATE audit_pushes SET sealed_secret = ?, old_secret = ? WHERE rowid = ?", (*after, rowid)
+            )
+    return changed

@@ -114,7 +114,7 @@ class ClusterWrites(ClusterReads, Changes):
     def leave(self, incarnation: int) -> None:
         self.conn.execute("DELETE FROM nodes WHERE incarnation = ?", (incarnation,))
 
-    def take_erasure(self, contact: int, incarnation: int) -> bool:
+    def claim_erasure(self, contact: int, incarnation: int) -> bool:
         taken = self.conn.execute(
             "INSERT INTO contact_erasures (contact, incarnation) VALUES (?, ?) "
             "ON CONFLICT (contact) DO UPDATE SET incarnation = excluded.incarnation WHERE contact_erasures.incarnation NOT IN "

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from deskwire.storage.tables.accounts.access_tokens import AccessTokenReads
 from deskwire.storage.tables.accounts.machines import MachineReads
 from deskwire.storage.tables.accounts.organisations import OrganisationReads
 from deskwire.storage.tables.accounts.people import PeopleReads
+from deskwire.storage.tables.accounts.sessions import AccessTokenReads
 from deskwire.storage.tables.audit import AuditReads
 
 
-class AdminReads(AccessTokenReads, PeopleReads, OrganisationReads, MachineReads, AuditReads):
+class LookReads(AccessTokenReads, PeopleReads, OrganisationReads, MachineReads, AuditReads):
     """The methods are those of `looks.LookReader`."""

@@ -1,1 +1,1 @@
-"""Identity: whom an access token speaks for, and the protection of sign-in with a password."""
+"""Identity: verification of access tokens, and protection of sign-in with a password."""

@@ -1,8 +1,7 @@
-"""The claims of a signed token, whatever its signer has written into it.
+"""Safe decoding of the claims of a signed token.
 
-A signature says who wrote the claims, not that they are sound. JSON as Python reads it has more than JSON has
-(RFC 8259): halves of surrogate pairs, which are no text and which no database takes; numbers without end; and
-nesting without end.
+A signature proves who wrote the claims, not that they are well-formed. Python's parser accepts more than JSON (RFC 8259):
+unpaired surrogates, which no database stores, infinite numbers, and unlimited nesting.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ import jwt
 
 
 class UnsoundClaims(jwt.InvalidTokenError):
-    """A signed token holds what can't be used."""
+    """A signed token has a claim with an unusable value."""
 
 
 _REASONS: Final[tuple[tuple[type[jwt.PyJWTError], str], ...]] = (
@@ -29,7 +28,7 @@ _REASONS: Final[tuple[tuple[type[jwt.PyJWTError], str], ...]] = (
 
 
 def reason_of(error: jwt.PyJWTError) -> str:
-    """Return a sentence that says why a token was refused; none of the token's own words are in it."""
+    """Return a sentence that says why a token was refused. It contains no text from the token."""
     if isinstance(error, jwt.MissingRequiredClaimError):
         return f"It has no claim `{error.claim}`."
     if isinstance(error, UnsoundClaims):
@@ -38,7 +37,10 @@ def reason_of(error: jwt.PyJWTError) -> str:
 
 
 def claims_of(token: str, key: Any, algorithm: str, **checks: Any) -> dict[str, Any]:
-    """Return a token's claims, checked as `jwt.decode` does by `checks`. Raises jwt.InvalidTokenError."""
+    """Return the claims of a token, checked by `jwt.decode` with the options `checks`.
+
+    Raises jwt.InvalidTokenError.
+    """
     try:
         claims: dict[str, Any] = jwt.decode(token, key, algorithms=[algorithm], **checks)
         json.dumps(claims, ensure_ascii=False, allow_nan=False).encode()
@@ -50,6 +52,6 @@ def claims_of(token: str, key: Any, algorithm: str, **checks: Any) -> dict[str, 
 
 
 def audiences_of(claims: Mapping[str, Any]) -> tuple[object, ...]:
-    """Return the audiences in `aud`, which is one of them or a list (RFC 7519 4.1.3)."""
+    """Return the audiences in `aud`, which may be a string or a list (RFC 7519 4.1.3)."""
     audience = claims.get("aud")
     return tuple(audience) if isinstance(audience, list) else (audience,)

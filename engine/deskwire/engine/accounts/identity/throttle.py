@@ -1,11 +1,11 @@
-"""The throttle of sign-ins: failures are counted in memory, by network, by account, and by both.
+"""Throttling of failed sign-ins, counted in memory by network, by account, and by both together.
 
-An attempt counts as failed from its begin until it has succeeded, so concurrent attempts do not slip through. One that
-is refused tries no password. It counts for its network all the same, as going on after a refusal is what machines do,
-but not for the account: nobody keeps it shut by going on.
+An attempt counts as failed from its start until it succeeds, so concurrent attempts cannot bypass the limit. A refused
+attempt checks no password. It counts for its network because only machines go on after a refusal. It does not count for the
+account, so an attacker can't keep an account locked by going on.
 
-Who has signed in from a network before has failures of its own there, and is not held up by what others do to the account
-or from the network. What others do can't end that: only signing in adds to those who are known.
+An account that has signed in from a network before has a separate count there. Failures of others at the account, or from the
+network, do not block it. Attackers can't evict this count because only successful sign-ins add entries.
 """
 
 from __future__ import annotations
@@ -17,51 +17,53 @@ from typing import Final
 
 from deskwire.engine.core.errors import TooManyRequests, Unauthenticated
 from deskwire.engine.core.folding import address_key
-from deskwire.engine.core.limits.rate_limit import Quota, Rate, nanoseconds, quota, take
+from deskwire.engine.core.limits.rate_limit import Quota, RateLimit, nanoseconds, quota, take
 from deskwire.engine.core.limits.sketch import Sketch
 
 WINDOW_MINUTES: Final = 15
 PER_PAIR: Final = 10
-"""The failures of one network at one account."""
+"""Allowed failures from one network at one account."""
 PER_ACCOUNT: Final = 100
 PER_NETWORK: Final = 100
 KNOWN_MAX: Final = 10_000
-"""Accounts with a network that they have signed in from, some 3 MB. The one that was used longest ago makes room, and is
-counted as everybody is, with its failures of before."""
+"""Maximum number of known pairs of account and network, about 3 MB. The least recently used one is evicted and then counts
+like an unknown one."""
 
-_PAIR_RATE: Final = Rate(PER_PAIR, PER_PAIR, WINDOW_MINUTES)
+_PAIR_RATE: Final = RateLimit(PER_PAIR, PER_PAIR, WINDOW_MINUTES)
 
 
-class Throttle:
-    """A throttle that lets a limited number of sign-ins fail within a quarter of an hour.
+class SignInThrottle:
+    """Allows a limited number of failed sign-ins in WINDOW_MINUTES.
 
     Args:
-        clock: Trio's.
+        clock: Trio's clock.
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._pair_rate = _PAIR_RATE
         self._pairs = Sketch(_PAIR_RATE)
-        self._accounts = Sketch(Rate(PER_ACCOUNT, PER_ACCOUNT, WINDOW_MINUTES))
-        self._networks = Sketch(Rate(PER_NETWORK, PER_NETWORK, WINDOW_MINUTES))
+        self._accounts = Sketch(RateLimit(PER_ACCOUNT, PER_ACCOUNT, WINDOW_MINUTES))
+        self._networks = Sketch(RateLimit(PER_NETWORK, PER_NETWORK, WINDOW_MINUTES))
         self._under_way: Counter[tuple[Sketch, str]] = Counter()
-        self._known: OrderedDict[str, int] = OrderedDict()  # when the bucket of the pair is full again
+        self._known: OrderedDict[str, int] = OrderedDict()  # pair → time at which its bucket will be full
 
     def share(self, nodes: int) -> None:
-        """Allow from now on what is the part of one of so many nodes."""
+        """Limit this node to its share of `nodes` nodes."""
         self._pair_rate = _PAIR_RATE.shared(nodes)
         for each in (self._pairs, self._accounts, self._networks):
             each.share(nodes)
 
     @contextmanager
     def attempt(self, email: str, network: str | None) -> Iterator[None]:
-        """Count what is done inside as an attempt: failed if it raises Unauthenticated, else as good as none.
+        """Count the block as an attempt.
+
+        It is a failure if the block raises Unauthenticated, else it is not counted.
 
         Args:
-            network: None for a client on this machine: it may be a proxy, and everybody's.
+            network: None for a client on this machine, which may be a proxy for any client.
 
-        Raises TooManyRequests, and does nothing, if too many have failed.
+        Raises TooManyRequests without running the block if too many attempts have failed.
         """
         account = address_key(email)
         pair = f"{account} {network or ''}"

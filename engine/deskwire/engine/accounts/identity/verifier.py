@@ -1,4 +1,4 @@
-"""The verification of access tokens, with the keys that a token's algorithm calls for."""
+"""Verification of access tokens, by the secret of the installation or the keys of an identity provider."""
 
 from __future__ import annotations
 
@@ -12,16 +12,15 @@ from deskwire.engine.accounts.access_tokens import foreign_id
 from deskwire.engine.accounts.credentials import (
     HS256,
     BadSignature,
-    Identity,
     InvalidToken,
+    TokenIdentity,
     Tokens,
     checked_claims,
     expiry_of,
 )
 from deskwire.engine.accounts.identity.algorithms import UserClaim
 from deskwire.engine.accounts.identity.claims import reason_of
-from deskwire.engine.accounts.identity.keys import VerifyingKey
-from deskwire.engine.accounts.identity.sources import KeySource
+from deskwire.engine.accounts.identity.provider_keys import KeySource, VerifyingKey
 from deskwire.engine.accounts.people import User
 from deskwire.engine.accounts.ports import AccountReader
 from deskwire.engine.core.errors import Unauthenticated
@@ -29,7 +28,7 @@ from deskwire.engine.core.errors import Unauthenticated
 log: Final = structlog.get_logger(__name__)
 
 LEEWAY_S: Final = 30.0
-"""The seconds by which an identity provider's clock may be off."""
+"""Tolerated clock difference to an identity provider."""
 _SHOWN_MAX: Final = 80  # characters of a header's value in the log
 
 
@@ -37,9 +36,9 @@ class Provider(Struct, frozen=True):
     """An identity provider whose tokens are accepted.
 
     Args:
-        algorithms: those of the keys' algorithms that a token may use.
-        issuer, audience: what `iss` and `aud` must be, if given.
-        user_claim: `sub` is one of our user ids; or `email` with `email_verified` is a user's address.
+        algorithms: accepted signature algorithms.
+        issuer, audience: required values of `iss` and `aud`, if given.
+        user_claim: `sub` if it holds our user id, or `email` if it holds the verified address of a user.
     """
 
     keys: KeySource
@@ -48,8 +47,11 @@ class Provider(Struct, frozen=True):
     audience: str | None = None
     user_claim: UserClaim = "sub"
 
-    async def identity(self, token: str, algorithm: str, kid: str | None) -> Identity:
-        """Return the identity that the token proves. Raises Unauthenticated, or Unavailable while there are no keys."""
+    async def identity(self, token: str, algorithm: str, kid: str | None) -> TokenIdentity:
+        """Return the identity in the token.
+
+        Raises Unauthenticated, or Unavailable while there are no keys.
+        """
         if algorithm not in self.algorithms:
             raise InvalidToken("Its algorithm is not accepted here.")
         key = await self.keys.find(kid, algorithm)
@@ -64,31 +66,30 @@ class Provider(Struct, frozen=True):
             claims = self._claims(token, replaced)
         known_by = (None, foreign_id(token), expiry_of(claims))
         if self.user_claim == "sub":
-            return Identity("id", claims["sub"], *known_by)
-        return Identity("email", _verified_email(claims), *known_by)
+            return TokenIdentity("id", claims["sub"], *known_by)
+        return TokenIdentity("email", _verified_email(claims), *known_by)
 
     def _claims(self, token: str, key: VerifyingKey) -> dict[str, Any]:
         return checked_claims(token, key.key, key.algorithm, self.issuer, self.audience, LEEWAY_S)
 
 
 class Verifier:
-    """A verifier of access tokens of every kind that the installation accepts.
+    """Verifies all kinds of access tokens that the installation accepts.
 
     Args:
-        tokens: checks those that are signed with the installation's secret, None to refuse them.
-        provider: checks those that are signed with a private key.
+        tokens: verifies tokens signed with the secret of the installation. None to refuse them.
+        provider: verifies tokens signed with a private key. None to refuse them.
     """
 
     def __init__(self, tokens: Tokens | None, provider: Provider | None) -> None:
         self._tokens = tokens
         self._provider = provider
 
-    async def identity(self, token: str) -> Identity:
-        """Return the identity that the token proves.
+    async def identity(self, token: str) -> TokenIdentity:
+        """Return the identity in the token.
 
-        The algorithm in its header only selects who checks it: an HMAC is never checked with a public key.
-
-        The log has the reason of each refusal, with algorithm and key id as the token names them.
+        The algorithm in its header only selects the verifier, so an HMAC is never checked with a public key. The reason of
+        each refusal is logged, with the algorithm and key id from the token.
 
         Raises Unauthenticated, or Unavailable (`signing_keys_unavailable`).
         """
@@ -101,7 +102,7 @@ class Verifier:
             log.info("identity.token_refused", reason=refusal.why, **named)
             raise
 
-    async def _identity(self, token: str, header: dict[str, Any]) -> Identity:
+    async def _identity(self, token: str, header: dict[str, Any]) -> TokenIdentity:
         algorithm = header.get("alg")
         if algorithm == HS256 and self._tokens is not None:
             return self._tokens.identity(token)
@@ -110,8 +111,11 @@ class Verifier:
         raise InvalidToken("Its algorithm is not accepted here.")
 
 
-def user_of(reader: AccountReader, identity: Identity) -> User:
-    """Return the user of an identity. Raises Unauthenticated if there is none, or the password has changed since."""
+def user_of(reader: AccountReader, identity: TokenIdentity) -> User:
+    """Return the user of an identity.
+
+    Raises Unauthenticated if the user is gone or has changed the password since.
+    """
     known = reader.user if identity.claim == "id" else reader.user_by_email
     user = known(identity.value)
     if user is None:
@@ -129,7 +133,10 @@ def _header(token: str) -> dict[str, Any]:
 
 
 def _verified_email(claims: dict[str, Any]) -> str:
-    """Return the address that the provider vouches for. Raises Unauthenticated if there is none."""
+    """Return the verified e-mail address in the claims.
+
+    Raises Unauthenticated if there is none.
+    """
     email = claims.get("email")
     if not isinstance(email, str):
         raise InvalidToken("It has no claim `email`.")
@@ -139,5 +146,5 @@ def _verified_email(claims: dict[str, Any]) -> str:
 
 
 def _shown(value: object) -> str | None:
-    """Return a value of an unverified header for the log, which strangers must not fill."""
+    """Return a value of an unverified header for the log, shortened so that attackers can't flood the log."""
     return value[:_SHOWN_MAX] if isinstance(value, str) else None

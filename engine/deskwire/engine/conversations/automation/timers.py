@@ -42,8 +42,8 @@ class WorkflowTimers(ScheduledTask[PublishedReader, WorkflowTransaction]):
         """Return the time (ms) at which the next workflow goes on by itself."""
         return reader.next_run()
 
-    async def do_some(self) -> bool:
-        """See `ScheduledTask.do_some`: a batch of conversations, all at once."""
+    async def run_batch(self) -> bool:
+        """See `ScheduledTask.run_batch`: a batch of conversations, all at once."""
         now = self._clock()
         due = await self._store.read(lambda reader: _due(reader, now))
         refused: list[Unavailable] = []

@@ -72,7 +72,7 @@ def remove_sent(tx: DraftTransaction, place: Place, version: int) -> None:
 
 
 class DraftSent:
-    """A `Wrapper` that removes the draft of a message in the message's commit; see `remove_sent`.
+    """A `CommitHook` that removes the draft of a message in the message's commit; see `remove_sent`.
 
     Args:
         author: storage key.

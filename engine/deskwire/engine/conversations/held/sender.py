@@ -18,7 +18,7 @@ from deskwire.engine.conversations.held.sending import Sent, ready, refuse, send
 from deskwire.engine.conversations.registry import ActorRegistry
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.errors import DomainError, NotFound, Unavailable
-from deskwire.engine.core.store import Brief, Store
+from deskwire.engine.core.store import InlineJob, Store
 from deskwire.engine.core.tasks.scheduled import ScheduledTask
 
 log: Final = structlog.get_logger(__name__)
@@ -48,8 +48,8 @@ class HeldSender(ScheduledTask[SendingReader, HoldingTransaction]):
         """Return the time (ms) at which the next message is to be sent."""
         return reader.next_held()
 
-    async def do_some(self) -> bool:
-        """See `ScheduledTask.do_some`: a batch of messages, those of one conversation in their order."""
+    async def run_batch(self) -> bool:
+        """See `ScheduledTask.run_batch`: a batch of messages, those of one conversation in their order."""
         now = self._clock()
         due = await self._store.read(lambda reader: reader.due_held(now, _BATCH_SIZE))
         queues: dict[str, list[HeldMessage]] = {}
@@ -90,4 +90,4 @@ class HeldSender(ScheduledTask[SendingReader, HoldingTransaction]):
         log.info(
             "held_messages.refused", message=held.id, conversation=held.conversation_id, code=problem.code
         )
-        await self._store.write(Brief(partial(refuse, held=held, problem=problem)))
+        await self._store.write(InlineJob(partial(refuse, held=held, problem=problem)))

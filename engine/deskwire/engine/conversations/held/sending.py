@@ -23,9 +23,9 @@ from deskwire.engine.conversations.registry import ActorRegistry
 from deskwire.engine.conversations.writing_changes import HeldEnded
 from deskwire.engine.core.actor import Actor
 from deskwire.engine.core.clock import milliseconds
+from deskwire.engine.core.commits import CommitHook
 from deskwire.engine.core.errors import Conflict, Forbidden, Invalid, Problem
 from deskwire.engine.core.values import replace
-from deskwire.engine.core.wrapper import Wrapper
 
 log: Final = structlog.get_logger(__name__)
 
@@ -108,7 +108,7 @@ def _assignee(reader: SendingReader, project: Project, given: Mapping[str, Any] 
 
 
 class Sent:
-    """A `Wrapper` that removes a held message in the commit of the message that it becomes.
+    """A `CommitHook` that removes a held message in the commit of the message that it becomes.
 
     Args:
         refused: whether one that was refused before is sent as well.
@@ -152,7 +152,7 @@ def _check_right(tx: HoldingTransaction, project: Project, held: HeldMessage) ->
 async def send(
     actors: ActorRegistry,
     ready: Ready,
-    sent: Wrapper[Receipt],
+    sent: CommitHook[Receipt],
 ) -> Receipt:
     """Have the conversation's actor send a held message. Raises as `ActorRegistry.ask`, and as `Sent.before`."""
     held = ready.held

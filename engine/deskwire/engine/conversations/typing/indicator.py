@@ -25,8 +25,8 @@ from deskwire.engine.conversations.typing.state import (
     set_typing,
 )
 from deskwire.engine.core.clock import Clock
-from deskwire.engine.core.ids import Mint
-from deskwire.engine.core.tasks.failure import contained
+from deskwire.engine.core.ids import IdGenerator
+from deskwire.engine.core.tasks.failure import contain_failures
 from deskwire.engine.core.values import replace
 from deskwire.engine.events.types import EphemeralEvent, EventDraft, encode_envelope
 
@@ -49,7 +49,7 @@ class EphemeralPublisher:
         self._clock = clock
         self._agents = () if agents is None else (agents,)
         self._listeners = (*listeners, *self._agents)
-        self._ids = Mint()
+        self._ids = IdGenerator()
 
     def publish(self, project: Project, state: Conversation, contact: Contact, draft: EventDraft) -> None:
         """Make `draft`, which is about this conversation, an event for whoever listens now.
@@ -64,7 +64,7 @@ class EphemeralPublisher:
             event_id, draft.type, project.rowid, state.rowid, state.id, contact.user_id, body, internal
         )
         for listener in self._agents if internal else self._listeners:
-            with contained(lambda failure: log.error("typing.not_told", exc_info=failure)):
+            with contain_failures(lambda failure: log.error("typing.not_told", exc_info=failure)):
                 listener(event)
 
 

@@ -1,1 +1,1 @@
-"""The limits that keep one caller from taking what others need."""
+"""Rate limits and fair shares, so that no caller can starve the others."""

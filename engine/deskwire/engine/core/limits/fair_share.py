@@ -1,8 +1,8 @@
-"""Places that are few, shared so that nobody can have all of them (ADR 41).
+"""Fair shares of limited places, so that no tenant can take all of them (ADR 41).
 
-Whoever has some gets more while there is at least as much free. Alone it gets half; of those who take all that they can, each gets
-as much as stays free for who comes next (the dynamic thresholds of Choudhury and Hahne, 1998). The service itself, which is
-nobody, gets what there is.
+A tenant gets more places while at least as many are free as it holds already. A single tenant gets at most half. If n greedy
+tenants compete, each gets as many as stay free for the next one (dynamic thresholds, Choudhury and Hahne, 1998). Work of the
+service itself, which has no tenant, is limited only by the total.
 """
 
 from __future__ import annotations
@@ -17,17 +17,19 @@ import trio
 from msgspec import Struct
 
 _PAUSES: Final = 2
-"""How many times as long as a piece of `Paced` work the pause behind it is."""
+"""Ratio of the pause after a turn of `PacedSection` to the length of the turn."""
 
 
 class Tenant(Struct, eq=False):
-    """A project, a user or an address on whose behalf tasks work; a request under way has one of its own.
+    """The project, user or network on whose behalf a request's tasks run.
 
-    Tasks that a request begins inherit it. Work for the service itself is done for nobody.
+    Each request has its own instance.
+
+    Tasks that a request starts inherit it. Work of the service itself has none.
 
     Args:
-        who: the key that tells it from others.
-        waiting: whether the request is still under way, so that somebody waits.
+        who: key of the project, user or network.
+        waiting: whether the request is still in progress, so that a client waits for the result.
     """
 
     who: Hashable
@@ -38,16 +40,16 @@ TENANT: Final[ContextVar[Tenant | None]] = ContextVar("tenant", default=None)
 
 
 def present_tenant() -> Hashable:
-    """Return on whose behalf the present task works; None for the service itself."""
+    """Return the key of the current task's tenant. None for work of the service itself."""
     tenant = TENANT.get()
     return None if tenant is None else tenant.who
 
 
 class Shares:
-    """A number of places. `taken` is how many of them somebody has.
+    """A limited number of places, shared fairly. `taken` is the number of places in use.
 
     Args:
-        total: of them all.
+        total: number of all places.
     """
 
     __slots__ = ("_held", "taken", "total")
@@ -58,22 +60,22 @@ class Shares:
         self._held: dict[Hashable, int] = {}
 
     def full(self, size: int = 1) -> bool:
-        """Tell whether fewer than so many are free."""
+        """Return whether fewer than `size` places are free."""
         return self.taken + size > self.total
 
     def fits(self, who: Hashable, size: int = 1) -> bool:
-        """Tell whether `who` may have so many more now."""
+        """Return whether `who` may take `size` more places now."""
         held = 0 if who is None else self._held.get(who, 0)
         return held + size <= self.total - self.taken
 
     def take(self, who: Hashable, size: int = 1) -> None:
-        """Give `who` so many, whether or not they fit."""
+        """Give `who` `size` places, even beyond its share."""
         self.taken += size
         if who is not None:
             self._held[who] = self._held.get(who, 0) + size
 
     def take_if_fits(self, who: Hashable, size: int = 1) -> bool:
-        """Give `who` so many if they fit; return whether they did."""
+        """Give `who` `size` places if they fit into its share. Return whether they did."""
         held = 0 if who is None else self._held.get(who, 0)
         if held + size > self.total - self.taken:
             return False
@@ -83,7 +85,7 @@ class Shares:
         return True
 
     def give_back(self, who: Hashable, size: int = 1) -> None:
-        """Take so many back from `who`."""
+        """Release `size` places of `who`."""
         self.taken -= size
         if who is not None:
             left = self._held[who] - size
@@ -93,19 +95,19 @@ class Shares:
                 del self._held[who]
 
 
-class FairPlaces:
-    """Places for which tasks wait. Those who wait get them in turn, however many tasks each of them has waiting.
+class FairLimiter:
+    """A limiter whose waiting tenants get places round-robin, however many tasks each of them has waiting.
 
     Args:
-        total: places.
+        total: number of places.
     """
 
     def __init__(self, total: int) -> None:
         self._shares = Shares(total)
-        self._waiting: dict[Hashable, deque[trio.Event]] = {}  # first who is to be looked at first
+        self._waiting: dict[Hashable, deque[trio.Event]] = {}  # in round-robin order
 
     async def take(self, who: Hashable) -> None:
-        """Have a place once it is the turn of `who`. Cancellation: there is none then."""
+        """Wait for a place for `who`. Cancellation: no place is taken."""
         if who not in self._waiting and self._shares.fits(who):
             self._shares.take(who)
             return
@@ -121,19 +123,22 @@ class FairPlaces:
             raise
 
     def give_back(self, who: Hashable) -> None:
-        """Let others have the place."""
+        """Release a place of `who` and wake waiting tasks."""
         self._shares.give_back(who)
         while self._pass_on():
             pass
 
     def _pass_on(self) -> bool:
-        """Give a free place to the first who may have it; False if there is none."""
+        """Give a free place to the first waiting tenant that may take it.
+
+        Return whether there was one.
+        """
         for who, events in self._waiting.items():
             if self._shares.fits(who):
                 self._shares.take(who)
                 events.popleft().set()
                 del self._waiting[who]
-                if events:  # behind the others
+                if events:  # to the end of the round-robin order
                     self._waiting[who] = events
                 return True
         return False
@@ -145,21 +150,18 @@ class FairPlaces:
             del self._waiting[who]
 
 
-def lent(turns: FairPlaces, who: Hashable) -> trio.CapacityLimiter:
-    """Return a place for a thread, as the limiter of `trio.to_thread.run_sync`; it is kept until the thread has ended.
-
-    Args:
-        who: on whose behalf.
-    """
-    return cast(trio.CapacityLimiter, _Lent(turns, who))  # Trio takes whatever has these two methods
+def thread_limiter(turns: FairLimiter, who: Hashable) -> trio.CapacityLimiter:
+    """Return a limiter for `trio.to_thread.run_sync` that holds a place of `who` until the thread ends."""
+    # Trio only calls these two methods.
+    return cast(trio.CapacityLimiter, _ThreadLimiter(turns, who))
 
 
-class _Lent:
-    """See `lent`."""
+class _ThreadLimiter:
+    """See `thread_limiter`."""
 
     __slots__ = ("_turns", "_who")
 
-    def __init__(self, turns: FairPlaces, who: Hashable) -> None:
+    def __init__(self, turns: FairLimiter, who: Hashable) -> None:
         self._turns = turns
         self._who = who
 
@@ -168,22 +170,22 @@ class _Lent:
         await self._turns.take(self._who)
 
     def release_on_behalf_of(self, borrower: Any) -> None:
-        """Give it back."""
+        """Release the place."""
         self._turns.give_back(self._who)
 
 
-class Paced:
-    """Work that holds up everybody while it is done: a piece at a time, each followed by a pause twice as long.
+class PacedSection:
+    """A section for work that blocks other tasks: one turn at a time, each followed by a pause twice as long.
 
-    So it takes a third of the time at most, however much of it there is; those who have some get their turns.
+    Such work takes at most a third of the time, however much of it is waiting. Tenants take turns.
     """
 
     def __init__(self) -> None:
-        self._turns = FairPlaces(1)
+        self._turns = FairLimiter(1)
 
     @asynccontextmanager
     async def turn(self, who: Hashable) -> AsyncIterator[None]:
-        """Wait for the turn of `who`, and rest behind what is done in it."""
+        """Wait for a turn of `who`, and pause after the work in the context."""
         await self._turns.take(who)
         try:
             began = trio.current_time()

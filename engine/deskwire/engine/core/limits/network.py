@@ -1,7 +1,7 @@
-"""The network that an address belongs to: addresses that are given out as one are counted as one.
+"""The network of a client address, by which rate limits count clients.
 
-An IPv4 address is one party's. Of IPv6 a customer holds a whole /64 at least (RFC 4291 2.5.4, RFC 6177), whose
-addresses cost nothing, so that a bound for each of them would be none.
+An IPv4 address counts alone. Of IPv6 a customer gets at least a /64 (RFC 4291 2.5.4, RFC 6177) with addresses for free, so a
+limit per IPv6 address would limit nothing.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ PREFIX: Final = 64
 _OWN: Final = frozenset({"127.0.0.1", "::1"})
 
 
-@lru_cache(maxsize=1024)  # a client has the same one in each of its calls
+@lru_cache(maxsize=1024)  # each call of a client asks for the same address
 def network_of(address: str | None) -> str:
-    """Return the network that an address stands for in a count.
+    """Return the network that counts for an address.
 
     Args:
-        address: as a connection or a proxy names it; perhaps none.
+        address: text from a connection or a proxy's header, or None.
 
-    Returns an IPv4 address as it is, also one that is mapped into IPv6 (RFC 4291 2.5.5.2); of any other IPv6 address
-    the /64; what is no address as it is, so that all who have none share one.
+    Returns the address itself for IPv4, also if it is mapped into IPv6 (RFC 4291 2.5.5.2), and the /64 for other IPv6
+    addresses. A text that is not an address is returned unchanged, so that all clients without an address share one count.
     """
     text = (address or "").strip()
     try:
@@ -35,10 +35,12 @@ def network_of(address: str | None) -> str:
 
 
 @lru_cache(maxsize=1024)  # as above
-def party_of(address: str | None) -> str | None:
-    """Return the network that a client's failures are counted for; None for this machine's own address, and for none.
+def remote_network(address: str | None) -> str | None:
+    """Return the network by which a client's failures are counted.
 
-    127.0.0.1 and ::1 are a proxy's or a local script's: everybody's calls may come from there.
+    None for loopback, and without an address.
+
+    127.0.0.1 and ::1 are the address of a local proxy or script, so calls of any client may come from there.
     """
     try:
         known = ip_address((address or "").strip().partition("%")[0])

@@ -1,1 +1,1 @@
-"""Tasks and what they wait for: one result, a lock, a time; and how far a failure reaches."""
+"""Background tasks: retries, schedules, failure containment, and the primitives they wait on."""

@@ -1,4 +1,4 @@
-"""Tells what failed from what ends a task on purpose, so that a failure ends only what it belongs to (ADR 38)."""
+"""Failure containment: exceptions of a task stop only that task, while cancellation and shutdown pass through (ADR 38)."""
 
 from __future__ import annotations
 
@@ -12,38 +12,41 @@ import trio
 
 log: Final = structlog.get_logger(__name__)
 
-PAUSE_S: Final = 60.0
-"""How long what has failed by a bug is left alone before it is tried again: it would most likely fail again at once."""
+RESTART_DELAY_S: Final = 60.0
+"""Delay before work that failed because of a bug is tried again. An immediate retry would most likely fail, too."""
 
 
-async def kept_running(name: str, run: Callable[[], Awaitable[None]]) -> None:
-    """Run a task of the background; if it fails, the log says so, and it is begun anew after a pause.
+async def run_with_restarts(name: str, run: Callable[[], Awaitable[None]]) -> None:
+    """Run a background task.
+
+    If it raises, log the exception and restart it after RESTART_DELAY_S.
 
     Args:
-        name: what the log calls it.
+        name: name of the task in the log.
     """
     while True:
-        with contained(lambda failure: log.error("background.failed", task=name, exc_info=failure)):
+        with contain_failures(lambda failure: log.error("background.failed", task=name, exc_info=failure)):
             await run()
             return
-        await trio.sleep(PAUSE_S)
+        await trio.sleep(RESTART_DELAY_S)
 
 
 @contextmanager
-def contained(tell: Callable[[BaseException], object]) -> Iterator[None]:
-    """Let what fails within end here; see `survived`."""
+def contain_failures(tell: Callable[[BaseException], object]) -> Iterator[None]:
+    """Catch failures of the block and pass them to `tell`; see `report_failure`."""
     try:
         yield
-    except BaseException as error:  # noqa: BLE001  # what ends the task on purpose is raised again
-        survived(error, tell)
+    except BaseException as error:  # noqa: BLE001  # cancellation and shutdown are raised again
+        report_failure(error, tell)
 
 
-def survived(error: BaseException, tell: Callable[[BaseException], object]) -> None:
-    """Tell once of what failed, be it in a group; raise again what ends the task on purpose, without the rest.
+def report_failure(error: BaseException, tell: Callable[[BaseException], object]) -> None:
+    """Pass failures to `tell` once, also from within a group.
 
-    That is a cancellation, KeyboardInterrupt and SystemExit. A `Cancelled` where nobody is cancelled has come from
-    elsewhere, in a group or kept in a variable, and is a failure: let on, it would end the nursery around the task
-    without a word.
+    Raise cancellation and shutdown again, without the failures.
+
+    Shutdown is KeyboardInterrupt, SystemExit and GeneratorExit. A `Cancelled` in a task that is not cancelled is a failure:
+    it was kept from another scope, and if it passed through, it would silently end the surrounding nursery.
     """
     failure, purpose = _parted(error)
     if failure is not None:

@@ -1,4 +1,4 @@
-"""A lock for what there are thousands of: next to nothing while nobody waits for it."""
+"""A lock that takes little memory and time without contention, for objects of which there are thousands."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import trio
 
 
 class Mutex:
-    """Held by one task at a time; those who wait get it in the order they came.
+    """A fair lock for `async with`. Waiting tasks acquire it in the order in which they came.
 
-    `async with` it. Unlike `trio.Lock` it takes 48 bytes while free, and taking it then is no checkpoint.
+    Unlike `trio.Lock` it takes 48 bytes while it is free, and acquiring a free one is not a checkpoint.
     """
 
     __slots__ = ("_line", "held")
@@ -23,7 +23,7 @@ class Mutex:
         if self.held:
             if self._line is None:
                 self._line = trio.lowlevel.ParkingLot()
-            await self._line.park()  # whoever lets go hands it over: `held` stays true
+            await self._line.park()  # the releasing task hands the lock over: `held` stays true
         self.held = True
 
     async def __aexit__(

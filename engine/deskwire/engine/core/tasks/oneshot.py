@@ -1,6 +1,6 @@
-"""One answer for one task: what a `trio.Event` with a value beside it does, for half of what that costs.
+"""A one-shot result for one waiting task, at half the cost of a `trio.Event` with a value.
 
-A message is waited for by its request, and by nobody else.
+A request waits for the commit of its message this way.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _NONE_YET: Final[Any] = object()
 
 
 class OneShot(Generic[T]):
-    """A place for one answer, and for the one task that waits for it."""
+    """A result that one task sets and one task waits for."""
 
     __slots__ = ("_answer", "_waiting")
 
@@ -24,7 +24,7 @@ class OneShot(Generic[T]):
         self._waiting: trio.lowlevel.Task | None = None
 
     def put(self, answer: T | Exception) -> None:
-        """Answer; only the first answer counts."""
+        """Set the result. Later calls are ignored."""
         if self._answer is not _NONE_YET:
             return
         self._answer = answer
@@ -33,7 +33,7 @@ class OneShot(Generic[T]):
             self._waiting = None
 
     async def take(self) -> T:
-        """The answer, once there is one. Raises it if it is an exception."""
+        """Wait for the result and return it. Raises it if it is an exception."""
         assert self._waiting is None, "one task waits for it"
         if self._answer is _NONE_YET:
             self._waiting = trio.lowlevel.current_task()

@@ -1,6 +1,6 @@
-"""A task that does what is due, whenever it is.
+"""A background task that processes stored items when they are due.
 
-It sleeps until the next time; commits that bring an earlier one wake it. All it needs to know is stored, so a
+It sleeps until the next due time, and commits that store an earlier one wake it. The due times are in the database, so a
 restart loses nothing.
 """
 
@@ -15,25 +15,25 @@ import trio
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.commits import Commits
 from deskwire.engine.core.errors import Unavailable
-from deskwire.engine.core.store import Inline, Store
+from deskwire.engine.core.store import InlineQuery, Store
 
 R = TypeVar("R")
 W = TypeVar("W")
 log: Final = structlog.get_logger(__name__)
 
 _LOOK_S: Final = 60.0
-"""How late a clock that is set forward may be noticed; a look is one row of an index."""
+"""Poll interval, which bounds how late a clock that was set forward is noticed. A poll reads one row of an index."""
 _SHARED_LOOK_S: Final = 5.0
-"""How late it may be noticed what another node has made due, if its hint was lost."""
+"""Poll interval with several nodes, which bounds the delay if another node's notification is lost."""
 
 _RETRY_S: Final = 1.0
 
 
 class ScheduledTask(ABC, Generic[R, W]):
-    """The task and what wakes it."""
+    """Base class of tasks that process due items in batches."""
 
     delayed: ClassVar[str]
-    """The log's message when the store is not available."""
+    """Name of the log event when the store is unavailable."""
 
     def __init__(self, store: Store[R, W], clock: Clock) -> None:
         self._store = store
@@ -44,30 +44,33 @@ class ScheduledTask(ABC, Generic[R, W]):
     @staticmethod
     @abstractmethod
     def next_due(reader: R) -> int | None:
-        """Return when (ms) something is due next; None for never."""
+        """Return the next due time (ms), None if nothing is scheduled."""
 
     @abstractmethod
-    async def do_some(self) -> bool:
-        """Do a part of what is due; return whether there may be more. Raises Unavailable to be tried again."""
+    async def run_batch(self) -> bool:
+        """Process one batch of due items.
+
+        Return whether there may be more. Raises Unavailable to be retried.
+        """
 
     def follow(self, commits: Commits[object], part: str) -> None:
-        """Wake for what commits make due from now on.
+        """Wake the task for commits that add due times.
 
         Args:
-            part: the attribute of a commit that has the times at which it makes something due.
+            part: the attribute of a commit that holds these times.
         """
         commits.subscribe(lambda _: self._wakeup.set(), part)
 
-    def expect_others(self) -> None:
-        """Look more often from now on, as other nodes make things due as well."""
+    def poll_for_other_nodes(self) -> None:
+        """Poll more often from now on because other nodes store due times, too."""
         self._look_s = _SHARED_LOOK_S
 
-    def look_again(self) -> None:
-        """Look at once: something was made due, here or on another node."""
+    def wake(self) -> None:
+        """Poll immediately: a due time was stored, on this node or another one."""
         self._wakeup.set()
 
     async def run(self) -> None:
-        """Do what is due whenever it is, until cancelled."""
+        """Process due items until cancelled."""
         while True:
             self._wakeup = trio.Event()
             try:
@@ -82,12 +85,12 @@ class ScheduledTask(ABC, Generic[R, W]):
 
     async def _do_all(self) -> None:
         while await self._pause_s() <= 0:
-            if not await self.do_some():
+            if not await self.run_batch():
                 return
 
     async def _pause_s(self) -> float:
-        """Return for how many seconds there is nothing to do."""
-        due = await self._store.read(Inline(self.next_due))
+        """Return the seconds until the next due time, or until the next poll."""
+        due = await self._store.read(InlineQuery(self.next_due))
         if due is None:
             return float("inf") if self._look_s == _LOOK_S else self._look_s
         return min(self._look_s, (due - self._clock()) / 1000)

@@ -20,7 +20,7 @@ from deskwire.engine.cluster.cluster import Cluster, SingleNode
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.errors import DomainError, NotFound, Unavailable
 from deskwire.engine.core.store import Store
-from deskwire.engine.core.tasks.failure import contained
+from deskwire.engine.core.tasks.failure import contain_failures
 from deskwire.engine.core.values import replace
 from deskwire.engine.llm.port import ChatModel, ModelError
 from deskwire.engine.surveys.definition import SurveyDefinition, definition_of
@@ -153,7 +153,7 @@ class Refreshes:
         def tell(failure: BaseException) -> None:
             log.error("insights.refresh_failed", survey=run.survey.id, exc_info=failure)
 
-        with contained(tell):
+        with contain_failures(tell):
             await self._carry_out(run)
 
     async def _carry_out(self, run: _Run) -> None:

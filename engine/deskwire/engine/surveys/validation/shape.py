@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from deskwire.engine.core.language import canonical_tag
+from deskwire.engine.core.text import canonical_language_tag
 from deskwire.engine.definitions.checks import (
     Errors,
     escaped,
@@ -64,7 +64,7 @@ def declared_languages(value: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(
         each
         for each in listed(value.get("languages"), LANGUAGES_MAX)
-        if isinstance(each, str) and canonical_tag(each)
+        if isinstance(each, str) and canonical_language_tag(each)
     )
 
 
@@ -94,7 +94,7 @@ def _languages(value: Mapping[str, Any]) -> Errors:
     for index, each in enumerate(listed(value["languages"], LANGUAGES_MAX)):
         if not isinstance(each, str):
             yield wrong_type(f"/languages/{index}", "a string")
-        elif not canonical_tag(each):
+        elif not canonical_language_tag(each):
             yield broken(
                 "bad_language", f"/languages/{index}", "This is no language tag such as en or pt-BR."
             )

@@ -12,7 +12,7 @@ from typing import Final
 
 import trio
 
-from deskwire.engine.core.limits.fair_share import FairPlaces, lent, present_tenant
+from deskwire.engine.core.limits.fair_share import FairLimiter, present_tenant, thread_limiter
 from deskwire.engine.webhooks.http.address import IPAddress, literal
 
 Resolver = Callable[[str, int], Awaitable[Sequence[IPAddress]]]
@@ -53,7 +53,7 @@ class SystemResolver:
 
     def __init__(self, *, shared: bool = False) -> None:
         self._shared = shared
-        self._turns = FairPlaces(_LOOKUPS_OF_ALL if shared else _LOOKUPS)
+        self._turns = FairLimiter(_LOOKUPS_OF_ALL if shared else _LOOKUPS)
 
     async def __call__(self, host: str, port: int) -> Sequence[IPAddress]:
         """Return the addresses of `host`, an ASCII name or a literal.
@@ -79,7 +79,7 @@ class SystemResolver:
         return tuple(dict.fromkeys(ip_address(entry[4][0]) for entry in entries))
 
     def _place(self) -> trio.CapacityLimiter:
-        return lent(self._turns, present_tenant() if self._shared else None)
+        return thread_limiter(self._turns, present_tenant() if self._shared else None)
 
 
 async def spelled_addresses(host: str, _port: int) -> Sequence[IPAddress]:

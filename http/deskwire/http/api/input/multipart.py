@@ -18,7 +18,7 @@ from werkzeug.sansio.multipart import (
 )
 
 from deskwire.engine.core.errors import BadRequest, Invalid, Problem, TooLarge, UnsupportedMediaType
-from deskwire.engine.core.nul import CODE, NUL
+from deskwire.engine.core.text import NUL, NUL_PROBLEM_CODE
 from deskwire.http.api.input.headers import Fields
 
 FIELD: Final = "file"
@@ -142,7 +142,7 @@ class _Form:
         if self._wanted:
             self._name = filename
             if filename is not None and NUL in filename:
-                self._problems.append(Problem(f"/{FIELD}", CODE, "A file name has no U+0000."))
+                self._problems.append(Problem(f"/{FIELD}", NUL_PROBLEM_CODE, "A file name has no U+0000."))
         elif name != FIELD:
             pointer = f"/{(name or '').replace('~', '~0').replace('/', '~1')}"
             self._problems.append(Problem(pointer, "unknown_field", "There is no such field."))

@@ -15,7 +15,7 @@ from pydantic_core import PydanticCustomError
 
 from deskwire.engine.core.errors import PROBLEMS_MAX, Problem
 from deskwire.engine.core.folding import BLANKS
-from deskwire.engine.core.nul import CODE, NUL, SENTENCE, places_of_nul
+from deskwire.engine.core.text import NUL, NUL_MESSAGE, NUL_PROBLEM_CODE, nul_paths
 from deskwire.http.api.input.decoding import escaped
 
 _ESCAPED_NUL: Final = b"\\u0000"
@@ -39,7 +39,7 @@ SHOWING: Final = AfterValidator(_showing)
 
 def _whole(text: str) -> str:
     if NUL in text:
-        raise PydanticCustomError(CODE, SENTENCE)
+        raise PydanticCustomError(NUL_PROBLEM_CODE, NUL_MESSAGE)
     return text
 
 
@@ -72,12 +72,17 @@ def nul_problems(value: Any, raw: bytes) -> tuple[Problem, ...]:
     """
     if _ESCAPED_NUL not in raw:
         return ()
-    ways = islice(places_of_nul(value), PROBLEMS_MAX)
-    return tuple(Problem("".join(f"/{escaped(str(part))}" for part in way), CODE, SENTENCE) for way in ways)
+    ways = islice(nul_paths(value), PROBLEMS_MAX)
+    return tuple(
+        Problem("".join(f"/{escaped(str(part))}" for part in way), NUL_PROBLEM_CODE, NUL_MESSAGE)
+        for way in ways
+    )
 
 
 def nul_parameters(pairs: dict[str, list[str]]) -> tuple[Problem, ...]:
     """Return a problem for each query parameter whose value has U+0000."""
     return tuple(
-        Problem(f"?{name}", CODE, SENTENCE) for name, values in pairs.items() if any(NUL in v for v in values)
+        Problem(f"?{name}", NUL_PROBLEM_CODE, NUL_MESSAGE)
+        for name, values in pairs.items()
+        if any(NUL in v for v in values)
     )

@@ -9,12 +9,12 @@ from typing import Any, Final
 from pydantic_core import ErrorDetails
 
 from deskwire.engine.core.errors import Problem
-from deskwire.engine.core.nul import CODE
+from deskwire.engine.core.text import NUL_PROBLEM_CODE
 from deskwire.http.api.input.decoding import escaped
 
 _CODES: Final = {
     "blank": "blank",
-    CODE: CODE,
+    NUL_PROBLEM_CODE: NUL_PROBLEM_CODE,
     "missing": "required",
     "extra_forbidden": "unknown_field",
     "string_too_short": "too_short",

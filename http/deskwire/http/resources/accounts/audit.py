@@ -9,9 +9,15 @@ import orjson
 from pydantic import AfterValidator, Field
 
 from deskwire.engine.audit.actions import ACTIONS
-from deskwire.engine.audit.ports import AuditReader, AuditTransaction
-from deskwire.engine.audit.trail import AuditFilter, AuditRecord, Deed, record_view
-from deskwire.engine.core.store import Brief, Store
+from deskwire.engine.audit.trail import (
+    AuditEntry,
+    AuditFilter,
+    AuditReader,
+    AuditRecord,
+    AuditTransaction,
+    record_view,
+)
+from deskwire.engine.core.store import InlineJob, Store
 from deskwire.http.api.calls import Answer, Call, Streamed
 from deskwire.http.api.input.validation import Body, Query, Time
 from deskwire.http.api.pagination import Paged, page
@@ -85,8 +91,8 @@ async def export_audit_records(call: Call[Body, AuditExport]) -> Answer:
     The export itself is recorded, as the last record of an export without filters.
     """
     organisation, criteria = call.organisation, _filter(call.query)
-    deed = Deed("audit.exported", organisation.id, organisation=organisation.rowid)
-    await call.services.store.write(Brief(lambda tx: tx.record(deed)))
+    deed = AuditEntry("audit.exported", organisation.id, organisation=organisation.rowid)
+    await call.services.store.write(InlineJob(lambda tx: tx.record(deed)))
     disposition = {"Content-Disposition": f'attachment; filename="{organisation.id}-audit.ndjson"'}
     return Streamed(exported(call.services.store, organisation.rowid, criteria), NDJSON, disposition)
 

@@ -7,7 +7,14 @@ from typing import Annotated, Any, Final
 
 from pydantic import Field
 
-from deskwire.engine.audit.push import Push, PushReader, PushTransaction, found_push, push_view, with_secret
+from deskwire.engine.audit.push import (
+    AuditPush,
+    PushReader,
+    PushTransaction,
+    found_push,
+    push_view,
+    with_secret,
+)
 from deskwire.engine.core.errors import Invalid
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.values import replace
@@ -71,10 +78,10 @@ async def put_push(call: Call[PushBody, Query]) -> Answer:
     secret = new_secret()
     sealed = services.webhooks.seal(secret)
 
-    def put(tx: Transaction) -> tuple[Push, int, str | None]:
+    def put(tx: Transaction) -> tuple[AuditPush, int, str | None]:
         push = tx.audit_push(organisation)
         if push is None:
-            made = Push(new_id("psh", now), organisation, url, sealed, secret_tail(secret), now, now)
+            made = AuditPush(new_id("psh", now), organisation, url, sealed, secret_tail(secret), now, now)
             push = tx.insert_audit_push(made)
             return push, tx.count_unpushed(push.rowid), secret
         if push.url != url:
@@ -102,7 +109,7 @@ async def rotate_secret(call: Call[Body, Query]) -> Answer:
     organisation, now, secret = call.organisation.rowid, call.services.clock(), new_secret()
     sealed = call.services.webhooks.seal(secret)
 
-    def rotate(tx: PushTransaction) -> tuple[Push, int]:
+    def rotate(tx: PushTransaction) -> tuple[AuditPush, int]:
         push = with_secret(found_push(tx, organisation), sealed, secret_tail(secret), now)
         tx.save_audit_push(push)
         return push, tx.count_unpushed(push.rowid)
@@ -123,7 +130,7 @@ async def delete_push(call: Call[Body, Query]) -> Answer:
     """Push the audit trail no longer. Records that were still to be pushed stay in the trail, as this deletion does."""
     organisation = call.organisation.rowid
 
-    def delete(tx: PushTransaction) -> Push:
+    def delete(tx: PushTransaction) -> AuditPush:
         push = found_push(tx, organisation)
         tx.delete_audit_push(push)
         return push

@@ -13,10 +13,10 @@ from deskwire.engine.accounts.machines import (
     EVERY_PERMISSION,
     OVERLAP_MAX_S,
     OVERLAP_S,
+    CredentialManager,
     Machine,
     Maker,
     MakerState,
-    Manager,
     hash_secret,
     machine_view,
     maker_state,
@@ -26,7 +26,7 @@ from deskwire.engine.accounts.people import Project
 from deskwire.engine.core.clock import milliseconds
 from deskwire.engine.core.errors import Invalid, Problem
 from deskwire.engine.core.ids import new_id
-from deskwire.engine.core.store import Inline
+from deskwire.engine.core.store import InlineQuery
 from deskwire.engine.ports import Reader, Transaction
 from deskwire.engine.webhooks.endpoint import Endpoint
 from deskwire.engine.webhooks.ownership import disable_lapsed
@@ -158,7 +158,7 @@ async def get_credential(call: Call[Body, Query]) -> Answer:
     def find(reader: Reader) -> Described:
         return described(reader, machines.machine_of(reader, _id(call), call.project), now)
 
-    machine, maker = await call.services.store.read(Inline(find))
+    machine, maker = await call.services.store.read(InlineQuery(find))
     return machine_view(machine, now, maker)
 
 
@@ -272,15 +272,15 @@ Described = tuple[Machine, MakerState]
 """A credential, and the state of its maker."""
 
 
-def described(reader: machines.StandingReader, machine: Machine, now: int) -> Described:
+def described(reader: machines.CredentialReader, machine: Machine, now: int) -> Described:
     """Return a credential with the state of its maker."""
     return machine, maker_state(reader, machine, now)
 
 
-def manager(call: Call[Any, Any]) -> Manager:
+def manager(call: Call[Any, Any]) -> CredentialManager:
     """Return the caller as one that manages credentials."""
     machine = call.access.machine
-    return Manager(call.access.permissions, None if machine is None else machine.id)
+    return CredentialManager(call.access.permissions, None if machine is None else machine.id)
 
 
 def _stop(call: Call[Any, Any], lapsed: Iterable[Endpoint]) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from deskwire.engine.accounts import members
-from deskwire.engine.accounts.members import Newcomer, member_view
+from deskwire.engine.accounts.members import NewAccount, member_view
 from deskwire.engine.accounts.people import Member
 from deskwire.engine.accounts.ports import OrganisationReader, OrganisationTransaction
 from deskwire.engine.accounts.roles import MANAGE, ActingMember
@@ -14,7 +14,7 @@ from deskwire.engine.accounts.server_keys import random_base62
 from deskwire.engine.core.clock import iso_or_none
 from deskwire.engine.core.errors import Forbidden, NotFound
 from deskwire.engine.core.ids import new_id
-from deskwire.engine.core.store import Inline
+from deskwire.engine.core.store import InlineQuery
 from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body, Query
 from deskwire.http.api.pagination import page
@@ -54,7 +54,7 @@ async def get_member(call: Call[Body, Query]) -> Answer:
             raise NotFound("The organisation has no such member.", code="member_not_found")
         return member
 
-    return member_view(await call.services.store.read(Inline(find)))
+    return member_view(await call.services.store.read(InlineQuery(find)))
 
 
 @routes.add(
@@ -81,11 +81,11 @@ async def _add(call: Call[MemberBody, Query]) -> Answer:
     services, body, now = call.services, call.body, call.services.clock()
     password = random_base62(ONE_TIME_BYTES) if services.sign_in else None
     password_hash = None if password is None else await hash_password(services, password)
-    newcomer = Newcomer(new_id("usr", now), body.email, body.name or body.email, password_hash)
+    newcomer = NewAccount(new_id("usr", now), body.email, body.name or body.email, password_hash)
     organisation, actor = call.organisation.rowid, acting_member(call)
 
     def add(tx: OrganisationTransaction) -> Member:
-        return members.add_newcomer(tx, actor(tx), organisation, newcomer, body.role, now)
+        return members.add_new_member(tx, actor(tx), organisation, newcomer, body.role, now)
 
     def kept(member: Member) -> Mapping[str, Any]:
         return _with_password(call, member, None if password is None else _MASKED)

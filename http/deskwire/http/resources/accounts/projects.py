@@ -21,7 +21,7 @@ from deskwire.engine.accounts.projects import key_view, project_view, with_langu
 from deskwire.engine.accounts.server_keys import hash_server_key, new_server_key, random_base62
 from deskwire.engine.core.errors import NotFound
 from deskwire.engine.core.ids import new_id
-from deskwire.engine.core.language import TAG_MAX
+from deskwire.engine.core.text import LANGUAGE_TAG_MAX
 from deskwire.engine.core.values import replace
 from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body, Query, nulls, refuse_null
@@ -43,7 +43,7 @@ _QUOTA_MAX = 1 << 50
 _NEWEST = (1 << 63) - 1
 _NULLABLE = frozenset({"archived_retention_days"})
 
-LanguageTag = Annotated[str, Field(min_length=2, max_length=TAG_MAX)]
+LanguageTag = Annotated[str, Field(min_length=2, max_length=LANGUAGE_TAG_MAX)]
 
 
 class SettingsBody(Body):

@@ -7,19 +7,19 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from deskwire.engine.accounts.browser_keys import browser_keys
 from deskwire.engine.accounts.members import user_view
 from deskwire.engine.accounts.people import PERMISSIONS, User
 from deskwire.engine.accounts.ports import OrganisationReader
 from deskwire.engine.accounts.sessions import (
-    Session,
+    BrowserSession,
     begin_session,
+    browser_keys,
     client_name,
     hash_session_secret,
     new_session_secret,
 )
-from deskwire.engine.audit.deeds import signed_in
-from deskwire.engine.audit.trail import Deed
+from deskwire.engine.audit.audited_changes import signed_in
+from deskwire.engine.audit.trail import AuditEntry
 from deskwire.engine.conversations.typing.state import TYPING_TIMEOUT_S
 from deskwire.engine.core.clock import iso
 from deskwire.engine.core.errors import Forbidden, Unauthenticated
@@ -98,18 +98,18 @@ async def end_session(call: Call[Body, Query]) -> Answer:
 class Started(Struct, frozen=True):
     """A session that has begun, and its secret for the cookie."""
 
-    session: Session
+    session: BrowserSession
     secret: str
 
 
-async def begin(call: Call[Any, Any], user: User, *deeds: Deed) -> Started:
+async def begin(call: Call[Any, Any], user: User, *deeds: AuditEntry) -> Started:
     """Begin a session for a user who has just shown the password, and record what that was.
 
     Raises Conflict (`password_changed`), or Unavailable if the disk fails.
     """
     now, secret = call.services.clock(), new_session_secret()
     client = client_name(call.incoming.headers.get("user-agent"))
-    session = Session(new_id("ses", now), user.id, client, now, now)
+    session = BrowserSession(new_id("ses", now), user.id, client, now, now)
     before = await _before(call, now)
 
     def job(tx: Transaction) -> None:
@@ -123,7 +123,7 @@ async def begin(call: Call[Any, Any], user: User, *deeds: Deed) -> Started:
     return Started(session, secret)
 
 
-async def _before(call: Call[Any, Any], at: int) -> Session | None:
+async def _before(call: Call[Any, Any], at: int) -> BrowserSession | None:
     """Return the session that the browser's cookie had so far, which nobody can use once there is another cookie."""
     try:
         return await call.services.sessions.of(call.incoming, at)
@@ -136,7 +136,7 @@ def with_cookie(call: Call[Any, Any], content: Mapping[str, Any], started: Start
     return _answer(content, call.services.sessions.cookie(call.incoming, started.secret))
 
 
-async def _view(call: Call[Any, Any], user: User | None, session: Session | None) -> dict[str, Any]:
+async def _view(call: Call[Any, Any], user: User | None, session: BrowserSession | None) -> dict[str, Any]:
     if user is None or session is None:
         return {"user": None, "expiresAt": None, "projects": [], "storageKeys": [], **_TIMES}
     projects = await call.services.store.read(lambda reader: _projects(reader, user))

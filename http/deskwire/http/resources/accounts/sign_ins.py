@@ -7,7 +7,7 @@ from typing import Any, Final
 import structlog
 
 from deskwire.engine.accounts.people import User
-from deskwire.engine.audit.deeds import sign_in_failed
+from deskwire.engine.audit.audited_changes import sign_in_failed
 from deskwire.engine.core.errors import DomainError, TooManyRequests, Unavailable
 from deskwire.engine.core.limits.network import network_of
 from deskwire.http.api.calls import Call
@@ -23,7 +23,7 @@ async def record_failure(call: Call[Any, Any], user: User | None, refusal: Domai
     services, by, reason = call.services, call.origin, refusal.reason
     if isinstance(refusal, TooManyRequests):
         account = None if user is None else user.id
-        if not services.refusals.is_news(account, network_of(by.address), by.at):
+        if not services.refusals.add_if_new(account, network_of(by.address), by.at):
             return
     try:
         await services.store.write(lambda tx: tx.record(sign_in_failed(user, reason)))

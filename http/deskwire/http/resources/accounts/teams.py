@@ -8,8 +8,15 @@ from typing import Annotated, Any, Final
 from pydantic import AfterValidator, Field
 
 from deskwire.engine.accounts.people import Project
-from deskwire.engine.accounts.teams import MEMBERS_MAX, Member, Team, TeamReader, TeamTransaction, team_view
-from deskwire.engine.audit.deeds import deleted
+from deskwire.engine.accounts.teams import (
+    MEMBERS_MAX,
+    Team,
+    TeamMember,
+    TeamReader,
+    TeamTransaction,
+    team_view,
+)
+from deskwire.engine.audit.audited_changes import deleted
 from deskwire.engine.core.errors import Conflict, Invalid, NotFound, Problem
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.values import replace
@@ -159,7 +166,7 @@ def _find(reader: TeamReader, call: Call[Any, Any]) -> Team:
     return team
 
 
-def _members(reader: TeamReader, project: Project, ids: Sequence[str]) -> tuple[Member, ...]:
+def _members(reader: TeamReader, project: Project, ids: Sequence[str]) -> tuple[TeamMember, ...]:
     """Return the users with these ids, oldest first. Raises Invalid naming each that the organisation does not have."""
     found = {user_id: reader.teammate(project.organisation, user_id) for user_id in ids}
     problems = [

@@ -9,14 +9,14 @@ import structlog
 from pydantic import Field
 
 from deskwire.engine.accounts.access_tokens import Source, new_access_token
-from deskwire.engine.accounts.credentials import TOKEN_S, normal_password
-from deskwire.engine.accounts.identity.guessable import hash_chosen
+from deskwire.engine.accounts.credentials import TOKEN_LIFETIME_S, normal_password
+from deskwire.engine.accounts.identity.password_strength import hash_chosen
 from deskwire.engine.accounts.members import with_password
 from deskwire.engine.accounts.people import User
 from deskwire.engine.accounts.ports import OrganisationTransaction
 from deskwire.engine.accounts.sessions import client_name
-from deskwire.engine.audit.deeds import signed_in
-from deskwire.engine.audit.trail import Deed
+from deskwire.engine.audit.audited_changes import signed_in
+from deskwire.engine.audit.trail import AuditEntry
 from deskwire.engine.core.clock import iso
 from deskwire.engine.core.errors import (
     Conflict,
@@ -27,8 +27,8 @@ from deskwire.engine.core.errors import (
     Unauthenticated,
     Unavailable,
 )
-from deskwire.engine.core.limits.network import party_of
-from deskwire.engine.core.store import Inline
+from deskwire.engine.core.limits.network import remote_network
+from deskwire.engine.core.store import InlineQuery
 from deskwire.engine.core.values import replace
 from deskwire.engine.ports import Transaction
 from deskwire.http.api.calls import Answer, Call
@@ -87,7 +87,7 @@ async def checked_user(call: Call[LoginBody, Query]) -> User:
     services, body = call.services, call.body
     if not services.sign_in:
         raise Forbidden("Users of this installation sign in elsewhere.", code="sign_in_disabled")
-    user = await services.store.read(Inline(lambda reader: reader.user_by_email(body.email)))
+    user = await services.store.read(InlineQuery(lambda reader: reader.user_by_email(body.email)))
     user = await check_password(call, body.email, user, body.password)
     await _require_not_ended(call, user)
     if body.new_password is not None:
@@ -123,10 +123,10 @@ async def check_password(call: Call[Any, Any], email: str, user: User | None, pa
 
     Raises Unauthenticated (`invalid_login`), TooManyRequests (`too_many_sign_ins`), Unavailable (`sign_in_busy`).
     """
-    services, network = call.services, party_of(call.address)
+    services, network = call.services, remote_network(call.address)
     try:
         with services.throttle.attempt(email, network):
-            stand_in = await services.stand_ins.of(email)
+            stand_in = await services.dummy_hashes.of(email)
             return await services.hashing.run(network, services.passwords.check, user, password, stand_in)
     except (TooManyRequests, Unauthenticated) as refusal:
         log.warning(
@@ -190,14 +190,16 @@ async def hash_password(services: Services, password: str) -> str:
     return await services.hashing.run(None, services.passwords.hash, password)
 
 
-async def token_for(call: Call[Any, Any], user: User, source: Source, *deeds: Deed) -> Mapping[str, Any]:
+async def token_for(
+    call: Call[Any, Any], user: User, source: Source, *deeds: AuditEntry
+) -> Mapping[str, Any]:
     """Return a fresh access token for the user, stored with the records of what was done for it.
 
     Raises Unavailable if the disk fails; then there is no token.
     """
     services, now = call.services, call.services.clock()
     client = client_name(call.incoming.headers.get("user-agent"))
-    token = new_access_token(user, source, client, now, TOKEN_S)
+    token = new_access_token(user, source, client, now, TOKEN_LIFETIME_S)
 
     def store(tx: Transaction) -> None:
         tx.insert_access_token(token, user.rowid)

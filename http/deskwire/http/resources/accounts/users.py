@@ -5,9 +5,9 @@ from __future__ import annotations
 from deskwire.engine.accounts.members import delete_user, user_view
 from deskwire.engine.accounts.people import PERMISSIONS, User
 from deskwire.engine.accounts.ports import OrganisationTransaction
-from deskwire.engine.accounts.roles import Scope, role_at
+from deskwire.engine.accounts.roles import RoleScope, role_at
 from deskwire.engine.core.errors import Forbidden, Unauthenticated
-from deskwire.engine.core.store import Inline
+from deskwire.engine.core.store import InlineQuery
 from deskwire.engine.core.values import replace
 from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body, Query
@@ -118,8 +118,8 @@ async def get_permissions(call: Call[Body, PermissionQuery]) -> Answer:
     """
     if call.access.machine is not None:
         return {"permissions": sorted(call.access.permissions), "roles": []}
-    scope = Scope(call.query.organisation_id, call.access.named_project)
-    role = await call.services.store.read(Inline(lambda reader: role_at(reader, call.user, scope)))
+    scope = RoleScope(call.query.organisation_id, call.access.named_project)
+    role = await call.services.store.read(InlineQuery(lambda reader: role_at(reader, call.user, scope)))
     return {"permissions": sorted(PERMISSIONS[role]), "roles": [role]}
 
 

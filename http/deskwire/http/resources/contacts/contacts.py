@@ -7,16 +7,20 @@ from typing import Annotated, Any, Final
 from pydantic import Field
 
 from deskwire.engine.accounts.people import Project
-from deskwire.engine.contacts.contact import IDENTITY, Contact
-from deskwire.engine.contacts.merged import found_contact
+from deskwire.engine.contacts.contact import (
+    IDENTITY,
+    Contact,
+    Profile,
+    contact_with_profile_view,
+    find_contact,
+)
 from deskwire.engine.contacts.ports import ContactReader
-from deskwire.engine.contacts.profile import Profile, whole_view
 from deskwire.engine.conversations.commands import ContactRef
 from deskwire.engine.conversations.contacts import change_contact, change_profile, put_contact
 from deskwire.engine.conversations.listing import ConversationFilter
 from deskwire.engine.conversations.tags import TAGS_MAX, normal_tags
 from deskwire.engine.core.errors import Invalid, Problem
-from deskwire.engine.core.store import Inline
+from deskwire.engine.core.store import InlineQuery
 from deskwire.engine.merging.begin import Wanted
 from deskwire.engine.ports import Transaction
 from deskwire.http.api.calls import Answer, Call
@@ -91,7 +95,7 @@ async def put_contact_identity(call: Call[Identity, Query]) -> Answer:
         contact = put_contact(tx, call.project, ref, now)
         return contact, tx.profile(contact.rowid)
 
-    return whole_view(*await call.services.store.write(put))
+    return contact_with_profile_view(*await call.services.store.write(put))
 
 
 @routes.add(
@@ -134,9 +138,9 @@ async def merge_contact(call: Call[MergeBody, Query]) -> Answer:
 async def get_contact(call: Call[Body, Query]) -> Answer:
     """Fetch a contact by your own id of the user."""
     project, user_id = call.project, call.path["user_id"]
-    return whole_view(
+    return contact_with_profile_view(
         *await call.services.store.read(
-            Inline(lambda reader: profiled(reader, find(reader, project, user_id)))
+            InlineQuery(lambda reader: profiled(reader, find(reader, project, user_id)))
         )
     )
 
@@ -191,7 +195,7 @@ def _user_id(call: Call[Identity, Query]) -> str:
 
 async def _contact(call: Call[Body, Query] | Call[Body, ContactConversations]) -> Contact:
     return await call.services.store.read(
-        Inline(lambda reader: find(reader, call.project, call.path["user_id"]))
+        InlineQuery(lambda reader: find(reader, call.project, call.path["user_id"]))
     )
 
 
@@ -202,7 +206,7 @@ def may_change_contacts(call: Call[Any, Any]) -> bool:
 
 def find(reader: ContactReader, project: Project, user_id: str) -> Contact:
     """Return the stored contact. Raises NotFound."""
-    return found_contact(reader, project.rowid, user_id, by_id=False)
+    return find_contact(reader, project.rowid, user_id, by_id=False)
 
 
 def profiled(reader: ContactReader, contact: Contact) -> tuple[Contact, Profile]:
@@ -219,11 +223,11 @@ async def change(call: Call[ContactPatch, Query], identifier: str, *, by_id: boo
         profile["tags"] = normal_tags(profile["tags"])
 
     def changed(tx: Transaction) -> tuple[Contact, Profile]:
-        known = found_contact(tx, project.rowid, identifier, by_id=by_id)
+        known = find_contact(tx, project.rowid, identifier, by_id=by_id)
         contact = change_contact(tx, project, known, given, now)
         return change_profile(tx, project, contact, profile, by, now)
 
-    return whole_view(*await call.services.store.write(changed))
+    return contact_with_profile_view(*await call.services.store.write(changed))
 
 
 async def merge(call: Call[Any, Query], identifier: str, *, by_id: bool) -> Answer:
@@ -232,6 +236,6 @@ async def merge(call: Call[Any, Query], identifier: str, *, by_id: bool) -> Answ
     target = (await call.services.merges.merge(call.project, wanted, call.origin)).id
 
     def survivor(reader: ContactReader) -> tuple[Contact, Profile]:
-        return profiled(reader, found_contact(reader, call.project.rowid, target, by_id=True))
+        return profiled(reader, find_contact(reader, call.project.rowid, target, by_id=True))
 
-    return whole_view(*await call.services.store.read(Inline(survivor)))
+    return contact_with_profile_view(*await call.services.store.read(InlineQuery(survivor)))

@@ -6,12 +6,17 @@ from typing import Annotated, Any, Final
 
 from pydantic import Field
 
-from deskwire.engine.contacts.contact import IDENTITY, Contact
-from deskwire.engine.contacts.merged import found_contact, no_such_contact
+from deskwire.engine.contacts.contact import (
+    IDENTITY,
+    Contact,
+    Profile,
+    contact_with_profile_view,
+    find_contact,
+    no_such_contact,
+)
 from deskwire.engine.contacts.ports import ContactReader
-from deskwire.engine.contacts.profile import Profile, whole_view
 from deskwire.engine.core.ids import is_id
-from deskwire.engine.core.store import Inline
+from deskwire.engine.core.store import InlineQuery
 from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body, Query, nulls
 from deskwire.http.api.routing import LARGE, MEDIUM, Routes, dashboard
@@ -38,9 +43,9 @@ async def get_contact(call: Call[Body, Query]) -> Answer:
     project, contact_id = call.project.rowid, _contact_id(call)
 
     def read(reader: ContactReader) -> tuple[Contact, Profile]:
-        return profiled(reader, found_contact(reader, project, contact_id, by_id=True))
+        return profiled(reader, find_contact(reader, project, contact_id, by_id=True))
 
-    return whole_view(*await call.services.store.read(Inline(read)))
+    return contact_with_profile_view(*await call.services.store.read(InlineQuery(read)))
 
 
 @routes.add(
@@ -92,7 +97,7 @@ async def delete_contact(call: Call[Body, Query]) -> Answer:
     call.access.require(_CHANGES)
     project, contact_id = call.project, _contact_id(call)
     named = await call.services.store.read(
-        Inline(lambda reader: found_contact(reader, project.rowid, contact_id, by_id=True))
+        InlineQuery(lambda reader: find_contact(reader, project.rowid, contact_id, by_id=True))
     )
     contact = await call.services.erasures.erase(project, named.user_id, call.origin)
     return {"id": contact.id, "deleted": True}

@@ -5,14 +5,13 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
-from deskwire.engine.audit.deeds import exported
-from deskwire.engine.contacts.contact import Contact
-from deskwire.engine.contacts.merged import found_contact, no_such_contact
+from deskwire.engine.audit.audited_changes import exported
+from deskwire.engine.contacts.contact import Contact, find_contact, no_such_contact
 from deskwire.engine.contacts.ports import ContactReader
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.core.ids import is_id
-from deskwire.engine.core.store import Brief, Inline
-from deskwire.engine.privacy.export import Export, Subject
+from deskwire.engine.core.store import InlineJob, InlineQuery
+from deskwire.engine.privacy.contact_export import ContactExporter, ExportSubject
 from deskwire.http.api.calls import Answer, Call, Streamed
 from deskwire.http.api.input.validation import Body, Query
 from deskwire.http.api.routing import Routes, dashboard, s2s
@@ -73,9 +72,9 @@ async def _export(call: Call[Body, Query], identifier: str, *, internal: bool) -
     services, now = call.services, call.services.clock()
     contact = await _find(call, identifier, internal)
     deed = exported(contact.id, call.project.rowid)
-    await services.store.write(Brief(lambda tx: tx.record(deed)))
+    await services.store.write(InlineJob(lambda tx: tx.record(deed)))
     show = partial(services.uploads.links.shown, now=now)
-    export = Export(call.while_good, Subject(call.project, contact, show, internal), now)
+    export = ContactExporter(call.while_good, ExportSubject(call.project, contact, show, internal), now)
     disposition = {"Content-Disposition": f'attachment; filename="{contact.id}.json"'}
     return Streamed(export.pieces(), "application/json", disposition)
 
@@ -86,10 +85,10 @@ async def _find(call: Call[Body, Query], identifier: str, by_id: bool) -> Contac
         raise no_such_contact(None)
 
     def find(reader: ContactReader) -> Contact:
-        contact = found_contact(reader, call.project.rowid, identifier, by_id=by_id)
+        contact = find_contact(reader, call.project.rowid, identifier, by_id=by_id)
         if any(merge.target.rowid == contact.rowid for _, merge in reader.merges()):
             message = "Another contact is being merged into this one; its export can be made afterwards."
             raise Unavailable(message, code="merge_under_way", retry_after_s=5)
         return contact
 
-    return await call.services.store.read(Inline(find))
+    return await call.services.store.read(InlineQuery(find))

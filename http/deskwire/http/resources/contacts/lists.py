@@ -6,11 +6,17 @@ from typing import Annotated, Any, Literal, Protocol
 
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 
-from deskwire.engine.contacts.listing import NEWEST_FIRST, ContactFilter, Listed, Place, Sort
-from deskwire.engine.contacts.ports import ContactReader
-from deskwire.engine.contacts.profile import FILTERED_MAX, whole_view
-from deskwire.engine.contacts.words import terms_of
-from deskwire.engine.core.sorting import Order
+from deskwire.engine.contacts.contact import FILTER_VALUE_MAX, contact_with_profile_view
+from deskwire.engine.contacts.ports import (
+    NEWEST_FIRST,
+    ContactFilter,
+    ContactPageKey,
+    ContactReader,
+    ContactSort,
+    ListedContact,
+)
+from deskwire.engine.contacts.search_terms import search_terms
+from deskwire.engine.core.values import SortOrder
 from deskwire.engine.definitions.attributes import KEY_MAX, attribute_is
 from deskwire.engine.events.log import read_position
 from deskwire.engine.events.ports import EventReader
@@ -33,9 +39,9 @@ def _attribute(text: object) -> object:
 def _named(attribute: tuple[str, ...]) -> tuple[str, ...]:
     if len(attribute) != 2 or not attribute[0]:
         raise ValueError("This must be the name of an attribute, a colon, and its value.")
-    if len(attribute[0]) > KEY_MAX or len(attribute[1]) > FILTERED_MAX:
+    if len(attribute[0]) > KEY_MAX or len(attribute[1]) > FILTER_VALUE_MAX:
         raise ValueError(
-            f"A name has at most {KEY_MAX} characters, and contacts are found by values of at most {FILTERED_MAX}."
+            f"A name has at most {KEY_MAX} characters, and contacts are found by values of at most {FILTER_VALUE_MAX}."
         )
     return attribute
 
@@ -66,7 +72,7 @@ class ChangedContacts(ByChange):
     attribute: Attribute | None = None
     tag: Tags | None = None
     sort: SortName = "updated"
-    order: Order = "asc"
+    order: SortOrder = "asc"
 
 
 class ContactList(Paged):
@@ -86,7 +92,7 @@ class ContactList(Paged):
     tag: Tags | None = None
     updated_since: Time | None = None
     sort: SortName | None = None
-    order: Order = "desc"
+    order: SortOrder = "desc"
 
 
 class ListReader(ContactReader, EventReader, Protocol):
@@ -109,10 +115,10 @@ async def list_changed_contacts(call: Call[Body, ChangedContacts]) -> Answer:
     """
     query, number = call.query, list_number(call.project.id, call.query)
     goes_on = query.goes_on(number)
-    after = None if goes_on is None else Place(*goes_on[0])
-    wanted, sort = _filter(query), Sort(query.sort, query.order)
+    after = None if goes_on is None else ContactPageKey(*goes_on[0])
+    wanted, sort = _filter(query), ContactSort(query.sort, query.order)
 
-    def read(reader: ListReader) -> tuple[list[Listed], str]:
+    def read(reader: ListReader) -> tuple[list[ListedContact], str]:
         moment = read_position(reader, call.project.rowid) if goes_on is None else goes_on[1]
         return _found(reader, call, wanted, sort, after), moment
 
@@ -138,8 +144,8 @@ async def list_contacts(call: Call[Body, ContactList]) -> Answer:
     if place is not None:
         if place[0] != number:
             raise bad_cursor("This cursor is of a list with another filter or order.")
-        after = Place(*place[1:])
-    sort = Sort(NEWEST_FIRST.key if query.sort is None else query.sort, query.order)
+        after = ContactPageKey(*place[1:])
+    sort = ContactSort(NEWEST_FIRST.key if query.sort is None else query.sort, query.order)
     wanted = _filter(query)
     found = await call.services.store.read(lambda reader: _found(reader, call, wanted, sort, after))
     return page(query, found, _view, lambda each: (number, each.at.value, each.at.rowid))
@@ -149,7 +155,7 @@ def _filter(query: ChangedContacts | ContactList) -> ContactFilter:
     """Return the filter of a list."""
     attribute = query.attribute
     return ContactFilter(
-        terms=terms_of(query.q or ""),
+        terms=search_terms(query.q or ""),
         email=query.email,
         attribute=None if attribute is None else attribute_is(attribute[0], attribute[1]),
         tags=query.tag,
@@ -159,12 +165,16 @@ def _filter(query: ChangedContacts | ContactList) -> ContactFilter:
 
 
 def _found(
-    reader: ContactReader, call: Call[Any, Any], wanted: ContactFilter, sort: Sort, after: Place | None
-) -> list[Listed]:
+    reader: ContactReader,
+    call: Call[Any, Any],
+    wanted: ContactFilter,
+    sort: ContactSort,
+    after: ContactPageKey | None,
+) -> list[ListedContact]:
     if call.query.q is not None and not wanted.terms:  # blanks alone
         return []
     return [*reader.listed_contacts(call.project.rowid, wanted, sort, after, call.query.rows)]
 
 
-def _view(listed: Listed) -> dict[str, Any]:
-    return whole_view(listed.contact, listed.profile)
+def _view(listed: ListedContact) -> dict[str, Any]:
+    return contact_with_profile_view(listed.contact, listed.profile)

@@ -12,13 +12,13 @@ from typing import Annotated, Any, Final, TypeVar
 
 from pydantic import AfterValidator, Field
 
-from deskwire.engine.audit.deeds import deleted
+from deskwire.engine.audit.audited_changes import deleted
 from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.contacts.memory import ENTRIES_MAX, MemoryEntry, memory_view
 from deskwire.engine.contacts.ports import ContactReader
 from deskwire.engine.core.errors import Conflict, NotFound
 from deskwire.engine.core.ids import is_id, new_id
-from deskwire.engine.core.store import Inline
+from deskwire.engine.core.store import InlineQuery
 from deskwire.engine.core.values import replace
 from deskwire.engine.events.project_events import append_internal_event, memory_changed
 from deskwire.engine.events.types import contact_lane
@@ -160,7 +160,7 @@ async def get_memory(call: Call[Body, Query]) -> Answer:
     """Fetch a memory entry by its name."""
     if not await _enabled(call):
         return _DISABLED
-    _, entry = await call.services.store.read(Inline(_entry(call)))
+    _, entry = await call.services.store.read(InlineQuery(_entry(call)))
     return {"ok": True, **memory_view(entry)}
 
 
@@ -220,7 +220,7 @@ async def delete_memory(call: Call[Body, Query]) -> Answer:
 
 async def _enabled(call: Call[B, Q]) -> bool:
     """Return whether the project has memory switched on. Raises NotFound for an unknown session first."""
-    await call.services.store.read(Inline(_session(call)))
+    await call.services.store.read(InlineQuery(_session(call)))
     return call.project.settings.memory_enabled
 
 

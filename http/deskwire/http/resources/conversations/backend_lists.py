@@ -19,8 +19,8 @@ from deskwire.engine.conversations.listing import (
     Sort,
 )
 from deskwire.engine.core.errors import BadRequest, Problem
-from deskwire.engine.core.sorting import Order
-from deskwire.engine.core.store import Inline
+from deskwire.engine.core.store import InlineQuery
+from deskwire.engine.core.values import SortOrder
 from deskwire.engine.definitions.attributes import AttributeIs, attribute_is
 from deskwire.engine.events.log import read_position
 from deskwire.http.api.calls import Answer, Call
@@ -131,7 +131,7 @@ class BackendConversationLists(ByChange):
     q: Annotated[str, Field(min_length=1, max_length=200)] | None = None
     include: Include | None = None
     sort: Literal["updated", "activity", "created"] = "activity"
-    order: Order = "desc"
+    order: SortOrder = "desc"
 
     _alone = field_validator("team")(one_assignee)
     _not_before = field_validator("until")(later_than_since)
@@ -168,7 +168,9 @@ async def list_conversations(call: Call[Any, BackendConversationLists]) -> Answe
 async def get_conversation(call: Call[Any, BackendView]) -> Answer:
     """Return the conversation object, with what else was asked for."""
     identifier, project = conversation_id(call), call.project
-    state, contact = await call.services.store.read(Inline(lambda reader: find(reader, project, identifier)))
+    state, contact = await call.services.store.read(
+        InlineQuery(lambda reader: find(reader, project, identifier))
+    )
     shown = conversation_view(state, contact, project.id)
     return {**shown, "tags": list(state.tags)} if call.query.include else shown
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from deskwire.engine.conversations.commands import Patch
 from deskwire.engine.conversations.tags import normal_tags
-from deskwire.engine.core.store import Inline
+from deskwire.engine.core.store import InlineQuery
 from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body, Query
 from deskwire.http.api.routing import MEDIUM, Routes, s2s
@@ -60,7 +60,7 @@ async def get_tags(call: Call[Body, Query]) -> Answer:
     """Fetch the tags of a conversation. Consumers and webhooks are never sent them."""
     identifier = operations.conversation_id(call)
     state, _ = await call.services.store.read(
-        Inline(lambda reader: operations.find(reader, call.project, identifier))
+        InlineQuery(lambda reader: operations.find(reader, call.project, identifier))
     )
     return {"tags": list(state.tags)}
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final, Protocol
 
-from deskwire.engine.contacts.contact import Contact
+from deskwire.engine.contacts.contact import Contact, contact_with_profile_view
 from deskwire.engine.contacts.memory import MemoryReader, memory_view
-from deskwire.engine.contacts.profile import whole_view
 from deskwire.engine.conversations.activity import activity_view
 from deskwire.engine.conversations.conversation import Conversation
 from deskwire.engine.conversations.inbox import InboxReader, inbox_views
@@ -47,7 +46,9 @@ def _context(
     (view,) = inbox_views(reader, call.project, call.user, [(state, contact)])
     logs = reader.network_requests(state.rowid)
     return {
-        "contact": whole_view(contact, reader.profile(contact.rowid)) if "contacts.read" in may else None,
+        "contact": contact_with_profile_view(contact, reader.profile(contact.rowid))
+        if "contacts.read" in may
+        else None,
         "conversations": _others(reader, call, state, contact),
         "tickets": _tickets(reader, call, contact) if "tickets.read" in may else None,
         "memory": _memory(reader, call, contact) if "memory.read" in may else None,

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from deskwire.engine.core.clock import iso
-from deskwire.engine.core.store import Inline
+from deskwire.engine.core.store import InlineQuery
 from deskwire.engine.ports import Reader
 from deskwire.engine.webhooks.endpoint import Endpoint
 from deskwire.engine.webhooks.outcome import Outcome, Sequences, outcome_view
@@ -91,7 +91,7 @@ async def list_conversation_consumers(call: Call[Body, Query]) -> Answer:
     """
     identifier, services = operations.conversation_id(call), call.services
     state, contact = await services.store.read(
-        Inline(lambda reader: operations.find(reader, call.project, identifier))
+        InlineQuery(lambda reader: operations.find(reader, call.project, identifier))
     )
     names = {"project": call.project.id, "conversation": identifier, "contact": contact.user_id}
     consumers = await services.hub.consumers(

@@ -19,7 +19,7 @@ from deskwire.engine.conversations.drafts.draft import (
 )
 from deskwire.engine.conversations.drafts.saving import place_in, save_written
 from deskwire.engine.core.errors import Invalid, NotFound
-from deskwire.engine.core.store import Brief, Inline
+from deskwire.engine.core.store import InlineJob, InlineQuery
 from deskwire.engine.ports import Reader, Transaction
 from deskwire.engine.uploads.links import Shown
 from deskwire.http.api.calls import Answer, Call
@@ -81,7 +81,7 @@ async def get_drafts(call: Call[Body, Query]) -> Answer:
         state, _ = operations.find(reader, call.project, identifier)
         return reader.drafts_in(author, state.rowid)
 
-    found = await call.services.store.read(Inline(read))
+    found = await call.services.store.read(InlineQuery(read))
     return drafts_view({draft.place.mode: draft for draft in found}, shown(call))
 
 
@@ -133,7 +133,7 @@ async def put_draft(call: Call[DraftBody, Query]) -> Answer:
         return {"draft": draft and draft_view(draft, shown(call)), "merged": decided.merged}
 
     brief = len(body.text) + len(body.base_text or "") <= _BRIEF_MAX
-    return await call.services.store.write(Brief(save) if brief else save)
+    return await call.services.store.write(InlineJob(save) if brief else save)
 
 
 def _mode(call: Call[Any, Any]) -> Mode:

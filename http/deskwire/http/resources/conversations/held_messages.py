@@ -13,7 +13,7 @@ from deskwire.engine.conversations.held.holding import take_back
 from deskwire.engine.conversations.held.sending import Ready, Sent, ready, send
 from deskwire.engine.core.errors import NotFound
 from deskwire.engine.core.ids import is_id
-from deskwire.engine.core.store import Brief
+from deskwire.engine.core.store import InlineJob
 from deskwire.engine.ports import Reader, Transaction
 from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body, Query
@@ -77,7 +77,7 @@ async def take_back_message(call: Call[Body, Query]) -> Answer:
         draft = take_back(tx, call.project, (call.user.rowid, call.user.id), message_id, now)
         return {"id": message_id, "deleted": True, "draft": draft_view(draft, shown(call))}
 
-    return await call.services.store.write(Brief(job))
+    return await call.services.store.write(InlineJob(job))
 
 
 @routes.add(

@@ -10,7 +10,7 @@ from deskwire.engine.conversations.agent_view import Sequenced, thread_view
 from deskwire.engine.conversations.conversation import Conversation
 from deskwire.engine.conversations.inbox import InboxReader, inbox_views
 from deskwire.engine.conversations.ports import ConversationReader
-from deskwire.engine.core.store import Inline
+from deskwire.engine.core.store import InlineQuery
 from deskwire.http.api.calls import Answer, Call
 from deskwire.http.resources.conversations.operations import (
     BACK,
@@ -30,7 +30,7 @@ async def get_conversation(call: Call[Any, Any]) -> Answer:
         found = find(reader, call.project, identifier)
         return inbox_views(reader, call.project, call.user, [found])[0]
 
-    return await call.services.store.read(Inline(read))
+    return await call.services.store.read(InlineQuery(read))
 
 
 async def list_messages(call: Call[Any, ThreadList]) -> Answer:

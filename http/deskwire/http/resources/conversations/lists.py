@@ -19,7 +19,7 @@ from deskwire.engine.conversations.listing import (
     Sort,
 )
 from deskwire.engine.conversations.tags import normal_tag
-from deskwire.engine.core.sorting import Order
+from deskwire.engine.core.values import SortOrder
 from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Flag, Time, unique
 from deskwire.http.api.pagination import Paged, bad_cursor, list_number, page
@@ -112,7 +112,7 @@ class ConversationLists(Paged):
     until: Time | None = None
     q: Annotated[str, Field(min_length=1, max_length=200)] | None = None
     sort: Literal["activity", "waiting", "created"] = "activity"
-    order: Order = "desc"
+    order: SortOrder = "desc"
 
     _alone = field_validator("team")(one_assignee)
     _not_before = field_validator("until")(later_than_since)

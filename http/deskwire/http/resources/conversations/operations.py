@@ -6,11 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, TypeVar
 
-from deskwire.engine.accounts.assignees import user_to_assign
 from deskwire.engine.accounts.people import Assignee, AssigneeType, Project
-from deskwire.engine.audit.deeds import deleted
-from deskwire.engine.audit.naming import Recording
-from deskwire.engine.audit.trail import Deed
+from deskwire.engine.accounts.roles import assignable_user
+from deskwire.engine.audit.audited_changes import deleted
+from deskwire.engine.audit.trail import AuditEntry, RecordingHook
 from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.conversations.actor import ActorCommand
 from deskwire.engine.conversations.automation.lookup import published
@@ -28,10 +27,10 @@ from deskwire.engine.conversations.listing import NEWEST_FIRST, ConversationFilt
 from deskwire.engine.conversations.plan import Receipt
 from deskwire.engine.conversations.ports import CommitReader, ConversationReader
 from deskwire.engine.core.actor import ANONYMOUS, SYSTEM, Actor
+from deskwire.engine.core.commits import CommitHook, CommitHooks
 from deskwire.engine.core.errors import Conflict, Gone, Invalid, NotFound, Problem
 from deskwire.engine.core.ids import is_id
-from deskwire.engine.core.store import Inline
-from deskwire.engine.core.wrapper import Wrapper, Wrappers
+from deskwire.engine.core.store import InlineQuery
 from deskwire.engine.ports import Reader
 from deskwire.engine.uploads.ports import UploadReader
 from deskwire.engine.uploads.upload import Attachment, Upload, unknown_upload
@@ -68,7 +67,7 @@ def actor_of(call: Call[Any, Any]) -> Actor:
 
 
 async def ask(
-    call: Call[Any, Any], command: ActorCommand, wrapper: Wrapper[Receipt] | None = None
+    call: Call[Any, Any], command: ActorCommand, wrapper: CommitHook[Receipt] | None = None
 ) -> Receipt:
     """Have the conversation in the path carry out a command; `wrapper` adds to its commit."""
     return await call.services.actors.ask(
@@ -81,7 +80,7 @@ async def post(
     command: PostMessage | Reply,
     shown: Callable[[Mapping[str, Any]], Mapping[str, Any]],
     by: Actor | None = None,
-    further: Wrapper[Receipt] | None = None,
+    further: CommitHook[Receipt] | None = None,
 ) -> Answer:
     """Add a message to the conversation in the path; the response is what `shown` makes of the message object.
 
@@ -95,8 +94,8 @@ async def post(
         return shown(receipt.message)
 
     identifier, directory = conversation_id(call), call.services.actors
-    kept: Wrapper[Receipt] | None = call.keeping(response, identifier)
-    wrapper = kept if further is None else Wrappers(kept, further)
+    kept: CommitHook[Receipt] | None = call.keeping(response, identifier)
+    wrapper = kept if further is None else CommitHooks(kept, further)
     return response(await directory.ask(call.project, identifier, command, wrapper, by))
 
 
@@ -130,7 +129,7 @@ async def get_conversation(call: Call[Any, Any]) -> Answer:
     """Return the conversation object."""
     identifier = conversation_id(call)
     state, contact = await call.services.store.read(
-        Inline(lambda reader: find(reader, call.project, identifier))
+        InlineQuery(lambda reader: find(reader, call.project, identifier))
     )
     return conversation_view(state, contact, call.project.id)
 
@@ -160,11 +159,13 @@ async def attached(
     if not upload_ids:
         return (), []
     uploads = await call.services.store.read(
-        Inline(lambda reader: _uploads(reader, call.project, upload_ids))
+        InlineQuery(lambda reader: _uploads(reader, call.project, upload_ids))
     )
     if _READ not in call.access.permissions:
         known_ids = [each.id for each in uploads if each is not None]
-        if await call.services.store.read(Inline(lambda reader: any(map(reader.is_attached, known_ids)))):
+        if await call.services.store.read(
+            InlineQuery(lambda reader: any(map(reader.is_attached, known_ids)))
+        ):
             call.access.require(_READ)
     problems: list[Problem] = []
     for index, (upload_id, upload) in enumerate(zip(upload_ids, uploads, strict=True)):
@@ -273,7 +274,7 @@ async def contact_key(call: Call[Any, Any], identifier: str) -> int | None:
     project = call.project.rowid
     by_id = is_id(identifier, "con")
     contact = await call.services.store.read(
-        Inline(
+        InlineQuery(
             lambda reader: (
                 reader.contact_by_id(project, identifier) if by_id else reader.contact(project, identifier)
             )
@@ -295,7 +296,7 @@ async def assignee_of(call: Call[Any, Any], given: AssigneeRef | None, pointer: 
     if given is None or given.type is None or given.id is None:
         return None
     find = _TO_ASSIGN[given.type](call.project, given.id, f"{pointer}/id")
-    name, problem = await call.services.store.read(Inline(find))
+    name, problem = await call.services.store.read(InlineQuery(find))
     if name is None:
         assert problem is not None
         raise Invalid(problem)
@@ -312,7 +313,7 @@ Named = tuple[str, None] | tuple[None, Problem]
 
 
 def _user_to_assign(project: Project, user_id: str, pointer: str) -> Callable[[Reader], Named]:
-    return lambda reader: user_to_assign(reader, project.organisation, user_id, pointer)
+    return lambda reader: assignable_user(reader, project.organisation, user_id, pointer)
 
 
 def _team_to_assign(project: Project, team_id: str, pointer: str) -> Callable[[Reader], Named]:
@@ -332,11 +333,11 @@ _TO_ASSIGN: Final[Mapping[AssigneeType, Callable[[Project, str, str], Callable[[
 
 async def delete_conversation(call: Call[Any, Any], command: Command) -> Answer:
     """Delete a conversation; the response has its id."""
-    await ask(call, command, Recording(call.origin, _deleted))
+    await ask(call, command, RecordingHook(call.origin, _deleted))
     return {"id": conversation_id(call), "deleted": True}
 
 
-def _deleted(receipt: Receipt) -> Sequence[Deed]:
+def _deleted(receipt: Receipt) -> Sequence[AuditEntry]:
     gone = receipt.after
     return (deleted("conversation", gone.id, gone.project, messages=gone.messages),)
 
@@ -354,7 +355,9 @@ async def list_tags(call: Call[Any, TagList]) -> Answer:
 async def get_workflow_step(call: Call[Any, Any]) -> Answer:
     """Return the pending step of the conversation's workflow (contract 4.3)."""
     identifier = conversation_id(call)
-    state, _ = await call.services.store.read(Inline(lambda reader: find(reader, call.project, identifier)))
+    state, _ = await call.services.store.read(
+        InlineQuery(lambda reader: find(reader, call.project, identifier))
+    )
     return {"step": None if state.run is None else state.run.step}
 
 
@@ -366,7 +369,7 @@ async def start_of(call: Call[StartWorkflowBody, Any]) -> StartWorkflow:
     """
     identifier = conversation_id(call)
     return StartWorkflow(
-        await call.services.store.read(Inline(lambda reader: _startable(reader, call, identifier)))
+        await call.services.store.read(InlineQuery(lambda reader: _startable(reader, call, identifier)))
     )
 
 

@@ -11,7 +11,7 @@ from deskwire.engine.accounts.people import AssigneeType
 from deskwire.engine.contacts.addresses import EMAIL_MAX, PHONE_MAX, clean_email, clean_phone
 from deskwire.engine.conversations.conversation import Status, Unclosed
 from deskwire.engine.conversations.tags import TAGS_MAX
-from deskwire.engine.core.sorting import Order
+from deskwire.engine.core.values import SortOrder
 from deskwire.http.api.input.texts import SHOWING
 from deskwire.http.api.input.validation import Body, Query
 from deskwire.http.api.pagination import LIMIT_MAX, Paged
@@ -160,7 +160,7 @@ class MessageList(Query):
 class ThreadList(MessageList):
     """The part of a thread to list: oldest first, or with `order=desc` newest first. `cursor` continues where a page ended."""
 
-    order: Order = "asc"
+    order: SortOrder = "asc"
 
 
 class SequenceList(Query):

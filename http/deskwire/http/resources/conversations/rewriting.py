@@ -7,18 +7,18 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
-from deskwire.engine.audit.deeds import rewritten
-from deskwire.engine.audit.ports import AuditTransaction
+from deskwire.engine.audit.audited_changes import rewritten
+from deskwire.engine.audit.trail import AuditTransaction
 from deskwire.engine.conversations.commands import DeleteMessage, RedactMessage
 from deskwire.engine.conversations.conversation import Message
 from deskwire.engine.conversations.facts import MessageRewritten
 from deskwire.engine.conversations.plan import Receipt
 from deskwire.engine.conversations.ports import ConversationReader
 from deskwire.engine.conversations.redaction import unfit
+from deskwire.engine.core.commits import CommitHook
 from deskwire.engine.core.errors import Invalid, NotFound, Problem
 from deskwire.engine.core.ids import is_id
-from deskwire.engine.core.store import Inline
-from deskwire.engine.core.wrapper import Wrapper
+from deskwire.engine.core.store import InlineQuery
 from deskwire.engine.idempotency.ports import AnswerTransaction
 from deskwire.http.api.calls import Answer, Call
 from deskwire.http.resources.conversations import operations
@@ -30,14 +30,14 @@ class BesideTransaction(AuditTransaction, AnswerTransaction, Protocol):
 
 
 class Beside(Struct, frozen=True):
-    """A `Wrapper`: the record in the audit trail, kept answers that show the message, and last the answer to this call.
+    """A `CommitHook`: the record in the audit trail, kept answers that show the message, and last the answer to this call.
 
     Args:
         keeping: keeps the answer, if the call has an `Idempotency-Key`.
     """
 
     call: Call[Any, Any]
-    keeping: Wrapper[Receipt] | None
+    keeping: CommitHook[Receipt] | None
 
     def before(self, tx: BesideTransaction) -> None:
         """Look whether the call was answered before."""
@@ -83,7 +83,7 @@ async def _carry_out(
     command: RedactMessage | DeleteMessage,
     shown: Callable[[Receipt], Mapping[str, Any]],
 ) -> Answer:
-    keeping: Wrapper[Receipt] | None = call.keeping(shown, operations.conversation_id(call))
+    keeping: CommitHook[Receipt] | None = call.keeping(shown, operations.conversation_id(call))
     return shown(await operations.ask(call, command, Beside(call, keeping)))
 
 
@@ -109,7 +109,7 @@ def look(*, internal: bool) -> Callable[[Call[RedactBody, Any]], Any]:
 
     async def look_at(call: Call[RedactBody, Any]) -> None:
         body = call.body
-        message = await call.services.store.read(Inline(lambda reader: _found(reader, call, internal)))
+        message = await call.services.store.read(InlineQuery(lambda reader: _found(reader, call, internal)))
         ranges = [] if body.ranges is None else [(each.start, each.end) for each in body.ranges]
         problems = [] if message is None else unfit(message, ranges, body.attachments or ())
         if problems:

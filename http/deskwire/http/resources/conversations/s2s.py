@@ -26,7 +26,7 @@ from deskwire.engine.conversations.ports import CommitReader
 from deskwire.engine.core.clock import iso
 from deskwire.engine.core.errors import Invalid, Problem
 from deskwire.engine.core.ids import new_id
-from deskwire.engine.core.store import Inline
+from deskwire.engine.core.store import InlineQuery
 from deskwire.engine.workflows.definition import Buttons, Form
 from deskwire.engine.workflows.validation.shape import ACTION_ID_MAX
 from deskwire.http.api.calls import NO_CONTENT, Answer, Call
@@ -328,7 +328,7 @@ async def set_contact_typing(call: Call[ContactTypingBody, Query]) -> Answer:
     services, project = call.services, call.project
     identifier = operations.conversation_id(call)
     _, contact = await services.store.read(
-        Inline(lambda reader: operations.find(reader, project, identifier))
+        InlineQuery(lambda reader: operations.find(reader, project, identifier))
     )
     about = {"conversationId": identifier, "contact": {"id": contact.id, "name": contact.name}}
     kind = "contact.typing.started" if call.body.typing else "contact.typing.stopped"
@@ -465,7 +465,7 @@ async def _author(call: Call[Any, Any], body: AuthorBody, pointer: str) -> tuple
     if body.type == "agent" and body.id is not None:
         organisation, user_id = call.project.organisation, body.id
         name = await call.services.store.read(
-            Inline(lambda reader: reader.member_name(organisation, user_id))
+            InlineQuery(lambda reader: reader.member_name(organisation, user_id))
         )
         if name is None:
             problem = Problem(f"{pointer}/id", "unknown", "There is no such user in this project.")

@@ -17,7 +17,7 @@ from deskwire.engine.conversations.facts import MessagePosted
 from deskwire.engine.conversations.plan import Receipt
 from deskwire.engine.core.errors import Invalid, NotFound, Problem
 from deskwire.engine.core.ids import is_id, new_id
-from deskwire.engine.core.store import Inline
+from deskwire.engine.core.store import InlineQuery
 from deskwire.engine.events.log import NO_EVENT_ID
 from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body
@@ -102,7 +102,7 @@ async def _contact(call: Call[StartBody, Any]) -> ContactRef:
     if identity:
         message = "The identity of a contact is set together with its userId."
         raise Invalid(Problem("/contact/id", "not_allowed", message))
-    known = await call.services.store.read(Inline(lambda reader: _known(reader, call, given.id or "")))
+    known = await call.services.store.read(InlineQuery(lambda reader: _known(reader, call, given.id or "")))
     if known is None:
         raise NotFound("There is no such contact.", code="contact_not_found")
     return ContactRef(known.user_id, {}, known.id)

@@ -24,7 +24,7 @@ from deskwire.engine.conversations.tags import TAGS_MAX, normal_tags
 from deskwire.engine.core.clock import milliseconds
 from deskwire.engine.core.errors import Invalid, Problem
 from deskwire.engine.core.ids import new_id
-from deskwire.engine.core.store import Brief
+from deskwire.engine.core.store import InlineJob
 from deskwire.engine.ports import Transaction
 from deskwire.engine.uploads.upload import Attachment
 from deskwire.http.api.calls import Answer, Call
@@ -188,7 +188,7 @@ async def _hold(
     def view(held: HeldMessage) -> Mapping[str, Any]:
         return held_view(held, show)
 
-    return view(await call.services.store.write(Brief(call.around(job, view, identifier))))
+    return view(await call.services.store.write(InlineJob(call.around(job, view, identifier))))
 
 
 async def look_at_reply(call: Call[AgentMessageBody, Any]) -> None:

@@ -10,13 +10,13 @@ from typing import Any, Final
 import orjson
 import trio
 
-from deskwire.engine.accounts.machines import check_still_good
+from deskwire.engine.accounts.machines import check_still_valid
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.conversations.conversation import Conversation, no_such_conversation
 from deskwire.engine.conversations.emit import conversation_view
 from deskwire.engine.core.errors import Problem, UnsupportedMediaType
-from deskwire.engine.core.store import Inline
+from deskwire.engine.core.store import InlineQuery
 from deskwire.engine.importing.batch import import_batch
 from deskwire.engine.importing.records import (
     DeletionRecord,
@@ -141,7 +141,7 @@ async def find_imported(call: Call[Body, ExternalQuery]) -> Answer:
     """Fetch an imported conversation by its id in the service that it came from."""
     external_id = call.query.external_id
     state, contact = await call.services.store.read(
-        Inline(lambda reader: _find(reader, call.project, external_id))
+        InlineQuery(lambda reader: _find(reader, call.project, external_id))
     )
     return conversation_view(state, contact, call.project.id)
 
@@ -202,7 +202,7 @@ class Intake:
 
         def job(tx: Transaction) -> ImportOutcome:
             if self._credential is not None:  # it may have ended since the import began
-                check_still_good(tx, self._credential, _NEEDED, at)
+                check_still_valid(tx, self._credential, _NEEDED, at)
             return import_batch(tx, project, records, at, show, as_users=as_users)
 
         outcome = await self._store.write(job)

@@ -11,7 +11,7 @@ from deskwire.engine.contacts.addresses import EMAIL_MAX, PHONE_MAX, clean_email
 from deskwire.engine.conversations.conversation import AUTHOR_TYPES, UNCLOSED, AuthorType, Closer, Status
 from deskwire.engine.core.clock import milliseconds
 from deskwire.engine.core.errors import PROBLEMS_MAX, Invalid, Problem
-from deskwire.engine.core.nul import NUL
+from deskwire.engine.core.text import NUL
 from deskwire.engine.importing.records import (
     ContactRecord,
     ConversationRecord,

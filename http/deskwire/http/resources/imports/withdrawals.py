@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from deskwire.engine.conversations.commands import Delete
 from deskwire.engine.core.errors import Conflict, NotFound, Problem
-from deskwire.engine.core.store import Inline
+from deskwire.engine.core.store import InlineQuery
 from deskwire.engine.importing.records import DeletionRecord, MessageRecord
 from deskwire.engine.importing.withdrawals import (
     UnlessWrittenHere,
@@ -31,7 +31,7 @@ async def withdraw(call: Call[Any, Any], record: DeletionRecord | MessageRecord)
     if isinstance(record, DeletionRecord) and record.message is not None and record.pieces:
         project, conversation, message = call.project.rowid, record.conversation, record.message
         pieces = await call.services.store.read(
-            Inline(lambda reader: find_pieces(reader, project, conversation, message))
+            InlineQuery(lambda reader: find_pieces(reader, project, conversation, message))
         )
         results += [await _withdraw(call, record._replace(message=piece)) for piece in pieces]
     problem = next((each for each in results if isinstance(each, Problem)), None)
@@ -49,7 +49,7 @@ async def _withdraw(call: Call[Any, Any], record: DeletionRecord | MessageRecord
     def find(reader: Reader) -> Withdrawn | Problem | None:
         return find_withdrawn(reader, project, conversation, message)
 
-    found = await call.services.store.read(Inline(find))
+    found = await call.services.store.read(InlineQuery(find))
     if not isinstance(found, Withdrawn):
         return "nothing" if found is None else found
     try:

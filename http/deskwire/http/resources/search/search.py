@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final, TypeVar, get_args
 
 from pydantic import Field
 
-from deskwire.engine.contacts.profile import Profile, whole_view
+from deskwire.engine.contacts.contact import Profile, contact_with_profile_view
 from deskwire.engine.conversations.inbox import inbox_views
 from deskwire.engine.core.errors import Problem
 from deskwire.engine.search.hits import Hit
@@ -86,7 +86,9 @@ async def find(call: Call[Body, SearchQuery]) -> Answer:
     )
     return {
         "conversations": None if found.conversations is None else list(conversations),
-        "contacts": _each(found.contacts, lambda contact: whole_view(contact, profiles[contact.rowid])),
+        "contacts": _each(
+            found.contacts, lambda contact: contact_with_profile_view(contact, profiles[contact.rowid])
+        ),
         "tickets": _each(found.tickets, ticket_view),
         "more": {part: part in found.more for part in _PARTS},
         "behind": _behind(found.behind),

@@ -13,7 +13,7 @@ from typing import Final
 
 import trio
 
-from deskwire.engine.core.counters import Commits
+from deskwire.engine.core.counters import CommitCounters
 from deskwire.engine.core.database_identity import WRONG_DATABASE, DatabaseIdentity
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.ports import Store, Transaction
@@ -39,7 +39,7 @@ class Readiness:
     def __init__(
         self,
         store: Store,
-        commits: Commits,
+        commits: CommitCounters,
         apart: Callable[[], str | None] = lambda: None,
         identity: DatabaseIdentity | None = None,
         unsigned: Callable[[], int] = lambda: 0,

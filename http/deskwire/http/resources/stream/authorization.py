@@ -14,7 +14,7 @@ from urllib.parse import parse_qsl
 from msgspec import Struct
 
 from deskwire.engine.core.errors import BadRequest, Invalid, Problem
-from deskwire.engine.core.nul import CODE, NUL, SENTENCE
+from deskwire.engine.core.text import NUL, NUL_MESSAGE, NUL_PROBLEM_CODE
 from deskwire.engine.stream.subscription import is_resume
 from deskwire.http.api.input.decoding import decoded, escaped
 from deskwire.http.api.input.texts import is_blank
@@ -143,7 +143,7 @@ class _Check:
         elif not isinstance(value, str):
             self._wrong(name, "invalid_type", "Must be a text.")
         elif NUL in value:
-            self._wrong(name, CODE, SENTENCE)
+            self._wrong(name, NUL_PROBLEM_CODE, NUL_MESSAGE)
         else:
             return value
         return ""

@@ -8,10 +8,10 @@ from typing import Annotated
 from pydantic import Field
 
 from deskwire.engine.accounts.people import Project
-from deskwire.engine.audit.deeds import consumer_ended
+from deskwire.engine.audit.audited_changes import consumer_ended
 from deskwire.engine.core.clock import iso
 from deskwire.engine.core.errors import BadRequest, DomainError, Invalid
-from deskwire.engine.core.store import Brief, Inline
+from deskwire.engine.core.store import InlineJob, InlineQuery
 from deskwire.engine.ports import Reader
 from deskwire.engine.stream import token
 from deskwire.engine.stream.channel import Channel, open_channel, with_user_id
@@ -83,7 +83,7 @@ async def authorize_stream(call: Call[Body, AuthorizationQuery]) -> Answer:
     """
     request = parse_authorization(call.raw, call.query.model_dump(by_alias=True, exclude_none=True))
     channel = open_channel(call.project, request.channel_name)
-    await call.services.store.read(Inline(lambda reader: _check_subject(reader, call.project, channel)))
+    await call.services.store.read(InlineQuery(lambda reader: _check_subject(reader, call.project, channel)))
     grant = token.Grant(
         call.project.id,
         call.access.authorizes_as,
@@ -161,5 +161,5 @@ async def end_consumer(call: Call[Body, ConsumerQuery]) -> Answer:
     ended = await call.services.hub.end(call.project, consumer_id, call.query.channel)
     if ended:
         deed = consumer_ended(consumer_id, call.project.rowid, len(ended))
-        await call.services.store.write(Brief(lambda tx: tx.record(deed)))
+        await call.services.store.write(InlineJob(lambda tx: tx.record(deed)))
     return {"consumerId": consumer_id, "ended": list(ended)}

@@ -8,12 +8,12 @@ from typing import Annotated, Any, Final
 import orjson
 from pydantic import Field
 
-from deskwire.engine.audit.deeds import deleted, survey_exported
+from deskwire.engine.audit.audited_changes import deleted, survey_exported
 from deskwire.engine.conversations.commands import ContactRef
 from deskwire.engine.conversations.contacts import put_contact
 from deskwire.engine.core.errors import Conflict, Invalid, NotFound, Problem
 from deskwire.engine.core.ids import is_id, new_id
-from deskwire.engine.core.store import Inline, Store
+from deskwire.engine.core.store import InlineQuery, Store
 from deskwire.engine.core.values import replace
 from deskwire.engine.events.project_events import response_created, response_deleted
 from deskwire.engine.events.types import response_lane
@@ -255,7 +255,7 @@ async def _criteria(call: Call[Body, ResponseList] | Call[Body, ResponseExport])
     if query.contact is not None:
         named = query.contact
         contact = await call.services.store.read(
-            Inline(lambda reader: contact_named(reader, call.project, named))
+            InlineQuery(lambda reader: contact_named(reader, call.project, named))
         )
     return ResponseFilter(query.version, contact, query.language, query.since, query.until)
 

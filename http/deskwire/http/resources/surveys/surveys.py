@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final
 import trio
 from pydantic import Field
 
-from deskwire.engine.audit.deeds import deleted
+from deskwire.engine.audit.audited_changes import deleted
 from deskwire.engine.core.errors import Conflict, Invalid, Problem
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.values import replace
@@ -322,7 +322,7 @@ async def _published(call: Call[Any, Any]) -> tuple[Survey, SurveyVersion]:
 
 
 def _require_seen(reader: SurveyReader, call: Call[Any, Any], survey: Survey) -> None:
-    """Raise ChangedMeanwhile if `If-Match` names another state of the survey than this."""
+    """Raise PreconditionFailed if `If-Match` names another state of the survey than this."""
     call.seen.check(lambda: survey_tag(survey, find_version(reader, survey, survey.version)))
 
 

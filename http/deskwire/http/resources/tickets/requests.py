@@ -10,7 +10,7 @@ from pydantic_core import PydanticCustomError
 from deskwire.engine.conversations.tags import tag_key
 from deskwire.engine.core.clock import milliseconds
 from deskwire.engine.core.errors import Invalid, Problem
-from deskwire.engine.core.sorting import Order
+from deskwire.engine.core.values import SortOrder
 from deskwire.engine.tickets.ports import SortKey
 from deskwire.engine.tickets.ticket import Priority, Status
 from deskwire.http.api.input.texts import SHOWING
@@ -141,7 +141,7 @@ class TicketList(Paged):
     conversation: Id | None = None
     q: Annotated[str, Field(min_length=1, max_length=200)] | None = None
     sort: SortKey = "createdAt"
-    order: Order = "desc"
+    order: SortOrder = "desc"
 
 
 def new_values(body: TicketBody, now: int) -> dict[str, Any]:

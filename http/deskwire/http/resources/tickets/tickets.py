@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Final, Protocol
 
-from deskwire.engine.audit.deeds import deleted
-from deskwire.engine.audit.naming import Recording
+from deskwire.engine.audit.audited_changes import deleted
+from deskwire.engine.audit.trail import RecordingHook
 from deskwire.engine.core.errors import Invalid
 from deskwire.engine.core.ids import new_id
-from deskwire.engine.core.store import Inline
+from deskwire.engine.core.store import InlineQuery
 from deskwire.engine.tickets.activity import TicketActivity, activity_view
 from deskwire.engine.tickets.change import change_all, find_ticket, resolve
 from deskwire.engine.tickets.ports import (
@@ -161,7 +161,9 @@ async def change_tickets(call: Call[BulkBody, Query]) -> Answer:
 async def get_ticket(call: Call[Body, Query]) -> Answer:
     """Fetch a ticket. Its `ETag` is for `If-Match` of a change; `lastActivityAt` does not count in it."""
     return _tagged(
-        await call.services.store.read(Inline(lambda reader: find_ticket(reader, call.project, _id(call))))
+        await call.services.store.read(
+            InlineQuery(lambda reader: find_ticket(reader, call.project, _id(call)))
+        )
     )
 
 
@@ -201,7 +203,7 @@ async def change_ticket(call: Call[TicketPatch, Query]) -> Answer:
 )
 async def delete_ticket(call: Call[Body, Query]) -> Answer:
     """Delete a ticket permanently, with its activity log. Its conversation remains."""
-    recording: Recording[Ticket] = Recording(
+    recording: RecordingHook[Ticket] = RecordingHook(
         call.origin, lambda gone: (deleted("ticket", gone.id, call.project.rowid),)
     )
     ticket = await _service(call).delete(_id(call), call.services.clock(), recording)

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final, TypeVar
 import trio
 from pydantic import AfterValidator, Field
 
-from deskwire.engine.audit.deeds import replayed
+from deskwire.engine.audit.audited_changes import replayed
 from deskwire.engine.conversations.emit import announce_test
 from deskwire.engine.core.clock import iso, milliseconds
 from deskwire.engine.core.errors import Conflict, Gone, NotFound

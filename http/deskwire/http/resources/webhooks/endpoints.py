@@ -12,7 +12,7 @@ from pydantic import Field
 
 from deskwire.engine.core.errors import Conflict, Forbidden, Invalid, NotFound, Problem, Unavailable
 from deskwire.engine.core.ids import new_id
-from deskwire.engine.core.store import Inline
+from deskwire.engine.core.store import InlineQuery
 from deskwire.engine.core.values import replace
 from deskwire.engine.events.types import CONFIDENTIAL, LISTABLE, STORED
 from deskwire.engine.ports import Transaction
@@ -165,7 +165,9 @@ async def change_endpoint(call: Call[EndpointPatch, Query]) -> Answer:
     """
     body, now, find = call.body, call.services.clock(), endpoint_of(call)
     refuse_null(body, frozenset({"description"}))
-    before = await call.services.store.read(Inline(find))  # a 404 goes before what is wrong with the body
+    before = await call.services.store.read(
+        InlineQuery(find)
+    )  # a 404 goes before what is wrong with the body
     _require_reading_to_change(call, before)
     await _check(call, body.url, body.events or [], _internal_problems(body, before))
 
@@ -268,7 +270,7 @@ async def _followed(call: Call[B, Q], job: Callable[[Transaction], Endpoint]) ->
         stored = endpoint if endpoint.status != "removed" else None
         async with services.webhooks.following:
             with suppress(Unavailable):  # the disk can't be read: this change is the newest known
-                stored = await services.store.read(Inline(lambda reader: _stored(reader, endpoint)))
+                stored = await services.store.read(InlineQuery(lambda reader: _stored(reader, endpoint)))
             if stored is None:
                 services.webhooks.remove(endpoint.rowid)
             else:

@@ -7,7 +7,7 @@ from typing import Annotated
 import trio
 from pydantic import Field
 
-from deskwire.engine.audit.deeds import replayed
+from deskwire.engine.audit.audited_changes import replayed
 from deskwire.engine.conversations.conversation import no_such_conversation
 from deskwire.engine.core.ids import is_id
 from deskwire.engine.core.values import replace

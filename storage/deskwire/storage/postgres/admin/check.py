@@ -13,8 +13,8 @@ import psycopg
 
 from deskwire.engine.core.clock import wall_clock
 from deskwire.engine.core.ids import day_of
-from deskwire.engine.core.progress import Tell, nobody
 from deskwire.engine.core.secret import Secrets
+from deskwire.engine.core.values import ProgressReporter, no_progress
 from deskwire.engine.uploads.ports import Content, Files
 from deskwire.storage.check.check import Report, broken_seals, stray_credentials
 from deskwire.storage.check.rules import Problem, broken_rules
@@ -39,7 +39,9 @@ SELECT a.number, d.id FROM attempts a JOIN deliveries d ON d.position = a.delive
 """
 
 
-def check(url: str, secrets: Secrets | None, files: Files, *, contents: bool, tell: Tell = nobody) -> Report:
+def check(
+    url: str, secrets: Secrets | None, files: Files, *, contents: bool, tell: ProgressReporter = no_progress
+) -> Report:
     """Check a database.
 
     Args:
@@ -129,7 +131,7 @@ def _row_counts(connection: psycopg.Connection[Any]) -> dict[str, int]:
 
 
 def _broken_files(
-    uploads: list[tuple[int, str, int, int]], files: Files, tell: Tell, *, contents: bool
+    uploads: list[tuple[int, str, int, int]], files: Files, tell: ProgressReporter, *, contents: bool
 ) -> Iterator[Problem]:
     for number, (project, digest, size, entry) in enumerate(uploads):
         tell("Checking the uploads", number, len(uploads))

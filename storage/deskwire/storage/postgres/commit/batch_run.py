@@ -12,9 +12,9 @@ from typing import Any, Final, Generic, TypeVar
 
 from msgspec import Struct, field
 
-from deskwire.engine.core.counters import SharedCommits
+from deskwire.engine.core.counters import SharedCommitCounters
 from deskwire.engine.core.errors import StaleState
-from deskwire.engine.core.store import Brief
+from deskwire.engine.core.store import InlineJob
 from deskwire.engine.ports import Commit, Transaction
 from deskwire.storage.postgres.commit.batch_transaction import NotLocked
 from deskwire.storage.postgres.commit.overlay import NeedsOwnTransaction
@@ -50,8 +50,8 @@ class Job(Struct, Generic[T], eq=False):
 
 def make_job(job: Callable[[Transaction], T], ended: Callable[[T | Exception], None]) -> Job[T]:
     """Return a submitted job; see `engine.core.store.Revisable` for its attributes."""
-    brief = isinstance(job, Brief)
-    inner: Any = job.job if isinstance(job, Brief) else job
+    brief = isinstance(job, InlineJob)
+    inner: Any = job.job if isinstance(job, InlineJob) else job
     again = getattr(inner, "again", None)
     if again is None:
         return Job(inner, brief, ended)
@@ -118,7 +118,7 @@ class BatchRun:
         self,
         jobs: Sequence[Job[Any]],
         tx: Any,  # a `BufferedTransaction`
-        counters: SharedCommits,
+        counters: SharedCommitCounters,
     ) -> None:
         # The projects whose log heads are locked; None if there are none. Jobs that may block are postponed
         # in the meantime.

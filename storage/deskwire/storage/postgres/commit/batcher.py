@@ -24,7 +24,7 @@ import structlog
 import trio
 from psycopg import pq
 
-from deskwire.engine.core.counters import SharedCommits
+from deskwire.engine.core.counters import SharedCommitCounters
 from deskwire.engine.core.errors import AlreadyAnswered
 from deskwire.engine.ports import Commit
 from deskwire.storage.dialect import POSTGRES
@@ -100,7 +100,9 @@ class Batcher:
         counters: receives the counts and times of commits.
     """
 
-    def __init__(self, database: Database, lane: Lane, timeout_s: float, counters: SharedCommits) -> None:
+    def __init__(
+        self, database: Database, lane: Lane, timeout_s: float, counters: SharedCommitCounters
+    ) -> None:
         self._counters = counters
         self._connection: Final = PipelineConnection(database, "batch")
         self._lane: Final = lane

@@ -17,7 +17,7 @@ from msgspec import Struct
 from msgspec.structs import force_setattr
 
 from deskwire.engine.accounts.people import Project
-from deskwire.engine.core.ids import Mint, Prefix, day_of
+from deskwire.engine.core.ids import IdGenerator, Prefix, day_of
 from deskwire.engine.events.ports import Advance, ProjectHead
 from deskwire.engine.events.types import EventDraft, StoredEvent
 from deskwire.engine.webhooks.delivery import Delivery
@@ -63,7 +63,7 @@ class PositionCounter:
         self.last = last
         self.last_id = last_id
         self._prefix: Prefix = prefix
-        self._mint = Mint(last_id)
+        self._mint = IdGenerator(last_id)
 
     def next(self, at: int) -> tuple[int, str]:
         """Return the next position and id."""

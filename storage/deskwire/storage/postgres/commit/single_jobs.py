@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 import structlog
 
-from deskwire.engine.core.counters import SharedCommits
+from deskwire.engine.core.counters import SharedCommitCounters
 from deskwire.engine.core.errors import AlreadyAnswered, StaleState, Unavailable
 from deskwire.engine.ports import Commit, Transaction
 from deskwire.storage.postgres.commit.batch_run import Job
@@ -69,9 +69,9 @@ class SingleJobRunner:
         database: Database,
         lane: Lane,
         timeout_s: float = DATABASE_TIMEOUT_S,
-        counters: SharedCommits | None = None,
+        counters: SharedCommitCounters | None = None,
     ) -> None:
-        self._counters = counters or SharedCommits()
+        self._counters = counters or SharedCommitCounters()
         self._conn: Final = BlockingConnection(database, "lone")
         self._lane: Final = lane
         self._timeout_s = timeout_s

@@ -19,7 +19,7 @@ import structlog
 import trio
 import trio.lowlevel
 
-from deskwire.engine.core.counters import Commits, SharedCommits
+from deskwire.engine.core.counters import CommitCounters, SharedCommitCounters
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.ports import Commit, Transaction
 from deskwire.storage.postgres.commit.batch_run import Job, make_job
@@ -61,8 +61,8 @@ class Writer:
         waiting_max: int = QUEUE_MAX,
         timeout_s: float = DATABASE_TIMEOUT_S,
     ) -> None:
-        self.commits: Final = Commits()
-        self.shared: Final = SharedCommits()
+        self.commits: Final = CommitCounters()
+        self.shared: Final = SharedCommitCounters()
         self._batcher = Batcher(database, Lane(database.node, 0), timeout_s, self.shared)
         self._runners = [
             SingleJobRunner(database, Lane(database.node, 1 + number), timeout_s, self.shared)

@@ -18,9 +18,9 @@ from typing import BinaryIO, Final
 
 from msgspec import Struct
 
-from deskwire.engine.core.progress import Tell, nobody
-from deskwire.engine.core.sealing import Sealing
+from deskwire.engine.core.encryption import Encryption
 from deskwire.engine.core.secret import Secrets
+from deskwire.engine.core.values import ProgressReporter, no_progress
 from deskwire.engine.uploads.ports import Content
 from deskwire.storage.check.rules import Problem
 from deskwire.storage.files import DiskFiles, sync
@@ -68,7 +68,7 @@ class Order(Struct, frozen=True):
     force: bool
     version: str
     created_at: str
-    tell: Tell = nobody
+    tell: ProgressReporter = no_progress
 
 
 class Backup(Struct, frozen=True):
@@ -146,7 +146,7 @@ def _renew_seals(order: Order, copy: Path) -> None:
         return
     try:
         with closing(opened(copy)) as connection:
-            renew_seals(connection, Sealing(order.secrets).renewed)
+            renew_seals(connection, Encryption(order.secrets).renewed)
     except sqlite3.Error as error:
         raise CopyError(f"The database is damaged: {error}") from error
 
@@ -221,7 +221,7 @@ class _Uploads:
 
 
 def _add_uploads(
-    writer: ArchiveWriter, files: DiskFiles, contents: list[tuple[Content, int]], tell: Tell
+    writer: ArchiveWriter, files: DiskFiles, contents: list[tuple[Content, int]], tell: ProgressReporter
 ) -> _Uploads:
     """Add the files of the uploads.
 

@@ -17,8 +17,8 @@ from typing import Final
 from msgspec import Struct
 
 from deskwire.engine.conversations.held.held import RESTORED
-from deskwire.engine.core.progress import Tell, nobody
 from deskwire.engine.core.secret import Secrets
+from deskwire.engine.core.values import ProgressReporter, no_progress
 from deskwire.storage.check.rules import Problem
 from deskwire.storage.files import FOLDER, sync
 from deskwire.storage.sqlite.backup.archive import DATABASE, SECRET
@@ -67,7 +67,7 @@ class Order(Struct, frozen=True):
     new_secret: bool
     skip_pending: bool
     now: int
-    tell: Tell = nobody
+    tell: ProgressReporter = no_progress
 
 
 class Restored(Struct, frozen=True):

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from deskwire.engine.core.progress import Tell, nobody
 from deskwire.engine.core.secret import Secrets
+from deskwire.engine.core.values import ProgressReporter, no_progress
 from deskwire.storage.files import sync
 from deskwire.storage.sqlite.backup.archive import (
     DATABASE,
@@ -57,7 +57,7 @@ class _Reading:
 
 
 def read_archive(
-    path: Path, secrets: Secrets | None, into: Path | None = None, *, tell: Tell = nobody
+    path: Path, secrets: Secrets | None, into: Path | None = None, *, tell: ProgressReporter = no_progress
 ) -> Contents:
     """Read a whole backup and verify it.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from deskwire.engine.contacts.words import words_of
+from deskwire.engine.contacts.search_terms import search_words
 
 if TYPE_CHECKING:
     from sqlite_utils import Database
@@ -29,5 +29,5 @@ def fill(db: Database) -> None:
 def _words(db: Database) -> Iterator[tuple[int, str, int]]:
     rows = db.conn.execute("SELECT project, rowid, user_id, name, email, phone FROM contacts").fetchall()
     for project, rowid, *identity in rows:
-        for word in words_of(*identity):
+        for word in search_words(*identity):
             yield project, word, rowid

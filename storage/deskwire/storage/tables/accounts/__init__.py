@@ -1,1 +1,1 @@
-"""Organisations, people and teams."""
+"""Queries on organisations, users, projects, keys, sessions and teams."""

@@ -1,4 +1,4 @@
-"""Machine credentials; the methods are those of `MachineReader` and `MachineTransaction`."""
+"""Queries on machine credentials. They implement `MachineReader` and `MachineTransaction`."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from deskwire.engine.accounts.machines import Machine
-from deskwire.engine.audit.deeds import machine_changed, machine_made, machine_rotated
-from deskwire.engine.audit.trail import Deed
+from deskwire.engine.audit.audited_changes import machine_changed, machine_made, machine_rotated
+from deskwire.engine.audit.trail import AuditEntry
 from deskwire.storage.tables.accounts.people import PROJECT, PROJECT_WIDTH, as_project
 from deskwire.storage.tables.audit import AuditWrites
 from deskwire.storage.tables.base import Queries
@@ -15,7 +15,7 @@ from deskwire.storage.tables.base import Queries
 MACHINE_RIGHTS: Final = (
     "project, name, permissions, hash, expires_at, revoked_at, generation, previous_hash, previous_expires_at"
 )
-"""The columns that say who a caller is, and what may be done: with one of them another, what was looked up is outdated."""
+"""The columns that authentication depends on. A change of any of them invalidates cached callers."""
 
 _MACHINES: Final = (
     f"SELECT {PROJECT}, m.rowid, m.id, m.name, m.permissions, m.hash, m.tail, m.made_by, m.made_by_id, m.created_at, "
@@ -49,7 +49,7 @@ class MachineReads(Queries):
         end: int | None = self.conn.execute(sql, (after,)).fetchone()[0]
         return end
 
-    def machines_of_machines(self) -> Sequence[Machine]:
+    def child_machines(self) -> Sequence[Machine]:
         sql = f"{_MACHINES} WHERE m.made_by = 'machine' AND m.revoked_at IS NULL ORDER BY m.rowid"
         return [_as_machine(row) for row in self.conn.execute(sql)]
 
@@ -124,7 +124,7 @@ class MachineWrites(MachineReads, AuditWrites):
         self.conn.execute("UPDATE machine_credentials SET revoked_at = ? WHERE rowid = ?", (at, machine))
         sql = "SELECT id, project FROM machine_credentials WHERE rowid = ?"
         machine_id, project = self.conn.execute(sql, (machine,)).fetchone()
-        self.record(Deed("credential.revoked", machine_id, project=project))
+        self.record(AuditEntry("credential.revoked", machine_id, project=project))
 
     def revoke_machines(self, project: int, at: int) -> None:
         """Revoke all credentials of a project that are not revoked yet."""

@@ -1,4 +1,4 @@
-"""Organisations, projects, users and server keys."""
+"""Queries on projects, users, roles and server keys, which every request needs."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from deskwire.engine.accounts.people import Project, ProjectSettings, Role, ServerKey, User
-from deskwire.engine.audit.deeds import made
-from deskwire.engine.audit.trail import Deed
-from deskwire.engine.core.folding import address_key, doubles_of, fold_name
+from deskwire.engine.audit.audited_changes import made
+from deskwire.engine.audit.trail import AuditEntry
+from deskwire.engine.core.folding import address_key, duplicate_range, fold_name
 from deskwire.storage.tables.audit import AuditWrites
 from deskwire.storage.tables.base import Queries
 
@@ -27,7 +27,7 @@ KEYS: Final = (
 )
 
 _LIKE_THIS: Final = "(u.folded = ? OR (u.folded > ? AND u.folded < ?))"
-"""Accounts whose address reads like one: the first, and those of older databases that read like it (`core.folding`)."""
+"""Matches accounts with the same folded address, including duplicates of older databases (`core.folding.duplicate_key`)."""
 
 
 def as_project(row: Sequence[Any]) -> Project:
@@ -50,7 +50,7 @@ def as_key(row: Sequence[Any]) -> ServerKey:
 
 
 class PeopleReads(Queries):
-    """Queries on people and their projects; the methods are those of `ports.Reader`."""
+    """Queries on people and their projects. Implements `AccountReader`."""
 
     def has_projects(self) -> bool:
         return self.conn.execute("SELECT 1 FROM projects LIMIT 1").fetchone() is not None
@@ -76,12 +76,12 @@ class PeopleReads(Queries):
         found = [user for user in self._users_like(email) if address_key(user.email) == key]
         return next((user for user in found if user.email == email), found[0] if found else None)
 
-    def reads_like_an_account(self, email: str) -> bool:
+    def similar_account_exists(self, email: str) -> bool:
         return bool(self._users_like(email))
 
     def _users_like(self, email: str) -> list[User]:
         sql = f"SELECT {USER} FROM users u WHERE {_LIKE_THIS} AND u.deleted_at IS NULL ORDER BY u.rowid"
-        return [as_user(row) for row in self.conn.execute(sql, doubles_of(fold_name(email)))]
+        return [as_user(row) for row in self.conn.execute(sql, duplicate_range(fold_name(email)))]
 
     def role(self, organisation: int, user: int) -> Role | None:
         row = self.conn.execute(
@@ -117,12 +117,12 @@ class PeopleReads(Queries):
 
 
 class PeopleWrites(AuditWrites):
-    """Changes of people and keys; the methods are those of `ports.Transaction`."""
+    """Changes of people and keys. Implements `AccountTransaction`."""
 
     def insert_organisation(self, organisation_id: str, name: str, at: int) -> int:
         rowid = self._insert("organisations", id=organisation_id, name=name, created_at=at)
         changes = made({"name": name})
-        self.record(Deed("organisation.created", organisation_id, organisation=rowid, changes=changes))
+        self.record(AuditEntry("organisation.created", organisation_id, organisation=rowid, changes=changes))
         return rowid
 
     def insert_project(
@@ -136,7 +136,7 @@ class PeopleWrites(AuditWrites):
             stream_key=stream_key,
             created_at=at,
         )
-        self.record(Deed("project.created", project_id, project=rowid, changes=made({"name": name})))
+        self.record(AuditEntry("project.created", project_id, project=rowid, changes=made({"name": name})))
         return Project(rowid, project_id, organisation, name, stream_key, created_at=at)
 
     def insert_user(self, user_id: str, email: str, name: str, password_hash: str | None, at: int) -> User:
@@ -150,7 +150,7 @@ class PeopleWrites(AuditWrites):
             folded=fold_name(email),
         )
         changes = made({"email": email, "name": name})
-        self.record(Deed("account.created", user_id, account=rowid, changes=changes))
+        self.record(AuditEntry("account.created", user_id, account=rowid, changes=changes))
         return User(rowid, user_id, email, name, password_hash, created_at=at)
 
     def insert_membership(self, organisation: int, user: int, role: Role, at: int) -> None:
@@ -158,7 +158,7 @@ class PeopleWrites(AuditWrites):
             'INSERT INTO memberships (organisation, "user", role, created_at) VALUES (?, ?, ?, ?)',
             (organisation, user, role, at),
         )
-        # What was there before a member came is not unread to them.
+        # Conversations from before the membership are not unread for the new member.
         self.conn.execute(
             'INSERT INTO seen_marks ("user", project, until) SELECT CAST(? AS bigint), p.rowid, CAST(? AS bigint) '
             'FROM projects p WHERE p.organisation = ? ON CONFLICT ("user", project) DO UPDATE SET until = excluded.until',
@@ -176,7 +176,7 @@ class PeopleWrites(AuditWrites):
             label=label,
             created_at=at,
         )
-        self.record(Deed("key.created", key_id, project=project, changes=made({"label": label})))
+        self.record(AuditEntry("key.created", key_id, project=project, changes=made({"label": label})))
 
     def touch_key(self, key: int, at: int) -> None:
         self.conn.execute("UPDATE server_keys SET last_used_at = ? WHERE rowid = ?", (at, key))
@@ -190,10 +190,13 @@ class PeopleWrites(AuditWrites):
         after: Role | None,
         details: Mapping[str, int] | None = None,
     ) -> None:
-        """Record what became of a user's role; `details` are numbers of what went with it."""
+        """Record a change of a user's role.
+
+        `details` counts the rows that were deleted with a membership.
+        """
         (user_id,) = self.conn.execute("SELECT id FROM users WHERE rowid = ?", (user,)).fetchone()
         self.record(
-            Deed(
+            AuditEntry(
                 action,
                 user_id,
                 organisation=organisation,

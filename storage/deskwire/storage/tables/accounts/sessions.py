@@ -1,13 +1,13 @@
-"""Sessions of people who have signed in with a browser."""
+"""Browser sessions, and access tokens until they expire."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final
 
-from deskwire.engine.accounts.access_tokens import ID_PREFIX
-from deskwire.engine.accounts.sessions import Over, Session
-from deskwire.engine.audit.trail import Deed
+from deskwire.engine.accounts.access_tokens import ID_PREFIX, AccessToken
+from deskwire.engine.accounts.sessions import BrowserSession, SessionCutoffs
+from deskwire.engine.audit.trail import AuditEntry
 from deskwire.storage.tables.audit import AuditWrites
 from deskwire.storage.tables.base import Queries
 
@@ -15,11 +15,11 @@ _SESSION: Final = "SELECT s.id, u.id, s.client, s.created_at, s.last_seen_at, s.
 
 
 class SessionReads(Queries):
-    """Queries; the methods are those of `SessionReader`."""
+    """Queries. Implements `SessionReader`."""
 
-    def session(self, hashed: bytes) -> Session | None:
+    def session(self, hashed: bytes) -> BrowserSession | None:
         row = self.conn.execute(f"{_SESSION} WHERE s.hash = ?", (hashed,)).fetchone()
-        return None if row is None else Session(*row)
+        return None if row is None else BrowserSession(*row)
 
     def lasts(self, session_id: str) -> bool:
         if session_id.startswith(f"{ID_PREFIX}_"):
@@ -27,19 +27,21 @@ class SessionReads(Queries):
             return self.conn.execute(sql, (session_id,)).fetchone() is None
         return self.conn.execute("SELECT 1 FROM sessions WHERE id = ?", (session_id,)).fetchone() is not None
 
-    def sessions_of(self, user: int, over: Over, before: int, limit: int) -> Sequence[Session]:
+    def sessions_of(
+        self, user: int, over: SessionCutoffs, before: int, limit: int
+    ) -> Sequence[BrowserSession]:
         rows = self.conn.execute(
             f"{_SESSION} WHERE s.user = ? AND s.last_seen_at > ? AND s.created_at > ? AND s.rowid < ? "
             "ORDER BY s.rowid DESC LIMIT ?",
             (user, over.used, over.made, before, limit),
         )
-        return [Session(*row) for row in rows]
+        return [BrowserSession(*row) for row in rows]
 
 
 class SessionWrites(AuditWrites):
-    """Changes; the methods are those of `SessionTransaction`."""
+    """Changes. Implements `SessionTransaction`."""
 
-    def insert_session(self, session: Session, user: int, hashed: bytes) -> None:
+    def insert_session(self, session: BrowserSession, user: int, hashed: bytes) -> None:
         self.conn.execute(
             'INSERT INTO sessions (id, "user", hash, client, created_at, last_seen_at) VALUES (?, ?, ?, ?, ?, ?)',
             (session.id, user, hashed, session.client, session.created_at, session.last_seen_at),
@@ -54,11 +56,11 @@ class SessionWrites(AuditWrites):
     def end_sessions(self, user: int, but: str | None) -> int:
         return self._end(user, "id <> ?", but or "")
 
-    def crowd_out_sessions(self, user: int, kept: int) -> None:
+    def evict_sessions(self, user: int, kept: int) -> None:
         newest = "SELECT s.rowid FROM sessions s WHERE s.user = ? ORDER BY s.last_seen_at DESC, s.rowid DESC LIMIT ?"
         self._end(user, f"rowid NOT IN ({newest})", user, kept)
 
-    def prune_sessions(self, over: Over, limit: int) -> int:
+    def prune_sessions(self, over: SessionCutoffs, limit: int) -> int:
         return self.conn.execute(
             "DELETE FROM sessions WHERE rowid IN "
             "(SELECT rowid FROM sessions WHERE last_seen_at <= ? OR created_at <= ? LIMIT ?)",
@@ -66,11 +68,77 @@ class SessionWrites(AuditWrites):
         ).rowcount
 
     def _end(self, user: int, which: str, *values: str | int) -> int:
-        """Delete sessions of a user, and record how many, if any; return that."""
+        """Delete sessions of a user and record their number if there were any. Return the number."""
         ended = self.conn.execute(
             f"DELETE FROM sessions WHERE sessions.user = ? AND {which}", (user, *values)
         ).rowcount
         if ended:
             (user_id,) = self.conn.execute("SELECT id FROM users WHERE rowid = ?", (user,)).fetchone()
-            self.record(Deed("account.sessions_ended", user_id, account=user, details={"sessions": ended}))
+            self.record(
+                AuditEntry("account.sessions_ended", user_id, account=user, details={"sessions": ended})
+            )
         return ended
+
+
+_TOKEN: Final = (
+    "SELECT t.id, u.id, t.source, t.client, t.generation, t.created_at, t.expires_at, t.ended_at, t.rowid "
+    'FROM access_tokens t JOIN users u ON u.rowid = t."user"'
+)
+
+
+class AccessTokenReads(Queries):
+    """Queries. Implements `AccessTokenReader`."""
+
+    def access_token(self, token_id: str) -> AccessToken | None:
+        row = self.conn.execute(f"{_TOKEN} WHERE t.id = ?", (token_id,)).fetchone()
+        return None if row is None else AccessToken(*row)
+
+    def access_tokens_of(self, user: int, now: int, before: int, limit: int) -> Sequence[AccessToken]:
+        rows = self.conn.execute(
+            f'{_TOKEN} WHERE t."user" = ? AND t.ended_at IS NULL AND t.expires_at > ? AND t.generation = u.generation '
+            "AND t.rowid < ? ORDER BY t.rowid DESC LIMIT ?",
+            (user, now, before, limit),
+        )
+        return [AccessToken(*row) for row in rows]
+
+    def ended_tokens(self, now: int) -> Collection[str]:
+        sql = "SELECT id FROM access_tokens WHERE ended_at IS NOT NULL AND expires_at > ?"
+        return [row[0] for row in self.conn.execute(sql, (now,))]
+
+    def count_ended_tokens(self, user: int, now: int) -> int:
+        sql = (
+            "SELECT count(*) FROM access_tokens t "
+            'WHERE t."user" = ? AND t.ended_at IS NOT NULL AND t.expires_at > ?'
+        )
+        return int(self.conn.execute(sql, (user, now)).fetchone()[0])
+
+
+class AccessTokenWrites(AccessTokenReads, AuditWrites):
+    """Changes. Implements `AccessTokenTransaction`."""
+
+    def insert_access_token(self, token: AccessToken, user: int) -> None:
+        self.conn.execute(
+            'INSERT INTO access_tokens (id, "user", source, client, generation, created_at, expires_at) '
+            "VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (
+                token.id,
+                user,
+                token.source,
+                token.client,
+                token.generation,
+                token.created_at,
+                token.expires_at,
+            ),
+        )
+
+    def end_access_token(self, token_id: str, user: int, at: int) -> None:
+        self.conn.execute("UPDATE access_tokens SET ended_at = ? WHERE id = ?", (at, token_id))
+        (user_id,) = self.conn.execute("SELECT id FROM users WHERE rowid = ?", (user,)).fetchone()
+        self.record(AuditEntry("token.ended", user_id, account=user, details={"token": token_id}))
+
+    def prune_access_tokens(self, now: int, limit: int) -> int:
+        return self.conn.execute(
+            "DELETE FROM access_tokens WHERE rowid IN "
+            "(SELECT rowid FROM access_tokens WHERE expires_at <= ? LIMIT ?)",
+            (now, limit),
+        ).rowcount

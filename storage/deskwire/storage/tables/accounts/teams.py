@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from deskwire.engine.accounts.teams import Member, Team
-from deskwire.engine.core.folding import doubles_of, fold_name
+from deskwire.engine.accounts.teams import Team, TeamMember
+from deskwire.engine.core.folding import duplicate_range, fold_name
 from deskwire.engine.core.values import replace
 from deskwire.storage.tables.base import Changes, Queries
 
@@ -16,7 +16,7 @@ _NO_ROW: Final = (1 << 63) - 1
 
 
 class TeamReads(Queries):
-    """Queries on teams; the methods are those of `teams.TeamReader`."""
+    """Queries on teams. Implements `teams.TeamReader`."""
 
     def team(self, project: int, team_id: str) -> Team | None:
         row = self.conn.execute(f"{_TEAM} AND id = ? AND project = ?", (team_id, project)).fetchone()
@@ -38,18 +38,18 @@ class TeamReads(Queries):
         return [row[0] for row in rows]
 
     def team_named(self, project: int, name: str) -> str | None:
-        return self._text(_NAMED, 1, project, *doubles_of(fold_name(name)))
+        return self._text(_NAMED, 1, project, *duplicate_range(fold_name(name)))
 
     def team_name(self, project: int, team_id: str) -> str | None:
         return self._text(f"{_TEAM} AND project = ? AND id = ?", 3, project, team_id)
 
-    def teammate(self, organisation: int, user_id: str) -> Member | None:
+    def teammate(self, organisation: int, user_id: str) -> TeamMember | None:
         row = self.conn.execute(
             "SELECT u.rowid, u.id, u.name FROM users u JOIN memberships m ON m.user = u.rowid "
             "WHERE u.id = ? AND m.organisation = ?",
             (user_id, organisation),
         ).fetchone()
-        return None if row is None else Member(*row)
+        return None if row is None else TeamMember(*row)
 
     def deleted_teams(self) -> Sequence[tuple[int, str]]:
         rows = self.conn.execute("SELECT rowid, id FROM teams WHERE deleted_at IS NOT NULL ORDER BY rowid")
@@ -67,12 +67,12 @@ class TeamReads(Queries):
             "WHERE t.team = ? ORDER BY u.rowid",
             (project, rowid),
         )
-        found = tuple(Member(*member) for member in members)
+        found = tuple(TeamMember(*member) for member in members)
         return Team(team_id, project, name, created_at, updated_at, found, rowid)
 
 
 class TeamWrites(Changes):
-    """Changes of teams; the methods are those of `teams.TeamTransaction`."""
+    """Changes of teams. Implements `teams.TeamTransaction`."""
 
     due: list[int]
 

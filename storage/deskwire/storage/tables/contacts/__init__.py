@@ -1,1 +1,1 @@
-"""Contacts and their memory."""
+"""Queries on contacts, their profiles and memory entries, lists, and merges."""

@@ -1,7 +1,7 @@
-"""Lists of contacts: each filter and order by an index, so that a page costs about the same at any size.
+"""Lists of contacts. Each filter and sort order uses an index, so that a page costs about the same at any size.
 
-A condition that few contacts meet leads to them, and the others are looked up for each. If all are met by many, the contacts
-are gone through in the order of the list, as a page is full soon.
+The most selective condition drives the query if few contacts match it. The others are checked for each contact. If every
+condition matches many contacts, the query scans in sort order because a page is filled soon.
 """
 
 from __future__ import annotations
@@ -11,29 +11,33 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from deskwire.engine.contacts.contact import Contact
-from deskwire.engine.contacts.listing import ContactFilter, Listed, Place, Sort, SortKey
-from deskwire.engine.contacts.profile import found_by
-from deskwire.engine.contacts.words import NUMBER, address_word
+from deskwire.engine.contacts.contact import Contact, filter_values
+from deskwire.engine.contacts.ports import (
+    ContactFilter,
+    ContactPageKey,
+    ContactSort,
+    ContactSortKey,
+    ListedContact,
+)
+from deskwire.engine.contacts.search_terms import PHONE_MARK, address_word
 from deskwire.engine.conversations.tags import tag_key
 from deskwire.storage.dialect import Dialect
 from deskwire.storage.tables.base import Queries
-from deskwire.storage.tables.contacts.contacts import CONTACT_COLUMNS, contact_of
-from deskwire.storage.tables.contacts.profiles import PROFILE_COLUMNS, profile_of
+from deskwire.storage.tables.contacts.contacts import CONTACT_COLUMNS, PROFILE_COLUMNS, contact_of, profile_of
 from deskwire.storage.tables.conversations.attributes import attribute_condition
 
 _LAST: Final = chr(0x10FFFF)
-"""The largest character: behind a term it bounds the words that begin with it."""
+"""The largest character. Appended to a term, it is the upper bound of the words with this prefix."""
 
-MANY: Final = 20_000
-"""The rows from which on a condition is met by many."""
+UNSELECTIVE_ROWS: Final = 20_000
+"""Number of matching rows from which on a condition counts as unselective."""
 
-_KEYS: Final[Mapping[SortKey, str]] = {
+_KEYS: Final[Mapping[ContactSortKey, str]] = {
     "made": "k.rowid",
     "created": "k.created_at",
     "updated": "k.updated_at",
 }
-_WAYS: Final[Mapping[SortKey, str]] = {
+_INDEXES: Final[Mapping[ContactSortKey, str]] = {
     "made": "contacts_by_project",
     "created": "contacts_by_creation",
     "updated": "contacts_by_update",
@@ -42,7 +46,7 @@ _WIDTH: Final = len(CONTACT_COLUMNS.split(", "))
 
 
 class _Condition(Struct, frozen=True):
-    """A condition that a table finds contacts by: its rows have `project` and `contact`, and fit `where`."""
+    """A condition on a table with the columns `project` and `contact`, whose matching rows satisfy `where`."""
 
     table: str
     where: str
@@ -53,12 +57,12 @@ class ContactListReads(Queries):
     """The queries of `contacts.ports.ContactReader` for lists."""
 
     def contacts(self, project: int, terms: Sequence[str], limit: int) -> Sequence[Contact]:
-        listed = self.listed_contacts(project, ContactFilter(terms=tuple(terms)), Sort(), None, limit)
+        listed = self.listed_contacts(project, ContactFilter(terms=tuple(terms)), ContactSort(), None, limit)
         return [each.contact for each in listed]
 
     def listed_contacts(
-        self, project: int, wanted: ContactFilter, sort: Sort, after: Place | None, limit: int
-    ) -> Sequence[Listed]:
+        self, project: int, wanted: ContactFilter, sort: ContactSort, after: ContactPageKey | None, limit: int
+    ) -> Sequence[ListedContact]:
         counted = sorted(
             (
                 (self._rows_of(project, each), number, each)
@@ -67,43 +71,48 @@ class ContactListReads(Queries):
             key=lambda each: each[:2],
         )
         conditions = [condition for *_, condition in counted]
-        leads = bool(counted) and counted[0][0] < MANY
+        leads = bool(counted) and counted[0][0] < UNSELECTIVE_ROWS
         sql, values = _statement(self.dialect, project, conditions, wanted, sort, after, leads=leads)
         rows = self.conn.execute(self.dialect.text(sql), (*values, limit))
         return [_listed(row) for row in rows]
 
     def _rows_of(self, project: int, condition: _Condition) -> int:
-        """Count the rows of a condition, up to MANY."""
+        """Count the rows that match a condition, up to UNSELECTIVE_ROWS."""
         row = self.conn.execute(
             f"SELECT count(*) FROM (SELECT 1 FROM {condition.table} x WHERE x.project = ? AND {condition.where} LIMIT ?) AS met",
-            (project, *condition.values, MANY),
+            (project, *condition.values, UNSELECTIVE_ROWS),
         ).fetchone()
         return int(row[0])
 
 
-def _listed(row: Sequence[Any]) -> Listed:
+def _listed(row: Sequence[Any]) -> ListedContact:
     contact = contact_of(row[:_WIDTH])
-    return Listed(contact, profile_of(*row[_WIDTH : _WIDTH + 2]), Place(row[_WIDTH + 2], contact.rowid))
+    return ListedContact(
+        contact, profile_of(*row[_WIDTH : _WIDTH + 2]), ContactPageKey(row[_WIDTH + 2], contact.rowid)
+    )
 
 
 def _conditions(project: int, wanted: ContactFilter) -> Iterator[_Condition]:
-    numbers = [term.removeprefix(NUMBER) for term in wanted.terms if term.startswith(NUMBER)]
-    for term in (term for term in wanted.terms if not term.startswith(NUMBER)):
-        yield _beginning(project, term, *numbers)
+    numbers = [term.removeprefix(PHONE_MARK) for term in wanted.terms if term.startswith(PHONE_MARK)]
+    for term in (term for term in wanted.terms if not term.startswith(PHONE_MARK)):
+        yield _prefix_condition(project, term, *numbers)
     if wanted.email is not None:
         yield _Condition("contact_words", "x.word = ?", (address_word(wanted.email),))
     if wanted.tags is not None:
         marks = ", ".join("?" for _ in wanted.tags)
         yield _Condition("contact_tags", f"x.folded IN ({marks})", tuple(map(tag_key, wanted.tags)))
     if wanted.attribute is not None:
-        found = found_by(wanted.attribute)
+        found = filter_values(wanted.attribute)
         values = ", ".join("?" for _ in found)
         sql = f"x.name = ? AND x.value IN ({values})"
         yield _Condition("contact_attributes", sql, (wanted.attribute.name, *found))
 
 
-def _beginning(project: int, *terms: str) -> _Condition:
-    """Return the condition of a word that begins with one of these; each is a range of the index by itself."""
+def _prefix_condition(project: int, *terms: str) -> _Condition:
+    """Return the condition for a word with one of these prefixes.
+
+    Each prefix is a separate range of the index.
+    """
     one, values = "x.word >= ? AND x.word < ?", [(term, f"{term}{_LAST}") for term in terms]
     if len(terms) == 1:
         return _Condition("contact_words", one, values[0])
@@ -118,19 +127,19 @@ def _statement(
     project: int,
     conditions: Sequence[_Condition],
     wanted: ContactFilter,
-    sort: Sort,
-    after: Place | None,
+    sort: ContactSort,
+    after: ContactPageKey | None,
     *,
     leads: bool,
 ) -> tuple[str, list[Any]]:
-    """Return the statement for a page, without its limit at the end, and its values.
+    """Return the statement for a page and its values, except for the value of the final LIMIT.
 
     Args:
-        leads: whether the first condition leads to the contacts.
+        leads: whether the first condition drives the query.
     """
-    key, way = _KEYS[sort.key], _WAYS[sort.key]
+    key, index = _KEYS[sort.key], _INDEXES[sort.key]
     sign, direction = ("<", "DESC") if sort.order == "desc" else (">", "ASC")
-    source = "contacts k" if leads else f"contacts k {{indexed[{way}]}}"
+    source = "contacts k" if leads else f"contacts k {{indexed[{index}]}}"
     home = "{unindexed}k.project = ?" if leads else "k.project = ?"
     terms: list[tuple[str, tuple[Any, ...]]] = [(home, (project,)), ("k.erasing = 0", ())]
     for number, each in enumerate(conditions):
@@ -140,9 +149,9 @@ def _statement(
         else:
             found = f"SELECT 1 FROM {each.table} x WHERE x.contact = k.rowid AND x.project = k.project AND {each.where}"
             terms.append((f"EXISTS ({found})", each.values))
-    terms += _rest(dialect, wanted)
+    terms += _row_conditions(dialect, wanted)
     if after is not None:
-        terms.append(_behind(sort, key, sign, after))
+        terms.append(_after(sort, key, sign, after))
     where = " AND ".join(term for term, _ in terms)
     order = key if sort.key == "made" else f"{key} {direction}, k.rowid"
     columns = f"{CONTACT_COLUMNS}, {PROFILE_COLUMNS}, {key}"
@@ -150,15 +159,15 @@ def _statement(
     return sql, [value for _, values in terms for value in values]
 
 
-def _behind(sort: Sort, key: str, sign: str, after: Place) -> tuple[str, tuple[int, ...]]:
-    """Return the condition of what comes behind a place."""
+def _after(sort: ContactSort, key: str, sign: str, after: ContactPageKey) -> tuple[str, tuple[int, ...]]:
+    """Return the condition for contacts after a page key."""
     if sort.key == "made":
         return f"k.rowid {sign} ?", (after.rowid,)
     return f"({key}, k.rowid) {sign} (?, ?)", (after.value, after.rowid)
 
 
-def _rest(dialect: Dialect, wanted: ContactFilter) -> Iterator[tuple[str, tuple[Any, ...]]]:
-    """Yield the conditions that the row itself tells."""
+def _row_conditions(dialect: Dialect, wanted: ContactFilter) -> Iterator[tuple[str, tuple[Any, ...]]]:
+    """Yield the conditions on columns of the contact's own row."""
     if wanted.attribute is not None:
         yield attribute_condition(dialect, "k.attributes", wanted.attribute)
     if wanted.changed_since is not None:

@@ -1,7 +1,7 @@
-"""Contacts that are merged into another one.
+"""Merges of contacts.
 
-The row of one that was stays for what refers to it, its own events above all, and goes with the contact that it was merged
-into. `erasing` says what becomes of a contact: 2 while it is merged, 3 afterwards.
+The row of a merged contact stays because its events and other rows refer to it. It is deleted with the contact into which it
+was merged. The column `erasing` is 2 during a merge and 3 after it.
 """
 
 from __future__ import annotations
@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from deskwire.engine.audit.trail import Deed
-from deskwire.engine.contacts.contact import Contact
-from deskwire.engine.contacts.merged import Merged
+from deskwire.engine.audit.trail import AuditEntry
+from deskwire.engine.contacts.contact import Contact, MergedContact
 from deskwire.storage.tables.audit import AuditWrites
 from deskwire.storage.tables.base import Queries
 from deskwire.storage.tables.contacts.contacts import CONTACT_COLUMNS, contact_of
@@ -28,12 +27,14 @@ _UNDER_WAY: Final = (
 )
 
 
-def _merged_of(row: Sequence[Any]) -> Merged:
-    return Merged(contact_of(row[1 : 1 + _WIDTH]), contact_of(row[1 + _WIDTH : 1 + 2 * _WIDTH]), row[0] == 2)
+def _merged_of(row: Sequence[Any]) -> MergedContact:
+    return MergedContact(
+        contact_of(row[1 : 1 + _WIDTH]), contact_of(row[1 + _WIDTH : 1 + 2 * _WIDTH]), row[0] == 2
+    )
 
 
 class MergeReads(Queries):
-    """The methods are those of `contacts.ports.ContactReader`."""
+    """Implements `contacts.ports.ContactReader`."""
 
     def survivor(self, contact: int) -> Contact | None:
         row = self.conn.execute(
@@ -41,7 +42,7 @@ class MergeReads(Queries):
         ).fetchone()
         return None if row is None else contact_of(row)
 
-    def merged(self, project: int, identifier: str, *, by_id: bool) -> Merged | None:
+    def merged(self, project: int, identifier: str, *, by_id: bool) -> MergedContact | None:
         column = "id" if by_id else "user_id"
         row = self.conn.execute(
             f"{_MERGED} AND k.{column} = ? ORDER BY k.updated_at DESC, k.rowid DESC LIMIT 1",
@@ -49,7 +50,7 @@ class MergeReads(Queries):
         ).fetchone()
         return None if row is None else _merged_of(row)
 
-    def merges(self) -> Sequence[tuple[str, Merged]]:
+    def merges(self) -> Sequence[tuple[str, MergedContact]]:
         return [(row[-1], _merged_of(row)) for row in self.conn.execute(_UNDER_WAY)]
 
     def abandoned_merges(self) -> Sequence[int]:
@@ -67,10 +68,10 @@ class MergeReads(Queries):
 
 
 class MergeWrites(MergeReads, AuditWrites):
-    """The methods are those of `contacts.ports.ContactTransaction`."""
+    """Implements `contacts.ports.ContactTransaction`."""
 
-    def hold_contacts(self, *contacts: int) -> None:
-        """See the port. One that writes alone has nobody to wait for."""
+    def lock_contacts(self, *contacts: int) -> None:
+        """See the port. SQLite has a single writer, so there is nothing to lock."""
 
     def begin_merge(self, source: int, target: int) -> None:
         self.conn.execute(
@@ -83,7 +84,7 @@ class MergeWrites(MergeReads, AuditWrites):
         self._move_memory(source, target)
         for contact, action in ((source, "contact.merged_away"), (target, "contact.merged")):
             row = self.conn.execute("SELECT id, project FROM contacts WHERE rowid = ?", (contact,)).fetchone()
-            self.record(Deed(action, row[0], project=row[1]))
+            self.record(AuditEntry(action, row[0], project=row[1]))
 
     def move_responses(self, source: int, target: int, limit: int) -> int:
         return self.conn.execute(
@@ -93,7 +94,7 @@ class MergeWrites(MergeReads, AuditWrites):
         ).rowcount
 
     def end_merge(self, source: Contact) -> bool:
-        self.hold_contacts(source.rowid)
+        self.lock_contacts(source.rowid)
         for table in ("conversations", "tickets", "survey_responses", "memory"):
             sql = f"SELECT 1 FROM {table} WHERE contact = ? LIMIT 1"
             if self.conn.execute(sql, (source.rowid,)).fetchone() is not None:
@@ -103,15 +104,15 @@ class MergeWrites(MergeReads, AuditWrites):
             "WHERE rowid = ? AND erasing = 2",
             (source.updated_at, source.rowid),
         ).rowcount
-        self._let_go(source.rowid)
+        self._release_claim(source.rowid)
         return bool(ended)
 
-    def cut_merges(self, target: int) -> None:
+    def abort_merges(self, target: int) -> None:
         for contact in self.merged_into(target):
-            self._let_go(contact.rowid)
+            self._release_claim(contact.rowid)
         self.conn.execute("UPDATE contacts SET erasing = 3 WHERE merged_into = ? AND erasing = 2", (target,))
 
-    def _let_go(self, source: int) -> None:
+    def _release_claim(self, source: int) -> None:
         self.conn.execute("DELETE FROM contact_erasures WHERE contact = ?", (source,))
 
     def _move_memory(self, source: int, target: int) -> None:

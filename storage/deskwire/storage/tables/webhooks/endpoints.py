@@ -7,14 +7,13 @@ from typing import Any, Final
 
 import orjson
 
-from deskwire.engine.audit.deeds import endpoint_changed, endpoint_made
+from deskwire.engine.audit.audited_changes import endpoint_changed, endpoint_made
 from deskwire.engine.core.values import replace
 from deskwire.engine.webhooks.delivery import Delivery, DeliveryStatus
 from deskwire.engine.webhooks.endpoint import Endpoint
 from deskwire.engine.webhooks.retry.circuit import CLOSED, Circuit
 from deskwire.storage.connection import Connection
-from deskwire.storage.tables.audit import AuditWrites
-from deskwire.storage.tables.audit_pushes import renew_push_seals
+from deskwire.storage.tables.audit import AuditWrites, renew_push_seals
 from deskwire.storage.tables.base import Queries
 
 _COLUMNS: Final = (

@@ -1,8 +1,7 @@
-"""The check that a new password is none of those that guessers try first (NIST SP 800-63B 3.1.1.2; ADR 15).
+"""A strength check for new passwords (NIST SP 800-63B 3.1.1.2; ADR 15).
 
-There are no rules about capitals and digits. How many guesses a password takes is estimated by zxcvbn: from lists of
-common passwords, words and names, with the usual ways to dress them up, from rows of keys, repeats, sequences and dates,
-and from what everybody knows about the account.
+There are no rules about capitals and digits. zxcvbn estimates the number of guesses from lists of common passwords, words and
+names with the usual substitutions, from keyboard rows, repeats, sequences and dates, and from public data of the account.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from deskwire.engine.accounts.credentials import Passwords, normal_password
 from deskwire.engine.core.errors import Invalid, Problem
 
 GUESSES_MIN: Final = 10**8
-"""The guesses from which on the estimate's authors call a password safe from guessing by signing in."""
+"""Estimated guesses that zxcvbn's authors consider safe against online guessing."""
 SERVICE: Final = "deskwire"
 _MADE_OF_KNOWN: Final = "It is made of the address, the name, or the name of this service."
 _WORD: Final = re.compile(r"[\W_]+")
@@ -26,21 +25,26 @@ _PIECE: Final = 20
 _ODD_PIECE: Final = 12
 _LOOKALIKES: Final = frozenset("4@({[<691!|7$5+")
 _LOOKALIKES_MAX: Final = 7
-"""A password is judged by its first and its last characters, and by fewer if more than these stand for letters in it: the
-estimate takes time that grows with the square of the length, times the ways to read `@` for `a`. It is 50 ms at most."""
+"""Only the first and last `_PIECE` characters of a password are estimated, or `_ODD_PIECE` if it has more lookalikes than this.
+
+The estimate's time grows with the square of the length, times the ways to read `@` as `a`. With these limits it takes at most
+50 ms.
+"""
 
 _ONE_AT_A_TIME: Final = Lock()
-"""The estimate keeps what is known about the account in a global dictionary."""
+"""zxcvbn stores the data of the account in a global dictionary, so only one estimate may run at a time."""
 
 
 def check_guessable(password: str, about: Iterable[str], pointer: str) -> None:
-    """Raise Invalid (`too_guessable`) for a password that is easy to guess. Takes milliseconds: use a thread.
+    """Raise Invalid (`too_guessable`) if a password is easy to guess.
+
+    Takes milliseconds: use a thread.
 
     Args:
-        about: what is known about the account: its address and name.
-        pointer: where the password stands in the input.
+        about: public data of the account: its e-mail address and name.
+        pointer: JSON pointer to the password in the input.
     """
-    known = words_of(about)
+    known = guessed_words(about)
     rest = _without(known, password) or SERVICE
     estimates = [_estimate(piece, known) for piece in _pieces(rest)]
     hardest = max(estimates, key=lambda estimate: estimate["guesses"])
@@ -51,19 +55,22 @@ def check_guessable(password: str, about: Iterable[str], pointer: str) -> None:
 
 
 def _without(known: list[str], password: str) -> str:
-    """Return the password without the words that are known, which nobody has to guess."""
+    """Return the password without the known words, which add no guesses."""
     words = sorted((word for word in known if len(word) > _WORD_MIN), key=len, reverse=True)
     return re.sub("|".join(map(re.escape, words)), "", password, flags=re.IGNORECASE)
 
 
 def hash_chosen(passwords: Passwords, password: str, about: Iterable[str], pointer: str) -> str:
-    """Return the hash to store of a password that somebody has chosen. Raises as `check_guessable` does."""
+    """Check the strength of a chosen password.
+
+    Return its hash to store. Raises as `check_guessable` does.
+    """
     check_guessable(normal_password(password), about, pointer)
     return passwords.hash(password)
 
 
-def words_of(about: Iterable[str]) -> list[str]:
-    """Return the words that a guesser tries for an account: what is known about it, its parts, the service's name."""
+def guessed_words(about: Iterable[str]) -> list[str]:
+    """Return the words that an attacker tries for an account: its public data, their parts, the name of the service."""
     words = {SERVICE: None}
     for text in about:
         for word in (text, *text.split("@"), *_WORD.split(text), _WORD.sub("", text)):
@@ -73,14 +80,19 @@ def words_of(about: Iterable[str]) -> list[str]:
 
 
 def _pieces(password: str) -> set[str]:
-    """Return both ends. Whoever guesses the whole has to guess each of them, so the harder one counts."""
+    """Return both ends of the password.
+
+    Guessing it takes at least the guesses for the harder end.
+    """
     odd = len(_LOOKALIKES & set(password)) > _LOOKALIKES_MAX
     size = _ODD_PIECE if odd else _PIECE
     return {password[:size], password[-size:]}
 
 
 def _estimate(password: str, known: list[str]) -> dict[str, Any]:
-    from zxcvbn import zxcvbn  # here, as its lists take 14 MB, and many installations never set a password
+    from zxcvbn import (
+        zxcvbn,
+    )  # imported here because its word lists take 14 MB, and many installations have no passwords
 
     with _ONE_AT_A_TIME:
         estimate: dict[str, Any] = zxcvbn(password, known)

@@ -1,6 +1,6 @@
-"""Secrets at rest: encrypted under keys that are derived from the installation's one secret.
+"""Encryption of secrets at rest, with keys derived from the secret of the installation.
 
-Each purpose has keys of its own, so that what is known of one says nothing about another (ADR 24).
+Each purpose has its own keys, so that a leaked key of one purpose reveals nothing about the others (ADR 24).
 """
 
 from __future__ import annotations
@@ -18,27 +18,27 @@ from deskwire.engine.core.secret import Secrets, derived_key
 
 _SEALING_LABEL: Final = "sealing"
 _FORM: Final = b"\x01"
-"""The first byte of what is sealed today; Fernet, with which versions before 0.2 sealed, begins with another one."""
+"""First byte of the current format. Fernet tokens, the format of versions before 0.2, start with another byte."""
 _SALT_BYTES: Final = 16
 _NONCE_BYTES: Final = 12
 _LEAST_BYTES: Final = len(_FORM) + _SALT_BYTES + _NONCE_BYTES
 _TEXTS_MAX: Final = 1 << 32
-"""Texts that one key seals at most, as their nonces are random (NIST SP 800-38D 8.3)."""
+"""Maximum number of encryptions per key, because the nonces are random (NIST SP 800-38D 8.3)."""
 
 
-class SealBroken(Exception):
-    """Sealed text can't be opened: it was altered, or sealed under another installation's secret."""
+class DecryptionFailed(Exception):
+    """A stored secret can't be decrypted: it was altered, or encrypted with the secret of another installation."""
 
 
-class Sealing:
-    """Seals texts for storage, and opens them again (AES-256-GCM; Fernet for what older versions have sealed).
+class Encryption:
+    """Encrypts texts for storage with AES-256-GCM. Also decrypts Fernet tokens of older versions.
 
-    Each one seals under a key of its own, derived from the secret and a random salt that stands in what is sealed. So no
-    run, node or copy of the process has to know which nonces another one has used.
+    Each instance encrypts with its own key, derived from the secret and a random salt that is part of the ciphertext. So
+    nodes and restarts need no coordination of nonces.
 
     Args:
-        secrets: the installation's; what is sealed under none of them does not open.
-        label: names the purpose; by default that of webhooks' secrets.
+        secrets: the current and former secrets of the installation, which decrypt.
+        label: name of the purpose. The default is the purpose of webhook secrets.
     """
 
     def __init__(self, secrets: Secrets, label: str = _SEALING_LABEL) -> None:
@@ -47,38 +47,41 @@ class Sealing:
         self._key: _Key | None = None
 
     def seal(self, text: str) -> bytes:
-        """Return `text` in a form that may be stored; sealing it twice gives two different results."""
+        """Encrypt a text for storage. Encrypting it twice gives two different results."""
         return self.seal_bytes(text.encode())
 
     def seal_bytes(self, plain: bytes) -> bytes:
-        """Return `plain` as `seal` does a text."""
+        """Encrypt bytes for storage."""
         key = self._key
         if key is None or key.left <= 0 or key.secret is not self._secrets.current:
             key = self._key = _Key(self._secrets.current, self._label)
         return key.sealed(plain)
 
     def open(self, sealed: bytes) -> str:
-        """Return the text that was sealed. Raises as `open_bytes`."""
+        """Decrypt a text. Raises DecryptionFailed if no secret of the installation encrypted it."""
         return self.open_bytes(sealed).decode()
 
     def open_bytes(self, sealed: bytes) -> bytes:
-        """Return what was sealed. Raises SealBroken if no secret of the installation sealed it."""
+        """Decrypt bytes. Raises DecryptionFailed if no secret of the installation encrypted them."""
         for secret in self._secrets.known:
             opened = self._opened(secret, sealed)
             if opened is not None:
                 return opened
-        raise SealBroken(
+        raise DecryptionFailed(
             "A stored secret can't be opened: it was altered, or DESKWIRE_SECRET (or the secret's file "
             "in the data directory) is not the one it was sealed with."
         )
 
     def renewed(self, sealed: bytes) -> bytes:
-        """Return the same text under the current secret; as it is if it is that already, or can't be opened."""
+        """Re-encrypt with the current secret.
+
+        Return the input if it already is, or if it can't be decrypted.
+        """
         if self._opened(self._secrets.current, sealed) is not None:
             return sealed
         try:
             return self.seal_bytes(self.open_bytes(sealed))
-        except SealBroken:
+        except DecryptionFailed:
             return sealed
 
     def _opened(self, secret: str, sealed: bytes) -> bytes | None:
@@ -94,7 +97,10 @@ class Sealing:
 
 
 class _Key:
-    """The key that one `Sealing` seals with; `left` is how many texts more."""
+    """The key with which one `Encryption` encrypts.
+
+    `left` is the number of encryptions it has left.
+    """
 
     __slots__ = ("_aes", "_head", "left", "secret")
 
@@ -111,7 +117,7 @@ class _Key:
         return self._head + nonce + self._aes.encrypt(nonce, plain, None)
 
 
-@lru_cache(maxsize=64)  # the runs of some days, whose answers are kept
+@lru_cache(maxsize=64)  # the keys of some days of restarts, whose stored responses may be asked for
 def _aes(secret: str, label: str, salt: bytes) -> AESGCM:
     return AESGCM(derived_key(secret, label, salt))
 

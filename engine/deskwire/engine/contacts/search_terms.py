@@ -1,7 +1,7 @@
-"""The words by which a contact is found as one types: those of its name, e-mail address and user id, and its telephone number.
+"""Search terms of contacts, from name, e-mail address, user id and telephone number, for search as you type.
 
-Words are folded (`core.folding`), so that `muller` finds Müller. Scripts that put no blanks between words have
-one beginning at each character, so that a given name is found behind a family name.
+Words are folded (`core.folding`), so that `muller` finds Müller. In scripts without blanks between words, a word starts at
+each character, so that a given name is found after a family name.
 """
 
 from __future__ import annotations
@@ -14,24 +14,24 @@ from deskwire.engine.contacts.addresses import clean_email, digits_of, national_
 from deskwire.engine.core.folding import address_key, fold
 
 TERMS_MAX: Final = 8
-"""The words of a search that are looked for; those behind them are not, as each one costs a look."""
+"""Maximum number of terms of a search. Further ones are ignored because each costs an index lookup."""
 
 _INNER_MAX: Final = 16
-"""The characters of a word that begins inside of another one, so that a long name has not the square of its length."""
+"""Maximum length of a word that starts inside another one. Without it a long name would need quadratic space."""
 
 _DIGITS_MIN: Final = 3
 _DIGITS_MAX: Final = 20
-"""The digits of a telephone number by the last of which a contact is found, and those of one that count."""
+"""The shortest suffix of a telephone number by which a contact is found, and the number of digits that are indexed."""
 _SEARCHED_MIN: Final = 4
-"""The digits from which on what is looked for is taken for a telephone number, too."""
+"""Minimum number of digits for a search text to count as a telephone number."""
 _PHONE: Final = re.compile(
     r"\s*(?:tel:)?[+\d()./ \-\u2010-\u2014\u2212\u00a0\uff0b\uff08\uff09]*", re.IGNORECASE
 )
 
-NUMBER: Final = "\x1f"
-"""In front of a term: it is of a telephone number, and a contact that has it needs none of the other terms."""
+PHONE_MARK: Final = "\x1f"
+"""Prefix of a term that is a telephone number. A contact that matches it need not match the other terms."""
 _ADDRESS: Final = "\x1f"
-"""In front of the word of an e-mail address: nothing that is typed has it, as it counts as a blank there."""
+"""Prefix of the word of an exact e-mail address. Search texts never contain it because it counts as a blank."""
 
 _PARTS: Final = re.compile(r"[\W_]+")
 _UNSPACED: Final = re.compile(
@@ -40,8 +40,13 @@ _UNSPACED: Final = re.compile(
 """Thai, Lao, Burmese, Khmer, and the scripts of Chinese and Japanese."""
 
 
-def words_of(user_id: str, name: str | None, email: str | None, phone: str | None = None) -> frozenset[str]:
-    """Return the words that a contact is found by, and by the beginnings of them; a telephone number by its last digits, too."""
+def search_words(
+    user_id: str, name: str | None, email: str | None, phone: str | None = None
+) -> frozenset[str]:
+    """Return the index words of a contact, which search matches by prefix.
+
+    Telephone numbers are indexed by suffixes, too.
+    """
     addresses = fold(email or "").split()
     words = {*fold(user_id).split(), *addresses, *_of_name(fold(name or "")), *_of_number(phone or "")}
     if email:
@@ -50,25 +55,24 @@ def words_of(user_id: str, name: str | None, email: str | None, phone: str | Non
 
 
 def address_word(email: str) -> str:
-    """Return the word that the contacts with this e-mail address have, and no other contact."""
+    """Return the word that exactly the contacts with this e-mail address have."""
     try:
         email = clean_email(email)
-    except ValueError:  # of an older database, where addresses stand as they came in
+    except ValueError:  # older versions stored addresses without checking them
         email = email.strip()
     return f"{_ADDRESS}{address_key(email)}"
 
 
-def terms_of(text: str) -> tuple[str, ...]:
-    """Return the beginnings of words that a search is for, each once; none for a text of blanks.
+def search_terms(text: str) -> tuple[str, ...]:
+    """Return the terms of a search text, without duplicates. Empty for a blank text.
 
-    What may be a telephone number is one term, of its digits without country code, behind `NUMBER`; the words of the text
-    are looked for as well.
+    A text that may be a telephone number has a further term: its digits without country code, after `PHONE_MARK`.
     """
     terms = tuple(dict.fromkeys(fold(text).split()))[:TERMS_MAX]
     number = national_digits(text) if _PHONE.fullmatch(text) else ""
     if not _SEARCHED_MIN <= len(number) <= _DIGITS_MAX or terms == (number,):
         return terms
-    return (*terms, f"{NUMBER}{number}")
+    return (*terms, f"{PHONE_MARK}{number}")
 
 
 def _of_number(phone: str) -> Iterator[str]:

@@ -7,33 +7,33 @@ import base64
 import pytest
 from cryptography.fernet import Fernet
 
-from deskwire.engine.core.sealing import SealBroken, Sealing
+from deskwire.engine.core.encryption import DecryptionFailed, Encryption
 from deskwire.engine.core.secret import Secrets, derived_key
 
 SEALING_KEY = "4f3d5a8c857c4b66b70243704e6bdf7788858264a870f996dd6ec02066f89aec"
 
 
 def test_what_was_sealed_opens_again_under_the_same_secret() -> None:
-    assert Sealing(Secrets("secret")).open(Sealing(Secrets("secret")).seal("whsec_ä")) == "whsec_ä"
+    assert Encryption(Secrets("secret")).open(Encryption(Secrets("secret")).seal("whsec_ä")) == "whsec_ä"
 
 
 def test_sealed_text_does_not_show_what_it_is_and_differs_each_time() -> None:
-    sealing = Sealing(Secrets("secret"))
+    sealing = Encryption(Secrets("secret"))
     first, second = sealing.seal("whsec_abc"), sealing.seal("whsec_abc")
     assert b"whsec" not in first
     assert first != second
 
 
 def test_another_installations_secret_opens_nothing_and_says_why() -> None:
-    with pytest.raises(SealBroken, match="DESKWIRE_SECRET"):
-        Sealing(Secrets("another")).open(Sealing(Secrets("secret")).seal("whsec_abc"))
+    with pytest.raises(DecryptionFailed, match="DESKWIRE_SECRET"):
+        Encryption(Secrets("another")).open(Encryption(Secrets("secret")).seal("whsec_abc"))
 
 
 def test_altered_sealed_text_is_refused() -> None:
-    sealed = bytearray(Sealing(Secrets("secret")).seal("whsec_abc"))
+    sealed = bytearray(Encryption(Secrets("secret")).seal("whsec_abc"))
     sealed[20] ^= 1
-    with pytest.raises(SealBroken):
-        Sealing(Secrets("secret")).open(bytes(sealed))
+    with pytest.raises(DecryptionFailed):
+        Encryption(Secrets("secret")).open(bytes(sealed))
 
 
 def test_each_purpose_has_a_key_of_its_own_that_never_changes() -> None:
@@ -44,13 +44,13 @@ def test_each_purpose_has_a_key_of_its_own_that_never_changes() -> None:
 
 
 def test_every_alteration_and_every_shortening_is_refused() -> None:
-    sealing = Sealing(Secrets("secret"))
+    sealing = Encryption(Secrets("secret"))
     sealed = sealing.seal("whsec_abc")
     for place in range(len(sealed)):
         altered = bytearray(sealed)
         altered[place] ^= 1
         for broken in (bytes(altered), sealed[:place]):
-            with pytest.raises(SealBroken):
+            with pytest.raises(DecryptionFailed):
                 sealing.open(broken)
 
 
@@ -58,30 +58,30 @@ def test_what_an_older_version_has_sealed_opens_and_stays_as_it_is_until_the_sec
     """Versions before sealed by Fernet, under the key of the purpose itself."""
     older = Fernet(base64.urlsafe_b64encode(bytes.fromhex(SEALING_KEY))).encrypt(b"whsec_abc")
     secrets = Secrets("secret")
-    sealing = Sealing(secrets)
+    sealing = Encryption(secrets)
     assert sealing.open(older) == "whsec_abc"
     assert sealing.renewed(older) is older
     secrets.become(secrets.rotated("another", 0, 0))
     renewed = sealing.renewed(older)
     assert renewed[0] == 1
-    assert Sealing(Secrets("another")).open(renewed) == "whsec_abc"
+    assert Encryption(Secrets("another")).open(renewed) == "whsec_abc"
 
 
 def test_each_run_seals_under_a_key_of_its_own_and_each_text_with_a_nonce_of_its_own() -> None:
-    runs = [Sealing(Secrets("secret")) for _ in range(3)]
+    runs = [Encryption(Secrets("secret")) for _ in range(3)]
     sealed = [sealing.seal("same") for sealing in runs for _ in range(50)]
     assert len({each[1:17] for each in sealed}) == len(runs)
     assert len({each[17:29] for each in sealed}) == len(sealed)
-    assert {Sealing(Secrets("secret")).open(each) for each in sealed} == {"same"}
+    assert {Encryption(Secrets("secret")).open(each) for each in sealed} == {"same"}
 
 
 def test_a_key_seals_only_so_many_texts_and_none_under_a_secret_that_was_replaced(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("deskwire.engine.core.sealing._TEXTS_MAX", 2)
+    monkeypatch.setattr("deskwire.engine.core.encryption._TEXTS_MAX", 2)
     secrets = Secrets("secret")
-    sealing = Sealing(secrets)
+    sealing = Encryption(secrets)
     salts = [sealing.seal("same")[1:17] for _ in range(5)]
     assert [salts.index(salt) for salt in salts] == [0, 0, 2, 2, 4]
     secrets.become(secrets.rotated("another", 0, 0))
-    assert Sealing(Secrets("another")).open(sealing.seal("same")) == "same"
+    assert Encryption(Secrets("another")).open(sealing.seal("same")) == "same"

@@ -1,10 +1,10 @@
-"""The export of a contact: one JSON document with everything stored about it, made while it is sent (GDPR, article 15).
+"""The export of a contact: one JSON document with all its data, generated while it is sent (GDPR, article 15).
 
-It is made of pages, each a short read of its own: a slow reader holds no transaction open, which would keep erased
-text in the WAL, and memory holds one page. A conversation that goes on meanwhile may be shown with its newest messages;
-nothing that was there at the beginning is left out or shown twice. An erasure cuts the document off.
+The document is read page by page in short transactions, so that memory holds one page, and a slow client keeps no transaction
+open, which would keep erased text in the WAL. Messages written during the export may be included. All data that existed at
+the start is included exactly once. An erasure cuts the document off.
 
-Drafts and held messages are left out: until they are sent they are their authors' alone (ADR 53).
+Drafts and held messages are not included because they belong to their authors until they are sent (ADR 53).
 """
 
 from __future__ import annotations
@@ -17,10 +17,9 @@ import orjson
 from msgspec import Struct
 
 from deskwire.engine.accounts.people import Project
-from deskwire.engine.contacts.contact import Contact
+from deskwire.engine.contacts.contact import Contact, contact_with_profile_view
 from deskwire.engine.contacts.memory import MemoryReader, memory_view
 from deskwire.engine.contacts.ports import ContactReader
-from deskwire.engine.contacts.profile import whole_view
 from deskwire.engine.conversations.activity import activity_view as conversation_activity_view
 from deskwire.engine.conversations.conversation import Conversation, Message
 from deskwire.engine.conversations.emit import conversation_view, dashboard_message_view, message_view
@@ -37,20 +36,20 @@ from deskwire.engine.uploads.links import Shown
 
 C = TypeVar("C")
 T = TypeVar("T")
-PAGE: Final = 100
-"""Objects that are read at a time; messages are the largest, 20,000 characters each."""
+PAGE_SIZE: Final = 100
+"""Objects per page. Messages are the largest, with up to 20,000 characters each."""
 
 
 class ExportReader(ConversationReader, TicketReader, SurveyReader, MemoryReader, ContactReader, Protocol):
-    """Queries on all that is stored about a contact."""
+    """Queries on all data of a contact."""
 
 
-class Subject(Struct, frozen=True):
-    """The contact whose data is exported, and the form of it.
+class ExportSubject(Struct, frozen=True):
+    """The contact to export, and the options of the export.
 
     Args:
-        show: gives a message's attachments their URLs.
-        internal: whether what only agents see is included: notes, tags and snoozes, and the activity of tickets and
+        show: adds URLs to the attachments of a message.
+        internal: whether to include data that only agents see: notes, tags, snoozes, and the activity of tickets and
             conversations.
     """
 
@@ -60,19 +59,22 @@ class Subject(Struct, frozen=True):
     internal: bool
 
 
-class Export:
-    """The export of one contact; `pieces` is its document."""
+class ContactExporter:
+    """Generates the document of one contact."""
 
-    def __init__(self, store: Store[ExportReader, object], subject: Subject, now: int) -> None:
+    def __init__(self, store: Store[ExportReader, object], subject: ExportSubject, now: int) -> None:
         self._store = store
         self._subject = subject
         self._now = now
 
     async def pieces(self) -> AsyncIterator[bytes]:
-        """Yield the document in pieces; its last field is `complete`. Raises NotFound when the contact is erased."""
+        """Yield the document in pieces.
+
+        Its last field is `complete`. Raises NotFound when the contact is erased.
+        """
         contact = self._subject.contact
         profile = await self._read(lambda reader: reader.profile(contact.rowid))
-        yield _opened({"exportedAt": iso(self._now), "contact": whole_view(contact, profile)})
+        yield _opened({"exportedAt": iso(self._now), "contact": contact_with_profile_view(contact, profile)})
         for name, pages in (
             ("memory", self._memory()),
             ("surveyResponses", self._responses()),
@@ -84,7 +86,7 @@ class Export:
         separator = b"\n"
         for conversation_id in await self._read(lambda reader: reader.conversation_ids(contact.rowid)):
             state = await self._read(partial(_conversation, self._subject.project.rowid, conversation_id))
-            if state is None:  # deleted meanwhile
+            if state is None:  # deleted during the export
                 continue
             yield separator
             separator = b",\n"
@@ -93,7 +95,7 @@ class Export:
         yield b'\n],"complete":true}\n'
 
     async def _read(self, query: Callable[[ExportReader], T]) -> T:
-        """Return the result of a query. Raises NotFound once the contact is erased."""
+        """Run a query. Raises NotFound if the contact has been erased."""
         project, contact = self._subject.project.rowid, self._subject.contact
 
         def checked(reader: ExportReader) -> T:
@@ -106,7 +108,7 @@ class Export:
     async def _pages(
         self, fetch: Callable[[C | None, ExportReader], Sequence[T]], place: Callable[[T], C]
     ) -> AsyncIterator[Sequence[T]]:
-        """Yield page after page of what `fetch` finds behind a place, from the first one on."""
+        """Yield the pages of `fetch`, which returns the objects after a page key, None for the first page."""
         at: C | None = None
         while page := await self._read(partial(fetch, at)):
             yield page
@@ -115,7 +117,7 @@ class Export:
     async def _memory(self) -> AsyncIterator[Sequence[dict[str, Any]]]:
         contact = self._subject.contact.rowid
         pages = self._pages(
-            lambda at, reader: reader.memory_entries(contact, at, PAGE), lambda entry: entry.rowid
+            lambda at, reader: reader.memory_entries(contact, at, PAGE_SIZE), lambda entry: entry.rowid
         )
         async for page in pages:
             yield [memory_view(entry) for entry in page]
@@ -123,7 +125,7 @@ class Export:
     async def _responses(self) -> AsyncIterator[Sequence[dict[str, Any]]]:
         contact = self._subject.contact.rowid
         pages = self._pages(
-            lambda at, reader: reader.responses_of_contact(contact, at, PAGE),
+            lambda at, reader: reader.responses_of_contact(contact, at, PAGE_SIZE),
             lambda answered: answered[1].rowid,
         )
         async for page in pages:
@@ -132,7 +134,7 @@ class Export:
     async def _tickets(self) -> AsyncIterator[Sequence[dict[str, Any]]]:
         project, of_contact = self._subject.project.rowid, TicketFilter(contact=self._subject.contact.rowid)
         pages = self._pages(
-            lambda at, reader: reader.tickets(project, of_contact, TicketSort(), at, PAGE),
+            lambda at, reader: reader.tickets(project, of_contact, TicketSort(), at, PAGE_SIZE),
             lambda placed: placed[1],
         )
         async for page in pages:
@@ -142,7 +144,7 @@ class Export:
         if not self._subject.internal:
             return ticket_view(ticket)
         pages = self._pages(
-            lambda at, reader: reader.ticket_activity(ticket.rowid, at, PAGE), lambda entry: entry.rowid
+            lambda at, reader: reader.ticket_activity(ticket.rowid, at, PAGE_SIZE), lambda entry: entry.rowid
         )
         return {
             **ticket_view(ticket),
@@ -150,7 +152,7 @@ class Export:
         }
 
     async def _shown(self, state: Conversation) -> AsyncIterator[bytes]:
-        """Yield a conversation's object in pieces."""
+        """Yield the object of a conversation in pieces."""
         subject = self._subject
         yield _opened(
             {
@@ -172,7 +174,8 @@ class Export:
 
     async def _activity(self, state: Conversation) -> AsyncIterator[Sequence[dict[str, Any]]]:
         pages = self._pages(
-            lambda at, reader: reader.conversation_activity(state.rowid, at, PAGE), lambda entry: entry.rowid
+            lambda at, reader: reader.conversation_activity(state.rowid, at, PAGE_SIZE),
+            lambda entry: entry.rowid,
         )
         async for page in pages:
             yield [conversation_activity_view(entry) for entry in page]
@@ -191,25 +194,28 @@ def _conversation(project: int, conversation_id: str, reader: ExportReader) -> C
 
 
 def _filed(state: Conversation) -> dict[str, Any]:
-    """Return what agents have noted of a conversation; until when it is snoozed only if it is."""
+    """Return the fields that agents set on a conversation.
+
+    `snoozedUntil` only if it is snoozed.
+    """
     snoozed = {} if state.snoozed_until is None else {"snoozedUntil": iso(state.snoozed_until)}
     return {"tags": list(state.tags), **snoozed}
 
 
 def _messages(conversation: int, internal: bool, last: str | None, reader: ExportReader) -> Sequence[Message]:
     after = 0 if last is None else reader.message_rowid(conversation, last, internal=internal)
-    if after is None:  # the conversation was deleted meanwhile
+    if after is None:  # the conversation was deleted during the export
         return ()
-    return reader.messages(conversation, internal=internal, after=after, limit=PAGE)
+    return reader.messages(conversation, internal=internal, after=after, limit=PAGE_SIZE)
 
 
 def _opened(fields: dict[str, Any]) -> bytes:
-    """Return an object that is left open for more fields."""
+    """Return an object without its closing brace, so that fields can follow."""
     return orjson.dumps(fields)[:-1]
 
 
 async def _array(name: str, pages: AsyncIterator[Sequence[dict[str, Any]]]) -> AsyncIterator[bytes]:
-    """Yield a further field of an object: an array that is made page by page."""
+    """Yield a further field of an object: an array with the items of all pages."""
     opening = f',"{name}":['.encode()
     async for page in pages:
         yield opening + b",".join(orjson.dumps(item) for item in page)

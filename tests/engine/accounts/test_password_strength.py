@@ -9,7 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from zxcvbn import matching
 
-from deskwire.engine.accounts.identity.guessable import _PIECE, _pieces, check_guessable, words_of
+from deskwire.engine.accounts.identity.password_strength import (
+    _PIECE,
+    _pieces,
+    check_guessable,
+    guessed_words,
+)
 from deskwire.engine.core.errors import Invalid
 
 ADA = ("ada.lovelace@engines.example", "Ada Lovelace")
@@ -80,7 +85,7 @@ def test_what_is_hard_to_guess_is_taken_whatever_it_is_made_of(password: str) ->
 
 
 def test_what_is_known_are_the_texts_their_words_and_the_service() -> None:
-    assert words_of(("Ada.L@b.example", "Ada")) == [
+    assert guessed_words(("Ada.L@b.example", "Ada")) == [
         "deskwire",
         "ada.l@b.example",
         "ada.l",

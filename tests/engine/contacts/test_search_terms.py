@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deskwire.engine.contacts.words import NUMBER, TERMS_MAX, terms_of, words_of
+from deskwire.engine.contacts.search_terms import PHONE_MARK, TERMS_MAX, search_terms, search_words
 
 
 def finds(
@@ -17,12 +17,12 @@ def finds(
     phone: str | None = None,
 ) -> bool:
     """Whether a search for the text finds such a contact, as the store looks for it."""
-    words, terms = words_of(user_id, name, email, phone), terms_of(text)
-    numbers = [term.removeprefix(NUMBER) for term in terms if term.startswith(NUMBER)]
+    words, terms = search_words(user_id, name, email, phone), search_terms(text)
+    numbers = [term.removeprefix(PHONE_MARK) for term in terms if term.startswith(PHONE_MARK)]
     return all(
         any(word.startswith((term, *numbers)) for word in words)
         for term in terms
-        if not term.startswith(NUMBER)
+        if not term.startswith(PHONE_MARK)
     )
 
 
@@ -83,8 +83,8 @@ def test_a_user_id_is_found_by_its_beginning() -> None:
 
 
 def test_a_text_without_words_has_no_terms() -> None:
-    assert terms_of(" \t\u0301 ") == ()
-    assert len(terms_of(" ".join(map(str, range(100))))) == TERMS_MAX
+    assert search_terms(" \t\u0301 ") == ()
+    assert len(search_terms(" ".join(map(str, range(100))))) == TERMS_MAX
 
 
 @given(st.text(max_size=40), st.text(max_size=40), st.text(max_size=40))
@@ -96,5 +96,5 @@ def test_whoever_types_what_is_stored_finds_it(name: str, email: str, user_id: s
 
 @given(st.text(max_size=60), st.integers(0, 10))
 def test_whoever_has_typed_less_of_a_word_finds_it_too(name: str, typed: int) -> None:
-    for term in terms_of(name):
+    for term in search_terms(name):
         assert finds(term[: typed + 1], name)

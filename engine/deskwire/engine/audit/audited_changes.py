@@ -1,0 +1,233 @@
+"""Audit entries for changes, made by comparing the stored object with the changed one. No difference makes no entry."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
+
+from deskwire.engine.accounts.people import Project, User
+from deskwire.engine.accounts.projects import settings_view
+from deskwire.engine.audit.trail import AuditEntry, Changes
+from deskwire.engine.core.clock import iso_or_none
+
+if TYPE_CHECKING:
+    from deskwire.engine.accounts.machines import Machine
+    from deskwire.engine.webhooks.endpoint import Endpoint
+
+_QUERY_LEFT_OUT: Final = "?…"
+
+
+def made(fields: Mapping[str, Any]) -> Changes:
+    """Return the fields of a new object as changes from None."""
+    return {name: (None, value) for name, value in fields.items()}
+
+
+def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> Changes:
+    """Return the fields that differ, each with its former and new value."""
+    return {name: (before[name], value) for name, value in after.items() if before[name] != value}
+
+
+def project_changed(before: Project, after: Project) -> list[AuditEntry]:
+    """Return the entries for a change of a project's name or settings."""
+    changes = differences(_project(before), _project(after))
+    return [AuditEntry("project.changed", after.id, project=after.rowid, changes=changes)] if changes else []
+
+
+def machine_made(machine: Machine) -> AuditEntry:
+    """Return the entry for a new machine credential."""
+    return _machine("credential.created", machine, made(_machine_fields(machine)))
+
+
+def machine_changed(before: Machine, after: Machine) -> list[AuditEntry]:
+    """Return the entries for a change of a machine credential's name, permissions or expiry."""
+    changes = differences(_machine_fields(before), _machine_fields(after))
+    return [_machine("credential.changed", after, changes)] if changes else []
+
+
+def machine_rotated(machine: Machine, overlap_s: int) -> AuditEntry:
+    """Return the entry for a rotated machine credential."""
+    return _machine("credential.rotated", machine, {}, overlapSeconds=overlap_s)
+
+
+def account_changed(before: User, after: User) -> list[AuditEntry]:
+    """Return the entries for a change of an account's name or password.
+
+    They contain nothing of the password.
+    """
+    entries = []
+    if after.name != before.name:
+        entries.append(_account("account.changed", after, {"name": (before.name, after.name)}))
+    if after.generation == before.generation:  # the same password may have been rehashed
+        return entries
+    if after.password_hash != before.password_hash:
+        entries.append(
+            _account(
+                "account.password_changed",
+                after,
+                differences(
+                    {"passwordTemporary": before.password_temporary},
+                    {"passwordTemporary": after.password_temporary},
+                ),
+            )
+        )
+    else:
+        entries.append(_account("account.tokens_revoked", after, {}))
+    return entries
+
+
+def endpoint_made(endpoint: Endpoint) -> AuditEntry:
+    """Return the entry for a new endpoint."""
+    return _endpoint("webhook.created", endpoint, made(_fields(endpoint)))
+
+
+def endpoint_changed(before: Endpoint, after: Endpoint, pending: int) -> list[AuditEntry]:
+    """Return the entries for a change of an endpoint.
+
+    Args:
+        pending: number of its pending deliveries.
+    """
+    if after.status == "removed":
+        return [_endpoint("webhook.deleted", after, {}, pendingDropped=pending)]
+    entries = []
+    changes = differences(_fields(before), _fields(after))
+    if changes or after.url != before.url:
+        entries.append(_endpoint("webhook.changed", after, changes))
+    if after.sealed_secret != before.sealed_secret:
+        entries.append(_endpoint("webhook.secret_rotated", after, {}))
+    if after.status != before.status:
+        status: Changes = {"status": (before.status, after.status)}
+        if after.status == "enabled":
+            entries.append(_endpoint("webhook.enabled", after, status))
+        else:
+            entries.append(_endpoint("webhook.disabled", after, status, pendingDropped=pending))
+    return entries
+
+
+def replayed(endpoint: str, project: int, deliveries: int) -> AuditEntry:
+    """Return the entry for a replay of an endpoint's deliveries."""
+    return AuditEntry("webhook.replayed", endpoint, project=project, details={"deliveries": deliveries})
+
+
+def signed_in(user: User) -> AuditEntry:
+    """Return the entry for a sign-in: the password was correct, and a token or session was created."""
+    return _account("sign_in.succeeded", user, {})
+
+
+def sign_in_failed(user: User | None, reason: str) -> AuditEntry:
+    """Return the entry for a refused sign-in.
+
+    The name of an unknown account is not stored because it may be a password.
+    """
+    details = {"reason": reason}
+    if user is None:
+        return AuditEntry("sign_in.failed", None, details=details)
+    return AuditEntry("sign_in.failed", user.id, account=user.rowid, details=details)
+
+
+def token_issued(user: User, lifetime_s: int) -> AuditEntry:
+    """Return the entry for a token that the operator issued for a user."""
+    return AuditEntry("token.issued", user.id, account=user.rowid, details={"lifetimeSeconds": lifetime_s})
+
+
+def secret_rotated(overlap_s: int) -> AuditEntry:
+    """Return the entry for a rotated installation secret."""
+    return AuditEntry("secret.rotated", None, details={"overlapSeconds": overlap_s})
+
+
+def exported(contact: str, project: int) -> AuditEntry:
+    """Return the entry for an export of a contact's data."""
+    return AuditEntry("contact.exported", contact, project=project)
+
+
+def rewritten(message: str, conversation: str, project: int, *, deleted: bool) -> AuditEntry:
+    """Return the entry for a redacted or deleted message, by its id and the id of its conversation."""
+    action = "message.deleted" if deleted else "message.redacted"
+    return AuditEntry(action, message, project=project, details={"conversation": conversation})
+
+
+def deleted(kind: str, identifier: str, project: int, **details: int | str | None) -> AuditEntry:
+    """Return the entry for a deleted object of this kind."""
+    return AuditEntry(f"{kind}.deleted", identifier, project=project, details=details)
+
+
+def consumer_ended(consumer: str, project: int, channels: int) -> AuditEntry:
+    """Return the entry for a consumer that was disconnected from this number of channels."""
+    return AuditEntry("consumer.ended", consumer, project=project, details={"channels": channels})
+
+
+def conversation_expired(project: Project) -> AuditEntry:
+    """Return the entry for one conversation that was deleted by retention."""
+    return AuditEntry("conversation.expired", project.id, project=project.rowid, details={"conversations": 1})
+
+
+def project_exported(project: Project, kind: str) -> AuditEntry:
+    """Return the entry for an export of objects of this kind.
+
+    Its `lines` are added after they have been sent.
+    """
+    return AuditEntry(
+        "project.exported", project.id, project=project.rowid, details={"kind": kind, "lines": 0}
+    )
+
+
+def survey_exported(survey: str, project: int) -> AuditEntry:
+    """Return the entry for an export of a survey's responses.
+
+    Its `lines` are added after they have been sent.
+    """
+    return AuditEntry("survey.exported", survey, project=project, details={"lines": 0})
+
+
+def report_exported(project: Project, kind: str) -> AuditEntry:
+    """Return the entry for an export of a report."""
+    return AuditEntry("report.exported", project.id, project=project.rowid, details={"kind": kind})
+
+
+def imported(project: Project, conversations: int, messages: int) -> list[AuditEntry]:
+    """Return the entries for an import of conversation histories. Empty if nothing was new."""
+    if not conversations and not messages:
+        return []
+    details = {"conversations": conversations, "messages": messages}
+    return [AuditEntry("history.imported", project.id, project=project.rowid, details=details)]
+
+
+def _account(action: str, user: User, changes: Changes) -> AuditEntry:
+    return AuditEntry(action, user.id, account=user.rowid, changes=changes)
+
+
+def _endpoint(action: str, endpoint: Endpoint, changes: Changes, **details: int) -> AuditEntry:
+    return AuditEntry(action, endpoint.id, project=endpoint.project, changes=changes, details=details)
+
+
+def _machine(action: str, machine: Machine, changes: Changes, **details: int) -> AuditEntry:
+    return AuditEntry(action, machine.id, project=machine.project.rowid, changes=changes, details=details)
+
+
+def _machine_fields(machine: Machine) -> dict[str, Any]:
+    return {
+        "name": machine.name,
+        "permissions": sorted(machine.permissions),
+        "expiresAt": iso_or_none(machine.expires_at),
+    }
+
+
+def _project(project: Project) -> dict[str, Any]:
+    return {"name": project.name, **settings_view(project.settings)}
+
+
+def _fields(endpoint: Endpoint) -> dict[str, Any]:
+    return {
+        "url": shown_url(endpoint.url),
+        "events": sorted(endpoint.events),
+        "description": endpoint.description,
+        "catchUp": endpoint.catch_up,
+        "internal": endpoint.internal,
+        "credentialId": endpoint.credential,
+    }
+
+
+def shown_url(url: str) -> str:
+    """Return the URL with its query replaced by `?…` because queries often contain keys of the receiver."""
+    query = urlsplit(url).query
+    return url if not query else url[: url.index("?")] + _QUERY_LEFT_OUT
