@@ -212,7 +212,7 @@ async def test_a_refusal_and_the_log_say_why_a_token_was_refused(
 async def test_a_key_that_was_replaced_under_its_id_is_taken_with_the_first_token_it_signs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(provider_keys, "RETRY_S", 0.0)
+    monkeypatch.setattr(provider_keys, "FETCH_INTERVAL_MIN_S", 0.0)
     before, after = Signer("ES256", "signing"), Signer("ES256", "signing")
     async with (
         publishing(jwks(before)) as publisher,

@@ -120,7 +120,7 @@ async def test_an_unknown_contact_or_another_projects_is_not_found(service: Serv
 async def test_many_objects_come_page_by_page_in_their_order(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(contact_export, "PAGE", 2)
+    monkeypatch.setattr(contact_export, "PAGE_SIZE", 2)
     conversations = [await service.create(title=str(number)) for number in range(3)]
     for number in range(5):
         await service.say(conversations[1], str(number))
@@ -135,7 +135,7 @@ async def test_many_objects_come_page_by_page_in_their_order(
 
 
 async def test_an_erasure_cuts_the_document_off(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(contact_export, "PAGE", 1)
+    monkeypatch.setattr(contact_export, "PAGE_SIZE", 1)
     conversation = await service.create()
     for _ in range(60):
         await service.say(conversation, "x" * 20_000)  # more than the sockets take without a reader

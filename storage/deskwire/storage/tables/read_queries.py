@@ -9,5 +9,5 @@ from deskwire.storage.tables.accounts.sessions import AccessTokenReads
 from deskwire.storage.tables.audit import AuditReads
 
 
-class LookReads(AccessTokenReads, PeopleReads, OrganisationReads, MachineReads, AuditReads):
-    """The methods are those of `looks.LookReader`."""
+class AdminReads(AccessTokenReads, PeopleReads, OrganisationReads, MachineReads, AuditReads):
+    """The queries of read-only commands (`commands.admin`)."""
