@@ -14,8 +14,7 @@ from sqlite_utils import Database as Utils
 
 from deskwire.engine.contacts.listing import ContactFilter, Sort
 from deskwire.engine.contacts.words import terms_of
-from deskwire.engine.conversations.listing import ConversationFilter
-from deskwire.engine.conversations.listing import Sort as ConversationSort
+from deskwire.engine.conversations.listing import ConversationFilter, ConversationSort
 from deskwire.engine.definitions.attributes import attribute_is
 from deskwire.engine.tickets.ports import Sort as TicketSort
 from deskwire.engine.tickets.ports import TicketFilter

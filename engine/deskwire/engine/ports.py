@@ -26,10 +26,9 @@ from deskwire.engine.audit.push import PushReader, PushTransaction
 from deskwire.engine.cluster.ports import ClusterReader, ClusterTransaction
 from deskwire.engine.contacts.memory import MemoryReader, MemoryTransaction
 from deskwire.engine.contacts.ports import ContactReader, ContactTransaction
-from deskwire.engine.conversations.drafts.ports import DraftReader, DraftTransaction
-from deskwire.engine.conversations.expiry import ExpiryReader
-from deskwire.engine.conversations.held.ports import HeldReader, HeldTransaction
-from deskwire.engine.conversations.ports import ConversationReader, ConversationTransaction
+from deskwire.engine.conversations.drafts import DraftReader, DraftTransaction
+from deskwire.engine.conversations.held_messages import HeldReader, HeldTransaction
+from deskwire.engine.conversations.ports import ConversationReader, ConversationTransaction, ExpiryReader
 from deskwire.engine.conversations.writing_changes import WritingChange
 from deskwire.engine.core import store as core
 from deskwire.engine.events.ports import Advance, EventReader, EventTransaction, HeadReader
@@ -126,7 +125,7 @@ class Transaction(
 class Commit(Struct, frozen=True):
     """The things that a group commit has made known, in commit order; each domain knows the part of it that it follows.
 
-    `due` are times (ms) at which tickets need something, `runs_due` those at which running workflows do, `wakings_due` those
+    `due` are times (ms) at which tickets need something, `runs_due` those at which running workflows do, `snoozes_due` those
     at which conversations wake. `callers` says whether anything about server keys, machine credentials or projects has changed, `sessions` are the
     ids of browsers' sessions that have ended, and `people` says whether a user or member has lost something. `advances` are the
     moves of the heads of projects; a store that is one node's alone has no such heads. `redacted` are the conversations of which
@@ -139,7 +138,7 @@ class Commit(Struct, frozen=True):
     erased: frozenset[int]
     due: Sequence[int] = ()
     runs_due: Sequence[int] = ()
-    wakings_due: Sequence[int] = ()
+    snoozes_due: Sequence[int] = ()
     callers: bool = False
     sessions: Sequence[str] = ()
     people: bool = False

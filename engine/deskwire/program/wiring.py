@@ -22,8 +22,8 @@ from deskwire.engine.audit.push import Pusher
 from deskwire.engine.audit.trail import Actor, By
 from deskwire.engine.cluster.bus import Bus
 from deskwire.engine.cluster.cluster import Cluster
-from deskwire.engine.conversations.registry import ActorRegistry
-from deskwire.engine.conversations.typing.indicator import EphemeralPublisher
+from deskwire.engine.conversations.actors import ActorRegistry
+from deskwire.engine.conversations.typing import EphemeralPublisher
 from deskwire.engine.conversations.writing_events import WritingEvents
 from deskwire.engine.core.clock import wall_clock
 from deskwire.engine.core.commits import Subscribers
@@ -196,7 +196,7 @@ def share_times(bus: Bus, commits: Subscribers[Commit], tasks: Sequence[Schedule
     for task in tasks:
         task.expect_others()
     bus.receive("due", hinted)
-    commits.subscribe(lambda _: bus.send("due", b""), "due", "runs_due", "wakings_due", "held_due")
+    commits.subscribe(lambda _: bus.send("due", b""), "due", "runs_due", "snoozes_due", "held_due")
 
 
 def dispatcher(

@@ -8,8 +8,7 @@ from typing import Any
 
 import trio
 
-from deskwire.engine.conversations.actor import ActorFailed
-from deskwire.engine.conversations.registry import ActorRegistry
+from deskwire.engine.conversations.actors import ActorFailed, ActorRegistry
 from deskwire.engine.core.errors import DomainError
 from tests.support.builders import PROJECT, HandClock, InlineStore
 from tests.support.seeing import seen

@@ -9,11 +9,10 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from deskwire.engine.conversations.actor import ActorFailed
+from deskwire.engine.conversations.actors import ActorFailed, ActorRegistry
 from deskwire.engine.conversations.commands import Close, Command, Delete, MarkRead, Patch, Rate
+from deskwire.engine.conversations.commit import Receipt
 from deskwire.engine.conversations.conversation import Conversation
-from deskwire.engine.conversations.plan import Receipt
-from deskwire.engine.conversations.registry import ActorRegistry
 from deskwire.engine.core.errors import Conflict, NotFound, StaleState, Unavailable
 from tests.engine.conversations.acting import Gate, ask_into, open_directory, sequences
 from tests.support.builders import OTHER_PROJECT, PROJECT, InlineStore, create, post

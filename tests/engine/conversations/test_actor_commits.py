@@ -12,9 +12,9 @@ from typing import Any
 import trio
 from trio.testing import wait_all_tasks_blocked
 
+from deskwire.engine.conversations.actors import ActorRegistry
 from deskwire.engine.conversations.commands import Close, Command, Delete, Patch, Rate
-from deskwire.engine.conversations.plan import Receipt
-from deskwire.engine.conversations.registry import ActorRegistry
+from deskwire.engine.conversations.commit import Receipt
 from deskwire.engine.core.errors import Invalid, Problem, Unavailable
 from deskwire.engine.core.values import replace
 from deskwire.engine.importing.records import MessageRecord

@@ -12,11 +12,10 @@ import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from deskwire.engine.accounts.people import Assignee
-from deskwire.engine.conversations.actor import Actor, Envelope
+from deskwire.engine.conversations.actors import ActorRegistry, ConversationActor, PendingCommand
 from deskwire.engine.conversations.commands import Assign
-from deskwire.engine.conversations.pipeline import Shared
-from deskwire.engine.conversations.registry import ActorRegistry
-from deskwire.engine.conversations.typing.indicator import EphemeralPublisher
+from deskwire.engine.conversations.pipeline import SharedDependencies
+from deskwire.engine.conversations.typing import EphemeralPublisher
 from deskwire.engine.core.errors import Unavailable
 from tests.support.builders import PROJECT, HandClock, InlineStore, create, post
 from tests.support.seeing import seen
@@ -95,12 +94,12 @@ async def test_the_longest_unused_actor_makes_room_for_a_new_one(inline_store: I
 async def test_an_actor_that_was_just_handed_a_command_is_not_idle(inline_store: InlineStore) -> None:
     """A waiting task is handed its command past the mailbox, and runs only in the next scheduler step."""
     command = create()
-    actor = Actor(
+    actor = ConversationActor(
         PROJECT,
         command.conversation_id,
-        Shared(inline_store, HandClock(), 8, EphemeralPublisher(HandClock())),
+        SharedDependencies(inline_store, HandClock(), 8, EphemeralPublisher(HandClock())),
     )
-    ask = Envelope(command)
+    ask = PendingCommand(command)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(actor.run, lambda _: None)
         await wait_all_tasks_blocked()

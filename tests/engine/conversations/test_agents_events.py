@@ -8,7 +8,6 @@ import pytest
 
 from deskwire.engine.accounts.people import Assignee
 from deskwire.engine.conversations.activity import Doer
-from deskwire.engine.conversations.agents_events import changes_to_tell, doer_of, is_plain
 from deskwire.engine.conversations.commands import (
     AnswerStep,
     Assign,
@@ -23,8 +22,9 @@ from deskwire.engine.conversations.commands import (
     WakeSnoozed,
     WorkflowCommand,
 )
+from deskwire.engine.conversations.commit import CommitPlan, make_plan
 from deskwire.engine.conversations.conversation import Conversation
-from deskwire.engine.conversations.plan import Plan, make_plan
+from deskwire.engine.conversations.events import changed_by, changed_for_agents, is_single_public_message
 from deskwire.engine.core.values import replace
 from deskwire.engine.workflows.workflow import Published
 from tests.engine.workflows.building import buttons, published, send, workflow
@@ -42,15 +42,15 @@ def planned(
     state: Conversation | None = SHOWN,
     by: Doer | None = GRACE,
     running: Published | None = None,
-) -> Plan:
+) -> CommitPlan:
     return make_plan(PROJECT, state, command, NOON, running, by=by)
 
 
-def told(plan: Plan) -> list[str]:
-    return changes_to_tell(plan.steps, plan.entries)
+def told(plan: CommitPlan) -> list[str]:
+    return changed_for_agents(plan.steps, plan.entries)
 
 
-def entries(plan: Plan) -> list[tuple[str, str, dict[str, Any]]]:
+def entries(plan: CommitPlan) -> list[tuple[str, str, dict[str, Any]]]:
     return [
         (entry.by.type, entry.action, {change.field: change.after for change in entry.changes})
         for entry in plan.entries
@@ -81,7 +81,7 @@ def test_what_somebody_changes_is_told_and_noted_with_the_name(
     assert told(plan) == fields
     ((_, _, noted),) = entries(plan)
     assert noted == changes
-    assert doer_of(plan.by, plan.steps, plan.entries, CONTACT) == GRACE
+    assert changed_by(plan.by, plan.steps, plan.entries, CONTACT) == GRACE
 
 
 @pytest.mark.parametrize("author", ["contact", "agent", "bot", "system"])
@@ -102,7 +102,7 @@ def test_a_note_and_a_message_of_a_hidden_conversation_are_not_plain(internal: b
     plan = planned(post("agent", internal=internal), state)
     assert not plan.plain
     assert told(plan) == []  # the note itself is told
-    assert not is_plain([], SHOWN)
+    assert not is_single_public_message([], SHOWN)
 
 
 def test_a_hidden_conversation_is_told_from_its_creation_to_its_deletion() -> None:

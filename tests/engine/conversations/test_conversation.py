@@ -21,7 +21,7 @@ from deskwire.engine.conversations.commands import (
     ReplaceNetworkLogs,
 )
 from deskwire.engine.conversations.conversation import AuthorType, Closer, Reason
-from deskwire.engine.conversations.emit import conversation_view
+from deskwire.engine.conversations.events import conversation_view
 from deskwire.engine.core.errors import Conflict, Invalid
 from deskwire.engine.core.values import replace
 from deskwire.engine.definitions.attributes import ATTRIBUTES_MAX

@@ -28,7 +28,7 @@ from deskwire.engine.conversations.commands import (
 )
 from deskwire.engine.conversations.conversation import Conversation
 from deskwire.engine.conversations.decide import events_of, evolve
-from deskwire.engine.conversations.emit import conversation_view
+from deskwire.engine.conversations.events import conversation_view
 from deskwire.engine.conversations.facts import Created, Fact
 from deskwire.engine.core.errors import Conflict, Invalid
 from deskwire.engine.events.types import Draft

@@ -19,11 +19,11 @@ from deskwire.engine.conversations.commands import (
 from deskwire.engine.conversations.conversation import Author, AuthorType, Conversation, Message
 from deskwire.engine.conversations.decide import MovedOn, decide, evolve
 from deskwire.engine.conversations.facts import (
+    AgentFieldsUpdated,
     Assigned,
     Closed,
     Created,
     Fact,
-    Filed,
     MessagePosted,
     MessageRewritten,
     Moved,
@@ -86,11 +86,13 @@ def test_a_merge_moves_the_conversation_to_the_other_contact() -> None:
 )
 def test_a_snooze_ends_when_its_time_has_come(until: int | None, wakes: bool) -> None:
     facts = decide(replace(STATE, snoozed_until=until), WakeSnoozed(), NOON)
-    assert facts == ((Filed({"snoozed_until": None}),) if wakes else ())
+    assert facts == ((AgentFieldsUpdated({"snoozed_until": None}),) if wakes else ())
 
 
 def test_a_snooze_of_an_open_conversation_is_filed_and_not_announced() -> None:
-    assert decide(STATE, Patch({"snoozed_until": NOON + 5}), NOON) == (Filed({"snoozed_until": NOON + 5}),)
+    assert decide(STATE, Patch({"snoozed_until": NOON + 5}), NOON) == (
+        AgentFieldsUpdated({"snoozed_until": NOON + 5}),
+    )
 
 
 def said(author: AuthorType, *, internal: bool = False) -> MessagePosted:
@@ -180,7 +182,9 @@ def test_redactions_and_merges_leave_the_state_but_for_its_sequence() -> None:
         assert evolve(STATE, fact, NOON + 5).updated_at == NOON + 5
     note = replace(MESSAGE, internal=True)
     assert evolve(STATE, MessageRewritten(note, note), NOON + 5) == replace(STATE, revision=1)
-    assert evolve(STATE, Filed({"tags": ("a",)}), NOON + 5) == replace(STATE, revision=1, tags=("a",))
+    assert evolve(STATE, AgentFieldsUpdated({"tags": ("a",)}), NOON + 5) == replace(
+        STATE, revision=1, tags=("a",)
+    )
 
 
 def test_a_new_conversation_with_an_assignee_is_assigned_before_its_first_message() -> None:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deskwire.engine.conversations.drafts.merge import has_words, merged_text
+from deskwire.engine.conversations.draft_merge import has_words, merged_text
 from tests.support.desk_functions import desk_results
 
 PIECES = (

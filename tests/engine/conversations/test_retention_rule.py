@@ -7,9 +7,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deskwire.engine.accounts.people import Assignee
-from deskwire.engine.conversations.commands import Assign, Close, Command, Expire, Patch, Rate, Reopen
+from deskwire.engine.conversations.commands import (
+    Assign,
+    Close,
+    Command,
+    Expire,
+    Patch,
+    Rate,
+    Reopen,
+    RetentionPeriods,
+)
 from deskwire.engine.conversations.conversation import Conversation
-from deskwire.engine.conversations.expiry import Windows, passed
+from deskwire.engine.conversations.decide import expiry_reason
 from deskwire.engine.core.values import replace
 from tests.support.builders import NOON, Play, create, played, post
 
@@ -24,7 +33,7 @@ def test_each_reason_counts_from_its_own_beginning(
     state = replace(
         BLANK, created_at=created, archived=archived is not None, archived_at=archived, human=human
     )
-    reason = passed(state, Windows(bot_only, window), at)
+    reason = expiry_reason(state, RetentionPeriods(bot_only, window), at)
     too_long_archived = archived is not None and window is not None and at - archived > window
     too_long_alone = not human and at - created > bot_only
     assert (reason is not None) == (too_long_archived or too_long_alone)
@@ -80,8 +89,8 @@ def test_archiving_is_timed_once_and_taking_it_out_forgets_the_time() -> None:
 def test_a_conversation_that_may_stay_is_left_alone_and_one_that_may_not_is_deleted_for_retention() -> None:
     play = Play()
     play(create(message=post()))
-    assert play(Expire(Windows(bot_only=10**9, archived=None))) == []
+    assert play(Expire(RetentionPeriods(bot_only=10**9, archived=None))) == []
     assert play.state is not None
-    (event,) = play(Expire(Windows(bot_only=play.now - NOON - 2_000, archived=None)))
+    (event,) = play(Expire(RetentionPeriods(bot_only=play.now - NOON - 2_000, archived=None)))
     assert (event.type, event.data["reason"]) == ("conversation.deleted", "retention")
     assert play.state is None

@@ -9,6 +9,7 @@ import pytest
 import trio
 
 from deskwire.engine.cluster.bus import NoBus
+from deskwire.engine.conversations.actors import ActorRegistry
 from deskwire.engine.conversations.commands import (
     Close,
     Command,
@@ -18,7 +19,6 @@ from deskwire.engine.conversations.commands import (
     Reopen,
     Reply,
 )
-from deskwire.engine.conversations.registry import ActorRegistry
 from deskwire.engine.core.errors import Conflict, DomainError, NotFound
 from tests.engine.conversations.acting import open_directory, sequences
 from tests.support.builders import PROJECT, InlineStore, create, post

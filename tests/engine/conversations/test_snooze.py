@@ -10,10 +10,10 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from deskwire.engine.conversations import waking
+from deskwire.engine.conversations import timers
+from deskwire.engine.conversations.actors import ActorRegistry
 from deskwire.engine.conversations.commands import Command, Delete, Patch
-from deskwire.engine.conversations.registry import ActorRegistry
-from deskwire.engine.conversations.waking import Wakings
+from deskwire.engine.conversations.timers import SnoozeTimer
 from deskwire.engine.core.errors import Unavailable
 from tests.support.builders import NOON, PROJECT, InlineStore, create, post
 from tests.support.seeing import seen
@@ -30,7 +30,7 @@ class Life:
     def __init__(self, store: InlineStore, nursery: trio.Nursery) -> None:
         self.store = store
         self.directory = ActorRegistry(nursery, store, now, mailbox=256, idle_s=60, live=1_000)
-        self.wakings = Wakings(store, now, self.directory)
+        self.wakings = SnoozeTimer(store, now, self.directory)
 
     async def ask(self, conversation_id: str, command: Command) -> None:
         """Have a command carried out; what its commit tells reaches the task."""
@@ -118,7 +118,7 @@ async def test_a_snooze_that_was_moved_or_ended_by_a_message_wakes_nobody(
 
 async def test_more_than_a_batch_wakes_together(store: InlineStore, autojump_clock: MockClock) -> None:
     async with life(store) as here:
-        many = [await here.snoozed(10) for _ in range(waking.BATCH + 3)]
+        many = [await here.snoozed(10) for _ in range(timers.BATCH_SIZE + 3)]
         await trio.sleep(11)
         assert [here.until(each) for each in many] == [None] * len(many)
 

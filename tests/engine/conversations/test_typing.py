@@ -12,17 +12,16 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
+from deskwire.engine.conversations.actors import ActorRegistry
 from deskwire.engine.conversations.commands import Close, Command, Delete, MarkRead, Patch, PostMessage
 from deskwire.engine.conversations.conversation import Author
-from deskwire.engine.conversations.registry import ActorRegistry
-from deskwire.engine.conversations.typing.indicator import EphemeralPublisher
-from deskwire.engine.conversations.typing.state import Agent, SetTyping
+from deskwire.engine.conversations.typing import EphemeralPublisher, SetTyping, TypingAgent
 from deskwire.engine.core.errors import NotFound, Unavailable
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.events.types import EphemeralEvent
 from tests.support.builders import NOON, OTHER_PROJECT, PROJECT, HandClock, InlineStore, create, post
 
-ADA, BOB = Agent("usr_ada", "Ada"), Agent("usr_bob", "Bob")
+ADA, BOB = TypingAgent("usr_ada", "Ada"), TypingAgent("usr_bob", "Bob")
 
 
 @dataclass
@@ -51,7 +50,7 @@ class Office:
     async def do(self, command: Command) -> None:
         await self.directory.ask(PROJECT, self.conversation_id, command)
 
-    async def type(self, agent: Agent = ADA, typing: bool = True) -> None:
+    async def type(self, agent: TypingAgent = ADA, typing: bool = True) -> None:
         await self.directory.ask(PROJECT, self.conversation_id, SetTyping(agent, typing))
 
     def listen(self, event: EphemeralEvent) -> None:
@@ -75,7 +74,7 @@ async def opened(store: InlineStore, *, visible: bool = True, **limits: Any) -> 
         nursery.cancel_scope.cancel()
 
 
-def reply(agent: Agent, *, internal: bool = False) -> PostMessage:
+def reply(agent: TypingAgent, *, internal: bool = False) -> PostMessage:
     return PostMessage(new_id("msg", NOON), Author("agent", agent.id, agent.name), "Hello", internal)
 
 

@@ -10,11 +10,10 @@ import pytest
 import trio
 from trio.testing import MockClock
 
+from deskwire.engine.conversations.actors import ActorRegistry
 from deskwire.engine.conversations.commands import Close, Command, Delete
 from deskwire.engine.conversations.conversation import Author
-from deskwire.engine.conversations.registry import ActorRegistry
-from deskwire.engine.conversations.typing.indicator import EphemeralPublisher
-from deskwire.engine.conversations.typing.state import Agent, SetTyping
+from deskwire.engine.conversations.typing import EphemeralPublisher, SetTyping, TypingAgent
 from deskwire.engine.core.errors import DomainError
 from deskwire.engine.core.values import replace
 from deskwire.engine.events.types import EphemeralEvent
@@ -22,7 +21,7 @@ from tests.engine.conversations.acting import open_directory
 from tests.support.builders import NOON, PROJECT, InlineStore, create, post
 from tests.support.linked_buses import LinkedBus
 
-ADA = Agent("usr_ada", "Ada")
+ADA = TypingAgent("usr_ada", "Ada")
 
 
 @dataclass(eq=False)
@@ -34,7 +33,7 @@ class Stage:
     conversation: str
     said: list[tuple[int, str]] = field(default_factory=list)
 
-    async def types(self, node: int, agent: Agent = ADA, *, typing: bool = True) -> None:
+    async def types(self, node: int, agent: TypingAgent = ADA, *, typing: bool = True) -> None:
         await self.nodes[node].ask(PROJECT, self.conversation, SetTyping(agent, typing))
 
 

@@ -13,16 +13,14 @@ import trio
 from trio.testing import MockClock
 
 from deskwire.engine.contacts.memory import MemoryEntry
-from deskwire.engine.conversations.actor import ActorFailed
+from deskwire.engine.conversations.actors import ActorFailed, ActorRegistry
 from deskwire.engine.conversations.commands import ContactRef
 from deskwire.engine.conversations.contacts import put_contact
-from deskwire.engine.conversations.registry import ActorRegistry
 from deskwire.engine.core.errors import NotFound, Unavailable
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.events.internal import SYSTEM
 from deskwire.engine.events.types import StoredEvent, Topic
-from deskwire.engine.merging.begin import Wanted
-from deskwire.engine.merging.merges import ANSWER_S, Merges
+from deskwire.engine.merging.merges import ANSWER_TIMEOUT_S, MergeRequest, Merges
 from deskwire.engine.privacy.erasure import Erasures
 from deskwire.engine.surveys.validation.rules import SOUND
 from deskwire.engine.tickets.activity import SYSTEM as NOBODY
@@ -37,7 +35,7 @@ from tests.support.seeing import seen
 CONVERSATIONS, RESPONSES, TICKETS, ENTRIES = 5, 3, 3, 3
 pytestmark = pytest.mark.sqlite  # it opens the file again, and looks into it
 
-WANTED = Wanted("known", "visitor", by_id=False, actor=SYSTEM)
+WANTED = MergeRequest("known", "visitor", by_id=False, actor=SYSTEM)
 
 
 @asynccontextmanager
@@ -190,7 +188,7 @@ async def test_a_caller_is_told_when_it_takes_long_and_hears_of_the_end_later(
         began = trio.current_time()
         with pytest.raises(Unavailable) as told:
             await merges.merge(PROJECT, WANTED)
-        assert (told.value.reason, trio.current_time() - began) == ("merge_under_way", ANSWER_S)
+        assert (told.value.reason, trio.current_time() - began) == ("merge_under_way", ANSWER_TIMEOUT_S)
         unruly.failures.clear()
         await merges.merge(PROJECT, WANTED)
     check(store)
@@ -225,7 +223,7 @@ async def test_a_merge_into_the_source_of_another_one_waits_for_that(
         nursery.start_soon(merges.merge, PROJECT, WANTED)
         await trio.sleep(0.1)
         began = trio.current_time()
-        survivor = await merges.merge(PROJECT, Wanted("last", "known", by_id=False, actor=SYSTEM))
+        survivor = await merges.merge(PROJECT, MergeRequest("last", "known", by_id=False, actor=SYSTEM))
         assert survivor.user_id == "last"
         assert trio.current_time() > began
     (last,) = store.connection.execute("SELECT rowid FROM contacts WHERE user_id = 'last'").fetchone()

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 import trio
 
+from deskwire.engine.conversations.actors import ActorRegistry
 from deskwire.engine.conversations.commands import Delete
-from deskwire.engine.conversations.registry import ActorRegistry
 from deskwire.engine.core.errors import Conflict, Invalid, NotFound, Unavailable
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.values import replace

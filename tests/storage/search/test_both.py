@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 import trio
 
+from deskwire.engine.conversations.actors import ActorRegistry
 from deskwire.engine.conversations.commands import Create, Delete, Patch
-from deskwire.engine.conversations.registry import ActorRegistry
 from deskwire.engine.search import taking_in
 from deskwire.engine.search.ports import Behind, Index
 from deskwire.engine.search.search import search

@@ -9,7 +9,7 @@ from typing import Final, get_args
 from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.contacts.profile import Profile, whole_view
 from deskwire.engine.conversations.conversation import Author, Conversation, Message
-from deskwire.engine.conversations.emit import agent_view, dashboard_message_view
+from deskwire.engine.conversations.events import agent_view, dashboard_message_view
 from deskwire.engine.core.values import replace
 from deskwire.engine.events.extensions import (
     Gone,

@@ -9,7 +9,6 @@ from msgspec import Struct
 
 from deskwire.engine.accounts.people import Assignee
 from deskwire.engine.conversations.conversation import Author, Closer, Message, Reason
-from deskwire.engine.conversations.expiry import Windows
 from deskwire.engine.uploads.upload import Attachment
 from deskwire.engine.workflows.workflow import Published
 
@@ -160,10 +159,17 @@ class Move(Struct, frozen=True):
     target: int
 
 
+class RetentionPeriods(Struct, frozen=True):
+    """The times for which a conversation is kept, in milliseconds; `archived` is None for ever."""
+
+    bot_only: int
+    archived: int | None
+
+
 class Expire(Struct, frozen=True):
     """Remove the conversation as `Delete` does if it has passed its retention, and leave it alone if not."""
 
-    windows: Windows
+    windows: RetentionPeriods
 
 
 class Delete(Struct, frozen=True):

@@ -1,34 +1,48 @@
-"""The commit of a plan: its rows, its events and their deliveries in one transaction.
-
-This is the middle of the path from request to event: `decide` has said what follows, and what is
-written here is what every channel will read.
-"""
+"""commit"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, assert_never
+from typing import Any, Final, assert_never
+
+from msgspec import Struct
 
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.contacts.contact import Contact
-from deskwire.engine.conversations.agents_events import (
-    changes_to_tell,
-    doer_of,
-    notes_of,
-    removed,
-    rewritten_ids,
+from deskwire.engine.conversations.activity import ACTIONS, ActivityEntry, Doer, entry_of, milestones_of
+from deskwire.engine.conversations.automation.decide import count_own_facts, decide_with_workflow
+from deskwire.engine.conversations.commands import (
+    Command,
+    ContactRef,
+    Create,
+    DeleteMessage,
+    RedactMessage,
+    WorkflowCommand,
 )
 from deskwire.engine.conversations.contacts import put_contact
 from deskwire.engine.conversations.conversation import Author, Conversation, Message
-from deskwire.engine.conversations.emit import agent_view, announce, dashboard_message_view, message_view
+from deskwire.engine.conversations.decide import Transition, fold
+from deskwire.engine.conversations.events import (
+    agent_view,
+    changed_by,
+    changed_for_agents,
+    conversation_view,
+    dashboard_message_view,
+    deleted_view,
+    is_single_public_message,
+    message_view,
+    notes_posted,
+    public_events,
+    rewritten_ids,
+)
 from deskwire.engine.conversations.facts import (
+    AgentFieldsUpdated,
     Assigned,
     Closed,
     Created,
     Deleted,
     Fact,
-    Filed,
     MessagePosted,
     MessageRewritten,
     Moved,
@@ -39,21 +53,152 @@ from deskwire.engine.conversations.facts import (
     WorkflowCompleted,
     WorkflowWaits,
 )
-from deskwire.engine.conversations.milestones import milestones_of
-from deskwire.engine.conversations.plan import Plan, Receipt
 from deskwire.engine.conversations.ports import CommitTransaction
 from deskwire.engine.conversations.redaction import rewritten
 from deskwire.engine.core.errors import Conflict, Invalid
+from deskwire.engine.core.ids import Mint
 from deskwire.engine.core.values import replace
+from deskwire.engine.core.wrapper import Wrapper
 from deskwire.engine.events.extensions import message_gone
 from deskwire.engine.events.internal import conversation_changed, note_created, tell_agents
 from deskwire.engine.events.types import Draft
-from deskwire.engine.uploads.links import Shown, nowhere
+from deskwire.engine.uploads.links import Links, Shown, nowhere
 from deskwire.engine.uploads.upload import unknown_upload
 from deskwire.engine.webhooks.publish import append, extend, targets
+from deskwire.engine.workflows.workflow import Published
+
+_TOLD: Final = frozenset(ACTIONS)
+_LONG: Final = frozenset({Deleted, Revealed, NetworkLogsReplaced, MessageRewritten, Moved})
+"""The facts that make a commit write what grows with the conversation, or that have to be alone."""
 
 
-def carry_out(plan: Plan, tx: CommitTransaction) -> Receipt:
+class Receipt(Struct, frozen=True):
+    """The outcome of a command that is committed: the new state, and what the API answers with.
+
+    Args:
+        state: None after a deletion.
+        after: the last state, also of what was deleted.
+        contact: the customer whose conversation it is.
+        facts: what has happened; authors have their names.
+        message: the message object if the command posted one; what a workflow says to it comes behind. Of a command that
+            redacts or deletes one it is that, with `internal`.
+    """
+
+    state: Conversation | None
+    after: Conversation
+    contact: Contact
+    project: Project
+    facts: tuple[Fact, ...] = ()
+    message: Mapping[str, Any] | None = None
+
+    @property
+    def conversation(self) -> Mapping[str, Any]:
+        """The conversation object."""
+        return conversation_view(self.after, self.contact, self.project.id)
+
+
+class CommitPlan(Struct, frozen=True):
+    """All that is to be written for one command.
+
+    Args:
+        before: the state that must be stored, None for a new conversation.
+        steps: the facts, each with the state before and after it; none if nothing changes.
+        at: the time of it all, in milliseconds.
+        contact: the customer of a new conversation.
+        links: give attachments their URLs; None for who serves no files.
+        wrappers: what else is done in the transaction.
+        long: whether what it writes grows with the conversation.
+        entries: for each step what the conversation's activity has of it; empty if it has nothing of any.
+        by: who gave the command, if that is to be noted.
+        plain: whether it is one message that the customer sees, and nothing else.
+        found: the message that the command is about, as it is before it.
+    """
+
+    project: Project
+    before: Conversation | None
+    steps: Sequence[Transition]
+    at: int
+    contact: ContactRef | None = None
+    links: Links | None = None
+    wrappers: tuple[Wrapper[Receipt], ...] = ()
+    long: bool = False
+    entries: Sequence[ActivityEntry | None] = ()
+    by: Doer | None = None
+    plain: bool = False
+    found: Message | None = None
+
+    @property
+    def after(self) -> Conversation | None:
+        """The state that it leads to, None if nothing changes."""
+        return self.steps[-1][2] if self.steps else None
+
+
+def make_plan(
+    project: Project,
+    state: Conversation | None,
+    command: Command | WorkflowCommand,
+    at: int,
+    workflow: Published | None,
+    links: Links | None = None,
+    wrappers: tuple[Wrapper[Receipt], ...] = (),
+    by: Doer | None = None,
+) -> CommitPlan:
+    """Decide at time `at` (ms); touch nothing. Raises as `decide_with_workflow`.
+
+    Args:
+        workflow: the one that `stock.workflow_for` finds.
+        by: who gave the command, if its activity is to be noted.
+    """
+    facts = decide_with_workflow(state, command, at, workflow, _message_ids(at))
+    contact = command.contact if isinstance(command, Create) else None
+    steps = fold(state, facts, at)
+    if is_single_public_message(facts, state):
+        return CommitPlan(project, state, steps, at, contact, links, wrappers, plain=True)
+    kinds = {*map(type, facts)}
+    long = not _LONG.isdisjoint(kinds)
+    entries = () if _TOLD.isdisjoint(kinds) else _entries(state, command, at, steps, by)
+    found = command.found if isinstance(command, RedactMessage | DeleteMessage) else None
+    return CommitPlan(project, state, steps, at, contact, links, wrappers, long, entries, by, found=found)
+
+
+def _entries(
+    state: Conversation | None,
+    command: Command | WorkflowCommand,
+    at: int,
+    steps: Sequence[Transition],
+    by: Doer | None,
+) -> Sequence[ActivityEntry | None]:
+    """Return what the activity has of each step. What a workflow does is its own doing, whoever gave the command."""
+    bot = _workflow_of(steps)
+    if by is None and bot is None:
+        return ()
+    own = count_own_facts(state, command, at, [fact for _, fact, _ in steps])
+    entries = [
+        entry_of(before, fact, after, by if place < own else bot)
+        for place, (before, fact, after) in enumerate(steps)
+    ]
+    return entries if any(entries) else ()
+
+
+def _workflow_of(steps: Sequence[Transition]) -> Doer | None:
+    """Return the workflow that runs somewhere on the way, as a doer."""
+    for before, fact, after in steps:
+        if isinstance(fact, WorkflowCompleted):
+            return Doer("bot", fact.workflow_id)
+        for state in (after, before):
+            if state is not None and state.run is not None:
+                return Doer("bot", state.run.workflow_id)
+    return None
+
+
+def _message_ids(at: int) -> Iterator[str]:
+    """Ids for what a workflow says, in the order in which it says it."""
+    mint = Mint()
+    while True:
+        yield mint.new("msg", at)
+
+
+def carry_out(plan: CommitPlan, tx: CommitTransaction) -> Receipt:
     """Write a plan with what its wrappers add, and return what came of it.
 
     Raises StaleState if what is stored is not what the plan expects, Invalid if an attachment is no longer there, and
@@ -67,7 +212,7 @@ def carry_out(plan: Plan, tx: CommitTransaction) -> Receipt:
     return receipt
 
 
-def reads_first(plan: Plan) -> Iterator[Callable[[CommitTransaction], object]]:
+def leading_reads(plan: CommitPlan) -> Iterator[Callable[[CommitTransaction], object]]:
     """Yield the reads that `carry_out` begins with, each by itself."""
     for wrapper in plan.wrappers:
         yield wrapper.before
@@ -75,7 +220,7 @@ def reads_first(plan: Plan) -> Iterator[Callable[[CommitTransaction], object]]:
         yield partial(_expected, plan)
 
 
-def _written(plan: Plan, tx: CommitTransaction) -> Receipt:
+def _written(plan: CommitPlan, tx: CommitTransaction) -> Receipt:
     project, after, at = plan.project, plan.after, plan.at
     contact, sent = _expected(plan, tx)
     show = partial((plan.links or nowhere()).shown, now=at)
@@ -111,7 +256,7 @@ def _written(plan: Plan, tx: CommitTransaction) -> Receipt:
     return Receipt(None if gone else state, state, contact, project, facts, message)
 
 
-def _expected(plan: Plan, tx: CommitTransaction) -> tuple[Contact, dict[int, int]]:
+def _expected(plan: CommitPlan, tx: CommitTransaction) -> tuple[Contact, dict[int, int]]:
     """Return the contact, and the sequence that each endpoint was sent last. Raises StaleState if `before` is not what is stored."""
     if plan.before is None:
         assert plan.contact is not None, "a new conversation needs its contact"
@@ -120,7 +265,7 @@ def _expected(plan: Plan, tx: CommitTransaction) -> tuple[Contact, dict[int, int
     return claimed.contact, dict(claimed.routed)
 
 
-def _owner(tx: CommitTransaction, plan: Plan, contact: Contact) -> Contact:
+def _owner(tx: CommitTransaction, plan: CommitPlan, contact: Contact) -> Contact:
     """Return the contact whose conversation it is from now on. Raises Conflict if it can't be moved to that one."""
     for _, fact, _ in plan.steps:
         if isinstance(fact, Moved):
@@ -140,20 +285,20 @@ def _signed(fact: Fact, contact: Contact) -> Fact:
 
 
 def _drafts(
-    plan: Plan, tx: CommitTransaction, facts: Sequence[Fact], contact: Contact, show: Shown
+    plan: CommitPlan, tx: CommitTransaction, facts: Sequence[Fact], contact: Contact, show: Shown
 ) -> list[Draft]:
     """Return the events of the facts, in order."""
     drafts: list[Draft] = []
     for fact, (_, _, after) in zip(facts, plan.steps, strict=True):
         revealed = isinstance(fact, Revealed)
         known = tx.messages(after.rowid, internal=False, deleted=True) if revealed else ()
-        drafts += announce(fact, after, contact, plan.project.id, known, show)
+        drafts += public_events(fact, after, contact, plan.project.id, known, show)
     return drafts
 
 
 def _store(
     tx: CommitTransaction,
-    plan: Plan,
+    plan: CommitPlan,
     state: Conversation,
     facts: Sequence[Fact],
     contact: Contact,
@@ -197,7 +342,7 @@ def _store_beside(
             tx.number_messages(state.rowid, last - after.messages + 1)
         case Moved(source, target):
             tx.move_conversation(state.rowid, source, target)
-        case Filed(changes):
+        case AgentFieldsUpdated(changes):
             _file(tx, state, changes)
         case Created() | Closed() | Reopened() | Assigned() | Updated() | Deleted():
             pass
@@ -211,22 +356,22 @@ def _store_beside(
 
 def _tell_agents(
     tx: CommitTransaction,
-    plan: Plan,
+    plan: CommitPlan,
     state: Conversation,
     facts: Sequence[Fact],
     contact: Contact,
     show: Shown,
 ) -> str | None:
     """Put into the log what agents alone are told; return the id of the event of what changed, if there is one."""
-    notes, names = [*notes_of(facts, plan.steps)], changes_to_tell(plan.steps, plan.entries)
+    notes, names = [*notes_posted(facts, plan.steps)], changed_for_agents(plan.steps, plan.entries)
     if not notes and not names:
         return None
     gone = Deleted in map(type, facts)
-    view = removed(state) if gone else _seen_by_agents(tx, plan, state, contact)
+    view = deleted_view(state) if gone else _seen_by_agents(tx, plan, state, contact)
     subject = None if gone else state.rowid
     told = None
     if names:
-        by = doer_of(plan.by, plan.steps, plan.entries, contact)
+        by = changed_by(plan.by, plan.steps, plan.entries, contact)
         told = tell_agents(
             tx, plan.project, conversation_changed(view, names, by, **rewritten_ids(facts)), subject, plan.at
         ).id
@@ -237,13 +382,13 @@ def _tell_agents(
 
 
 def _tell_of_rewriting(
-    tx: CommitTransaction, plan: Plan, state: Conversation, facts: Sequence[Fact], contact: Contact
+    tx: CommitTransaction, plan: CommitPlan, state: Conversation, facts: Sequence[Fact], contact: Contact
 ) -> None:
     """Put into the log the events beyond the contract of messages that were redacted or deleted; of notes there are none."""
     for fact in facts:
         if isinstance(fact, MessageRewritten) and not fact.message.internal and state.visible:
             message = fact.message
-            by = doer_of(plan.by, plan.steps, plan.entries, contact)
+            by = changed_by(plan.by, plan.steps, plan.entries, contact)
             draft = message_gone(
                 "deleted" if message.deleted else "redacted", state.id, message.id, plan.at, by
             )
@@ -251,7 +396,7 @@ def _tell_of_rewriting(
 
 
 def _seen_by_agents(
-    tx: CommitTransaction, plan: Plan, state: Conversation, contact: Contact
+    tx: CommitTransaction, plan: CommitPlan, state: Conversation, contact: Contact
 ) -> dict[str, Any]:
     """Return the conversation as agents see it, as this transaction leaves it."""
     beside = tx.beside([state.rowid])[state.rowid]
@@ -260,7 +405,7 @@ def _seen_by_agents(
 
 def _note(
     tx: CommitTransaction,
-    plan: Plan,
+    plan: CommitPlan,
     state: Conversation,
     events: Mapping[int | None, str],
     told: str | None,
@@ -283,7 +428,7 @@ def _file(tx: CommitTransaction, state: Conversation, changes: Mapping[str, Any]
     if "tags" in changes:
         tx.put_conversation_tags(state)
     if changes.get("snoozed_until") is not None:
-        tx.note_waking(changes["snoozed_until"])
+        tx.schedule_snooze_end(changes["snoozed_until"])
 
 
 def _rewrite(

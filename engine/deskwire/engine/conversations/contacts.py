@@ -11,7 +11,7 @@ from deskwire.engine.contacts.merged import Merged, no_such_contact
 from deskwire.engine.contacts.ports import ContactTransaction
 from deskwire.engine.contacts.profile import Profile, changed_profile, whole_view
 from deskwire.engine.conversations.commands import ContactRef
-from deskwire.engine.conversations.emit import announce_contact
+from deskwire.engine.conversations.events import contact_updated
 from deskwire.engine.core.errors import Forbidden
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.values import replace
@@ -120,6 +120,6 @@ def erase_contact(tx: IdentityTransaction, project: Project, contact: Contact, a
 def _announce_contact(
     tx: IdentityTransaction, project: Project, contact: Contact, at: int, subject: int | None
 ) -> None:
-    draft = announce_contact(contact)
+    draft = contact_updated(contact)
     lane = contact_lane(contact.rowid)
     append(tx, project, draft, subject, targets(tx, project, draft, {}), at, lane=lane)

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import reduce
-from typing import Any, Final, TypeAlias, assert_never
+from typing import Any, Final, Literal, TypeAlias, assert_never
 
 import orjson
 
@@ -37,17 +37,17 @@ from deskwire.engine.conversations.commands import (
     Reopen,
     ReplaceNetworkLogs,
     Reply,
+    RetentionPeriods,
     WakeSnoozed,
 )
-from deskwire.engine.conversations.conversation import AuthorType, Conversation, Message
-from deskwire.engine.conversations.expiry import passed
+from deskwire.engine.conversations.conversation import Author, AuthorType, Conversation, Message
 from deskwire.engine.conversations.facts import (
+    AgentFieldsUpdated,
     Assigned,
     Closed,
     Created,
     Deleted,
     Fact,
-    Filed,
     MessagePosted,
     MessageRewritten,
     Moved,
@@ -58,7 +58,6 @@ from deskwire.engine.conversations.facts import (
     WorkflowCompleted,
     WorkflowWaits,
 )
-from deskwire.engine.conversations.milestones import noted
 from deskwire.engine.conversations.redaction import erased_message, redacted_message
 from deskwire.engine.core.errors import Conflict, Invalid, Problem
 from deskwire.engine.core.values import replace
@@ -128,11 +127,28 @@ def decide(state: Conversation | None, command: Command, at: int) -> tuple[Fact,
         case Move(source, target):
             return (Moved(source, target),)
         case Expire(windows):
-            return (Deleted("retention"),) if passed(state, windows, at) else ()
+            return (Deleted("retention"),) if expiry_reason(state, windows, at) else ()
         case Delete(reason):
             return (Deleted(reason),)
         case _:
             assert_never(command)
+
+
+ExpiryReason = Literal["bot_only", "archived"]
+
+
+def expiry_reason(state: Conversation, windows: RetentionPeriods, at: int) -> ExpiryReason | None:
+    """Return why the conversation has to go at time `at` (ms); None if it may stay."""
+    if (
+        windows.archived is not None
+        and state.archived_at is not None
+        and state.archived_at + windows.archived < at
+    ):
+        return "archived"
+    since = state.created_at if state.imported_at is None else state.imported_at
+    if not state.human and since + windows.bot_only < at:
+        return "bot_only"
+    return None
 
 
 def _create(command: Create, at: int) -> tuple[Fact, ...]:
@@ -195,7 +211,7 @@ class MovedOn(Conflict):
 
 def _wake(state: Conversation, at: int) -> tuple[Fact, ...]:
     due = state.snoozed_until is not None and state.snoozed_until <= at
-    return (Filed({"snoozed_until": None}),) if due else ()
+    return (AgentFieldsUpdated({"snoozed_until": None}),) if due else ()
 
 
 def _rate(state: Conversation, command: Rate, at: int) -> tuple[Fact, ...]:
@@ -229,7 +245,7 @@ def _patch(state: Conversation, given: Mapping[str, Any], at: int) -> tuple[Fact
     filed: dict[str, Any] = {name: changes.pop(name) for name in _FILED if name in changes}
     updated: tuple[Fact, ...] = (
         *((Updated(changes),) if changes else ()),
-        *((Filed(filed),) if filed else ()),
+        *((AgentFieldsUpdated(filed),) if filed else ()),
     )
     revealed = (Revealed(),) if given.get("visible") and not state.visible else ()
     # The change first, so that the event of creation shows the conversation as it is revealed.
@@ -299,7 +315,7 @@ def events_of(state: Conversation, fact: Fact) -> int:
     match fact:
         case MessagePosted(message) | MessageRewritten(_, message):
             return 0 if message.internal else shown
-        case NetworkLogsReplaced() | Filed():
+        case NetworkLogsReplaced() | AgentFieldsUpdated():
             return 0
         case WorkflowWaits(run):
             return 0 if run.step is None else shown
@@ -329,7 +345,7 @@ def _changes(state: Conversation, fact: Fact) -> dict[str, Any]:
         case Assigned(assignee):
             team = assignee.id if assignee is not None and assignee.type == "team" else state.team_id
             return {"assignee": assignee, "human": state.human or assignee is not None, "team_id": team}
-        case Updated(changes) | Filed(changes):
+        case Updated(changes) | AgentFieldsUpdated(changes):
             return dict(changes)
         case NetworkLogsReplaced(_, at):
             return {"network_logs_at": at}
@@ -359,12 +375,26 @@ def _with_message(state: Conversation, message: Message) -> dict[str, Any]:
             changes["snoozed_until"] = None
     else:
         changes["unread"] = True
-    changes.update(noted(state, message.author, message.created_at))
+    changes.update(report_fields(state, message.author, message.created_at))
     if author != "system":
         changes["last_turn"] = state.sequence + state.visible
         waiting = waiting_since(state.waiting_since, author, message.created_at)
         if waiting is not state.waiting_since:
             changes["waiting_since"] = waiting
+    return changes
+
+
+def report_fields(state: Conversation, author: Author, at: int) -> dict[str, Any]:
+    """Return the fields that reports need and a message of this author changes; no note. Few messages change any."""
+    if author.type == "contact":
+        return {"asked_at": at} if state.asked_at is None else {}
+    if author.type != "agent":
+        return {}
+    changes: dict[str, Any] = {}
+    if state.answered_at is None and state.asked_at is not None:
+        changes["answered_at"] = at
+    if author.id != state.replier_id:
+        changes["replier_id"] = author.id
     return changes
 
 
@@ -389,7 +419,7 @@ def touches(fact: Fact) -> bool:
     match fact:
         case MessagePosted(message) | MessageRewritten(_, message):
             return not message.internal
-        case NetworkLogsReplaced() | Filed():
+        case NetworkLogsReplaced() | AgentFieldsUpdated():
             return False
         case WorkflowWaits(run):
             return run.step is not None
@@ -401,13 +431,13 @@ def touches(fact: Fact) -> bool:
             assert_never(fact)
 
 
-Step: TypeAlias = tuple[Conversation | None, Fact, Conversation]
+Transition: TypeAlias = tuple[Conversation | None, Fact, Conversation]
 """A fact with the state before and after it."""
 
 
-def fold(state: Conversation | None, facts: Iterable[Fact], at: int) -> list[Step]:
+def fold(state: Conversation | None, facts: Iterable[Fact], at: int) -> list[Transition]:
     """Return the steps that facts make of a state, `updated_at` and `revision` moved on."""
-    steps: list[Step] = []
+    steps: list[Transition] = []
     for fact in facts:
         after = evolve(state, fact, at)
         steps.append((state, fact, after))

@@ -85,7 +85,7 @@ class Updated:
     step: WorkflowStep | None = field(default=None, compare=False)
 
 
-class Filed(Struct, frozen=True):
+class AgentFieldsUpdated(Struct, frozen=True):
     """Fields that consumers do not see changed, as `Updated` tells of the others: tags, or until when it is snoozed."""
 
     changes: Mapping[str, Any]
@@ -139,7 +139,7 @@ Fact = (
     | Reopened
     | Assigned
     | Updated
-    | Filed
+    | AgentFieldsUpdated
     | NetworkLogsReplaced
     | WorkflowWaits
     | WorkflowCompleted

@@ -8,9 +8,10 @@ from typing import Final, Literal
 from msgspec import Struct
 
 from deskwire.engine.contacts.contact import Contact
-from deskwire.engine.conversations.conversation import Conversation, Status
+from deskwire.engine.conversations.conversation import Conversation, Message, Status
 from deskwire.engine.core.sorting import Order
 from deskwire.engine.definitions.attributes import AttributeIs
+from deskwire.engine.workflows.run import Run
 
 SortKey = Literal["activity", "waiting", "created", "updated"]
 
@@ -58,7 +59,7 @@ class ConversationFilter(Struct, frozen=True):
     attributes: tuple[AttributeIs, ...] = ()
 
 
-class Sort(Struct, frozen=True):
+class ConversationSort(Struct, frozen=True):
     """The order of a list. Of equals the conversation stored later counts as the larger.
 
     `updated` goes by the last change that a customer can see.
@@ -70,26 +71,60 @@ class Sort(Struct, frozen=True):
     order: Order = "desc"
 
 
-NEWEST_FIRST: Final = Sort()
+NEWEST_FIRST: Final = ConversationSort()
 
 
-class Place(Struct, frozen=True):
+class ConversationPageKey(Struct, frozen=True):
     """The place where a list goes on: behind this value of its sort key, a time (ms), and this row."""
 
     value: int
     rowid: int
 
 
-class Listed(Struct, frozen=True):
+class ListedConversation(Struct, frozen=True):
     """A conversation in a list."""
 
     conversation: Conversation
     contact: Contact
-    at: Place
+    at: ConversationPageKey
 
 
 class FoundConversations(Struct, frozen=True):
     """The next conversations of a list. A search for a text may stop before its page is full: `reached` is where it goes on."""
 
-    listed: Sequence[Listed]
-    reached: Place | None = None
+    listed: Sequence[ListedConversation]
+    reached: ConversationPageKey | None = None
+
+
+class AgentDetails(Struct, frozen=True):
+    """The parts of the view that are not in the conversation's own row.
+
+    Args:
+        last_message: the newest message or note, with the beginning of its text alone.
+        run: the workflow that runs; `workflow` is its name, None once it is deleted.
+    """
+
+    last_message: Message | None = None
+    run: Run | None = None
+    workflow: str | None = None
+
+
+class SeenMessages(Struct, frozen=True):
+    """The messages that an agent has seen: up to `index`, -1 for none; `contact_messages` of them are the contact's."""
+
+    index: int
+    contact_messages: int
+
+
+class ThreadMessage(Struct, frozen=True):
+    """A message with its place in the thread, and the sequence of its event; None if that is not known, or it has none."""
+
+    message: Message
+    sequence: int | None
+    rowid: int
+
+
+NOTHING_SEEN: Final = SeenMessages(-1, 0)
+
+
+NO_AGENT_DETAILS: Final = AgentDetails()

@@ -1,8 +1,4 @@
-"""The commits of one conversation, several of which may be under way.
-
-A command is planned against the state as it will be, so that commands which come together share a commit. Should one
-of them fail, what is stored is not what the next one expects, and that one is decided anew within its commit.
-"""
+"""pipeline"""
 
 from __future__ import annotations
 
@@ -20,20 +16,36 @@ from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.conversations.activity import Doer
 from deskwire.engine.conversations.automation.decide import workflow_needed
 from deskwire.engine.conversations.automation.lookup import workflow_for
-from deskwire.engine.conversations.commands import Command, Create, WorkflowCommand
-from deskwire.engine.conversations.commit import carry_out, reads_first
+from deskwire.engine.conversations.commands import (
+    Command,
+    Create,
+    DeleteMessage,
+    RedactMessage,
+    WorkflowCommand,
+)
+from deskwire.engine.conversations.commit import CommitPlan, Receipt, carry_out, leading_reads, make_plan
 from deskwire.engine.conversations.conversation import Conversation, no_such_conversation
-from deskwire.engine.conversations.message_lookup import OF_MESSAGE, with_message
-from deskwire.engine.conversations.plan import Plan, Receipt, make_plan
-from deskwire.engine.conversations.ports import CommitReader, CommitTransaction
-from deskwire.engine.conversations.typing.elsewhere import TypistsElsewhere
-from deskwire.engine.conversations.typing.indicator import EphemeralPublisher
+from deskwire.engine.conversations.ports import CommitReader, CommitTransaction, ConversationReader
+from deskwire.engine.conversations.typing import EphemeralPublisher, RemoteTypists
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.errors import DomainError, StaleState, Unavailable
 from deskwire.engine.core.store import Brief, Inline, Store
+from deskwire.engine.core.values import replace
 from deskwire.engine.core.wrapper import Wrapper
 from deskwire.engine.uploads.links import Links
 from deskwire.engine.workflows.workflow import Published
+
+MESSAGE_COMMANDS: Final = (RedactMessage, DeleteMessage)
+"""The commands that are about one message that there is."""
+
+
+def with_message(
+    command: RedactMessage | DeleteMessage, state: Conversation, reader: ConversationReader
+) -> RedactMessage | DeleteMessage:
+    """Return the command with its message, if the conversation has it."""
+    found = reader.message(state.rowid, command.message_id, internal=command.internal)
+    return replace(command, found=found)
+
 
 log: Final = structlog.get_logger(__name__)
 
@@ -75,7 +87,7 @@ _AFTER: Final = {
 }
 
 
-class Request(Struct, frozen=True):
+class CommandRequest(Struct, frozen=True):
     """A command on its way into the store.
 
     Args:
@@ -90,7 +102,7 @@ class Request(Struct, frozen=True):
     by: Doer | None = None
 
 
-class Shared(Struct, frozen=True):
+class SharedDependencies(Struct, frozen=True):
     """The things that all actors share.
 
     Args:
@@ -108,7 +120,7 @@ class Shared(Struct, frozen=True):
     publisher: EphemeralPublisher
     links: Links | None = None
     wrappers: tuple[Wrapper[Receipt], ...] = ()
-    elsewhere: TypistsElsewhere | None = None
+    elsewhere: RemoteTypists | None = None
 
 
 class _Commit:
@@ -123,7 +135,9 @@ class _Commit:
 
     __slots__ = ("_first", "_pipeline", "_plan", "_request", "_revised")
 
-    def __init__(self, pipeline: Pipeline, request: Request, plan: Plan, first: _Commit | None) -> None:
+    def __init__(
+        self, pipeline: Pipeline, request: CommandRequest, plan: CommitPlan, first: _Commit | None
+    ) -> None:
         self._pipeline = pipeline
         self._request = request
         self._plan = plan
@@ -156,11 +170,11 @@ class _Commit:
             raise StaleState("a conversation that is being made is nobody else's")
         if self._first._revised is None:
             self._first._revised = self
-        return self._pipeline.decide_and_carry_out(request, self._plan.at, tx)
+        return self._pipeline.decide_in_transaction(request, self._plan.at, tx)
 
     def needs(self, *, again: bool) -> Iterator[Callable[[CommitTransaction], object]]:
         """See `Revisable.needs`."""
-        yield from reads_first(self._plan)
+        yield from leading_reads(self._plan)
         if again and self.log is not None:
             yield self._pipeline.stored
 
@@ -168,7 +182,7 @@ class _Commit:
         """Tell the pipeline how it has ended; what was decided on the state that it expected is in doubt if there was another."""
         if self._first._revised is not None:
             self._pipeline.doubt()
-        self._pipeline.end_or_decide_anew(self._request, outcome)
+        self._pipeline.finish_or_retry(self._request, outcome)
 
 
 class Pipeline:
@@ -185,7 +199,7 @@ class Pipeline:
         "project",
     )
 
-    def __init__(self, project: Project, conversation_id: str, shared: Shared) -> None:
+    def __init__(self, project: Project, conversation_id: str, shared: SharedDependencies) -> None:
         self.project = project
         self.conversation_id = conversation_id
         self.phase = Phase.UNREAD
@@ -195,7 +209,7 @@ class Pipeline:
         self._first: _Commit | None = None
         self._none_under_way: trio.Event | None = None
 
-    async def begin(self, request: Request) -> None:
+    async def begin(self, request: CommandRequest) -> None:
         """Have a command committed; return when the next one may come. One that takes long is waited for.
 
         Raises what the command is refused with, and then `ended` is not called. Cancellation: what is under way is
@@ -236,7 +250,7 @@ class Pipeline:
         """Forget the state: something has failed, and it may not be what is stored."""
         self.phase, self._state = _AFTER[self.phase].failed, None
 
-    async def _plan(self, request: Request) -> Plan:
+    async def _plan(self, request: CommandRequest) -> CommitPlan:
         """Decide on the state as it will be; or as it is, for a refusal, and for what has to be alone.
 
         Alone is what takes long: an erasure takes away what the commits before it are about to publish.
@@ -254,14 +268,14 @@ class Pipeline:
             await self.read(inline=True)
         return await self._decide(request)
 
-    def _outdated(self, request: Request) -> bool:
+    def _outdated(self, request: CommandRequest) -> bool:
         """Return whether what the request is refused for may be no longer so.
 
         What is carried out is compared with what is stored in its commit; what is refused has none.
         """
         return self._shared.elsewhere is not None and not isinstance(request.command, Create)
 
-    async def _decide(self, request: Request) -> Plan:
+    async def _decide(self, request: CommandRequest) -> CommitPlan:
         while True:
             if self.phase is not Phase.SETTLED and self.phase is not Phase.AHEAD:
                 await self._ready(request.command)
@@ -271,7 +285,7 @@ class Pipeline:
                 query = partial(workflow_for, project=self.project, needed=wanted)
                 workflow = await self._shared.store.read(Inline(query))
             command = request.command
-            if state is not None and isinstance(command, OF_MESSAGE):
+            if state is not None and isinstance(command, MESSAGE_COMMANDS):
                 command = await self._shared.store.read(Inline(partial(with_message, command, state)))
             if state is self._state:  # no commit has failed while it was read
                 return self._planned(request, command, state, self._shared.clock(), workflow)
@@ -287,17 +301,17 @@ class Pipeline:
 
     def _planned(
         self,
-        request: Request,
+        request: CommandRequest,
         command: Command | WorkflowCommand,
         state: Conversation | None,
         at: int,
         workflow: Published | None,
-    ) -> Plan:
+    ) -> CommitPlan:
         shared, wrapper = self._shared, request.wrapper
         wrappers = shared.wrappers if wrapper is None else (wrapper, *shared.wrappers)
         return make_plan(self.project, state, command, at, workflow, shared.links, wrappers, request.by)
 
-    def _submit(self, plan: Plan, request: Request) -> None:
+    def _submit(self, plan: CommitPlan, request: CommandRequest) -> None:
         """Give a plan to the store; the next command is decided on what it leads to. Raises Unavailable."""
         job = _Commit(self, request, plan, self._first)
         self._shared.store.submit(job if plan.long else Brief(job), job.ended)
@@ -308,7 +322,7 @@ class Pipeline:
         if self.phase is Phase.AHEAD and after is not None:
             self._state = after
 
-    def end_or_decide_anew(self, request: Request, outcome: Receipt | Exception) -> None:
+    def finish_or_retry(self, request: CommandRequest, outcome: Receipt | Exception) -> None:
         """End a commit; or if it found another state than it expected, make it once more, and decide within it.
 
         One before it has failed then, or an import has added to the conversation behind its actor (ADR 30).
@@ -318,7 +332,7 @@ class Pipeline:
             return
         log.info("actor.state_changed", conversation=self.conversation_id, found=str(outcome))
         self.doubt()
-        job = partial(self.decide_and_carry_out, request, self._shared.clock())
+        job = partial(self.decide_in_transaction, request, self._shared.clock())
         try:
             self._shared.store.submit(job, partial(self._end, request))
         except Unavailable as refusal:
@@ -328,18 +342,18 @@ class Pipeline:
         """Return the state that is stored; None if the conversation is gone."""
         return tx.conversation(self.project.rowid, self.conversation_id)
 
-    def decide_and_carry_out(self, request: Request, at: int, tx: CommitTransaction) -> Receipt:
+    def decide_in_transaction(self, request: CommandRequest, at: int, tx: CommitTransaction) -> Receipt:
         """Decide on what is stored, in the very transaction that commits it: nothing comes in between."""
         row = self.stored(tx)
         if row is None:
             raise no_such_conversation()
         command = request.command
         workflow = workflow_for(tx, self.project, workflow_needed(row[0], command))
-        if isinstance(command, OF_MESSAGE):
+        if isinstance(command, MESSAGE_COMMANDS):
             command = with_message(command, row[0], tx)
         return carry_out(self._planned(request, command, row[0], at, workflow), tx)
 
-    def _end(self, request: Request, outcome: Receipt | Exception) -> None:
+    def _end(self, request: CommandRequest, outcome: Receipt | Exception) -> None:
         """Note how a commit has ended, and tell."""
         self._under_way -= 1
         if isinstance(outcome, Exception):

@@ -10,12 +10,19 @@ from msgspec import Struct
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.contacts.ports import ContactTransaction
-from deskwire.engine.conversations.activity import Activity, Entry
-from deskwire.engine.conversations.agent_view import Beside, Seen, Sequenced
+from deskwire.engine.conversations.activity import ActivityEntry, ConversationActivity, Milestone
 from deskwire.engine.conversations.conversation import Conversation, Message
 from deskwire.engine.conversations.facts import WorkflowCompleted
-from deskwire.engine.conversations.listing import ConversationFilter, FoundConversations, Listed, Place, Sort
-from deskwire.engine.conversations.milestones import Milestone
+from deskwire.engine.conversations.listing import (
+    AgentDetails,
+    ConversationFilter,
+    ConversationPageKey,
+    ConversationSort,
+    FoundConversations,
+    ListedConversation,
+    SeenMessages,
+    ThreadMessage,
+)
 from deskwire.engine.uploads.ports import UploadTransaction
 from deskwire.engine.webhooks.publish import PublishTransaction
 from deskwire.engine.workflows.ports import PublishedReader, WorkflowTransaction
@@ -35,16 +42,28 @@ class ConversationReader(Protocol):
         """The conversation with its contact, None if this project has none with that id."""
 
     def conversations(
-        self, project: int, wanted: ConversationFilter, sort: Sort, after: Place | None, limit: int
-    ) -> Sequence[Listed]:
+        self,
+        project: int,
+        wanted: ConversationFilter,
+        sort: ConversationSort,
+        after: ConversationPageKey | None,
+        limit: int,
+    ) -> Sequence[ListedConversation]:
         """Return conversations in the order of `sort`, each with its place in it, for a filter without a text."""
 
     def search_conversations(
-        self, project: int, wanted: ConversationFilter, sort: Sort, after: Place | None, limit: int
+        self,
+        project: int,
+        wanted: ConversationFilter,
+        sort: ConversationSort,
+        after: ConversationPageKey | None,
+        limit: int,
     ) -> FoundConversations:
         """Return conversations as `conversations` does, also for a text, which is looked for in a bounded number of texts."""
 
-    def count_conversations(self, project: int, wanted: ConversationFilter, sort: Sort, bound: int) -> int:
+    def count_conversations(
+        self, project: int, wanted: ConversationFilter, sort: ConversationSort, bound: int
+    ) -> int:
         """Return how many conversations a list has, counted up to a bound."""
 
     def conversation_ids(self, contact: int) -> Sequence[str]:
@@ -70,7 +89,7 @@ class ConversationReader(Protocol):
 
     def thread(
         self, conversation: int, *, after: int | None, before: int | None, newest_first: bool, limit: int
-    ) -> Sequence[Sequenced]:
+    ) -> Sequence[ThreadMessage]:
         """Return messages and notes behind and in front of these places, none that was deleted; newest first they begin at the end."""
 
     def message_before(self, conversation: int, sequence: int) -> int | None:
@@ -79,13 +98,13 @@ class ConversationReader(Protocol):
         Without such a one that is the newest message; None if there is none in front.
         """
 
-    def beside(self, conversations: Sequence[int]) -> Mapping[int, Beside]:
+    def beside(self, conversations: Sequence[int]) -> Mapping[int, AgentDetails]:
         """Return what the agent's view shows besides the conversations' own rows, by their storage keys."""
 
-    def seen(self, user: int, conversations: Sequence[int]) -> Mapping[int, Seen]:
+    def seen(self, user: int, conversations: Sequence[int]) -> Mapping[int, SeenMessages]:
         """Return what a user has seen of these conversations; those of which that is not known are left out."""
 
-    def unseen_behind(self, conversation: int, index: int) -> int:
+    def unseen_after(self, conversation: int, index: int) -> int:
         """Return how many messages of the contact are behind the message with this index."""
 
     def seen_mark(self, user: int, project: int) -> int | None:
@@ -97,20 +116,54 @@ class ConversationReader(Protocol):
     def network_logs(self, conversation: int) -> bytes | None:
         """The snapshot as it was sent."""
 
-    def conversation_activity(self, conversation: int, before: int | None, limit: int) -> Sequence[Activity]:
+    def conversation_activity(
+        self, conversation: int, before: int | None, limit: int
+    ) -> Sequence[ConversationActivity]:
         """Return who did what, newest first, in front of this row."""
 
     def conversation_tags(self, project: int, after: str, limit: int) -> Sequence[tuple[str, int]]:
         """Return tags after this one in the order of their keys, each with the number of conversations that have it."""
 
-    def next_waking(self) -> int | None:
+    def next_snooze_end(self) -> int | None:
         """Return when (ms) the next snoozed conversation of any project wakes; None if none is snoozed."""
 
-    def due_wakings(self, until: int, limit: int) -> Sequence[tuple[str, str]]:
+    def due_snoozes(self, until: int, limit: int) -> Sequence[tuple[str, str]]:
         """Return project and conversation ids of those whose snooze ends by `until` (ms), the earliest first."""
 
     def conversation_events(self, conversation: int, after: int, limit: int) -> Sequence[bytes]:
         """Stored envelopes with a sequence larger than `after`."""
+
+
+class ExpiredConversation(Struct, frozen=True):
+    """A conversation that seems to have passed its retention.
+
+    Args:
+        project, conversation: their ids.
+        rows: about how many rows its deletion removes.
+        place: where a listing goes on: its time (ms) and storage key.
+    """
+
+    project: str
+    conversation: str
+    rows: int
+    place: tuple[int, int]
+
+
+class ExpiryReader(Protocol):
+    """Queries for what has passed its retention, the oldest first; each is found by an index."""
+
+    def bot_only_before(
+        self, created_before: int, after: tuple[int, int], limit: int
+    ) -> Sequence[ExpiredConversation]:
+        """Bot-only conversations of all projects created, or imported, before this time (ms), behind the place `after`."""
+
+    def archived_before(
+        self, project: int, archived_before: int, after: tuple[int, int], limit: int
+    ) -> Sequence[ExpiredConversation]:
+        """Return a project's conversations archived before this time (ms), behind the place `after`."""
+
+    def projects_with_expired(self, now: int, day_ms: int) -> Sequence[Project]:
+        """Projects with a conversation that was archived longer ago than they want, a day being `day_ms`."""
 
 
 class ConversationTransaction(ConversationReader, Protocol):
@@ -163,7 +216,7 @@ class ConversationTransaction(ConversationReader, Protocol):
         """Note that the messages that the customer sees have events, the first of them with sequence `first`."""
 
     def insert_conversation_activity(
-        self, conversation: int, entry: Entry, at: int, event_id: str | None
+        self, conversation: int, entry: ActivityEntry, at: int, event_id: str | None
     ) -> None:
         """Store an entry of the conversation's activity; `event_id` is that of its public event."""
 
@@ -173,13 +226,13 @@ class ConversationTransaction(ConversationReader, Protocol):
     def put_workflow_end(self, conversation: int, end: WorkflowCompleted, at: int) -> None:
         """Note that a workflow has ended in a conversation at this time (ms)."""
 
-    def note_waking(self, at: int) -> None:
+    def schedule_snooze_end(self, at: int) -> None:
         """Tell, with this commit, that a conversation wakes at this time (ms)."""
 
     def put_conversation_tags(self, state: Conversation) -> None:
         """Have the conversation found by its tags, and by no others."""
 
-    def put_seen(self, user: int, conversation: int, seen: Seen, at: int) -> bool:
+    def put_seen(self, user: int, conversation: int, seen: SeenMessages, at: int) -> bool:
         """Note what a user has seen of a conversation; return False if it is gone."""
 
     def put_seen_mark(self, user: int, project: int, until: int | None) -> None:

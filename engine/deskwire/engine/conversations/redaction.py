@@ -21,14 +21,14 @@ from deskwire.engine.uploads.upload import Attachment
 HIDDEN: Final = "*"
 """A character of a text in the place of one that was redacted."""
 
-FIRST_WORDS: Final = 160
+PREVIEW_LENGTH_MAX: Final = 160
 """Characters of the newest message that the agents' view shows."""
 
-Change: TypeAlias = tuple[Message, Message]
+MessageChange: TypeAlias = tuple[Message, Message]
 """A message as it was, and as it is."""
 
 
-def redacted_message(command: RedactMessage, at: int) -> Change:
+def redacted_message(command: RedactMessage, at: int) -> MessageChange:
     """Return the message before and after its redaction at this time (ms), equal if there was nothing left to redact.
 
     Raises NotFound, or Invalid with each range and each attachment that the message does not have.
@@ -41,7 +41,7 @@ def redacted_message(command: RedactMessage, at: int) -> Change:
     return message, message if after == message else replace(after, redacted_at=at)
 
 
-def erased_message(command: DeleteMessage, at: int) -> Change:
+def erased_message(command: DeleteMessage, at: int) -> MessageChange:
     """Return the message before and after its deletion at this time (ms): nothing but its place and its author. Raises NotFound."""
     message = _found(command.found, command.message_id)
     return message, replace(message, text="", attachments=(), redacted_at=at, deleted=True)
@@ -99,5 +99,5 @@ def rewritten(body: bytes, message: Message) -> bytes:
         shown["attachments"] = [each for each in shown["attachments"] if each["id"] in kept]
         shown["redactedAt"] = iso_or_none(message.redacted_at)
     if last is not None and last["id"] == message.id:
-        last["text"] = message.text[:FIRST_WORDS]
+        last["text"] = message.text[:PREVIEW_LENGTH_MAX]
     return bytes(memoryview(orjson.dumps(envelope)))

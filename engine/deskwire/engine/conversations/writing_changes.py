@@ -7,7 +7,7 @@ from typing import Any, Literal, Protocol
 
 from msgspec import Struct
 
-Outcome = Literal["sent", "taken_back", "refused"]
+HeldOutcome = Literal["sent", "taken_back", "refused"]
 
 
 class DraftChanged(Struct, frozen=True):
@@ -36,7 +36,7 @@ class HeldEnded(Struct, frozen=True):
     project: int
     conversation_id: str
     message_id: str
-    outcome: Outcome
+    outcome: HeldOutcome
     held: Any
 
 

@@ -17,10 +17,8 @@ import trio
 from deskwire.engine.agents.passing import Passing, passing
 from deskwire.engine.agents.streams import AgentStreams
 from deskwire.engine.cluster.bus import Bus
-from deskwire.engine.conversations.drafts.draft import draft_view
-from deskwire.engine.conversations.drafts.ports import DraftReader
-from deskwire.engine.conversations.held.held import held_view
-from deskwire.engine.conversations.held.ports import HeldReader
+from deskwire.engine.conversations.drafts import DraftReader, draft_view
+from deskwire.engine.conversations.held_messages import HeldReader, held_view
 from deskwire.engine.conversations.ports import ConversationReader
 from deskwire.engine.conversations.writing_changes import (
     DraftChanged,

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from deskwire.engine.accounts.people import Project
-from deskwire.engine.conversations.emit import announce
+from deskwire.engine.conversations.events import public_events
 from deskwire.engine.conversations.facts import Created, MessagePosted
 from deskwire.engine.core.values import replace
 from deskwire.engine.events.extensions import conversations_imported
@@ -68,7 +68,7 @@ def _drafts(thread: Thread, project: Project, show: Shown) -> Iterator[Draft]:
     """Yield the events of a thread, whose state moves on with them."""
     if thread.before is None:
         thread.state = replace(thread.state, sequence=1)
-        yield from announce(Created(thread.state), thread.state, thread.contact, project.id, (), show)
+        yield from public_events(Created(thread.state), thread.state, thread.contact, project.id, (), show)
     for place, addition in enumerate(thread.additions):
         state = with_messages(thread.state, [addition.record])
         posted, sequence = MessagePosted(addition.message()), state.sequence + (not addition.record.internal)
@@ -77,7 +77,7 @@ def _drafts(thread: Thread, project: Project, show: Shown) -> Iterator[Draft]:
         thread.state = state = replace(state, sequence=sequence, last_turn=turn)
         if not addition.record.internal:
             thread.additions[place] = addition._replace(sequence=sequence)
-        yield from announce(posted, state, thread.contact, project.id, (), show)
+        yield from public_events(posted, state, thread.contact, project.id, (), show)
 
 
 def _store(tx: BatchTransaction, project: Project, threads: Sequence[Thread]) -> None:

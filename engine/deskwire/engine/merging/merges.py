@@ -1,12 +1,8 @@
-"""Merging a contact into another one: conversations through their actors, tickets, survey responses, then the end.
-
-The contact is marked before anything moves. From then on it is not found, and a merge that a crash cut short is taken up at
-the next start, or by another node once the lease of the one that was at it is over. A second call meanwhile waits for the
-merge under way, wherever that is; an erasure of the contact that is left ends it, and erases what it has not moved.
-"""
+"""merges"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
 from contextvars import Context
 from functools import partial
@@ -19,25 +15,137 @@ from msgspec import Struct, field
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.accounts.ports import AccountReader
 from deskwire.engine.audit.naming import InNameOf
+from deskwire.engine.audit.ports import AuditTransaction
 from deskwire.engine.audit.trail import UNKNOWN, By
 from deskwire.engine.cluster.cluster import Alone, Cluster
-from deskwire.engine.contacts.contact import Contact
-from deskwire.engine.contacts.merged import Merged
+from deskwire.engine.contacts.contact import IDENTITY, Contact
+from deskwire.engine.contacts.memory import MemoryTransaction
+from deskwire.engine.contacts.merged import Merged, found_contact
 from deskwire.engine.contacts.ports import ContactReader
-from deskwire.engine.conversations.actor import ActorFailed
+from deskwire.engine.contacts.profile import Profile
+from deskwire.engine.conversations.actors import ActorFailed, ActorRegistry, ask_all
 from deskwire.engine.conversations.commands import Move
-from deskwire.engine.conversations.contacts import end_merge
+from deskwire.engine.conversations.contacts import IdentityTransaction, change_contact, end_merge, put_profile
 from deskwire.engine.conversations.ports import ConversationReader
-from deskwire.engine.conversations.registry import ActorRegistry
-from deskwire.engine.conversations.together import ask_all
+from deskwire.engine.conversations.tags import TAGS_MAX, distinct_tags
 from deskwire.engine.core.clock import Clock
-from deskwire.engine.core.errors import Conflict, NotFound, Unavailable
+from deskwire.engine.core.errors import Conflict, Invalid, NotFound, Problem, Unavailable
 from deskwire.engine.core.store import Store
 from deskwire.engine.core.tasks.persistence import until_done
-from deskwire.engine.events.internal import SYSTEM, Actor
-from deskwire.engine.merging.begin import BeginTransaction, Begun, InTheWay, Wanted, begin
+from deskwire.engine.definitions.attributes import overfull
+from deskwire.engine.events.internal import SYSTEM, Actor, memory_changed, tell_agents
+from deskwire.engine.events.types import contact_lane
 from deskwire.engine.tickets.change import move_tickets_of
 from deskwire.engine.tickets.ports import TicketTransaction
+
+
+class StartTransaction(IdentityTransaction, MemoryTransaction, AuditTransaction, Protocol):
+    """Changes that the beginning of a merge makes."""
+
+
+class MergeRequest(Struct, frozen=True):
+    """A merge that is asked for: both contacts by their `con_` ids, or the backend's ids; and who asks."""
+
+    target: str
+    source: str
+    by_id: bool
+    actor: Actor
+
+
+class StartedMerge(Struct, frozen=True):
+    """A merge that has begun, just now or earlier; `mine` if this node is the one that carries it out."""
+
+    merged: Merged
+    mine: bool
+
+
+class BlockedByMerge(Exception):
+    """Another merge has to end first; it is `merge`."""
+
+    def __init__(self, merge: Merged) -> None:
+        super().__init__(merge.source.id)
+        self.merge = merge
+
+
+def start_merge(
+    tx: StartTransaction, project: Project, wanted: MergeRequest, incarnation: int, at: int
+) -> StartedMerge:
+    """Begin a merge, or find the one that has begun before; return it.
+
+    Raises:
+        NotFound: there is no contact to merge into.
+        Invalid: the source is unknown, or the same, or was merged elsewhere; or both together have too much.
+        InTheWay: a merge into the source is under way.
+    """
+    target = found_contact(tx, project.rowid, wanted.target, by_id=wanted.by_id)
+    find = tx.contact_by_id if wanted.by_id else tx.contact
+    source = find(project.rowid, wanted.source)
+    if source is None:
+        merged = _begun(tx.merged(project.rowid, wanted.source, by_id=wanted.by_id), target)
+        return StartedMerge(merged, merged.under_way and tx.take_erasure(merged.source.rowid, incarnation))
+    if source.rowid == target.rowid:
+        raise Invalid(Problem("/from", "same", "A contact can't be merged into itself."))
+    for _, merge in tx.merges():
+        if merge.target.rowid == source.rowid:
+            raise BlockedByMerge(merge)
+    tx.hold_contacts(source.rowid, target.rowid)
+    held = tx.survivor(source.rowid), tx.survivor(target.rowid)
+    if held[0] is None or held[1] is None:  # another node was first
+        return start_merge(tx, project, wanted, incarnation, at)
+    return _begin(tx, project, held[0], held[1], wanted.actor, incarnation, at)
+
+
+def _begun(merged: Merged | None, target: Contact) -> Merged:
+    """Return the merge of an earlier request, which this one repeats. Raises Invalid if there was none."""
+    if merged is None:
+        raise Invalid(Problem("/from", "unknown", "There is no such contact in this project."))
+    if merged.target.rowid != target.rowid:
+        message = "This contact was merged into another one before."
+        raise Invalid(Problem("/from", "merged", message))
+    return merged
+
+
+def _begin(
+    tx: StartTransaction,
+    project: Project,
+    source: Contact,
+    target: Contact,
+    actor: Actor,
+    incarnation: int,
+    at: int,
+) -> StartedMerge:
+    remembered, before = tx.memory_size(source.rowid), tx.profile(target.rowid)
+    profile = united_profile(tx.profile(source.rowid), before)
+    names = [name for name in ("attributes", "tags") if getattr(profile, name) != getattr(before, name)]
+    target = change_contact(tx, project, target, missing_identity(source, target), at)
+    target = put_profile(tx, project, target, profile, names, actor, at)
+    tx.begin_merge(source.rowid, target.rowid)
+    tx.take_erasure(source.rowid, incarnation)
+    if remembered:
+        told = memory_changed(target.id, deleted=False)
+        tell_agents(tx, project, told, contact_lane(target.rowid), at)
+    return StartedMerge(Merged(source, target, True), True)
+
+
+def missing_identity(source: Contact, target: Contact) -> Mapping[str, str | None]:
+    """Return the identity fields that the target lacks and the source has."""
+    names = (name for name in IDENTITY if getattr(target, name) is None)
+    return {name: getattr(source, name) for name in names if getattr(source, name) is not None}
+
+
+def united_profile(source: Profile, target: Profile) -> Profile:
+    """Return the attributes and tags of both; of two values, and of two tags with one key, the target's. Raises Invalid if that is too much."""
+    both = Profile({**source.attributes, **target.attributes}, distinct_tags((*target.tags, *source.tags)))
+    problems = []
+    if (full := overfull(both.attributes, "contact")) is not None:
+        problems.append(Problem("/from", full.code, f"Merged, they have too many attributes. {full.message}"))
+    if len(both.tags) > TAGS_MAX:
+        message = f"Merged, they have {len(both.tags)} tags; a contact has at most {TAGS_MAX}."
+        problems.append(Problem("/from", "too_many", message))
+    if problems:
+        raise Invalid(*problems)
+    return both
+
 
 log: Final = structlog.get_logger(__name__)
 _LOOK_S: Final = 5.0
@@ -45,13 +153,13 @@ _LOOK_S: Final = 5.0
 _ASK_S: Final = 0.25
 """Time between two looks for the end of a merge that another node carries out."""
 
-TICKETS: Final = 100
+TICKETS_BATCH_SIZE: Final = 100
 """Tickets that one commit moves, each with an entry in its activity log."""
 
-RESPONSES: Final = 500
+RESPONSES_BATCH_SIZE: Final = 500
 """Survey responses that one commit moves; a few milliseconds of the writer's time."""
 
-ANSWER_S: Final = 20.0
+ANSWER_TIMEOUT_S: Final = 20.0
 """How long a caller waits for a merge at most; it goes on behind the response."""
 
 
@@ -59,7 +167,7 @@ class MergeReader(ConversationReader, ContactReader, AccountReader, Protocol):
     """Queries on what belongs to a contact, and on its project."""
 
 
-class MergeTransaction(BeginTransaction, TicketTransaction, Protocol):
+class MergeTransaction(StartTransaction, TicketTransaction, Protocol):
     """Changes that give all that belongs to a contact to another one."""
 
 
@@ -89,13 +197,13 @@ class Merges:
         self._actors = actors
         self._under_way: dict[int, _Merge] = {}
 
-    async def merge(self, project: Project, wanted: Wanted, by: By = UNKNOWN) -> Contact:
+    async def merge(self, project: Project, wanted: MergeRequest, by: By = UNKNOWN) -> Contact:
         """Merge a contact into another one; return that one. What was merged before is not merged again.
 
-        Raises NotFound and Invalid as `begin`; Unavailable (`merge_under_way`) if it takes longer than a caller should
+        Raises NotFound and Invalid as `start_merge`; Unavailable (`merge_under_way`) if it takes longer than a caller should
         wait. Cancellation: the merge goes on.
         """
-        with trio.move_on_after(ANSWER_S):
+        with trio.move_on_after(ANSWER_TIMEOUT_S):
             begun = await self._begun(project, wanted, by)
             if begun.merged.under_way:
                 await self._joined(project, begun.merged, wanted.actor, mine=begun.mine).done.wait()
@@ -122,15 +230,15 @@ class Merges:
             if await self._store.write(lambda tx, source=source: tx.take_erasure(source, mine)):  # type: ignore[misc]
                 self._joined(project, merged, mine=True)
 
-    async def _begun(self, project: Project, wanted: Wanted, by: By) -> Begun:
+    async def _begun(self, project: Project, wanted: MergeRequest, by: By) -> StartedMerge:
         """Return the merge once it has begun, behind those that are in its way."""
         mine = self._cluster.node.incarnation
         store = InNameOf(by, self._store)
         while True:
             try:
                 with trio.CancelScope(shield=True):  # what has begun is carried out, whoever waits for it
-                    return await store.write(lambda tx: begin(tx, project, wanted, mine, self._clock()))
-            except InTheWay as other:
+                    return await store.write(lambda tx: start_merge(tx, project, wanted, mine, self._clock()))
+            except BlockedByMerge as other:
                 await self._joined(project, other.merge).done.wait()
 
     def _joined(
@@ -150,7 +258,7 @@ class Merges:
     async def _wait_for(self, merge: _Merge) -> None:
         """Wait for the end of what another node carries out by asking the store."""
         source = merge.merged.source.rowid
-        with trio.move_on_after(ANSWER_S):
+        with trio.move_on_after(ANSWER_TIMEOUT_S):
             while True:
                 with suppress(Unavailable):
                     left = await self._store.read(lambda reader: reader.merges())
@@ -202,7 +310,9 @@ def _move_some(tx: MergeTransaction, source: int, target: int, at: int) -> int:
     survivor = tx.survivor(target)
     if survivor is None:  # it is being erased, with what was not moved
         return 0
-    return move_tickets_of(tx, source, survivor, TICKETS, at) or tx.move_responses(source, target, RESPONSES)
+    return move_tickets_of(tx, source, survivor, TICKETS_BATCH_SIZE, at) or tx.move_responses(
+        source, target, RESPONSES_BATCH_SIZE
+    )
 
 
 def _end(tx: MergeTransaction, project: Project, merge: _Merge, at: int) -> bool:

@@ -17,7 +17,7 @@ from msgspec import Struct, field
 from deskwire.engine.accounts.access_tokens import AccessTokenTransaction
 from deskwire.engine.accounts.sessions import Life, SessionTransaction
 from deskwire.engine.audit.ports import AuditTransaction
-from deskwire.engine.conversations.registry import ActorRegistry
+from deskwire.engine.conversations.actors import ActorRegistry
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.clock_jumps import SetForward
 from deskwire.engine.core.errors import Unavailable

@@ -17,11 +17,11 @@ from deskwire.engine.accounts.ports import AccountReader
 from deskwire.engine.audit.deeds import conversation_expired
 from deskwire.engine.audit.naming import Recording
 from deskwire.engine.audit.trail import Actor, By, Deed
-from deskwire.engine.conversations.actor import ActorFailed
-from deskwire.engine.conversations.commands import Expire
-from deskwire.engine.conversations.expiry import Due, ExpiryReader, Kind, Windows
-from deskwire.engine.conversations.plan import Receipt
-from deskwire.engine.conversations.registry import ActorRegistry
+from deskwire.engine.conversations.actors import ActorFailed, ActorRegistry
+from deskwire.engine.conversations.commands import Expire, RetentionPeriods
+from deskwire.engine.conversations.commit import Receipt
+from deskwire.engine.conversations.decide import ExpiryReason
+from deskwire.engine.conversations.ports import ExpiredConversation, ExpiryReader
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.errors import DomainError, Unavailable
 from deskwire.engine.core.store import Inline, Store
@@ -42,7 +42,7 @@ class SweepReader(ExpiryReader, AccountReader, Protocol):
     """Queries on the conversations that are due, and on their projects."""
 
 
-_Look = Callable[[SweepReader, tuple[int, int]], Sequence[Due]]
+_Look = Callable[[SweepReader, tuple[int, int]], Sequence[ExpiredConversation]]
 
 
 class Sweep:
@@ -67,7 +67,7 @@ class Sweep:
         self._clock = clock
         self._bot_only_ms = bot_only_ms
         self._day_ms = day_ms
-        self.deleted: dict[Kind, int] = {"bot_only": 0, "archived": 0}
+        self.deleted: dict[ExpiryReason, int] = {"bot_only": 0, "archived": 0}
 
     async def run(self) -> None:
         """Delete what is due now. Raises Unavailable if a whole batch was refused; the next round takes it up."""
@@ -81,7 +81,7 @@ class Sweep:
             "bot_only", lambda reader, place: reader.bot_only_before(created_before, place, _LOOK)
         )
 
-    async def _delete_all(self, kind: Kind, look: _Look) -> None:
+    async def _delete_all(self, kind: ExpiryReason, look: _Look) -> None:
         """Go once through what `look` finds, and pass over what can't be deleted."""
         place = (-1, -1)
         while conversations := await self._store.read(lambda reader, place=place: look(reader, place)):  # type: ignore[misc]
@@ -91,7 +91,7 @@ class Sweep:
                 self.deleted[kind] += await self._delete(batch)
                 await trio.sleep(trio.current_time() - began)
 
-    async def _delete(self, batch: Sequence[Due]) -> int:
+    async def _delete(self, batch: Sequence[ExpiredConversation]) -> int:
         """Have the actors decide; return how many conversations were deleted. Raises Unavailable if all refused."""
         outcomes: list[bool | Unavailable] = []
         async with trio.open_nursery() as nursery:
@@ -102,7 +102,7 @@ class Sweep:
             raise refusals[0]
         return sum(outcome is True for outcome in outcomes)
 
-    async def _ask(self, due: Due, outcomes: list[bool | Unavailable]) -> None:
+    async def _ask(self, due: ExpiredConversation, outcomes: list[bool | Unavailable]) -> None:
         project = await self._store.read(Inline(lambda reader: reader.project(due.project)))
         if project is None:  # removed meanwhile, and so without conversations
             outcomes.append(False)
@@ -120,9 +120,9 @@ class Sweep:
         else:
             outcomes.append(receipt.state is None)
 
-    def _windows(self, project: Project) -> Windows:
+    def _windows(self, project: Project) -> RetentionPeriods:
         days = project.settings.archived_retention_days
-        return Windows(self._bot_only_ms, None if days is None else days * self._day_ms)
+        return RetentionPeriods(self._bot_only_ms, None if days is None else days * self._day_ms)
 
 
 def _expired(receipt: Receipt) -> Sequence[Deed]:
@@ -134,9 +134,9 @@ def _archived(project: int, before: int) -> _Look:
     return lambda reader, place: reader.archived_before(project, before, place, _LOOK)
 
 
-def batches(conversations: Sequence[Due]) -> Iterator[Sequence[Due]]:
+def batches(conversations: Sequence[ExpiredConversation]) -> Iterator[Sequence[ExpiredConversation]]:
     """Yield what is deleted together: in order, at most BATCH, and at most ROWS rows unless one alone has more."""
-    batch: list[Due] = []
+    batch: list[ExpiredConversation] = []
     for due in conversations:
         if batch and (len(batch) == BATCH or sum(other.rows for other in batch) + due.rows > ROWS):
             yield batch

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import assert_never
 
+from deskwire.engine.conversations.commit import Receipt
 from deskwire.engine.conversations.facts import (
+    AgentFieldsUpdated,
     Assigned,
     Closed,
     Created,
     Deleted,
-    Filed,
     MessagePosted,
     MessageRewritten,
     Moved,
@@ -20,7 +21,6 @@ from deskwire.engine.conversations.facts import (
     WorkflowCompleted,
     WorkflowWaits,
 )
-from deskwire.engine.conversations.plan import Receipt
 from deskwire.engine.tickets.change import follow_contact, note_message, unlink_deleted
 from deskwire.engine.tickets.ports import TicketTransaction
 
@@ -47,7 +47,7 @@ class TicketFollower:
                 case Created() | Revealed() | Closed() | Reopened() | Assigned() | Updated():
                     pass
                 case (
-                    Filed()
+                    AgentFieldsUpdated()
                     | NetworkLogsReplaced()
                     | WorkflowWaits()
                     | WorkflowCompleted()

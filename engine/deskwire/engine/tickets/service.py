@@ -14,10 +14,10 @@ from msgspec import Struct
 
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.conversations.activity import Doer
+from deskwire.engine.conversations.actors import ActorRegistry
 from deskwire.engine.conversations.commands import LinkTicket
+from deskwire.engine.conversations.commit import Receipt
 from deskwire.engine.conversations.decide import already_linked
-from deskwire.engine.conversations.plan import Receipt
-from deskwire.engine.conversations.registry import ActorRegistry
 from deskwire.engine.core.errors import NotFound
 from deskwire.engine.core.ids import is_id
 from deskwire.engine.core.precondition import ANYHOW, Precondition

@@ -16,7 +16,7 @@ from deskwire.engine.audit.naming import InNameOf
 from deskwire.engine.audit.refusals import Refusals, RefusedCalls
 from deskwire.engine.audit.trail import By
 from deskwire.engine.cluster.cluster import Alone, Cluster
-from deskwire.engine.conversations.registry import ActorRegistry
+from deskwire.engine.conversations.actors import ActorRegistry
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.errors import Problem
 from deskwire.engine.core.secret import Keyring, Secrets

@@ -97,13 +97,13 @@ class PostgresTransaction(PostgresReader, PostgresTicketWrites, LogWrites, AllWr
         self.rewritten: list[StoredEvent] = []
         self.due: list[int] = []
         self.runs_due: list[int] = []
-        self.wakings_due: list[int] = []
+        self.snoozes_due: list[int] = []
         self.held_due: list[int] = []
         self.writing: list[WritingChange] = []
         self._heads: dict[int, Head] = {}
         self._versions: dict[int, int] = {}
         self._locked: set[int] = set()
-        self.forget_claims()
+        self.clear_claims()
         self.start_endpoints()
 
     def save_heads(self) -> None:
@@ -120,7 +120,7 @@ class PostgresTransaction(PostgresReader, PostgresTicketWrites, LogWrites, AllWr
             frozenset(self.erased),
             tuple(self.due),
             tuple(self.runs_due),
-            tuple(self.wakings_due),
+            tuple(self.snoozes_due),
             "callers" in words,
             tuple(word.partition(":")[2] for word in words if word.startswith("session:")),
             "people" in words,

@@ -293,7 +293,7 @@ class Writer:
         tx.rewritten.clear()
         tx.due.clear()
         tx.runs_due.clear()
-        tx.wakings_due.clear()
+        tx.snoozes_due.clear()
         tx.held_due.clear()
         tx.writing.clear()
         tx.callers_changed = False
@@ -311,7 +311,7 @@ def commit_of(tx: SqliteTransaction) -> Commit:
         frozenset(tx.erased),
         tuple(tx.due),
         tuple(tx.runs_due),
-        tuple(tx.wakings_due),
+        tuple(tx.snoozes_due),
         tx.callers_changed,
         tuple(tx.sessions_ended),
         people=tx.people_changed,

@@ -13,14 +13,14 @@ from typing import Any, Final, Literal, assert_never
 from deskwire.engine.conversations.automation.answers import answer_problems, answer_text, text_answer
 from deskwire.engine.conversations.automation.interpreter import (
     Answered,
-    Begin,
-    Do,
     Effect,
     Elapsed,
-    Ended,
-    Input,
-    Say,
-    Surroundings,
+    RunCommand,
+    RunContext,
+    SendMessage,
+    WorkflowEnded,
+    WorkflowInput,
+    WorkflowStarted,
     advance,
 )
 from deskwire.engine.conversations.commands import (
@@ -50,12 +50,12 @@ from deskwire.engine.conversations.commands import (
 from deskwire.engine.conversations.conversation import Author, Conversation
 from deskwire.engine.conversations.decide import after, decide
 from deskwire.engine.conversations.facts import (
+    AgentFieldsUpdated,
     Assigned,
     Closed,
     Created,
     Deleted,
     Fact,
-    Filed,
     MessagePosted,
     MessageRewritten,
     Moved,
@@ -138,7 +138,7 @@ def decide_with_workflow(
             return (*facts, *_consequences(state, command, facts, at, workflow, ids))
 
 
-def own_facts(
+def count_own_facts(
     state: Conversation | None, command: Command | WorkflowCommand, at: int, facts: Sequence[Fact]
 ) -> int:
     """Return how many of the facts that a command has led to are its own; those behind are its workflow's."""
@@ -166,7 +166,9 @@ def _started(state: Conversation, workflow: Published, at: int, ids: Iterator[st
         raise Conflict("The conversation is closed; reopen it first.", code="conversation_closed")
     if not state.visible:
         raise Conflict("The conversation is hidden; make it visible first.", code="conversation_hidden")
-    yield from _moved(state, workflow, Run(workflow.workflow_id, workflow.version), Begin(), at, ids)
+    yield from _moved(
+        state, workflow, Run(workflow.workflow_id, workflow.version), WorkflowStarted(), at, ids
+    )
 
 
 def _answered(
@@ -208,7 +210,9 @@ def _consequences(
     run = state.run
     if run is None:
         if workflow is not None and _becomes_visible(facts) and state.status != "CLOSED" and not state.human:
-            yield from _moved(state, workflow, Run(workflow.workflow_id, workflow.version), Begin(), at, ids)
+            yield from _moved(
+                state, workflow, Run(workflow.workflow_id, workflow.version), WorkflowStarted(), at, ids
+            )
     elif any(map(_takes_over, facts)):
         yield WorkflowCompleted(
             run.workflow_id, "handed_off", version=run.version, place=(run.flow, run.action)
@@ -234,7 +238,14 @@ def _takes_over(fact: Fact) -> bool:
             return message.author.type == "agent" and not message.internal
         case Created() | Revealed() | Reopened() | Assigned() | Updated() | NetworkLogsReplaced():
             return False
-        case Filed() | WorkflowWaits() | WorkflowCompleted() | Moved() | Deleted() | MessageRewritten():
+        case (
+            AgentFieldsUpdated()
+            | WorkflowWaits()
+            | WorkflowCompleted()
+            | Moved()
+            | Deleted()
+            | MessageRewritten()
+        ):
             return False
         case _:
             assert_never(fact)
@@ -250,10 +261,10 @@ def _is_answer(run: Run, command: PostMessage) -> bool:
 
 
 def _moved(
-    state: Conversation, workflow: Published, run: Run, input_: Input, at: int, ids: Iterator[str]
+    state: Conversation, workflow: Published, run: Run, input_: WorkflowInput, at: int, ids: Iterator[str]
 ) -> Iterator[Fact]:
     """Yield the facts that the workflow makes until it rests or ends."""
-    around = Surroundings(at, state.attributes, workflow.assignees)
+    around = RunContext(at, state.attributes, workflow.assignees)
     effects, rest = advance(workflow.definition, run, input_, around)
     for effect in effects:
         facts = _facts_of(effect, state, workflow, at, ids)
@@ -267,12 +278,12 @@ def _facts_of(
     effect: Effect, state: Conversation, workflow: Published, at: int, ids: Iterator[str]
 ) -> tuple[Fact, ...]:
     match effect:
-        case Ended(reason, stopped, place):
+        case WorkflowEnded(reason, stopped, place):
             return (WorkflowCompleted(workflow.workflow_id, reason, stopped, workflow.version, place),)
-        case Say(text):
+        case SendMessage(text):
             # Ours: no name, as that of the workflow is not for customers (ADR 20)
             return decide(state, PostMessage(next(ids), Author("bot", workflow.workflow_id), text), at)
-        case Do(command, place):
+        case RunCommand(command, place):
             assert place is not None, "the interpreter knows it"
             return tuple(by_step(fact, _step_at(workflow, place)) for fact in decide(state, command, at))
         case _:

@@ -46,7 +46,7 @@ STEPS_MAX: Final = 1_000
 """Actions that one run carries out at most; more would be an endless loop, or as good as one."""
 
 
-class Begin(Struct, frozen=True):
+class WorkflowStarted(Struct, frozen=True):
     """The workflow starts."""
 
 
@@ -60,17 +60,17 @@ class Elapsed(Struct, frozen=True):
     """The time that the workflow waited for has come."""
 
 
-Input = Begin | Answered | Elapsed
+WorkflowInput = WorkflowStarted | Answered | Elapsed
 
 
-class Say(Struct, frozen=True):
+class SendMessage(Struct, frozen=True):
     """The bot writes a message."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class WorkflowEnded:
     """The workflow is over; `stopped` says why if it could not go on, `place` at which action, None at the end of it all."""
 
     reason: Ending
@@ -79,18 +79,18 @@ class Ended:
 
 
 @dataclass(frozen=True, slots=True)
-class Do:
+class RunCommand:
     """The workflow does what a command does, at the action at `place`."""
 
     command: Assign | Patch | Close
     place: Place | None = field(default=None, compare=False)
 
 
-Effect = Say | Do | Ended
+Effect = SendMessage | RunCommand | WorkflowEnded
 """Something that a workflow does to its conversation."""
 
 
-class Surroundings(Struct, frozen=True):
+class RunContext(Struct, frozen=True):
     """The surroundings of a workflow: the time (ms), the conversation's attributes, assignees by type and id."""
 
     at: int
@@ -99,19 +99,19 @@ class Surroundings(Struct, frozen=True):
 
 
 def advance(
-    definition: Definition, run: Run, input_: Input, around: Surroundings
+    definition: Definition, run: Run, input_: WorkflowInput, around: RunContext
 ) -> tuple[tuple[Effect, ...], Run | None]:
     """Return what the workflow does upon an input, and the run at rest; None if it has ended (the last effect)."""
     place, run = _resumed(definition, run, input_)
     effects: list[Effect] = []
     while place is not None:
         if run.steps >= STEPS_MAX:
-            return (*effects, Ended("handed_off", "step_limit", place)), None
+            return (*effects, WorkflowEnded("handed_off", "step_limit", place)), None
         run = replace(run, steps=run.steps + 1, flow=place[0], action=place[1])
         action = definition.action(place)
         match action:
             case Buttons() | Form():
-                return (*effects, Say(action.text)), replace(run, step=_step(definition, run, action))
+                return (*effects, SendMessage(action.text)), replace(run, step=_step(definition, run, action))
             case Wait(_, seconds):
                 return tuple(effects), replace(run, due_at=around.at + seconds * 1000)
             case Branch():
@@ -119,23 +119,23 @@ def advance(
             case Send() | Give() | SetAttributes() | CloseConversation() | HandOff():
                 done = _done(action, around, place)
                 match done:
-                    case (*first, Ended() as end):
-                        return (*effects, *first, Ended(end.reason, end.stopped, place)), None
+                    case (*first, WorkflowEnded() as end):
+                        return (*effects, *first, WorkflowEnded(end.reason, end.stopped, place)), None
                 effects += done
                 if isinstance(action, SetAttributes):
                     around = replace(around, attributes=merged(around.attributes, action.attributes))
                 place = definition.behind(place)
             case _:
                 assert_never(action)
-    return (*effects, Ended("completed")), None
+    return (*effects, WorkflowEnded("completed")), None
 
 
-def _resumed(definition: Definition, run: Run, input_: Input) -> tuple[Place | None, Run]:
+def _resumed(definition: Definition, run: Run, input_: WorkflowInput) -> tuple[Place | None, Run]:
     """Return the place at which the run goes on, and the run: with the answer, and waiting for nothing."""
     here = (run.flow, run.action)
     awake = replace(run, step=None, due_at=None)
     match input_:
-        case Begin():
+        case WorkflowStarted():
             return (0, 0), awake
         case Elapsed():
             return definition.behind(here), awake
@@ -150,34 +150,36 @@ def _resumed(definition: Definition, run: Run, input_: Input) -> tuple[Place | N
             assert_never(input_)
 
 
-def _done(action: _Immediate, around: Surroundings, place: Place) -> tuple[Effect, ...]:
+def _done(action: _Immediate, around: RunContext, place: Place) -> tuple[Effect, ...]:
     match action:
         case Send(_, text):
-            return (Say(text),)
+            return (SendMessage(text),)
         case Give(_, kind, assignee_id):
             assignee = around.assignees.get((kind, assignee_id))
             return (
-                Ended("handed_off", "assignee_gone") if assignee is None else Do(Assign(assignee), place),
+                WorkflowEnded("handed_off", "assignee_gone")
+                if assignee is None
+                else RunCommand(Assign(assignee), place),
             )
         case SetAttributes(_, attributes):
             if overfull(merged(around.attributes, attributes)) is not None:
-                return (Ended("handed_off", "attributes_full"),)
-            return (Do(Patch({"attributes": attributes}), place),)
+                return (WorkflowEnded("handed_off", "attributes_full"),)
+            return (RunCommand(Patch({"attributes": attributes}), place),)
         case CloseConversation():
-            return (Do(Close("bot"), place), Ended("completed"))
+            return (RunCommand(Close("bot"), place), WorkflowEnded("completed"))
         case HandOff():
-            return (Ended("handed_off"),)
+            return (WorkflowEnded("handed_off"),)
         case _:
             assert_never(action)
 
 
-def _branched(definition: Definition, action: Branch, run: Run, around: Surroundings) -> Place | None:
+def _branched(definition: Definition, action: Branch, run: Run, around: RunContext) -> Place | None:
     case = _as_case(_value(action.on, run, around))
     target = action.default if case is None else action.cases.get(case, action.default)
     return definition.entry(target)
 
 
-def _value(operand: Operand, run: Run, around: Surroundings) -> Any:
+def _value(operand: Operand, run: Run, around: RunContext) -> Any:
     match operand:
         case Attribute(key):
             return around.attributes.get(key)

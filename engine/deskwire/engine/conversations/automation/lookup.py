@@ -22,7 +22,11 @@ def workflow_for(
     """Return the workflow that `decide.workflow_needed` asks for; a few rows by their keys."""
     if needed is None:
         return None
-    return triggered(reader, project) if needed == "triggered" else running(reader, project, needed)
+    return (
+        triggered_workflow(reader, project)
+        if needed == "triggered"
+        else running_workflow(reader, project, needed)
+    )
 
 
 def find_workflow(reader: WorkflowReader, project: Project, workflow_id: str) -> Workflow:
@@ -33,19 +37,19 @@ def find_workflow(reader: WorkflowReader, project: Project, workflow_id: str) ->
     return workflow
 
 
-def triggered(reader: PublishedReader, project: Project) -> Published | None:
+def triggered_workflow(reader: PublishedReader, project: Project) -> Published | None:
     """Return the workflow that a new conversation starts: of those with that trigger the newest (ADR 20)."""
     newest = reader.workflows(project.rowid, "conversation.created", None, 1)
-    return published(reader, project, newest[0]) if newest else None
+    return published_workflow(reader, project, newest[0]) if newest else None
 
 
-def published(reader: PublishedReader, project: Project, workflow: Workflow) -> Published:
+def published_workflow(reader: PublishedReader, project: Project, workflow: Workflow) -> Published:
     """Return a workflow's present version."""
     version, flows = reader.workflow_flows(workflow)
     return _published(reader, project, workflow.id, version, flows)
 
 
-def running(reader: PublishedReader, project: Project, version: int) -> Published:
+def running_workflow(reader: PublishedReader, project: Project, version: int) -> Published:
     """Return the version that a conversation runs, by its storage key.
 
     Raises StaleState if there is none: a version is kept as long as it runs somewhere, so the conversation no longer does.
@@ -57,7 +61,7 @@ def running(reader: PublishedReader, project: Project, version: int) -> Publishe
     return _published(reader, project, workflow_id, version, flows)
 
 
-def tried_out(reader: PublishedReader, project: Project, flows: Sequence[Any]) -> Published:
+def trial_workflow(reader: PublishedReader, project: Project, flows: Sequence[Any]) -> Published:
     """Return flows that are known to be valid as a workflow to try out, which has no id."""
     return _published(reader, project, "", 0, flows)
 

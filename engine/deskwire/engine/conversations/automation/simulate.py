@@ -10,14 +10,14 @@ from msgspec import Struct
 from deskwire.engine.conversations.automation.answers import answer_problems, answer_text
 from deskwire.engine.conversations.automation.interpreter import (
     Answered,
-    Begin,
-    Do,
     Effect,
     Elapsed,
-    Ended,
-    Input,
-    Say,
-    Surroundings,
+    RunCommand,
+    RunContext,
+    SendMessage,
+    WorkflowEnded,
+    WorkflowInput,
+    WorkflowStarted,
     advance,
 )
 from deskwire.engine.conversations.commands import Assign, Close, Patch
@@ -42,7 +42,7 @@ class Simulation(Struct, frozen=True):
 
     events: Sequence[Mapping[str, Any]]
     waits: Mapping[str, Any] | None
-    ended: Ended | None
+    ended: WorkflowEnded | None
     attributes: Mapping[str, Any]
     answers: int
 
@@ -55,13 +55,13 @@ def simulate(workflow: Published, attributes: Mapping[str, Any], answers: Sequen
     definition = workflow.definition
     events: list[Mapping[str, Any]] = []
     run, used = Run(workflow.workflow_id, workflow.version), 0
-    upcoming: Input = Begin()
+    upcoming: WorkflowInput = WorkflowStarted()
     while True:
-        effects, rest = advance(definition, run, upcoming, Surroundings(0, attributes, workflow.assignees))
+        effects, rest = advance(definition, run, upcoming, RunContext(0, attributes, workflow.assignees))
         for effect in effects:
-            if isinstance(effect, Ended):
+            if isinstance(effect, WorkflowEnded):
                 return Simulation(events, None, effect, attributes, used)
-            if isinstance(effect, Do) and isinstance(effect.command, Patch):
+            if isinstance(effect, RunCommand) and isinstance(effect.command, Patch):
                 attributes = merged(attributes, effect.command.given["attributes"])
             events.append(_event(effect))
         assert rest is not None, "what has not ended rests"
@@ -97,11 +97,11 @@ def _shown(rest: Run) -> Mapping[str, Any]:
 
 def _event(effect: Effect) -> Mapping[str, Any]:
     match effect:
-        case Say(text):
+        case SendMessage(text):
             return {"type": "message", "text": text}
-        case Do(command):
+        case RunCommand(command):
             return _done(command)
-        case Ended():
+        case WorkflowEnded():
             raise AssertionError("it is the last")
         case _:
             assert_never(effect)

@@ -12,8 +12,8 @@ from typing import Any, Final
 
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.contacts.contact import Contact
-from deskwire.engine.conversations.agent_view import Beside
 from deskwire.engine.conversations.conversation import Conversation, Message
+from deskwire.engine.conversations.listing import AgentDetails
 from deskwire.engine.conversations.ports import Claimed
 from deskwire.engine.core.errors import StaleState
 from deskwire.engine.core.ids import day_of
@@ -31,7 +31,11 @@ from deskwire.storage.postgres.driver.recall import Key, Wanted, key_of
 from deskwire.storage.postgres.transaction import GENERATION, PostgresTransaction
 from deskwire.storage.tables.contacts.contacts import CONTACT_COLUMNS, contact_of
 from deskwire.storage.tables.conversations.columns import routed_of
-from deskwire.storage.tables.conversations.conversations import ConversationReads, packed, require_same
+from deskwire.storage.tables.conversations.conversations import (
+    ConversationReads,
+    attachments_json,
+    require_same,
+)
 from deskwire.storage.tables.webhooks.endpoints import EndpointWrites
 
 CLAIMED: Final = (
@@ -102,7 +106,7 @@ class BatchTransaction(PostgresTransaction):
             unsealed.deliveries,
             self.due,
             self.runs_due,
-            self.wakings_due,
+            self.snoozes_due,
             self.held_due,
             self.writing,
         )
@@ -213,13 +217,13 @@ class BatchTransaction(PostgresTransaction):
                 message.text,
                 message.internal,
                 message.created_at,
-                packed(message.attachments),
+                attachments_json(message.attachments),
                 sequence,
                 project,
             ),
         )
 
-    def beside(self, conversations: Sequence[int]) -> Mapping[int, Beside]:
+    def beside(self, conversations: Sequence[int]) -> Mapping[int, AgentDetails]:
         """See the port. Of a conversation whose messages this batch adds to, the newest is not stored yet."""
         if any(self._written_to(each) for each in conversations):
             raise NeedsAlone

@@ -8,13 +8,13 @@ from typing import Final
 
 import psycopg
 
-from deskwire.engine.conversations.held.held import RESTORED
+from deskwire.engine.conversations.held_messages import RESTORED
 from deskwire.storage.postgres.driver.thread_session import ThreadSession
 from deskwire.storage.postgres.driver.unusable import DatabaseUnusableError
 from deskwire.storage.postgres.migrations.apply import require_migrated
 from deskwire.storage.postgres.operating.installation import accept_server
 from deskwire.storage.postgres.operating.preflight import connected
-from deskwire.storage.tables.conversations.held import problem_as_stored
+from deskwire.storage.tables.conversations.held_messages import problem_as_stored
 
 SKIPPED: Final = "restored from a backup"
 _LIVE: Final = "SELECT node FROM nodes WHERE expires > lease_now() ORDER BY node"

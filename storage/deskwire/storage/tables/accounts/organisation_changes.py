@@ -15,7 +15,7 @@ from deskwire.storage.tables.accounts.people import (
     as_project,
     as_user,
 )
-from deskwire.storage.tables.conversations.held import HeldWrites
+from deskwire.storage.tables.conversations.held_messages import HeldWrites
 
 
 class OrganisationWrites(OrganisationReads, HeldWrites, PeopleReads, PeopleWrites, MachineWrites):

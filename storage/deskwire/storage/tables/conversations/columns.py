@@ -13,7 +13,7 @@ import orjson
 from deskwire.engine.accounts.people import Assignee
 from deskwire.engine.conversations.conversation import Conversation, Status
 
-Written: TypeAlias = Literal["by SQLite", "once", "always", "by turns", "by commands", "rarely"]
+WriteOccasion: TypeAlias = Literal["by SQLite", "once", "always", "by turns", "by commands", "rarely"]
 """The changes that write a column; "always" means every change, by a message or a command, and "by turns" that the contact
 begins to wait for an answer, or waits no more."""
 
@@ -23,7 +23,7 @@ _NO_ATTRIBUTES: Final[Mapping[str, Any]] = {}
 """The attributes of all states that have none; nobody changes attributes in place."""
 
 
-class Column(NamedTuple):
+class ConversationColumn(NamedTuple):
     """A column, and the field of the state that it stores.
 
     Args:
@@ -36,7 +36,7 @@ class Column(NamedTuple):
     """
 
     name: str
-    written: Written
+    written: WriteOccasion
     field: str | None = None
     write: Callable[[Conversation], object] | None = None
     read: Callable[[Any], object] | None = None
@@ -60,49 +60,49 @@ def _tags(stored: str) -> tuple[str, ...]:
 
 
 COLUMNS: Final = (
-    Column("rowid", "by SQLite"),
-    Column("id", "once"),
-    Column("project", "once"),
-    Column("created_at", "once"),
-    Column("imported_at", "once"),
-    Column("revision", "always"),
-    Column("sequence", "always"),
-    Column("last_turn", "always"),
-    Column("unread", "always", read=bool),
-    Column("messages", "always"),
-    Column("contact_messages", "always"),
-    Column("last_message_at", "always"),
-    Column("updated_at", "always"),
-    Column("waiting_since", "by turns"),
-    Column("title", "by commands"),
-    Column("closed_by", "by commands"),
-    Column("closed_at", "by commands"),
-    Column("rating", "by commands"),
-    Column("rated_at", "by commands"),
-    Column("rating_comment", "by commands"),
-    Column("ticket_id", "by commands"),
-    Column("visible", "by commands", read=bool),
-    Column("attributes", "by commands", write=lambda state: orjson.dumps(state.attributes).decode(), read=_attributes),
-    Column("tags", "by commands", write=lambda state: orjson.dumps(state.tags).decode(), read=_tags),
-    Column("contact_seen_index", "by commands"),
-    Column("contact_seen_at", "by commands"),
-    Column("seen_until", "by commands"),
-    Column("network_logs_at", "by commands"),
-    Column("asked_at", "by commands"),
-    Column("answered_at", "by commands"),
-    Column("opened_at", "by commands"),
-    Column("replier_id", "by commands"),
-    Column("team_id", "by commands"),
-    Column("status", "rarely", read=_status),
-    Column("archived", "rarely", read=bool),
-    Column("assignee_type", "rarely", "assignee", lambda state: state.assignee and state.assignee.type),
-    Column("assignee_id", "rarely", "assignee", lambda state: state.assignee and state.assignee.id),
-    Column("assignee_name", "rarely", "assignee", lambda state: state.assignee and state.assignee.name),
-    Column("human", "rarely", read=bool),
-    Column("archived_at", "rarely"),
-    Column("snoozed_until", "rarely"),
+    ConversationColumn("rowid", "by SQLite"),
+    ConversationColumn("id", "once"),
+    ConversationColumn("project", "once"),
+    ConversationColumn("created_at", "once"),
+    ConversationColumn("imported_at", "once"),
+    ConversationColumn("revision", "always"),
+    ConversationColumn("sequence", "always"),
+    ConversationColumn("last_turn", "always"),
+    ConversationColumn("unread", "always", read=bool),
+    ConversationColumn("messages", "always"),
+    ConversationColumn("contact_messages", "always"),
+    ConversationColumn("last_message_at", "always"),
+    ConversationColumn("updated_at", "always"),
+    ConversationColumn("waiting_since", "by turns"),
+    ConversationColumn("title", "by commands"),
+    ConversationColumn("closed_by", "by commands"),
+    ConversationColumn("closed_at", "by commands"),
+    ConversationColumn("rating", "by commands"),
+    ConversationColumn("rated_at", "by commands"),
+    ConversationColumn("rating_comment", "by commands"),
+    ConversationColumn("ticket_id", "by commands"),
+    ConversationColumn("visible", "by commands", read=bool),
+    ConversationColumn("attributes", "by commands", write=lambda state: orjson.dumps(state.attributes).decode(), read=_attributes),
+    ConversationColumn("tags", "by commands", write=lambda state: orjson.dumps(state.tags).decode(), read=_tags),
+    ConversationColumn("contact_seen_index", "by commands"),
+    ConversationColumn("contact_seen_at", "by commands"),
+    ConversationColumn("seen_until", "by commands"),
+    ConversationColumn("network_logs_at", "by commands"),
+    ConversationColumn("asked_at", "by commands"),
+    ConversationColumn("answered_at", "by commands"),
+    ConversationColumn("opened_at", "by commands"),
+    ConversationColumn("replier_id", "by commands"),
+    ConversationColumn("team_id", "by commands"),
+    ConversationColumn("status", "rarely", read=_status),
+    ConversationColumn("archived", "rarely", read=bool),
+    ConversationColumn("assignee_type", "rarely", "assignee", lambda state: state.assignee and state.assignee.type),
+    ConversationColumn("assignee_id", "rarely", "assignee", lambda state: state.assignee and state.assignee.id),
+    ConversationColumn("assignee_name", "rarely", "assignee", lambda state: state.assignee and state.assignee.name),
+    ConversationColumn("human", "rarely", read=bool),
+    ConversationColumn("archived_at", "rarely"),
+    ConversationColumn("snoozed_until", "rarely"),
 )  # fmt: skip
-BESIDES: Final = ("activity", "routed")
+ALWAYS_WRITTEN: Final = ("activity", "routed")
 """Columns that store no field and are always written: the order of lists, and the last sequence sent to each endpoint."""
 HOUR: Final = "hour"
 """The column of the hour of the last activity, which is indexed, and so written only when it is another one."""
@@ -113,23 +113,23 @@ NOT_STORED: Final = ("run",)
 """Fields that have no column: a run is in a table of its own."""
 
 
-def _written(*when: Written) -> list[Column]:
+def _written(*when: WriteOccasion) -> list[ConversationColumn]:
     """Return the columns that are written then: last those that store a field as it is."""
     return sorted(
         (column for column in COLUMNS if column.written in when), key=lambda column: column.write is None
     )
 
 
-def _update(columns: Sequence[Column], *more: str) -> str:
-    names = (*BESIDES, *more, *(column.name for column in columns))
+def _update(columns: Sequence[ConversationColumn], *more: str) -> str:
+    names = (*ALWAYS_WRITTEN, *more, *(column.name for column in columns))
     return f"UPDATE conversations SET {', '.join(f'{name} = ?' for name in names)} WHERE rowid = ?"
 
 
-def _made(columns: Sequence[Column]) -> list[Callable[[Conversation], object]]:
+def _made(columns: Sequence[ConversationColumn]) -> list[Callable[[Conversation], object]]:
     return [column.write for column in columns if column.write is not None]
 
 
-def _fields(columns: Sequence[Column]) -> Callable[[Conversation], tuple[Any, ...]]:
+def _fields(columns: Sequence[ConversationColumn]) -> Callable[[Conversation], tuple[Any, ...]]:
     """Return a function that takes from a state the fields that are stored as they are, and its key at the end."""
     names = (*(column.source for column in columns if column.write is None), "rowid")
     taken: Callable[[Conversation], tuple[Any, ...]] = _compiled(
@@ -138,7 +138,7 @@ def _fields(columns: Sequence[Column]) -> Callable[[Conversation], tuple[Any, ..
     return taken
 
 
-def _differ(*when: Written) -> Callable[[Conversation, Conversation], bool]:
+def _differ(*when: WriteOccasion) -> Callable[[Conversation, Conversation], bool]:
     """Return a function that says whether two states may differ in what is written then.
 
     They do not if they share the very objects: for Python 1 equals true, also inside attributes.
@@ -164,8 +164,8 @@ _INSERTED: Final = _written("once", "always", "by turns", "by commands", "rarely
 BY_MESSAGES, BY_TURNS = _update(_BY_MESSAGES), _update(_BY_TURNS)
 USUAL, ALL = _update(_USUAL), _update(_ALL, HOUR)
 INSERT: Final = (
-    f"INSERT INTO conversations ({', '.join((OWNER, *BESIDES, HOUR, *(column.name for column in _INSERTED)))}) "
-    f"VALUES ({', '.join('?' * (2 + len(BESIDES) + len(_INSERTED)))})"
+    f"INSERT INTO conversations ({', '.join((OWNER, *ALWAYS_WRITTEN, HOUR, *(column.name for column in _INSERTED)))}) "
+    f"VALUES ({', '.join('?' * (2 + len(ALWAYS_WRITTEN) + len(_INSERTED)))})"
 )
 
 _made_usual, _made_all, _made_inserted = _made(_USUAL), _made(_ALL), _made(_INSERTED)
@@ -216,7 +216,7 @@ def routed_of(stored: str) -> dict[int, int]:
     return {int(endpoint): sequence for endpoint, sequence in orjson.loads(stored).items()}
 
 
-def _in_order_of_fields() -> tuple[Column, ...]:
+def _in_order_of_fields() -> tuple[ConversationColumn, ...]:
     """Return the columns in the order of the state's fields; those behind the first of a field are at the end."""
     first = {column.source: column for column in reversed(COLUMNS)}
     ordered = [first[name] for name in Conversation.__struct_fields__ if name not in NOT_STORED]

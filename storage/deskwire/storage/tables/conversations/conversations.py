@@ -1,4 +1,4 @@
-"""Conversations, their messages, and their network logs."""
+"""Conversations, their messages, their network logs, and those past their retention."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ from typing import Any, Final
 
 import orjson
 
+from deskwire.engine.accounts.people import Project
 from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.conversations.conversation import Author, Conversation, Message
-from deskwire.engine.conversations.ports import Claimed
+from deskwire.engine.conversations.ports import Claimed, ExpiredConversation
 from deskwire.engine.core.errors import StaleState
 from deskwire.engine.core.values import replace
 from deskwire.engine.uploads.upload import Attachment
 from deskwire.storage.dialect import differing, postgres_json
+from deskwire.storage.tables.accounts.people import PROJECT, as_project
 from deskwire.storage.tables.base import Changes, Queries
 from deskwire.storage.tables.contacts.contacts import CONTACT_COLUMNS, contact_of
 from deskwire.storage.tables.conversations.columns import (
@@ -128,7 +130,7 @@ class ConversationWrites(Changes):
     _claims: dict[int, tuple[_Version, Claimed]]
     _claimed: tuple[int, Contact] | None  # the last one that was claimed, and its contact
 
-    def forget_claims(self) -> None:
+    def clear_claims(self) -> None:
         """Remember nothing yet, or no more: at the start, after a rollback, and after every change of a contact."""
         self._claims = {}
         self._claimed = None
@@ -192,7 +194,7 @@ class ConversationWrites(Changes):
                 message.text,
                 message.internal,
                 message.created_at,
-                packed(message.attachments),
+                attachments_json(message.attachments),
                 sequence,
             ),
         )
@@ -202,7 +204,7 @@ class ConversationWrites(Changes):
             "UPDATE messages SET text = ?, attachments = ?, redacted_at = ?, deleted_at = ? WHERE id = ? AND conversation = ?",
             (
                 message.text,
-                packed(message.attachments),
+                attachments_json(message.attachments),
                 message.redacted_at,
                 at if message.deleted else None,
                 message.id,
@@ -280,8 +282,45 @@ def message_of(row: tuple[Any, ...]) -> Message:
     )
 
 
-def packed(attachments: Sequence[Attachment]) -> str | None:
+def attachments_json(attachments: Sequence[Attachment]) -> str | None:
     """Return a message's attachments as its row stores them."""
     if not attachments:
         return None
     return orjson.dumps([[each.id, each.name, each.type, each.size] for each in attachments]).decode()
+
+
+_DUE: Final = (
+    "SELECT p.id, c.id, c.messages + c.sequence, {time}, c.rowid FROM conversations c "
+    "JOIN projects p ON p.rowid = c.project WHERE {chosen} AND {time} < ? AND ({time}, c.rowid) > (?, ?) "
+    "ORDER BY {time}, c.rowid LIMIT ?"
+)
+BOT_ONLY: Final = _DUE.format(time="coalesce(c.imported_at, c.created_at)", chosen="c.human = 0")
+ARCHIVED: Final = _DUE.format(time="c.archived_at", chosen="c.project = ?")
+PROJECTS: Final = (
+    f"SELECT {PROJECT} FROM projects p WHERE p.archived_retention_days IS NOT NULL AND EXISTS ("
+    "SELECT 1 FROM conversations c WHERE c.project = p.rowid "
+    "AND c.archived_at < ? - p.archived_retention_days * ?)"
+)
+
+
+class ExpiryReads(Queries):
+    """The methods are those of `engine.conversations.expiry.ExpiryReader`."""
+
+    def bot_only_before(
+        self, created_before: int, after: tuple[int, int], limit: int
+    ) -> Sequence[ExpiredConversation]:
+        return [_due_of(row) for row in self.conn.execute(BOT_ONLY, (created_before, *after, limit))]
+
+    def archived_before(
+        self, project: int, archived_before: int, after: tuple[int, int], limit: int
+    ) -> Sequence[ExpiredConversation]:
+        rows = self.conn.execute(ARCHIVED, (project, archived_before, *after, limit))
+        return [_due_of(row) for row in rows]
+
+    def projects_with_expired(self, now: int, day_ms: int) -> Sequence[Project]:
+        return [as_project(row) for row in self.conn.execute(PROJECTS, (now, day_ms))]
+
+
+def _due_of(row: tuple[Any, ...]) -> ExpiredConversation:
+    project, conversation, rows, *place = row
+    return ExpiredConversation(project, conversation, rows, (place[0], place[1]))

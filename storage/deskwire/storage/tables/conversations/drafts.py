@@ -7,13 +7,13 @@ from typing import Any, Final
 
 import orjson
 
-from deskwire.engine.conversations.drafts.draft import Draft, Place
+from deskwire.engine.conversations.drafts import Draft, DraftKey
 from deskwire.engine.conversations.writing_changes import DraftChanged, WritingChange
 from deskwire.engine.core.values import replace
 from deskwire.engine.uploads.upload import Attachment
 from deskwire.storage.dialect import either
 from deskwire.storage.tables.base import Changes, Queries
-from deskwire.storage.tables.conversations.conversations import packed
+from deskwire.storage.tables.conversations.conversations import attachments_json
 
 _DRAFT: Final = (
     "SELECT d.author, d.project, d.conversation, (SELECT c.id FROM conversations c WHERE c.rowid = d.conversation), d.internal, "
@@ -64,7 +64,7 @@ class DraftWrites(Changes):
 
     writing: list[WritingChange]
 
-    def claim_draft(self, place: Place) -> Draft | None:
+    def claim_draft(self, place: DraftKey) -> Draft | None:
         row = self.conn.execute(
             _CLAIMED[self.dialect], (place.conversation, place.author, int(place.internal))
         ).fetchone()
@@ -136,7 +136,7 @@ class DraftWrites(Changes):
 
 
 def attachments_of(stored: str | None) -> tuple[Attachment, ...]:
-    """Return attachments as `packed` has stored them."""
+    """Return attachments as `attachments_json` has stored them."""
     return () if stored is None else tuple(Attachment(*each) for each in orjson.loads(stored))
 
 
@@ -146,12 +146,12 @@ def _content(draft: Draft) -> tuple[Any, ...]:
         draft.version,
         draft.base_sequence,
         draft.updated_at,
-        packed(draft.attachments),
+        attachments_json(draft.attachments),
         draft.text,
     )
 
 
 def _draft_of(row: Sequence[Any]) -> Draft:
     author, project, conversation, conversation_id, internal, text, attachments, *rest = row
-    place = Place(author, project, conversation, conversation_id, bool(internal))
+    place = DraftKey(author, project, conversation, conversation_id, bool(internal))
     return Draft(place, text, attachments_of(attachments), *rest)

@@ -17,7 +17,7 @@ from deskwire.engine.importing.ports import (
 from deskwire.storage.dialect import either
 from deskwire.storage.tables.base import Changes, Queries
 from deskwire.storage.tables.contacts.contacts import CONTACT_COLUMNS, contact_of
-from deskwire.storage.tables.conversations.conversations import INSERT_MESSAGE, packed
+from deskwire.storage.tables.conversations.conversations import INSERT_MESSAGE, attachments_json
 
 _CONTACTS: Final = either(
     f"SELECT {CONTACT_COLUMNS} FROM {{texts}} w {{and_then}} contacts k "
@@ -113,7 +113,9 @@ class ImportWrites(Changes):
         self.conn.executemany(
             INSERT_MESSAGE,
             (
-                row if row.attachments is None else (*row[:-2], packed(row.attachments), row.sequence)
+                row
+                if row.attachments is None
+                else (*row[:-2], attachments_json(row.attachments), row.sequence)
                 for row in messages
             ),
         )

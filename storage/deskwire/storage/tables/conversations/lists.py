@@ -19,10 +19,10 @@ from typing import Any, Final
 
 from deskwire.engine.conversations.listing import (
     ConversationFilter,
+    ConversationPageKey,
+    ConversationSort,
     FoundConversations,
-    Listed,
-    Place,
-    Sort,
+    ListedConversation,
     SortKey,
 )
 from deskwire.engine.conversations.tags import tag_key
@@ -30,19 +30,19 @@ from deskwire.engine.core.values import replace
 from deskwire.storage.dialect import SQLITE, Dialect, either
 from deskwire.storage.folded_patterns import contains
 from deskwire.storage.tables.contacts.contacts import CONTACT_COLUMNS, contact_of
-from deskwire.storage.tables.conversations.attributes import attribute_condition
-from deskwire.storage.tables.conversations.columns import HOUR_MS, SELECTED, WIDTH, conversation_of
-from deskwire.storage.tables.conversations.seen import UNREAD, SeenReads, unread_values
-from deskwire.storage.tables.conversations.ways import (
-    ChangeWay,
+from deskwire.storage.tables.conversations.access_paths import (
+    AccessPath,
+    ChangePath,
     Term,
-    Way,
+    access_paths,
     by_change,
     hours_of,
     one_of,
-    selective,
-    ways_of,
+    selective_paths,
 )
+from deskwire.storage.tables.conversations.agent_view import UNREAD, SeenReads, unread_values
+from deskwire.storage.tables.conversations.attributes import attribute_condition
+from deskwire.storage.tables.conversations.columns import HOUR_MS, SELECTED, WIDTH, conversation_of
 
 _KEYS: Final[Mapping[SortKey, str]] = {
     "activity": "c.activity",
@@ -54,7 +54,7 @@ _PAGE: Final = either(
     f"SELECT {SELECTED}, {CONTACT_COLUMNS} FROM {{numbers}} w {{and_then}} conversations c ON c.rowid = w.value "
     "JOIN contacts k ON k.rowid = c.contact"
 )
-MANY: Final = 5_000
+FEW_BOUND: Final = 5_000
 """Conversations from which on it is cheaper to look for what they have in common among all than to sort all that have it:
 a tag, an attribute, a late change; and whatever few have, in an order that its index is not in."""
 
@@ -63,49 +63,61 @@ class ConversationListReads(SeenReads):
     """Queries on lists; the methods are those of `conversations.ports.ConversationReader`."""
 
     def conversations(
-        self, project: int, wanted: ConversationFilter, sort: Sort, after: Place | None, limit: int
-    ) -> Sequence[Listed]:
+        self,
+        project: int,
+        wanted: ConversationFilter,
+        sort: ConversationSort,
+        after: ConversationPageKey | None,
+        limit: int,
+    ) -> Sequence[ListedConversation]:
         assert wanted.text is None, "`search_conversations` looks for texts"
         return self._listed(self._places(project, self._marked(project, wanted), sort)(after, limit))
 
     def search_conversations(
-        self, project: int, wanted: ConversationFilter, sort: Sort, after: Place | None, limit: int
+        self,
+        project: int,
+        wanted: ConversationFilter,
+        sort: ConversationSort,
+        after: ConversationPageKey | None,
+        limit: int,
     ) -> FoundConversations:
         if wanted.text is None:
             return FoundConversations(self.conversations(project, wanted, sort, after, limit))
         places_after = self._places(project, self._marked(project, wanted), sort)
-        found: list[Place] = []
+        found: list[ConversationPageKey] = []
         looked_at, size = 0, limit
         while True:
             places = places_after(after, size)
-            some, texts = self._within(places, TEXTS_MAX - looked_at)
+            some, texts = self._within(places, SEARCHED_TEXTS_MAX - looked_at)
             having = self._having_text(some, wanted, limit - len(found))
             found += [place for place in some if place.rowid in having]
             looked_at += texts
             if len(found) >= limit or (len(some) == len(places) < size):
                 return FoundConversations(self._listed(found[:limit]))
             after, size = some[-1], min(4 * size, _SEARCHED_MAX)
-            if looked_at >= TEXTS_MAX:
+            if looked_at >= SEARCHED_TEXTS_MAX:
                 return FoundConversations(self._listed(found), after)
 
     def _places(
-        self, project: int, wanted: ConversationFilter, sort: Sort
-    ) -> Callable[[Place | None, int], list[Place]]:
+        self, project: int, wanted: ConversationFilter, sort: ConversationSort
+    ) -> Callable[[ConversationPageKey | None, int], list[ConversationPageKey]]:
         """Return the function that reads the next places of a list; the texts of its conversations are not searched."""
         ways, few = self._ways(project, wanted, sort)
         wanted = replace(wanted, text=None)
         if sort.key == "updated" and not (few or self._are_few(ways)):
             return partial(self._in_order_of_change, project, wanted, sort)
 
-        def read(after: Place | None, limit: int) -> list[Place]:
+        def read(after: ConversationPageKey | None, limit: int) -> list[ConversationPageKey]:
             queries = [page_query(self.dialect, way, wanted, sort, after, limit) for way in ways]
             pages = (self.conn.execute(self.dialect.text(sql), values) for sql, values in queries)
             found = merge(*pages, reverse=is_descending(sort))
-            return [Place(*place) for place in islice(_once(found), limit)]
+            return [ConversationPageKey(*place) for place in islice(_once(found), limit)]
 
         return read
 
-    def _within(self, places: Sequence[Place], texts: int) -> tuple[Sequence[Place], int]:
+    def _within(
+        self, places: Sequence[ConversationPageKey], texts: int
+    ) -> tuple[Sequence[ConversationPageKey], int]:
         """Return the first conversations that reach this number of texts together, at least one, and the number of their texts."""
         keys = self.dialect.listed([place.rowid for place in places])
         counts = dict(self.conn.execute(_MESSAGES[self.dialect], (keys,)).fetchall())
@@ -117,7 +129,7 @@ class ConversationListReads(SeenReads):
         return places, total
 
     def _having_text(
-        self, places: Sequence[Place], wanted: ConversationFilter, enough: int
+        self, places: Sequence[ConversationPageKey], wanted: ConversationFilter, enough: int
     ) -> frozenset[int]:
         """Return the keys of the conversations that have the wanted text, at least the first `enough` of them."""
         text, values = _text(self.dialect, wanted)
@@ -126,12 +138,14 @@ class ConversationListReads(SeenReads):
         # SQLite joins in this order, so it goes through the keys in theirs, and searches further for each row that is read.
         return frozenset(row[0] for row in (islice(rows, enough) if self.dialect is SQLITE else rows))
 
-    def _listed(self, places: Sequence[Place]) -> list[Listed]:
+    def _listed(self, places: Sequence[ConversationPageKey]) -> list[ListedConversation]:
         keys = self.dialect.listed([place.rowid for place in places])
         rows = {row[_ROWID]: row for row in self.conn.execute(_PAGE[self.dialect], (keys,))}
         return [_listed(rows[place.rowid], place) for place in places]
 
-    def count_conversations(self, project: int, wanted: ConversationFilter, sort: Sort, bound: int) -> int:
+    def count_conversations(
+        self, project: int, wanted: ConversationFilter, sort: ConversationSort, bound: int
+    ) -> int:
         found, wanted = 0, self._marked(project, wanted)
         for way in self._ways(project, wanted, sort)[0]:
             sql, values = count_query(self.dialect, way, wanted, sort, bound - found)
@@ -146,35 +160,49 @@ class ConversationListReads(SeenReads):
             return wanted
         return replace(wanted, seen_mark=self.seen_mark(wanted.user, project) or 0)
 
-    def _ways(self, project: int, wanted: ConversationFilter, sort: Sort) -> tuple[list[Way], bool]:
+    def _ways(
+        self, project: int, wanted: ConversationFilter, sort: ConversationSort
+    ) -> tuple[list[AccessPath], bool]:
         """Return the ways to a list, and whether it is known that few conversations are on them."""
         if sort.key == "waiting" and wanted.waiting is False:
             return [], True
-        for ways in selective(project, wanted, sort):
+        for ways in selective_paths(project, wanted, sort):
             if self._are_few(ways):
                 return list(ways), True
-        return list(ways_of(project, wanted, sort)), False
+        return list(access_paths(project, wanted, sort)), False
 
-    def _are_few(self, ways: Sequence[Way]) -> bool:
+    def _are_few(self, ways: Sequence[AccessPath]) -> bool:
         """Return whether fewer than MANY conversations are on these ways, whatever their ways do not tell."""
         found = 0
         for way in ways:
-            sql, values = entry_query(way, MANY - found)
+            sql, values = path_count_query(way, FEW_BOUND - found)
             found += self.conn.execute(self.dialect.text(sql), values).fetchone()[0]
-            if found >= MANY:
+            if found >= FEW_BOUND:
                 return False
         return True
 
     def _in_order_of_change(
-        self, project: int, wanted: ConversationFilter, sort: Sort, after: Place | None, limit: int
-    ) -> list[Place]:
+        self,
+        project: int,
+        wanted: ConversationFilter,
+        sort: ConversationSort,
+        after: ConversationPageKey | None,
+        limit: int,
+    ) -> list[ConversationPageKey]:
         """Return the first places of a list by change, from both of its ways (`by_change`), read as far as the page goes."""
         rows = [self._changed(way, wanted, sort, after, limit) for way in by_change(project)]
         found = merge(*rows, reverse=is_descending(sort))
-        return list(islice((Place(value, rowid) for value, rowid, shown in found if shown), limit))
+        return list(
+            islice((ConversationPageKey(value, rowid) for value, rowid, shown in found if shown), limit)
+        )
 
     def _changed(
-        self, way: ChangeWay, wanted: ConversationFilter, sort: Sort, after: Place | None, size: int
+        self,
+        way: ChangePath,
+        wanted: ConversationFilter,
+        sort: ConversationSort,
+        after: ConversationPageKey | None,
+        size: int,
     ) -> Iterator[tuple[int, int, int]]:
         """Yield the rows of `part_query`: from SQLite as they are asked for, and from PostgreSQL in parts, the first of this size."""
         if self.dialect is SQLITE:
@@ -188,10 +216,10 @@ class ConversationListReads(SeenReads):
             yield from part
             if len(part) < size:
                 return
-            behind, size = Place(*part[-1][:2]), min(4 * size, _PART_MAX)
+            behind, size = ConversationPageKey(*part[-1][:2]), min(4 * size, _PART_MAX)
 
 
-TEXTS_MAX: Final = 50_000
+SEARCHED_TEXTS_MAX: Final = 50_000
 """Texts that a search looks at in one call: up to 0.15 s of processor time where they are not in ASCII (ADR 59)."""
 _SEARCHED_MAX: Final = (
     5_000  # conversations of a list that are read at a time; their texts are bounded besides
@@ -213,8 +241,8 @@ _PART_MAX: Final = 4_000
 _ROWID: Final = SELECTED.split(", ").index("c.rowid")
 
 
-def _listed(row: Sequence[Any], place: Place) -> Listed:
-    return Listed(conversation_of(row), contact_of(row[WIDTH:]), place)
+def _listed(row: Sequence[Any], place: ConversationPageKey) -> ListedConversation:
+    return ListedConversation(conversation_of(row), contact_of(row[WIDTH:]), place)
 
 
 def _once(found: Iterator[tuple[int, int]]) -> Iterator[tuple[int, int]]:
@@ -226,13 +254,18 @@ def _once(found: Iterator[tuple[int, int]]) -> Iterator[tuple[int, int]]:
         last = place
 
 
-def is_descending(sort: Sort) -> bool:
+def is_descending(sort: ConversationSort) -> bool:
     """Return whether the largest value of the sort's column comes first; the longest wait has the smallest."""
     return (sort.order == "desc") != (sort.key == "waiting")
 
 
 def part_query(
-    dialect: Dialect, way: ChangeWay, wanted: ConversationFilter, sort: Sort, after: Place | None, size: int
+    dialect: Dialect,
+    way: ChangePath,
+    wanted: ConversationFilter,
+    sort: ConversationSort,
+    after: ConversationPageKey | None,
+    size: int,
 ) -> tuple[str, tuple[Any, ...]]:
     """Return the statement for the next rows on a way by change, each with whether the list shows it, with its values."""
     direction, sign = ("DESC", "<") if is_descending(sort) else ("ASC", ">")
@@ -245,7 +278,7 @@ def part_query(
         terms += _behind(way.key, sign, after, hours=way.hours)
     where, values = _joined(terms)
     left = replace(wanted, changed_since=None, changed_before=None)
-    all_ways = Way("", (), frozenset())
+    all_ways = AccessPath("", (), frozenset())
     fits, some = _joined([*([(way.own, ())] if way.own else []), *_rest(dialect, all_ways, left, sort)])
     shown = f"CASE WHEN {fits} THEN 1 ELSE 0 END" if fits else "1"
     keys = ", ".join(f"{column} {direction}" for column in order)
@@ -256,7 +289,7 @@ def part_query(
         f"SELECT {way.key} AS value, c.rowid AS row FROM {way.source} WHERE {where} ORDER BY {keys} LIMIT ?"
     )
     source = _source(
-        Way(f"({part}) AS p {{and_then}} conversations c ON c.rowid = p.row", (), frozenset()), wanted
+        AccessPath(f"({part}) AS p {{and_then}} conversations c ON c.rowid = p.row", (), frozenset()), wanted
     )
     return (
         f"SELECT p.value, p.row, {shown} FROM {source} ORDER BY p.value {direction}, p.row {direction}",
@@ -278,7 +311,12 @@ def _changed(key: str, wanted: ConversationFilter) -> Iterator[Term]:
 
 
 def page_query(
-    dialect: Dialect, way: Way, wanted: ConversationFilter, sort: Sort, after: Place | None, limit: int
+    dialect: Dialect,
+    way: AccessPath,
+    wanted: ConversationFilter,
+    sort: ConversationSort,
+    after: ConversationPageKey | None,
+    limit: int,
 ) -> tuple[str, tuple[Any, ...]]:
     """Return the statement for the places of the first conversations on a way, with its values."""
     key = _KEYS[sort.key]
@@ -298,7 +336,7 @@ def page_query(
 
 
 def count_query(
-    dialect: Dialect, way: Way, wanted: ConversationFilter, sort: Sort, bound: int
+    dialect: Dialect, way: AccessPath, wanted: ConversationFilter, sort: ConversationSort, bound: int
 ) -> tuple[str, tuple[Any, ...]]:
     """Return the statement that counts the conversations on a way up to a bound, with its values."""
     where, values = _joined([*way.terms, *_rest(dialect, way, wanted, sort)])
@@ -306,25 +344,27 @@ def count_query(
     return f"SELECT count(*) FROM (SELECT 1 FROM {source} WHERE {where} LIMIT ?) AS found", (*values, bound)
 
 
-def entry_query(way: Way, bound: int) -> tuple[str, tuple[Any, ...]]:
+def path_count_query(way: AccessPath, bound: int) -> tuple[str, tuple[Any, ...]]:
     """Return the statement that counts up to a bound what a way's index is entered with, with its values."""
     where, values = _joined(way.terms)
     source = way.counted or way.source
     return f"SELECT count(*) FROM (SELECT 1 FROM {source} WHERE {where} LIMIT ?) AS found", (*values, bound)
 
 
-def _source(way: Way, wanted: ConversationFilter) -> str:
+def _source(way: AccessPath, wanted: ConversationFilter) -> str:
     return way.source if wanted.text is None else f"{way.source} JOIN contacts k ON k.rowid = c.contact"
 
 
-def _behind(key: str, sign: str, after: Place, *, hours: bool) -> Iterator[Term]:
+def _behind(key: str, sign: str, after: ConversationPageKey, *, hours: bool) -> Iterator[Term]:
     """Yield the conditions of what comes behind a place in the order of a column, by whose hour an index may go."""
     if hours:
         yield f"c.hour {sign}= ?", (after.value // HOUR_MS,)
     yield f"({key}, c.rowid) {sign} (?, ?)", (after.value, after.rowid)
 
 
-def _rest(dialect: Dialect, way: Way, wanted: ConversationFilter, sort: Sort) -> Iterator[Term]:
+def _rest(
+    dialect: Dialect, way: AccessPath, wanted: ConversationFilter, sort: ConversationSort
+) -> Iterator[Term]:
     """Yield the conditions of a list that its way does not tell."""
     if way.own:
         yield way.own, ()

@@ -8,13 +8,13 @@ from typing import Any, Final
 import orjson
 
 from deskwire.engine.conversations.conversation import Message
-from deskwire.engine.conversations.held.held import ATTACHMENT_GONE, HeldMessage, Refusal
+from deskwire.engine.conversations.held_messages import ATTACHMENT_GONE, HeldMessage, SendRefusal
 from deskwire.engine.conversations.writing_changes import HeldEnded
 from deskwire.engine.core.values import replace
 from deskwire.engine.uploads.upload import Attachment
 from deskwire.storage.dialect import either
 from deskwire.storage.tables.base import Queries
-from deskwire.storage.tables.conversations.conversations import MESSAGE, message_of, packed
+from deskwire.storage.tables.conversations.conversations import MESSAGE, attachments_json, message_of
 from deskwire.storage.tables.conversations.drafts import IN_ORGANISATION, DraftWrites, attachments_of
 
 _HELD: Final = (
@@ -92,13 +92,13 @@ class HeldWrites(DraftWrites):
                 held.send_at,
                 held.created_at,
                 None,
-                packed(held.attachments),
+                attachments_json(held.attachments),
                 held.text,
             ),
         )
         self.held_due.append(held.send_at)
 
-    def refuse_held(self, held: HeldMessage, problem: Refusal) -> None:
+    def refuse_held(self, held: HeldMessage, problem: SendRefusal) -> None:
         sql = "UPDATE held_messages SET problem = ? WHERE rowid = ?"
         self.conn.execute(sql, (problem_as_stored(problem), held.rowid))
 
@@ -132,7 +132,8 @@ class HeldWrites(DraftWrites):
             left = tuple([each for each in held.attachments if each.id not in upload_ids])
             if left != held.attachments:
                 self.conn.execute(
-                    "UPDATE held_messages SET attachments = ? WHERE rowid = ?", (packed(left), held.rowid)
+                    "UPDATE held_messages SET attachments = ? WHERE rowid = ?",
+                    (attachments_json(left), held.rowid),
                 )
                 self.refuse_held(held, ATTACHMENT_GONE)
                 kept = replace(held, attachments=left, problem=ATTACHMENT_GONE)
@@ -144,7 +145,7 @@ class HeldWrites(DraftWrites):
         self.conn.execute("DELETE FROM held_messages WHERE rowid = ?", (held.rowid,))
 
 
-def problem_as_stored(problem: Refusal) -> str:
+def problem_as_stored(problem: SendRefusal) -> str:
     """Return the reason of a refusal as its column has it."""
     return orjson.dumps([problem.code, problem.detail]).decode()
 
@@ -152,7 +153,7 @@ def problem_as_stored(problem: Refusal) -> str:
 def _held_of(row: Sequence[Any]) -> HeldMessage:
     ids, (internal, text, attachments, if_sequence, follow), rest = row[:7], row[7:12], row[12:]
     send_at, created_at, problem, rowid = rest
-    refusal = None if problem is None else Refusal(*orjson.loads(problem))
+    refusal = None if problem is None else SendRefusal(*orjson.loads(problem))
     then = None if follow is None else orjson.loads(follow)
     content = (bool(internal), text, attachments_of(attachments), if_sequence, then)
     values = (*ids, *content, send_at, created_at, refusal, rowid)

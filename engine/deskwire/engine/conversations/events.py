@@ -1,20 +1,21 @@
-"""The objects that the API and the events show of a conversation, and the events that a fact causes."""
+"""events"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, assert_never
+from typing import Any, Final, assert_never
 
 from deskwire.engine.contacts.contact import Contact, contact_view
+from deskwire.engine.conversations.activity import ActivityEntry, Doer
 from deskwire.engine.conversations.conversation import Conversation, Message
-from deskwire.engine.conversations.decide import PUBLIC_NAMES
+from deskwire.engine.conversations.decide import PUBLIC_NAMES, Transition
 from deskwire.engine.conversations.facts import (
+    AgentFieldsUpdated,
     Assigned,
     Closed,
     Created,
     Deleted,
     Fact,
-    Filed,
     MessagePosted,
     MessageRewritten,
     Moved,
@@ -25,7 +26,7 @@ from deskwire.engine.conversations.facts import (
     WorkflowCompleted,
     WorkflowWaits,
 )
-from deskwire.engine.conversations.redaction import FIRST_WORDS
+from deskwire.engine.conversations.redaction import PREVIEW_LENGTH_MAX
 from deskwire.engine.core.clock import iso, iso_or_none
 from deskwire.engine.core.values import replace
 from deskwire.engine.events.types import Draft
@@ -102,7 +103,7 @@ def agent_view(
         "snoozedUntil": iso_or_none(state.snoozed_until),
         "waitingSince": iso_or_none(state.waiting_since),
         "messages": state.messages,
-        "lastMessage": last and first_words(last),
+        "lastMessage": last and message_preview(last),
         "contactSeenIndex": state.contact_seen_index,
         "contactSeenAt": iso_or_none(state.contact_seen_at),
         "networkLogsAt": iso_or_none(state.network_logs_at),
@@ -110,19 +111,19 @@ def agent_view(
     }
 
 
-def first_words(message: Message) -> dict[str, Any]:
+def message_preview(message: Message) -> dict[str, Any]:
     """Return the newest message as the agents' view of a conversation shows it."""
     author = message.author
     return {
         "id": message.id,
         "author": {"type": author.type, "id": author.id, "name": author.name},
-        "text": message.text[:FIRST_WORDS],
+        "text": message.text[:PREVIEW_LENGTH_MAX],
         "internal": message.internal,
         "createdAt": iso(message.created_at),
     }
 
 
-def announce(
+def public_events(
     fact: Fact,
     after: Conversation,
     contact: Contact,
@@ -137,7 +138,7 @@ def announce(
         earlier: the customer-visible messages written before, needed for `Revealed` only.
         show: gives a message's attachments their URLs.
     """
-    if not after.visible or isinstance(fact, NetworkLogsReplaced | Filed):
+    if not after.visible or isinstance(fact, NetworkLogsReplaced | AgentFieldsUpdated):
         return
     data: dict[str, Any] = {"conversation": conversation_view(after, contact, project_id)}
     match fact:
@@ -217,11 +218,124 @@ def _deletion(after: Conversation, contact: Contact, reason: str) -> Draft:
     return Draft("conversation.deleted", after.sequence, data)
 
 
-def announce_contact(contact: Contact) -> Draft:
+def contact_updated(contact: Contact) -> Draft:
     """Return the event of a changed identity; it has no number (contract 2.10)."""
     return Draft("contact.updated", None, {"contact": contact_view(contact)})
 
 
-def announce_test(endpoint_id: str, url: str) -> Draft:
+def webhook_test(endpoint_id: str, url: str) -> Draft:
     """Return the event that a test of an endpoint sends to it: of no conversation, and on no stream (decisions 6)."""
     return Draft("webhook.test", None, {"endpointId": endpoint_id, "url": url})
+
+
+_NAMES: Final[Mapping[str, str]] = {
+    "title": "title",
+    "status": "status",
+    "closed_by": "closedBy",
+    "closed_at": "closedAt",
+    "unread": "unread",
+    "archived": "archived",
+    "assignee": "assignee",
+    "attributes": "attributes",
+    "rating": "rating",
+    "rating_comment": "ratingComment",
+    "ticket_id": "ticketId",
+    "visible": "visible",
+    "tags": "tags",
+    "snoozed_until": "snoozedUntil",
+    "waiting_since": "waitingSince",
+    "contact_seen_index": "contactSeenIndex",
+    "contact_seen_at": "contactSeenAt",
+    "network_logs_at": "networkLogsAt",
+}
+"""The fields that such an event may tell of, with their names on the wire."""
+
+_UNSEEN: Final = (AgentFieldsUpdated, NetworkLogsReplaced, Revealed, MessageRewritten)
+"""The facts of which public events do not tell, or not all that agents see."""
+
+
+def notes_posted(facts: Sequence[Fact], steps: Sequence[Transition]) -> Iterator[Message]:
+    """Yield the messages that agents alone can see. The facts are those of the steps, with the names of authors."""
+    for fact, (_, _, after) in zip(facts, steps, strict=True):
+        if isinstance(fact, MessagePosted) and (fact.message.internal or not after.visible):
+            yield fact.message
+
+
+def changed_for_agents(steps: Sequence[Transition], entries: Sequence[ActivityEntry | None]) -> list[str]:
+    """Return the names of what changed for agents, as the agent's view has them; none if public events tell all of it."""
+    before, after = steps[0][0], steps[-1][2]
+    if before is None:
+        return [] if after.visible else ["created"]
+    if isinstance(steps[-1][1], Deleted):
+        return [] if after.visible else ["deleted"]
+    names = [public for name, public in _NAMES.items() if getattr(before, name) != getattr(after, name)]
+    if any(isinstance(fact, Moved) for _, fact, _ in steps):
+        names.append("contact")
+    if _running(before) != _running(after):
+        names.append("workflow")
+    if any(isinstance(fact, MessageRewritten) for _, fact, _ in steps):
+        names.append("messages")
+    return names if _is_untold(before, after, steps, entries) else []
+
+
+def _is_untold(
+    before: Conversation,
+    after: Conversation,
+    steps: Sequence[Transition],
+    entries: Sequence[ActivityEntry | None],
+) -> bool:
+    """Return whether public events leave something out."""
+    if not before.visible and any(not isinstance(fact, MessagePosted) for _, fact, _ in steps):
+        return True
+    if any(entry is not None and entry.by.type != "bot" for entry in entries):
+        return True
+    if before.contact_seen_at != after.contact_seen_at:
+        return True
+    rests = any(isinstance(fact, WorkflowWaits) for _, fact, _ in steps)
+    return (rests and _running(before) != _running(after)) or any(
+        isinstance(fact, _UNSEEN) for _, fact, _ in steps
+    )
+
+
+def _running(state: Conversation) -> tuple[str, bool] | None:
+    """Return what agents see of the workflow that runs."""
+    return None if state.run is None else (state.run.workflow_id, state.run.step is not None)
+
+
+def rewritten_ids(facts: Sequence[Fact]) -> Mapping[str, list[str]]:
+    """Return the ids of messages that were redacted and deleted, by the names of the parameters that tell of them."""
+    ids: dict[str, list[str]] = {}
+    for fact in facts:
+        if isinstance(fact, MessageRewritten):
+            ids.setdefault("deleted" if fact.message.deleted else "redacted", []).append(fact.message.id)
+    return ids
+
+
+def changed_by(
+    by: Doer | None, steps: Sequence[Transition], entries: Sequence[ActivityEntry | None], contact: Contact
+) -> Doer:
+    """Return who changed it all: whoever gave the command, else the workflow, the contact, or the service itself."""
+    if by is not None:
+        return by
+    for entry in entries:
+        if entry is not None:
+            return entry.by
+    for _, fact, after in steps:
+        if isinstance(fact, MessagePosted) and fact.message.author.type == "contact":
+            return Doer("contact", contact.id, contact.name)
+        if isinstance(fact, WorkflowWaits) and after.run is not None:
+            return Doer("bot", after.run.workflow_id)
+    return Doer("system")
+
+
+def deleted_view(state: Conversation) -> dict[str, Any]:
+    """Return what is told of a deleted conversation that no customer saw: nothing of its contact."""
+    return {"id": state.id}
+
+
+def is_single_public_message(facts: Sequence[Fact], state: Conversation | None) -> bool:
+    """Tell whether the facts are one message that the customer sees: there is nothing besides it to tell or to note."""
+    if len(facts) != 1 or state is None:
+        return False
+    fact = facts[0]
+    return isinstance(fact, MessagePosted) and not fact.message.internal and state.visible

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 from deskwire.engine.uploads.upload import Attachment
 
-BETWEEN: Final = "\n\n"
+SEPARATOR: Final = "\n\n"
 """The blank line between two texts that have nothing in common."""
 
 
@@ -48,7 +48,7 @@ def merged_text(stored: str, given: str, base: str | None = None) -> str:
         found = _three_way(base, stored, given)
         if found is not None:
             return found
-    return f"{stored}{BETWEEN}{given}"
+    return f"{stored}{SEPARATOR}{given}"
 
 
 def has_words(text: str, words: str) -> bool:

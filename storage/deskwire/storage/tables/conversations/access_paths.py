@@ -10,7 +10,7 @@ from typing import Any, Final, get_args
 from msgspec import Struct
 
 from deskwire.engine.conversations.conversation import Status
-from deskwire.engine.conversations.listing import ConversationFilter, Sort
+from deskwire.engine.conversations.listing import ConversationFilter, ConversationSort
 from deskwire.engine.conversations.tags import tag_key
 from deskwire.engine.core.values import replace
 from deskwire.engine.definitions.attributes import AttributeIs
@@ -24,7 +24,7 @@ Term = tuple[str, tuple[Any, ...]]
 _STATUSES: Final[tuple[Status, ...]] = get_args(Status)
 
 
-class Way(Struct, frozen=True):
+class AccessPath(Struct, frozen=True):
     """A way to conversations of a list.
 
     Args:
@@ -44,7 +44,9 @@ class Way(Struct, frozen=True):
     own: str = ""
 
 
-def selective(project: int, wanted: ConversationFilter, sort: Sort) -> Iterator[Sequence[Way]]:
+def selective_paths(
+    project: int, wanted: ConversationFilter, sort: ConversationSort
+) -> Iterator[Sequence[AccessPath]]:
     """Yield ways to all conversations that have something which may be rare: if they are few, they are the best ways."""
     if wanted.contact is not None:
         return
@@ -60,17 +62,17 @@ def selective(project: int, wanted: ConversationFilter, sort: Sort) -> Iterator[
         yield list(by_late_change(project, wanted.changed_since))
     if sort.key == "created" and (wanted.since is not None or wanted.until is not None):
         terms = (("c.project = ?", (project,)), *hours_of(wanted.since, wanted.until))
-        yield [Way(_indexed("conversations_by_hour"), terms, frozenset())]
+        yield [AccessPath(_indexed("conversations_by_hour"), terms, frozenset())]
 
 
-def by_tag(project: int, tags: Sequence[str]) -> Iterator[Way]:
+def by_tag(project: int, tags: Sequence[str]) -> Iterator[AccessPath]:
     """Yield the ways to conversations with these tags."""
     for key in dict.fromkeys(map(tag_key, tags)):
         terms = (("g.project = ? AND g.folded = ?", (project, key)),)
         yield _beside("conversation_tags g", "g.conversation", terms, frozenset({"tags"}))
 
 
-def by_attribute(project: int, wanted: AttributeIs) -> Way:
+def by_attribute(project: int, wanted: AttributeIs) -> AccessPath:
     """Return the way to conversations with an attribute: the index has the beginnings of values, the row tells the rest."""
     keys = [text_key(wanted.text)]
     if wanted.number is not None:
@@ -82,33 +84,33 @@ def by_attribute(project: int, wanted: AttributeIs) -> Way:
     )
 
 
-def by_rating(project: int) -> Way:
+def by_rating(project: int) -> AccessPath:
     """Return the way to conversations with a rating, each of which has one milestone of it."""
     terms = (("g.project = ? AND g.kind = 'rated'", (project,)),)
     return _beside("milestones g", "g.conversation", terms, frozenset({"rated"}))
 
 
-def by_hiding(project: int) -> Way:
+def by_hiding(project: int) -> AccessPath:
     """Return the way to hidden conversations."""
     terms: tuple[Term, ...] = (("c.project = ?", (project,)), ("c.visible = 0", ()))
-    return Way(_indexed("conversations_hidden"), terms, frozenset({"visible"}), hours=True)
+    return AccessPath(_indexed("conversations_hidden"), terms, frozenset({"visible"}), hours=True)
 
 
-def by_late_change(project: int, since: int) -> Iterator[Way]:
+def by_late_change(project: int, since: int) -> Iterator[AccessPath]:
     """Yield the ways to conversations that were changed since a time, those of `by_change`."""
     for way in by_change(project):
         late = hours_of(since, None) if way.hours else [(f"{way.key} >= ?", (since,))]
-        yield Way(way.source, (*way.terms, *late), frozenset(), own=way.own)
+        yield AccessPath(way.source, (*way.terms, *late), frozenset(), own=way.own)
 
 
-def _beside(table: str, key: str, terms: tuple[Term, ...], told: frozenset[str]) -> Way:
-    return Way(f"{table} {{and_then}} conversations c ON c.rowid = {key}", terms, told, counted=table)
+def _beside(table: str, key: str, terms: tuple[Term, ...], told: frozenset[str]) -> AccessPath:
+    return AccessPath(f"{table} {{and_then}} conversations c ON c.rowid = {key}", terms, told, counted=table)
 
 
 _OUT_OF_ORDER: Final = "(c.activity < c.created_at OR c.updated_at < c.activity)"
 
 
-def ways_of(project: int, wanted: ConversationFilter, sort: Sort) -> Iterator[Way]:
+def access_paths(project: int, wanted: ConversationFilter, sort: ConversationSort) -> Iterator[AccessPath]:
     """Yield the ways to the conversations of a list, whatever tags they have.
 
     Nearly all conversations were created before they were last active, and changed not before that: a list that has those
@@ -126,10 +128,10 @@ def ways_of(project: int, wanted: ConversationFilter, sort: Sort) -> Iterator[Wa
         yield replace(way, terms=(*way.terms, *bounds), own=f"NOT {_OUT_OF_ORDER}")
     terms: tuple[Term, ...] = (("c.project = ?", (project,)), (_OUT_OF_ORDER, ()))
     source = _indexed("conversations_out_of_order")
-    yield Way(source, terms, frozenset(), hours=sort.key == "activity")
+    yield AccessPath(source, terms, frozenset(), hours=sort.key == "activity")
 
 
-def _in_front_of(wanted: ConversationFilter, sort: Sort) -> int | None:
+def _in_front_of(wanted: ConversationFilter, sort: ConversationSort) -> int | None:
     """Return the time in front of which a list's conversations are in its order, unless their times are out of order."""
     bounds = {
         "activity": (wanted.changed_before,),
@@ -138,17 +140,19 @@ def _in_front_of(wanted: ConversationFilter, sort: Sort) -> int | None:
     return min((each for each in bounds if each is not None), default=None)
 
 
-def _in_any_order(project: int, wanted: ConversationFilter, sort: Sort) -> Iterator[Way]:
+def _in_any_order(project: int, wanted: ConversationFilter, sort: ConversationSort) -> Iterator[AccessPath]:
     home: Term = ("c.project = ?", (project,))
     statuses, archived = _possible(wanted, sort)
     terms: tuple[Term, ...]
     if wanted.contact is not None:
         terms = (("c.contact = ?", (wanted.contact,)), ("{unindexed}c.project = ?", (project,)))
-        yield Way(_indexed("conversations_by_contact"), terms, frozenset({"contact"}))
+        yield AccessPath(_indexed("conversations_by_contact"), terms, frozenset({"contact"}))
     elif wanted.snoozed:
         for flag in archived:
             terms = (home, ("c.archived = ? AND c.snoozed_until IS NOT NULL", (flag,)))
-            yield Way(_indexed("conversations_asleep"), terms, frozenset({"archived", "snoozed"}), hours=True)
+            yield AccessPath(
+                _indexed("conversations_asleep"), terms, frozenset({"archived", "snoozed"}), hours=True
+            )
     elif wanted.assignees is not None:
         for assignee, flag, status in product(wanted.assignees, archived, statuses):
             terms = (
@@ -157,23 +161,23 @@ def _in_any_order(project: int, wanted: ConversationFilter, sort: Sort) -> Itera
                 ("c.archived = ? AND c.status = ?", (flag, status)),
             )
             told = frozenset({"assignees", "archived", "statuses"})
-            yield Way(_indexed("conversations_by_assignee"), terms, told, hours=True)
+            yield AccessPath(_indexed("conversations_by_assignee"), terms, told, hours=True)
     elif sort.key == "waiting" or wanted.waiting:
         terms = (home, ("c.waiting_since IS NOT NULL", ()))
-        yield Way(_indexed("conversations_waiting"), terms, frozenset({"waiting"}))
+        yield AccessPath(_indexed("conversations_waiting"), terms, frozenset({"waiting"}))
     elif wanted.visible is False and sort.key == "activity":
         yield by_hiding(project)
     elif sort.key == "activity" and (wanted.text is not None or wanted == _plain(wanted)):
-        yield Way(_indexed("conversations_by_hour"), (home,), frozenset(), hours=True)
+        yield AccessPath(_indexed("conversations_by_hour"), (home,), frozenset(), hours=True)
     else:
         index = "conversations_by_status" if sort.key == "activity" else "conversations_by_creation"
         for flag, status in product(archived, statuses):
             terms = (home, ("c.archived = ? AND c.status = ?", (flag, status)))
             told = frozenset({"archived", "statuses"})
-            yield Way(_indexed(index), terms, told, hours=sort.key == "activity")
+            yield AccessPath(_indexed(index), terms, told, hours=sort.key == "activity")
 
 
-class ChangeWay(Struct, frozen=True):
+class ChangePath(Struct, frozen=True):
     """One of the two ways to conversations by their last change.
 
     Args:
@@ -191,7 +195,7 @@ class ChangeWay(Struct, frozen=True):
     hours: bool = False
 
 
-def by_change(project: int) -> Iterator[ChangeWay]:
+def by_change(project: int) -> Iterator[ChangePath]:
     """Yield the ways to all conversations in the order of their last change.
 
     The last change of most was a message, which is their last activity as well, and found by that. The index by change
@@ -199,9 +203,9 @@ def by_change(project: int) -> Iterator[ChangeWay]:
     """
     home: Term = ("c.project = ?", (project,))
     source = _indexed("conversations_by_hour")
-    yield ChangeWay(source, "c.activity", (home,), "c.updated_at = c.activity", hours=True)
+    yield ChangePath(source, "c.activity", (home,), "c.updated_at = c.activity", hours=True)
     source = _indexed("conversations_by_change")
-    yield ChangeWay(source, "c.updated_at", (home, ("c.updated_at <> c.activity", ())))
+    yield ChangePath(source, "c.updated_at", (home, ("c.updated_at <> c.activity", ())))
 
 
 def _plain(wanted: ConversationFilter) -> ConversationFilter:
@@ -210,7 +214,7 @@ def _plain(wanted: ConversationFilter) -> ConversationFilter:
     return ConversationFilter(**others)
 
 
-def _possible(wanted: ConversationFilter, sort: Sort) -> tuple[Sequence[Status], Sequence[bool]]:
+def _possible(wanted: ConversationFilter, sort: ConversationSort) -> tuple[Sequence[Status], Sequence[bool]]:
     """Return the statuses that conversations of the list may have, and whether they may be archived."""
     statuses = _STATUSES if wanted.statuses is None else wanted.statuses
     if sort.key == "waiting" or wanted.waiting:  # nobody waits in a closed one

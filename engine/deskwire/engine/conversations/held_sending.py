@@ -1,29 +1,43 @@
-"""Sending held messages: at their time, or when their author asks for it. Each is sent once, by the commit that removes it."""
+"""sending"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from functools import partial
+from typing import Any, ClassVar, Final
 
 import structlog
+import trio
 from msgspec import Struct
 
 from deskwire.engine.accounts.people import PERMISSIONS, Assignee, Project
 from deskwire.engine.conversations.activity import Doer
+from deskwire.engine.conversations.actors import ActorFailed, ActorRegistry
 from deskwire.engine.conversations.commands import Assign, Close, Patch, PostMessage, Reply
+from deskwire.engine.conversations.commit import Receipt
 from deskwire.engine.conversations.conversation import UNCLOSED, Author
-from deskwire.engine.conversations.held.held import (
+from deskwire.engine.conversations.held_messages import (
     ATTACHMENT_GONE,
     HeldMessage,
-    Refusal,
+    HoldingTransaction,
+    SendingReader,
+    SendRefusal,
     no_such_held_message,
+    refusal_of,
 )
-from deskwire.engine.conversations.held.ports import HoldingTransaction, SendingReader
-from deskwire.engine.conversations.plan import Receipt
-from deskwire.engine.conversations.registry import ActorRegistry
 from deskwire.engine.conversations.writing_changes import HeldEnded
-from deskwire.engine.core.clock import milliseconds
-from deskwire.engine.core.errors import Conflict, Forbidden, Invalid, Problem
+from deskwire.engine.core.clock import Clock, milliseconds
+from deskwire.engine.core.errors import (
+    Conflict,
+    DomainError,
+    Forbidden,
+    Invalid,
+    NotFound,
+    Problem,
+    Unavailable,
+)
+from deskwire.engine.core.store import Brief, Store
+from deskwire.engine.core.tasks.scheduled import ScheduledTask
 from deskwire.engine.core.values import replace
 from deskwire.engine.core.wrapper import Wrapper
 
@@ -34,7 +48,7 @@ MANAGE: Final = "conversations.manage"
 _OWN_MAX: Final = 100  # a user's held messages in a project; more of the author's own can't have come within the time of one
 
 
-class Ready(Struct, frozen=True):
+class PreparedSend(Struct, frozen=True):
     """A held message with the command that sends it."""
 
     held: HeldMessage
@@ -42,7 +56,9 @@ class Ready(Struct, frozen=True):
     command: PostMessage | Reply
 
 
-def ready(reader: SendingReader, held: HeldMessage, now: int, *, if_sequence: int | None) -> Ready:
+def prepare_send(
+    reader: SendingReader, held: HeldMessage, now: int, *, if_sequence: int | None
+) -> PreparedSend:
     """Return the command that sends a held message now (ms). Raises Invalid if the assignee to be is gone.
 
     Args:
@@ -52,11 +68,11 @@ def ready(reader: SendingReader, held: HeldMessage, now: int, *, if_sequence: in
     assert project is not None, "a project with a conversation is not removed"
     author = Author("agent", held.author_id, held.author_name)
     message = PostMessage(held.id, author, held.text, held.internal, held.attachments)
-    then = following(reader, project, held.then or {}, now)
+    then = follow_up_commands(reader, project, held.then or {}, now)
     if if_sequence is not None:
         if_sequence = seen_by_author(reader, held, if_sequence)
     plain = if_sequence is None and not then
-    return Ready(held, project, message if plain else Reply(message, if_sequence, then))
+    return PreparedSend(held, project, message if plain else Reply(message, if_sequence, then))
 
 
 def seen_by_author(reader: SendingReader, held: HeldMessage, sequence: int) -> int:
@@ -73,7 +89,7 @@ def seen_by_author(reader: SendingReader, held: HeldMessage, sequence: int) -> i
     return sequence
 
 
-def following(
+def follow_up_commands(
     reader: SendingReader, project: Project, then: Mapping[str, Any], now: int
 ) -> tuple[Assign | Patch | Close, ...]:
     """Return the commands that follow the message, in order. A snooze that would have ended by now is left out."""
@@ -107,29 +123,29 @@ def _assignee(reader: SendingReader, project: Project, given: Mapping[str, Any] 
     return Assignee(given["type"], given["id"], name)
 
 
-class Sent:
+class HeldSent:
     """A `Wrapper` that removes a held message in the commit of the message that it becomes.
 
     Args:
         refused: whether one that was refused before is sent as well.
     """
 
-    def __init__(self, ready: Ready, *, refused: bool = False) -> None:
-        self._ready = ready
+    def __init__(self, prepared: PreparedSend, *, refused: bool = False) -> None:
+        self._prepared = prepared
         self._refused = refused
-        self._held = ready.held
+        self._held = prepared.held
 
     def before(self, tx: HoldingTransaction) -> None:
         """Check that it is still held, and that its author may send it.
 
         Raises NotFound (`held_message_not_found`), Forbidden, and Conflict (`attachment_gone`).
         """
-        expected = self._ready.held
+        expected = self._prepared.held
         held = tx.claim_held(expected.project, expected.id)
         if held is None or (held.problem is not None and not self._refused):
             raise no_such_held_message()
         self._held = held
-        _check_right(tx, self._ready.project, held)
+        _check_right(tx, self._prepared.project, held)
         if held.attachments != expected.attachments:
             raise Conflict(ATTACHMENT_GONE.detail, code=ATTACHMENT_GONE.code)
 
@@ -149,18 +165,18 @@ def _check_right(tx: HoldingTransaction, project: Project, held: HeldMessage) ->
             raise Forbidden(f"You have lost the permission {permission}.")
 
 
-async def send(
+async def send_held(
     actors: ActorRegistry,
-    ready: Ready,
+    prepared: PreparedSend,
     sent: Wrapper[Receipt],
 ) -> Receipt:
-    """Have the conversation's actor send a held message. Raises as `ActorRegistry.ask`, and as `Sent.before`."""
-    held = ready.held
+    """Have the conversation's actor send a held message. Raises as `ActorRegistry.ask`, and as `HeldSent.before`."""
+    held = prepared.held
     by = Doer("user", held.author_id, held.author_name)
-    return await actors.ask(ready.project, held.conversation_id, ready.command, sent, by)
+    return await actors.ask(prepared.project, held.conversation_id, prepared.command, sent, by)
 
 
-def refuse(tx: HoldingTransaction, held: HeldMessage, problem: Refusal) -> None:
+def refuse_held_message(tx: HoldingTransaction, held: HeldMessage, problem: SendRefusal) -> None:
     """Note why a message was not sent, if it is still held."""
     found = tx.claim_held(held.project, held.id)
     if found is None or found.problem is not None:
@@ -168,3 +184,73 @@ def refuse(tx: HoldingTransaction, held: HeldMessage, problem: Refusal) -> None:
     tx.refuse_held(found, problem)
     kept = replace(found, problem=problem)
     tx.note_writing(HeldEnded(held.author, held.project, held.conversation_id, held.id, "refused", kept))
+
+
+_BATCH_SIZE: Final = 64
+"""Messages that are sent together; they share commits."""
+
+_FAILED: Final = SendRefusal(
+    "internal_error",
+    "Something went wrong here, and the message was not sent. Send it again, or take it back.",
+)
+
+
+class HeldSender(ScheduledTask[SendingReader, HoldingTransaction]):
+    """A task that sends each held message at its time, and keeps those that can't be sent with the reason."""
+
+    delayed: ClassVar = "conversations.held_messages_delayed"
+
+    def __init__(
+        self, store: Store[SendingReader, HoldingTransaction], clock: Clock, actors: ActorRegistry
+    ) -> None:
+        super().__init__(store, clock)
+        self._actors = actors
+
+    @staticmethod
+    def next_due(reader: SendingReader) -> int | None:
+        """Return the time (ms) at which the next message is to be sent."""
+        return reader.next_held()
+
+    async def do_some(self) -> bool:
+        """See `ScheduledTask.do_some`: a batch of messages, those of one conversation in their order."""
+        now = self._clock()
+        due = await self._store.read(lambda reader: reader.due_held(now, _BATCH_SIZE))
+        queues: dict[str, list[HeldMessage]] = {}
+        for held in due:
+            queues.setdefault(held.conversation_id, []).append(held)
+        delayed: list[Unavailable] = []
+        async with trio.open_nursery() as nursery:
+            for queue in queues.values():
+                nursery.start_soon(self._send_all, queue, delayed)
+        if delayed:
+            raise delayed[0]
+        return len(due) == _BATCH_SIZE
+
+    async def _send_all(self, queue: list[HeldMessage], delayed: list[Unavailable]) -> None:
+        for held in queue:
+            try:
+                await self._send(held)
+            except Unavailable as error:
+                delayed.append(error)
+                return
+
+    async def _send(self, held: HeldMessage) -> None:
+        """Send a message, or note why it can't be sent. Raises Unavailable to be tried again."""
+        try:
+            prepare = partial(prepare_send, held=held, now=self._clock(), if_sequence=held.if_sequence)
+            made = await self._store.read(prepare)
+            await send_held(self._actors, made, HeldSent(made))
+        except Unavailable:
+            raise
+        except NotFound:  # sent, taken back, or its conversation is gone
+            log.debug("held_messages.gone", message=held.id)
+        except DomainError as error:
+            await self._refuse(held, refusal_of(error))
+        except ActorFailed:  # a bug, which the actor has logged
+            await self._refuse(held, _FAILED)
+
+    async def _refuse(self, held: HeldMessage, problem: SendRefusal) -> None:
+        log.info(
+            "held_messages.refused", message=held.id, conversation=held.conversation_id, code=problem.code
+        )
+        await self._store.write(Brief(partial(refuse_held_message, held=held, problem=problem)))

@@ -1,0 +1,305 @@
+"""drafts"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Final, Literal, Protocol, get_args
+
+from msgspec import Struct
+
+from deskwire.engine.conversations.commit import Receipt
+from deskwire.engine.conversations.conversation import Conversation
+from deskwire.engine.conversations.draft_merge import merged_attachments, merged_text
+from deskwire.engine.conversations.writing_changes import DraftChanged, WritingChange
+from deskwire.engine.core.clock import iso
+from deskwire.engine.core.errors import Conflict, Invalid
+from deskwire.engine.core.values import replace
+from deskwire.engine.uploads.links import Shown
+from deskwire.engine.uploads.ports import UploadTransaction
+from deskwire.engine.uploads.upload import Attachment, unknown_upload
+
+DraftMode = Literal["reply", "note"]
+
+DRAFT_TEXT_MAX: Final = 100_000
+"""Characters of a draft: five messages, as a text over the limit of a message is still kept."""
+
+DRAFT_ATTACHMENTS_MAX: Final = 100
+"""Attachments of a draft."""
+
+DRAFTS_MAX: Final = 1_000
+"""Drafts that a user may have in a project."""
+
+DRAFT_CHARACTERS_MAX: Final = 4_000_000
+"""Characters of all drafts that a user has in a project."""
+
+
+class DraftKey(Struct, frozen=True):
+    """The place of a draft: its author and conversation by their storage keys, and whether it is a note.
+
+    `conversation_id` and `project` are the conversation's.
+    """
+
+    author: int
+    project: int
+    conversation: int
+    conversation_id: str
+    internal: bool
+
+    @property
+    def mode(self) -> DraftMode:
+        """The mode as the API has it."""
+        return "note" if self.internal else "reply"
+
+
+class Draft(Struct, frozen=True):
+    """A draft as it is stored; `updated_at` in milliseconds, `rowid` is its storage key.
+
+    `base_sequence` is the sequence of the conversation that its author had seen when it was begun, if that is known.
+    """
+
+    place: DraftKey
+    text: str
+    attachments: tuple[Attachment, ...]
+    version: int
+    base_sequence: int | None
+    updated_at: int
+    rowid: int = 0
+
+
+class DraftWrite(Struct, frozen=True):
+    """A new version as its author wrote it.
+
+    Args:
+        version: the one that the author has seen, 0 for none; None if the words are added, whatever was seen.
+        base_text: the text of that version, if it was sent.
+    """
+
+    text: str
+    attachments: tuple[Attachment, ...]
+    version: int | None
+    base_text: str | None = None
+    base_sequence: int | None = None
+
+    @property
+    def empty(self) -> bool:
+        """True if there is nothing to keep."""
+        return not self.text and not self.attachments
+
+
+class DraftDecision(Struct, frozen=True):
+    """The draft after a write, None if there is none; `merged` says that a newer version was there and counts as well."""
+
+    draft: Draft | None
+    merged: bool = False
+
+
+def decide_draft(place: DraftKey, stored: Draft | None, written: DraftWrite, at: int) -> DraftDecision:
+    """Return the draft that a write at this time (ms) leads to; `stored` itself if that stays as it is."""
+    if stored is not None and _same(stored, written):
+        return DraftDecision(stored)
+    if stored is None or written.version == stored.version:
+        return DraftDecision(None if written.empty else _next(place, stored, written, at))
+    if written.empty:
+        return DraftDecision(stored, merged=True)
+    united = replace(
+        written,
+        text=merged_text(stored.text, written.text, written.base_text),
+        attachments=merged_attachments(stored.attachments, written.attachments),
+        base_sequence=_earlier(stored.base_sequence, written.base_sequence),
+    )
+    return DraftDecision(stored if _same(stored, united) else _next(place, stored, united, at), merged=True)
+
+
+def check_size(draft: Draft) -> None:
+    """Raise Conflict (`draft_too_long`) for what a merge has made too long to be kept; nothing is cut off."""
+    if len(draft.text) > DRAFT_TEXT_MAX or len(draft.attachments) > DRAFT_ATTACHMENTS_MAX:
+        raise Conflict(
+            f"A newer version of this draft is stored, and both together have more than {DRAFT_TEXT_MAX:,} characters or "
+            f"{DRAFT_ATTACHMENTS_MAX} attachments. Nothing was changed: read the stored one, and send what you want to keep.",
+            code="draft_too_long",
+        )
+
+
+def draft_view(draft: Draft, show: Shown) -> dict[str, Any]:
+    """Return the draft as its author sees it."""
+    return {
+        "mode": draft.place.mode,
+        "text": draft.text,
+        "attachments": show(draft.attachments) if draft.attachments else [],
+        "version": draft.version,
+        "baseSequence": draft.base_sequence,
+        "updatedAt": iso(draft.updated_at),
+    }
+
+
+def drafts_view(drafts: Mapping[DraftMode, Draft], show: Shown) -> dict[str, Any]:
+    """Return the two drafts of a conversation, null for one that there is not."""
+    modes: tuple[DraftMode, ...] = get_args(DraftMode)
+    return {mode: draft_view(drafts[mode], show) if mode in drafts else None for mode in modes}
+
+
+def _same(stored: Draft, written: DraftWrite) -> bool:
+    one = (stored.text, stored.attachments, stored.base_sequence)
+    return one == (written.text, written.attachments, written.base_sequence)
+
+
+def _next(place: DraftKey, stored: Draft | None, written: DraftWrite, at: int) -> Draft:
+    """Return the next version. Its number is at least the time, because a removed draft leaves no number to count on from."""
+    version = max(at, (written.version or 0) + 1, 0 if stored is None else stored.version + 1)
+    rowid = 0 if stored is None else stored.rowid
+    return Draft(place, written.text, written.attachments, version, written.base_sequence, at, rowid)
+
+
+def _earlier(one: int | None, other: int | None) -> int | None:
+    """Return the smaller sequence: a merged text may answer the state that the earlier part has seen."""
+    known = [each for each in (one, other) if each is not None]
+    return min(known, default=None)
+
+
+class DraftReader(Protocol):
+    """Queries on drafts. Authors, projects and conversations are given by their storage keys."""
+
+    def drafts_in(self, author: int, conversation: int) -> Sequence[Draft]:
+        """Return a user's drafts in a conversation: one, two or none."""
+
+    def drafts(
+        self, author: int, project: int, before: tuple[int, int] | None, limit: int
+    ) -> Sequence[Draft]:
+        """Return a user's drafts in a project, the newest first, after this time (ms) and storage key."""
+
+    def drafts_size(self, author: int, project: int) -> tuple[int, int]:
+        """Return the number of a user's drafts in a project, and of their characters."""
+
+
+class DraftTransaction(DraftReader, Protocol):
+    """Changes of drafts."""
+
+    def claim_draft(self, place: DraftKey) -> Draft | None:
+        """Return the draft in this place, which no other node changes until this commit."""
+
+    def insert_draft(self, draft: Draft) -> None:
+        """Store a new draft."""
+
+    def save_draft(self, draft: Draft) -> None:
+        """Store the next version of a draft."""
+
+    def delete_draft(self, draft: Draft) -> None:
+        """Remove a draft."""
+
+    def release_uploads(self, conversation: int, upload_ids: Collection[str]) -> None:
+        """Remove a conversation's references to those uploads that none of its messages, held messages and drafts has.
+
+        An upload without references expires like one that was never attached.
+        """
+
+    def note_writing(self, change: WritingChange) -> None:
+        """Notify the author's pages of a changed draft or held message once this is committed."""
+
+
+class SavingTransaction(DraftTransaction, UploadTransaction, Protocol):
+    """Changes of drafts, and of the uploads that they refer to."""
+
+
+def draft_key(state: Conversation, author: int, *, internal: bool) -> DraftKey:
+    """Return the place of an author's draft in a stored conversation."""
+    return DraftKey(author, state.project, state.rowid, state.id, internal)
+
+
+def write_draft(
+    tx: SavingTransaction, place: DraftKey, written: DraftWrite, at: int, *, bounded: bool = True
+) -> DraftDecision:
+    """Store a new version at this time (ms), merged with one that its author has not seen.
+
+    Args:
+        bounded: whether the limits hold; words that come back from a held message are kept whatever they are.
+
+    Raises Conflict (`draft_too_long`, `draft_limit_reached`), and Invalid for an upload that is gone.
+    """
+    stored = tx.claim_draft(place)
+    decided = decide_draft(place, stored, written, at)
+    draft = decided.draft
+    if draft == stored:
+        return decided
+    if draft is None:
+        assert stored is not None, "nothing that becomes nothing is no change"
+        _remove(tx, stored)
+        return decided
+    if bounded:
+        check_size(draft)
+        _check_room(tx, stored, draft)
+    _refer(tx, stored, draft)
+    if stored is None:
+        tx.insert_draft(draft)
+    else:
+        tx.save_draft(draft)
+        _release(tx, stored, draft)
+    tx.note_writing(DraftChanged(place.author, place.project, place.conversation_id, place.internal, draft))
+    return decided
+
+
+def remove_draft_version(tx: DraftTransaction, place: DraftKey, version: int) -> None:
+    """Remove the draft of a message that is sent or held, if it is of this version; a newer one stays."""
+    stored = tx.claim_draft(place)
+    if stored is not None and stored.version == version:
+        _remove(tx, stored)
+
+
+class DraftSent:
+    """A `Wrapper` that removes the draft of a message in the message's commit; see `remove_draft_version`.
+
+    Args:
+        author: storage key.
+        version: the one that was sent.
+    """
+
+    def __init__(self, author: int, version: int, *, internal: bool) -> None:
+        self._author = author
+        self._version = version
+        self._internal = internal
+
+    def before(self, tx: object) -> None:
+        """Do nothing: a message that is refused leaves its draft as it is."""
+
+    def after(self, tx: DraftTransaction, receipt: Receipt) -> None:
+        """Remove the draft."""
+        remove_draft_version(
+            tx, draft_key(receipt.after, self._author, internal=self._internal), self._version
+        )
+
+
+def _remove(tx: DraftTransaction, stored: Draft) -> None:
+    place = stored.place
+    tx.delete_draft(stored)
+    if stored.attachments:
+        tx.release_uploads(place.conversation, [each.id for each in stored.attachments])
+    tx.note_writing(DraftChanged(place.author, place.project, place.conversation_id, place.internal, None))
+
+
+def _refer(tx: SavingTransaction, stored: Draft | None, draft: Draft) -> None:
+    """Keep the uploads of the draft. Raises Invalid if one is gone."""
+    known = set() if stored is None else {each.id for each in stored.attachments}
+    ids = [each.id for each in draft.attachments]
+    new = [each for each in ids if each not in known]
+    missing = tx.attach_uploads(draft.place.project, draft.place.conversation, new) if new else ()
+    if missing:
+        raise Invalid(*(unknown_upload(f"/attachments/{ids.index(each)}", each) for each in missing))
+
+
+def _release(tx: DraftTransaction, stored: Draft, draft: Draft) -> None:
+    gone = {each.id for each in stored.attachments} - {each.id for each in draft.attachments}
+    if gone:
+        tx.release_uploads(draft.place.conversation, gone)
+
+
+def _check_room(tx: DraftTransaction, stored: Draft | None, draft: Draft) -> None:
+    """Raise Conflict (`draft_limit_reached`) if the author has as many drafts, or as long ones, as may be."""
+    grown = len(draft.text) - (0 if stored is None else len(stored.text))
+    if grown <= 0 and stored is not None:
+        return
+    number, characters = tx.drafts_size(draft.place.author, draft.place.project)
+    if (stored is None and number >= DRAFTS_MAX) or characters + grown > DRAFT_CHARACTERS_MAX:
+        raise Conflict(
+            f"You have {number:,} drafts with {characters:,} characters in this project; {DRAFTS_MAX:,} and "
+            f"{DRAFT_CHARACTERS_MAX:,} are the most. Send or empty some first.",
+            code="draft_limit_reached",
+        )
