@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from deskwire.engine.conversations import held_messages
+from deskwire.engine.conversations import held_messages as engine_held
 from deskwire.engine.conversations.drafts import write_draft
 from deskwire.engine.conversations.held_messages import HeldMessage, take_back
 from deskwire.engine.conversations.held_sending import HeldSender, HeldSent
@@ -73,7 +73,7 @@ def lose_a_message_that_was_taken_back(patch: Patch) -> None:
             return saved
         return write_draft(tx, place, written, at, bounded=bounded)
 
-    patch.setattr(held_messages, "save_written", losing)
+    patch.setattr(engine_held, "write_draft", losing)
 
 
 @plant("simulation", "nodes", "model")

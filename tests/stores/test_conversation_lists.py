@@ -214,7 +214,7 @@ def test_a_list_is_what_sorting_and_filtering_by_hand_gives_page_by_page(
     many: int,
 ) -> None:
     """The first half of the conversations was seen, as far as `seen` says; other users have seen other things."""
-    monkeypatch.setattr(lists, "MANY", many)
+    monkeypatch.setattr(lists, "FEW_BOUND", many)
     tx.conn.execute("SAVEPOINT one")
     try:
         all_of_them = [stored(tx, number, each) for number, each in enumerate(fields)]
@@ -366,7 +366,7 @@ def test_conversations_whose_times_are_out_of_order_are_listed_and_counted_once(
 def test_a_search_for_a_text_stops_at_its_bound_and_goes_on(
     tx: Any, monkeypatch: pytest.MonkeyPatch, sort: ConversationSort, bound: int
 ) -> None:
-    monkeypatch.setattr(lists, "TEXTS_MAX", bound)
+    monkeypatch.setattr(lists, "SEARCHED_TEXTS_MAX", bound)
     for number in range(20):
         times = {"created_at": NOON + number // 3, "updated_at": NOON + number // 3, "waiting_since": NOON}
         title = "Doku" if number % 7 == 3 else None

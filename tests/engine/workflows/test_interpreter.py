@@ -185,7 +185,7 @@ def some_answer(luck: Random, run: Run) -> WorkflowInput:
 def test_what_the_check_accepts_ends_or_waits_within_its_own_length(luck: Random) -> None:
     definition = definition_of(sound_workflow(luck)["flows"])
     size = sum(len(flow.actions) for flow in definition.flows)
-    run, given = START, WorkflowStarted()  # type: Run, Input
+    run, given = START, WorkflowStarted()  # type: Run, WorkflowInput
     for _ in range(20):
         effects, rest = advance(definition, run, given, AROUND)
         ended = [effect for effect in effects if isinstance(effect, WorkflowEnded)]
@@ -202,7 +202,7 @@ def test_what_the_check_accepts_ends_or_waits_within_its_own_length(luck: Random
 @given(LUCK)
 def test_whatever_the_flows_each_stretch_ends(luck: Random) -> None:
     definition = definition_of(random_workflow(luck)["flows"])
-    run, given = START, WorkflowStarted()  # type: Run, Input
+    run, given = START, WorkflowStarted()  # type: Run, WorkflowInput
     while run.steps < 50:
         effects, rest = advance(definition, run, given, AROUND)
         assert len(effects) <= STEPS_MAX + 2
