@@ -191,7 +191,7 @@ class Server:
             live=config.actors_live,
             publisher=EphemeralPublisher(trio_ms, self._hub.offer_ephemeral, self.dispatcher.offer_ephemeral),
             links=links,
-            wrappers=(TicketFollower(),),
+            ticket_follower=TicketFollower(),
         )
         self._waits = WorkflowTimer(self.disk, trio_ms, self.directory)
         self._held = HeldSender(self.disk, trio_ms, self.directory)

@@ -154,8 +154,8 @@ def test_a_list_of_nobodys_conversations_and_of_no_assignee(tx: Any) -> None:
 def test_lists_of_keys_may_be_empty_or_long(tx: Any) -> None:
     states = [tx.insert_conversation(_conversation(tx), CONTACT.rowid, {}) for _ in range(3)]
     keys = [state.rowid for state in states]
-    assert tx.beside([]) == {}
-    assert set(tx.beside([*keys, 999])) >= set(keys)
+    assert tx.agent_details([]) == {}
+    assert set(tx.agent_details([*keys, 999])) >= set(keys)
     assert tx.seen(1, []) == {}
     assert tx.contacts_of(PROJECT.rowid, []) == {}
 

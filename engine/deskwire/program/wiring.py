@@ -181,7 +181,7 @@ def registry(
             wall_clock, hub.offer_ephemeral, dispatcher.offer_ephemeral, agents=tell_agents_and_nodes
         ),
         links=links,
-        wrappers=(TicketFollower(),),
+        ticket_follower=TicketFollower(),
         bus=bus,
     )
 

@@ -22,9 +22,9 @@ from deskwire.engine.conversations.commands import (
     WakeSnoozed,
     WorkflowCommand,
 )
-from deskwire.engine.conversations.commit import CommitPlan, make_plan
+from deskwire.engine.conversations.commit import CommitPlan, is_single_public_message, make_plan
 from deskwire.engine.conversations.conversation import Conversation
-from deskwire.engine.conversations.events import changed_by, changed_for_agents, is_single_public_message
+from deskwire.engine.conversations.events import changed_by, changed_for_agents
 from deskwire.engine.core.values import replace
 from deskwire.engine.workflows.workflow import Published
 from tests.engine.workflows.building import buttons, published, send, workflow
@@ -87,20 +87,20 @@ def test_what_somebody_changes_is_told_and_noted_with_the_name(
 @pytest.mark.parametrize("author", ["contact", "agent", "bot", "system"])
 def test_a_message_that_the_customer_sees_is_plain_and_nothing_is_noted_of_it(author: Any) -> None:
     plan = planned(post(author))
-    assert plan.plain
+    assert plan.single
     assert plan.entries == ()
 
 
 def test_a_message_that_reopens_or_wakes_is_told_by_its_own_events_alone() -> None:
     plan = planned(post(), replace(SHOWN, status="CLOSED", snoozed_until=NOON + 5), by=None)
-    assert (plan.plain, told(plan), entries(plan)) == (False, [], [])
+    assert (plan.single, told(plan), entries(plan)) == (False, [], [])
 
 
 @pytest.mark.parametrize("internal", [True, False])
 def test_a_note_and_a_message_of_a_hidden_conversation_are_not_plain(internal: bool) -> None:
     state = SHOWN if internal else HIDDEN
     plan = planned(post("agent", internal=internal), state)
-    assert not plan.plain
+    assert not plan.single
     assert told(plan) == []  # the note itself is told
     assert not is_single_public_message([], SHOWN)
 
@@ -134,8 +134,8 @@ def test_a_conversation_that_an_agent_starts_is_noted_and_one_of_the_backend_is_
         ("user", "started"),
         ("user", "assigned"),
     ]
-    assert plan.after is not None
-    assert plan.after.human
+    assert plan.steps[-1][2] is not None
+    assert plan.steps[-1][2].human
     assert entries(planned(create(), None, Doer("key", "key_1"))) == []
 
 
@@ -150,7 +150,7 @@ def test_that_a_workflow_waits_is_told_once_it_does() -> None:
     started = published(workflow([buttons(1, None), CLOSE]))
     plan = planned(StartWorkflow(started), SHOWN, GRACE)
     assert "workflow" in told(plan)
-    waiting = plan.after
+    waiting = plan.steps[-1][2]
     assert waiting is not None
     assert waiting.run is not None
     assert waiting.run.step is not None

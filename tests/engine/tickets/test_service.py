@@ -64,7 +64,7 @@ async def open_office(path: Path) -> AsyncIterator[Office]:
     store = InlineStore(path)
     async with trio.open_nursery() as actors:
         directory = ActorRegistry(
-            actors, store, HandClock(), mailbox=256, idle_s=60, live=100, wrappers=(TicketFollower(),)
+            actors, store, HandClock(), mailbox=256, idle_s=60, live=100, ticket_follower=TicketFollower()
         )
         yield Office(store, directory, TicketService(store, directory, PROJECT, By("usr_1", "Ada")))
         actors.cancel_scope.cancel()

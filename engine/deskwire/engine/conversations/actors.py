@@ -1,4 +1,12 @@
-"""actors"""
+"""The actors of conversations, one task for each live one, and the registry that finds, starts and evicts them.
+
+An actor takes commands one after the other and answers each exactly once. A command runs to completion even if the caller
+has disconnected, because the actor lives in the registry's nursery. The actor's pipeline commits the commands; the actor
+does not wait for a commit. Typing is not committed: the actor expires it while it waits for commands.
+
+Adding and removing an actor never awaits, so that an eviction and a new command can't interleave: either the command finds
+the actor, or the actor is gone and a new one reads the stored state.
+"""
 
 from __future__ import annotations
 
@@ -18,14 +26,20 @@ from deskwire.engine.accounts.people import Project
 from deskwire.engine.cluster.bus import Bus
 from deskwire.engine.conversations.activity import Doer
 from deskwire.engine.conversations.commands import Command, Create, WorkflowCommand
-from deskwire.engine.conversations.commit import Receipt
+from deskwire.engine.conversations.commit import CommandRequest, Receipt, TicketFollower
 from deskwire.engine.conversations.conversation import no_such_conversation
 from deskwire.engine.conversations.facts import Fact, WorkflowCompleted
-from deskwire.engine.conversations.pipeline import CommandRequest, Phase, Pipeline, SharedDependencies
+from deskwire.engine.conversations.pipeline import Phase, Pipeline, SharedDependencies
 from deskwire.engine.conversations.ports import CommitReader, CommitTransaction
-from deskwire.engine.conversations.typing import EphemeralPublisher, RemoteTypists, SetTyping, TypingIndicator
+from deskwire.engine.conversations.typing import (
+    EphemeralPublisher,
+    RemoteTypists,
+    SetTyping,
+    TypingIndicator,
+)
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.errors import Conflict, DomainError, NotFound, StaleState, Unavailable
+from deskwire.engine.core.ids import is_id
 from deskwire.engine.core.store import Store
 from deskwire.engine.core.tasks.oneshot import OneShot
 from deskwire.engine.core.wrapper import Wrapper
@@ -33,49 +47,51 @@ from deskwire.engine.uploads.links import Links
 
 log: Final = structlog.get_logger(__name__)
 
+_EVICTION_CANDIDATES_MAX: Final = 64  # least recently used actors that are searched for an idle one
+_BATCH_SIZE: Final = 16  # conversations that `ask_all` asks at once; most of their commands share a commit
+
 ActorCommand = Command | WorkflowCommand | SetTyping
 """The commands that an actor takes."""
 
+_Key = tuple[int, str]  # storage key of the project, id of the conversation
+
 
 class ActorFailed(Exception):
-    """A bug ended the actor's state; the log line says which. Callers see no detail."""
+    """A bug ended the actor's state. The log has the details, the caller gets none."""
 
 
-class PendingCommand(OneShot[Receipt]):
-    """A command with a place for its answer; each is answered exactly once. Typing has no commit.
+class PendingCommand(OneShot[Receipt], eq=False):
+    """A queued command, which is answered exactly once.
 
     Args:
-        wrapper: what else is done in the commit.
-        by: who gave it; None if nothing is to be noted of that.
+        wrapper: does more work in the commit; typing has no commit.
+        by: the actor who gave the command; None if that is not recorded.
     """
 
-    __slots__ = ("by", "command", "wrapper")
-
-    def __init__(
-        self, command: ActorCommand, wrapper: Wrapper[Receipt] | None = None, by: Doer | None = None
-    ) -> None:
-        super().__init__()
-        self.command = command
-        self.wrapper = wrapper
-        self.by = by
+    command: ActorCommand
+    wrapper: Wrapper[Receipt] | None = None
+    by: Doer | None = None
 
 
 class ConversationActor:
-    """A conversation's task. `send_nowait` gives it work, `run` does it; `used_at` is when work last came.
+    """A conversation's task: `send_nowait` queues a command, `run` carries the commands out.
 
-    There are many, so it has nothing that it does not need yet (docs/performance.md).
+    There are many actors, so each allocates its parts only when it needs them (docs/performance.md).
 
     Args:
-        project: whose conversation it is; for another project's id it finds nothing.
+        project: the conversation's project; an id of another project's conversation is not found.
+
+    Attributes:
+        used_at: Trio's time of the last command.
     """
 
     __slots__ = (
         "_inbox",
         "_indicator",
         "_outbox",
+        "_pending",
         "_pipeline",
         "_shared",
-        "_unanswered",
         "used_at",
     )
 
@@ -83,11 +99,9 @@ class ConversationActor:
         self.used_at = 0.0
         self._pipeline = Pipeline(project, conversation_id, shared)
         self._shared = shared
-        self._unanswered: list[PendingCommand] | None = None
+        self._pending: list[PendingCommand] | None = None
         self._indicator: TypingIndicator | None = None
-        self._outbox, self._inbox = trio.open_memory_channel[PendingCommand](
-            inf
-        )  # bounded by what is unanswered
+        self._outbox, self._inbox = trio.open_memory_channel[PendingCommand](inf)  # `_pending` is bounded
 
     @property
     def project(self) -> Project:
@@ -99,73 +113,69 @@ class ConversationActor:
         """The conversation's id."""
         return self._pipeline.conversation_id
 
-    def send_nowait(self, envelope: PendingCommand) -> None:
+    def send_nowait(self, pending: PendingCommand) -> None:
         """Queue a command. Raises Unavailable (`conversation_busy`) if the mailbox is full."""
-        unanswered = self._unanswered or []
-        if len(unanswered) > self._shared.mailbox:  # one of them is at work, and does not wait
+        queued = self._pending or []
+        if len(queued) > self._shared.mailbox:  # one of them is being carried out, so it does not count
             raise Unavailable(
                 "Too many commands are waiting for this conversation.", code="conversation_busy"
             )
-        self._outbox.send_nowait(envelope)
-        unanswered.append(envelope)
-        self._unanswered = unanswered
+        self._outbox.send_nowait(pending)
+        queued.append(pending)
+        self._pending = queued
 
     @property
     def idle(self) -> bool:
-        """The absence of a command that is not answered.
-
-        Counted here and not read off the mailbox: a command sent to a task that is waiting for one goes
-        past the mailbox, and until that task runs neither it nor the mailbox shows it.
-        """
-        return self._unanswered is None
+        """True if no command is pending."""
+        # Counted here, because a command sent to a task that waits for one skips the channel's buffer, and the task has
+        # not run yet.
+        return self._pending is None
 
     @property
     def typing(self) -> bool:
-        """The state of the typing indicator: true while an agent types, so that the actor has something to say later."""
+        """True while an agent types, so that the actor has a `stopped` to publish."""
         return self._indicator is not None and self._indicator.on
 
-    def remove_typist(self, agent_id: str, *, told: bool) -> None:
-        """Keep an agent's time no longer; `told` if that is to be told, as no other node keeps it either."""
+    def remove_typist(self, agent_id: str, *, notify: bool) -> None:
+        """Stop tracking an agent's typing; publish `stopped` if `notify`."""
         if self._indicator is not None:
-            self._indicator.leave(agent_id, told=told)
+            self._indicator.remove(agent_id, notify=notify)
 
     def close(self) -> None:
-        """Take no more commands; the task ends when it has answered those it has. Typing ends here and now.
-
-        Were it left to the task, its `stopped` could come behind a `started` of the conversation's next actor.
-        """
+        """Take no more commands; the task ends when the pending ones are answered. Typing ends at once."""
         self._outbox.close()
+        # The task may end later than the conversation's next actor starts, whose `started` must come last.
         if self._indicator is not None:
             self._indicator.end()
 
     async def run(self, ended: Callable[[ConversationActor], None]) -> None:
-        """Serve commands until closed, or the conversation is gone; then call `ended`.
+        """Carry out commands until closed, or until the conversation is gone; then call `ended`.
 
-        Cancellation: a commit under way is carried out; whoever waits is told Unavailable.
+        Cancellation: commits in flight are carried out; pending commands fail with Unavailable.
         """
         try:
             while self._pipeline.phase is not Phase.GONE:
-                # Typing apart, without a call in between: each is kept as long as the actor waits.
-                envelope = await (
+                # Without typing there is no call in between, because each call's frame lives as long as the actor waits.
+                pending = await (
                     self._inbox.receive() if self._indicator is None else self._next(self._indicator)
                 )
-                await self._begin(envelope)
-                del envelope  # with its request: nothing of it is kept while the next is waited for
+                await self._begin(pending)
+                del pending  # so that its request is not kept alive during the next wait
         except trio.EndOfChannel:
             pass  # closed
         except trio.Cancelled:
-            self._give_up()
+            self._fail_pending()
             raise
         finally:
             ended(self)
 
-    def _give_up(self) -> None:
-        """Tell whoever waits that nothing more is answered here."""
-        for envelope in self._unanswered or ():
-            envelope.put(shutting_down())
+    def _fail_pending(self) -> None:
+        """Fail all pending commands with `shutting_down`."""
+        for pending in self._pending or ():
+            pending.put(shutting_down())
 
-    def refuse_rest(self, refusal: DomainError) -> None:
-        """Answer all waiting commands with `refusal`."""
+    def reject_queued(self, refusal: DomainError) -> None:
+        """Answer all queued commands with `refusal`."""
         while True:
             try:
                 self._inbox.receive_nowait().put(refusal)
@@ -173,59 +183,57 @@ class ConversationActor:
                 return
 
     async def _next(self, indicator: TypingIndicator) -> PendingCommand:
-        """The next command, while typing may lapse; when it has, nothing is left of it. Raises trio.EndOfChannel."""
+        """Return the next command, and expire typists until it arrives. Raises trio.EndOfChannel."""
         while indicator.on:
-            with trio.move_on_at(indicator.lapses_at):
+            with trio.move_on_at(indicator.next_timeout):
                 return await self._inbox.receive()
-            indicator.lapse()
+            indicator.expire()
         self._indicator = None
         return await self._inbox.receive()
 
-    async def _begin(self, envelope: PendingCommand) -> None:
-        """Have a command carried out, or refuse it; one that takes long is waited for."""
+    async def _begin(self, pending: PendingCommand) -> None:
+        """Submit a command's commit, or reject the command; wait for a commit that takes long."""
         try:
-            if isinstance(envelope.command, SetTyping):
-                self._answer(envelope, await self._set_typing(envelope.command))
+            if isinstance(pending.command, SetTyping):
+                self._answer(pending, await self._set_typing(pending.command))
             else:
-                await self._pipeline.begin(
-                    CommandRequest(
-                        envelope.command, envelope.wrapper, partial(self._ended, envelope), envelope.by
-                    )
-                )
-        except Exception as error:  # noqa: BLE001  # the task's top, logged there: a bug ends this state and nothing else
-            self._answer(envelope, self._refusal(error))
+                finished = partial(self._finished, pending)
+                request = CommandRequest(pending.command, pending.wrapper, finished, pending.by)
+                await self._pipeline.begin(request)
+        except Exception as error:  # noqa: BLE001  # the task's top: a bug is logged, and ends this state alone
+            self._answer(pending, self._refusal(error))
 
     async def _set_typing(self, command: SetTyping) -> Receipt:
-        """Set the indicator. Nothing is written; one row is read, which also brings the contact as it is now.
+        """Set the indicator. One row is read, for the contact's present data; nothing is written.
 
-        Others may run meanwhile, but no commit of this conversation does: this task alone begins them.
+        Other tasks may run during the read, but no commit of this conversation, because only this task begins them.
         """
         await self._pipeline.settled()
         state, contact = await self._pipeline.read(inline=True)
         if self._indicator is None:
             self._indicator = TypingIndicator(self.project, self._shared.publisher)
         self._indicator.set(state, contact, command)
-        if self._shared.elsewhere is not None:
-            self._shared.elsewhere.note(self.project.rowid, self.conversation_id, command)
+        if self._shared.remote_typists is not None:
+            self._shared.remote_typists.note(self.project.rowid, self.conversation_id, command)
         return Receipt(state, state, contact, self.project)
 
-    def _ended(self, envelope: PendingCommand, outcome: Receipt | Exception) -> None:
-        """Answer at the end of a commit."""
+    def _finished(self, pending: PendingCommand, outcome: Receipt | Exception) -> None:
+        """Answer a command after its commit."""
         try:
             if isinstance(outcome, Receipt):
-                self._note(outcome.facts)
+                self._apply_to_typing(outcome.facts)
             else:
                 outcome = self._refusal(outcome)
-        except Exception as error:  # noqa: BLE001  # the call's top, logged there: a bug must not end the writer
+        except Exception as error:  # noqa: BLE001  # the call's top: a bug is logged, and must not end the writer
             outcome = self._refusal(error)
-        self._answer(envelope, outcome)
+        self._answer(pending, outcome)
 
-    def _note(self, facts: tuple[Fact, ...]) -> None:
-        """Take note of what has happened; the log says which workflow could not go on."""
+    def _apply_to_typing(self, facts: tuple[Fact, ...]) -> None:
+        """Stop the typists that the facts stop, and log the workflows that could not go on."""
         if self._indicator is not None:
-            self._indicator.note(facts)
-        if self._shared.elsewhere is not None:
-            self._shared.elsewhere.note_facts(self.project.rowid, self.conversation_id, facts)
+            self._indicator.apply(facts)
+        if self._shared.remote_typists is not None:
+            self._shared.remote_typists.note_facts(self.project.rowid, self.conversation_id, facts)
         for fact in facts:
             if isinstance(fact, WorkflowCompleted) and fact.stopped is not None:
                 log.warning(
@@ -235,18 +243,18 @@ class ConversationActor:
                     reason=fact.stopped,
                 )
 
-    def _answer(self, envelope: PendingCommand, answer: Receipt | Exception) -> None:
-        assert self._unanswered is not None, "it was waited for"
-        self._unanswered.remove(envelope)
-        if not self._unanswered:
-            self._unanswered = None
-        envelope.put(answer)
+    def _answer(self, pending: PendingCommand, answer: Receipt | Exception) -> None:
+        assert self._pending is not None, "the command is pending"
+        self._pending.remove(pending)
+        if not self._pending:
+            self._pending = None
+        pending.put(answer)
 
     def _refusal(self, error: Exception) -> Exception:
-        """The exception that an asker is told. After what is no plain refusal the next command reads the state again."""
+        """Return the exception for the caller. After any other than a plain refusal, the next command reads the state."""
         if isinstance(error, DomainError) and not isinstance(error, Unavailable):
             return error
-        self._pipeline.doubt()
+        self._pipeline.invalidate_state()
         if isinstance(error, Unavailable):
             return error
         if isinstance(error, StaleState):
@@ -257,23 +265,17 @@ class ConversationActor:
 
 
 def shutting_down() -> Unavailable:
-    """The refusal for whoever asks, or still waits, at the end."""
+    """Return the refusal of commands that are pending or arrive at shutdown."""
     return Unavailable("The service is shutting down.", code="shutting_down")
 
 
-_EVICTION_LOOK: Final = 64
-"""How many of the longest unused actors are looked at for an idle one before giving up."""
-
-_Key = tuple[int, str]
-
-
 class CommandCounters(Struct):
-    """The counts of what has happened to commands since the start.
+    """Counters of commands since the start.
 
     Args:
-        actors: started for one, as its conversation had none.
-        mailbox_full: refused because too many waited for the conversation.
-        too_many_actors: refused because no further actor may live.
+        actors: actors started, each for a command to a conversation without one.
+        mailbox_full: commands rejected because too many were queued for the conversation.
+        too_many_actors: commands rejected because no further actor may live.
     """
 
     actors: int = 0
@@ -282,17 +284,17 @@ class CommandCounters(Struct):
 
 
 class ActorRegistry:
-    """The live conversations.
+    """The live conversations, at most one actor for each, and a bounded number of them.
 
     Args:
-        nursery: where the actors live; not that of any request.
-        mailbox: commands that may wait for one conversation.
+        nursery: runs the actors; not that of a request.
+        mailbox: the number of commands that may wait for one conversation.
         idle_s: seconds without a command after which an actor ends.
-        live: how many actors may be alive.
-        publisher: where typing is told; nowhere by default.
-        links: give attachments their URLs; None for who serves no files.
-        wrappers: what else is done in each commit.
-        bus: to other nodes, which change the conversations as well; None for a node that is alone.
+        live: the number of actors that may live.
+        publisher: receives typing events; None for one without listeners.
+        links: makes the URLs of attachments; None if no files are served.
+        ticket_follower: keeps linked tickets up to date, in each commit.
+        bus: connects nodes that change the same conversations; None for a single node.
     """
 
     def __init__(
@@ -306,23 +308,29 @@ class ActorRegistry:
         live: int,
         publisher: EphemeralPublisher | None = None,
         links: Links | None = None,
-        wrappers: Sequence[Wrapper[Receipt]] = (),
+        ticket_follower: TicketFollower | None = None,
         bus: Bus | None = None,
     ) -> None:
         self.commands: Final = CommandCounters()
         self._nursery = nursery
         self._idle_s = idle_s
         self._live = live
-        elsewhere = None if bus is None else RemoteTypists(bus, self._let_typist_go)
+        remote_typists = None if bus is None else RemoteTypists(bus, self._remove_typist)
         self._shared = SharedDependencies(
-            store, clock, mailbox, publisher or EphemeralPublisher(clock), links, tuple(wrappers), elsewhere
+            store,
+            clock,
+            mailbox,
+            publisher or EphemeralPublisher(clock),
+            links,
+            ticket_follower,
+            remote_typists,
         )
-        self._actors: OrderedDict[_Key, ConversationActor] = OrderedDict()  # the longest unused first
-        self._tending = False
-        self._ended = self._forget_ended  # one for all, as each actor keeps it
+        self._actors: OrderedDict[_Key, ConversationActor] = OrderedDict()  # the least recently used first
+        self._evicting = False
+        self._ended = self._remove_ended  # one bound method for all, because each actor keeps it
 
     def __len__(self) -> int:
-        """Return how many actors are alive."""
+        """Return the number of live actors."""
         return len(self._actors)
 
     async def ask(
@@ -336,24 +344,24 @@ class ActorRegistry:
         """Have the conversation carry out `command`; return the receipt once that is durable.
 
         Args:
-            wrapper: what else is done in the commit.
-            by: who gave the command, for the conversation's activity.
+            wrapper: does more work in the commit.
+            by: the actor who gave the command, for the conversation's activity.
 
         Raises:
             NotFound: the project has no such conversation.
-            Conflict, Invalid: the command may not happen, or `wrapper` has refused it.
-            Unavailable: the mailbox is full, too many actors are alive, or the disk refused.
+            Conflict, Invalid: the command is not allowed, or `wrapper` has refused it.
+            Unavailable: the mailbox is full, too many actors live, or the disk refused.
 
         Cancellation: the command may still be carried out.
         """
-        envelope = PendingCommand(command, wrapper, by)
+        pending = PendingCommand(command, wrapper, by)
         actor = self._actor(project, conversation_id)
         try:
-            actor.send_nowait(envelope)
+            actor.send_nowait(pending)
         except Unavailable:
             self.commands.mailbox_full += 1
             raise
-        return await envelope.take()
+        return await pending.take()
 
     async def create(
         self,
@@ -362,61 +370,63 @@ class ActorRegistry:
         wrapper: Wrapper[Receipt] | None = None,
         by: Doer | None = None,
     ) -> Receipt:
-        """Have a conversation created; otherwise as `ask`."""
+        """Create a conversation; otherwise as `ask`."""
         return await self.ask(project, command.conversation_id, command, wrapper, by)
 
-    def _let_typist_go(self, project: int, conversation_id: str, agent_id: str, told: bool) -> None:
+    def _remove_typist(self, project: int, conversation_id: str, agent_id: str, notify: bool) -> None:
         actor = self._actors.get((project, conversation_id))
         if actor is not None:
-            actor.remove_typist(agent_id, told=told)
+            actor.remove_typist(agent_id, notify=notify)
 
     def _actor(self, project: Project, conversation_id: str) -> ConversationActor:
         key = (project.rowid, conversation_id)
         actor = self._actors.get(key)
         if actor is None:
-            if self._nursery.cancel_scope.cancel_called:  # an actor in it would never serve
+            if not is_id(conversation_id, "cnv"):
+                raise no_such_conversation()
+            if self._nursery.cancel_scope.cancel_called:  # an actor in it would never run
                 raise shutting_down()
             self._make_room()
             actor = ConversationActor(project, conversation_id, self._shared)
             self._actors[key] = actor
             self.commands.actors += 1
-            # In a context of its own: the request's would be kept alive, and its id in the log be wrong.
+            # In a context of its own: the request's would be kept alive, and its id would appear in the actor's log lines.
             spawn = partial(self._nursery.start_soon, name=conversation_id)
             Context().run(spawn, actor.run, self._ended)
-            if not self._tending:
-                self._tending = True
-                Context().run(self._nursery.start_soon, self._tend)
+            if not self._evicting:
+                self._evicting = True
+                Context().run(self._nursery.start_soon, self._evict_idle)
         else:
             self._actors.move_to_end(key)
         actor.used_at = trio.current_time()
         return actor
 
-    async def _tend(self) -> None:
-        """End actors that nobody has used for long; one task for all, as a timer each costs more than they do."""
+    async def _evict_idle(self) -> None:
+        """Evict actors after their idle time. One task does it, because a timer for each actor costs more than the actor."""
         try:
             while self._actors:
                 key, actor = next(iter(self._actors.items()))
                 until = actor.used_at + self._idle_s
                 if trio.current_time() < until:
                     await trio.sleep_until(until)
-                elif not self._let_go(key, actor):
+                elif not self._evict(key, actor):
                     actor.used_at = trio.current_time()
                     self._actors.move_to_end(key)
         finally:
-            self._tending = False
+            self._evicting = False
 
-    def _forget_ended(self, actor: ConversationActor) -> None:
-        self._forget((actor.project.rowid, actor.conversation_id), actor)
-        actor.refuse_rest(no_such_conversation())
+    def _remove_ended(self, actor: ConversationActor) -> None:
+        self._remove((actor.project.rowid, actor.conversation_id), actor)
+        actor.reject_queued(no_such_conversation())
 
-    def _let_go(self, key: _Key, actor: ConversationActor, *, typing: bool = False) -> bool:
-        """End the actor if it is idle; with `typing` also one that has yet to say who stops typing."""
+    def _evict(self, key: _Key, actor: ConversationActor, *, typing: bool = False) -> bool:
+        """Remove the actor if it is idle; with `typing` also one that has yet to publish a `stopped`."""
         if not actor.idle or (actor.typing and not typing):
             return False
-        self._forget(key, actor)
+        self._remove(key, actor)
         return True
 
-    def _forget(self, key: _Key, actor: ConversationActor) -> None:
+    def _remove(self, key: _Key, actor: ConversationActor) -> None:
         if self._actors.get(key) is actor:
             del self._actors[key]
         actor.close()
@@ -424,15 +434,12 @@ class ActorRegistry:
     def _make_room(self) -> None:
         if len(self._actors) < self._live:
             return
-        oldest = list(islice(self._actors.items(), _EVICTION_LOOK))
+        oldest = list(islice(self._actors.items(), _EVICTION_CANDIDATES_MAX))
         for typing in (False, True):  # Ours: a command is worth more than an indicator (ADR 9)
-            if any(self._let_go(key, actor, typing=typing) for key, actor in oldest):
+            if any(self._evict(key, actor, typing=typing) for key, actor in oldest):
                 return
         self.commands.too_many_actors += 1
         raise Unavailable("Too many conversations are active at once.", code="overloaded")
-
-
-_AT_ONCE: Final = 16
 
 
 async def ask_all(
@@ -443,14 +450,14 @@ async def ask_all(
     refused: Callable[[str], object],
     *refusals: type[NotFound | Conflict],
 ) -> None:
-    """Have a command carried out by each of these conversations.
+    """Have several conversations carry out the same command, in batches.
 
     Args:
-        refused: told the id of each that refuses the command in one of these ways, which is fine.
+        refused: called with the id of each conversation that refuses the command with one of `refusals`.
 
-    Raises Unavailable or ActorFailed, the first failure of those asked together, once all of them are over.
+    Raises Unavailable or ActorFailed: the first failure of a batch, after all commands of the batch have ended.
     """
-    for start in range(0, len(conversation_ids), _AT_ONCE):
+    for start in range(0, len(conversation_ids), _BATCH_SIZE):
         failures: list[Unavailable | ActorFailed] = []
 
         async def ask(conversation_id: str, failures: list[Unavailable | ActorFailed] = failures) -> None:
@@ -462,7 +469,7 @@ async def ask_all(
                 failures.append(error)
 
         async with trio.open_nursery() as nursery:
-            for conversation_id in conversation_ids[start : start + _AT_ONCE]:
+            for conversation_id in conversation_ids[start : start + _BATCH_SIZE]:
                 nursery.start_soon(ask, conversation_id)
         if failures:
             raise failures[0]

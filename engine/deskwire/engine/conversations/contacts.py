@@ -122,4 +122,4 @@ def _announce_contact(
 ) -> None:
     draft = contact_updated(contact)
     lane = contact_lane(contact.rowid)
-    append(tx, project, draft, subject, targets(tx, project, draft, {}), at, lane=lane)
+    append(tx, project, draft, subject, targets(tx.routed_endpoints(project.rowid), draft, {}), at, lane=lane)

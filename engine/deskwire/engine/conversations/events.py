@@ -331,11 +331,3 @@ def changed_by(
 def deleted_view(state: Conversation) -> dict[str, Any]:
     """Return what is told of a deleted conversation that no customer saw: nothing of its contact."""
     return {"id": state.id}
-
-
-def is_single_public_message(facts: Sequence[Fact], state: Conversation | None) -> bool:
-    """Tell whether the facts are one message that the customer sees: there is nothing besides it to tell or to note."""
-    if len(facts) != 1 or state is None:
-        return False
-    fact = facts[0]
-    return isinstance(fact, MessagePosted) and not fact.message.internal and state.visible

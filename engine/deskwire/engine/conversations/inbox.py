@@ -60,7 +60,7 @@ def inbox_views(
     An event changes such an object only if its id is larger than `asOf`.
     """
     keys = [state.rowid for state, _ in found]
-    beside, seen = reader.beside(keys), reader.seen(user.rowid, keys)
+    beside, seen = reader.agent_details(keys), reader.seen(user.rowid, keys)
     as_of = reader.newest_event_id(project.rowid) or NO_EVENT
     views = []
     for state, contact in found:

@@ -98,7 +98,7 @@ class ConversationReader(Protocol):
         Without such a one that is the newest message; None if there is none in front.
         """
 
-    def beside(self, conversations: Sequence[int]) -> Mapping[int, AgentDetails]:
+    def agent_details(self, conversations: Sequence[int]) -> Mapping[int, AgentDetails]:
         """Return what the agent's view shows besides the conversations' own rows, by their storage keys."""
 
     def seen(self, user: int, conversations: Sequence[int]) -> Mapping[int, SeenMessages]:

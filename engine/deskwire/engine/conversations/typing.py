@@ -1,4 +1,15 @@
-"""typing"""
+"""Typing indicators (ADR 9): the typists of a conversation as a state, their events, and typists on other nodes.
+
+- An agent who begins to type is `started`; while the agent goes on, `started` is repeated at most every 3 s.
+- `stopped` comes once: when the agent says so, posts a message or a note, when the conversation is closed or deleted, or
+  6 s after the agent's last sign of typing (decisions 4).
+- An agent who is not typing can't stop.
+- Typing a note is published to agents only. An agent who switches from a note to a message stops typing the note.
+- One node tracks each typist: the one that received the agent's last sign of typing (ADR 60). It may be lost: then a
+  `started` comes twice, or a `stopped` some seconds late.
+
+Times are seconds on Trio's clock.
+"""
 
 from __future__ import annotations
 
@@ -39,28 +50,35 @@ from deskwire.engine.core.tasks.failure import contained
 from deskwire.engine.core.values import replace
 from deskwire.engine.events.types import Draft, EphemeralEvent, encode_envelope
 
+log: Final = structlog.get_logger(__name__)
+
 STOPS_AFTER_S: Final = 6.0  # decisions 4
-"""The seconds after an agent's last sign of typing."""
+"""Seconds after an agent's last sign of typing at which `stopped` comes."""
 
 RENEWAL_S: Final = 3.0  # Ours: ADR 9
-"""The least seconds between two `started` of one agent."""
+"""Minimum seconds between two `started` of one agent."""
 
 TYPING_TIMEOUT_S: Final = STOPS_AFTER_S + RENEWAL_S
-"""The seconds after an agent's last `started` from which on a reader without a `stopped` counts them as no longer typing."""
+"""Seconds after the last `started` at which a client that missed the `stopped` removes the typist."""
+
+KIND: Final = "typists"
+"""The kind of the messages on the bus."""
+
+_REMEMBERED_MAX: Final = 10_000  # typists that `RemoteTypists` keeps; the oldest are evicted
 
 
 class TypingAgent(Struct, frozen=True):
-    """An agent who types, as the events show it."""
+    """An agent who types, as the events show the agent."""
 
     id: str
     name: str
 
 
 class SetTyping(Struct, frozen=True):
-    """The agent types, or has stopped. Not one of the commands that are stored.
+    """The command of an agent who types, or has stopped. It is not stored.
 
     Args:
-        internal: it is a note that the agent types.
+        internal: whether the agent types a note.
     """
 
     agent: TypingAgent
@@ -69,7 +87,12 @@ class SetTyping(Struct, frozen=True):
 
 
 class Typist(Struct, frozen=True):
-    """An agent who types: when that may be announced again, and when it ends by itself."""
+    """An agent who types.
+
+    Args:
+        renewable_at: when `started` may be repeated.
+        stops_at: when `stopped` comes, unless the agent goes on.
+    """
 
     agent: TypingAgent
     renewable_at: float
@@ -83,11 +106,11 @@ Typists = Mapping[str, Typist]
 NO_TYPISTS: Final[Typists] = MappingProxyType({})
 
 TypingOutcome = tuple[Typists, tuple[Draft, ...]]
-"""Who types from now on, and the events that say what changed."""
+"""The typists after a change, and the events of the change."""
 
 
 def set_typing(typists: Typists, command: SetTyping, conversation_id: str, now: float) -> TypingOutcome:
-    """Return what follows when an agent types, or reports to have stopped."""
+    """Return the outcome of an agent's command."""
     agent = command.agent
     known = typists.get(agent.id)
     if not command.typing:
@@ -103,25 +126,25 @@ def set_typing(typists: Typists, command: SetTyping, conversation_id: str, now: 
 
 
 def after_facts(typists: Typists, facts: Iterable[Fact], conversation_id: str) -> TypingOutcome:
-    """Return what follows from what has happened to the conversation."""
+    """Return the outcome of facts: they may stop typists."""
     ended = [typist for fact in facts for typist in typists.values() if _ends(fact, typist.agent)]
     return _without(typists, ended, conversation_id)
 
 
 def expire_typists(typists: Typists, conversation_id: str, now: float) -> TypingOutcome:
-    """Return what follows from the time that has passed; with `now` infinite, everybody stops."""
+    """Return the outcome at a time; all typists stop if it is infinite."""
     ended = [typist for typist in typists.values() if typist.stops_at <= now]
     return _without(typists, ended, conversation_id)
 
 
 def remove_typist(typists: Typists, agent_id: str, conversation_id: str) -> TypingOutcome:
-    """Return what follows when an agent's time is over, whatever has ended it."""
+    """Return the outcome of removing an agent, whatever the cause."""
     known = typists.get(agent_id)
     return _without(typists, () if known is None else (known,), conversation_id)
 
 
 def next_timeout(typists: Typists) -> float:
-    """Return the time at which the next of them stops by itself; infinite if nobody types."""
+    """Return the time at which the next typist expires; infinite without typists."""
     return min((typist.stops_at for typist in typists.values()), default=inf)
 
 
@@ -152,24 +175,22 @@ def _without(typists: Typists, ended: Iterable[Typist], conversation_id: str) ->
 
 
 def _data(agent: TypingAgent, conversation_id: str, internal: bool) -> Mapping[str, Any]:
-    """Return the event's data, exactly as decisions 4 lists it; `internal` is in that of notes, which agents alone get."""
+    """Return the event's data (decisions 4). Only the events of notes have `internal`, and only agents get those."""
     data = {"conversationId": conversation_id, "agent": {"id": agent.id, "name": agent.name}}
     return {**data, "internal": True} if internal else data
 
 
-log: Final = structlog.get_logger(__name__)
-
 EphemeralListener = Callable[[EphemeralEvent], None]
-"""A receiver of ephemeral events, which must not wait."""
+"""A receiver of ephemeral events, which must not block."""
 
 
 class EphemeralPublisher:
-    """A publisher that gives ephemeral events their id and bytes, and hands each to all listeners at once.
+    """Makes ephemeral events of drafts and passes each to all listeners at once.
 
     Args:
         clock: wall-clock milliseconds, for `createdAt`.
         listeners: the stream and the webhooks; called on the Trio thread.
-        agents: the streams of agents, who alone are told of what the customer may not see.
+        agents: the agents' streams, which also get the events that are hidden from the customer.
     """
 
     def __init__(
@@ -181,10 +202,7 @@ class EphemeralPublisher:
         self._ids = Mint()
 
     def publish(self, project: Project, state: Conversation, contact: Contact, draft: Draft) -> None:
-        """Make `draft`, which is about this conversation, an event for whoever listens now.
-
-        Of what is `internal`, nobody but agents is told.
-        """
+        """Publish an event of this conversation; one that is `internal` to the agents' streams only."""
         at = self._clock()
         event_id = self._ids.new("evt", at)
         body = encode_envelope(draft, event_id, project.id, at)
@@ -198,7 +216,7 @@ class EphemeralPublisher:
 
 
 class TypingIndicator:
-    """One conversation's typists. It belongs to the conversation's actor, which also keeps its time."""
+    """The typists of one conversation that this node tracks. It belongs to the conversation's actor."""
 
     __slots__ = ("_about", "_project", "_publisher", "_typists")
 
@@ -210,41 +228,41 @@ class TypingIndicator:
 
     @property
     def on(self) -> bool:
-        """True while anybody types."""
+        """True while an agent types."""
         return bool(self._typists)
 
     @property
-    def lapses_at(self) -> float:
-        """The time on Trio's clock at which `expire_typists` has something to do; infinite if nobody types."""
+    def next_timeout(self) -> float:
+        """The time at which `expire` has something to do; infinite without typists."""
         return next_timeout(self._typists)
 
     def set(self, state: Conversation, contact: Contact, command: SetTyping) -> None:
-        """Carry out the command. What the customer can't see yet is for agents alone."""
+        """Carry out the command. Typing in a hidden conversation is published to agents only."""
         if not state.visible:
             command = replace(command, internal=True)
         self._about = (state, contact)
         self._become(set_typing(self._typists, command, state.id, trio.current_time()))
 
-    def note(self, facts: Iterable[Fact]) -> None:
-        """Take note of what has been committed."""
+    def apply(self, facts: Iterable[Fact]) -> None:
+        """Apply committed facts."""
         if self._about is not None and self._typists:
             self._become(after_facts(self._typists, facts, self._about[0].id))
 
-    def leave(self, agent_id: str, *, told: bool) -> None:
-        """Keep an agent's time no longer; `told` if that is to be told, as no other node keeps it either."""
+    def remove(self, agent_id: str, *, notify: bool) -> None:
+        """Stop tracking an agent; publish `stopped` if `notify`, that is, if no other node tracks the agent."""
         if self._about is not None and agent_id in self._typists:
             typists, drafts = remove_typist(self._typists, agent_id, self._about[0].id)
-            self._become((typists, drafts if told else ()))
+            self._become((typists, drafts if notify else ()))
 
-    def lapse(self) -> None:
-        """Stop those whose time is over."""
-        self._lapse(trio.current_time())
+    def expire(self) -> None:
+        """Stop the typists whose time is over."""
+        self._expire(trio.current_time())
 
     def end(self) -> None:
-        """Stop everybody, at once."""
-        self._lapse(inf)
+        """Stop all typists at once."""
+        self._expire(inf)
 
-    def _lapse(self, now: float) -> None:
+    def _expire(self, now: float) -> None:
         if self._about is not None and self._typists:
             self._become(expire_typists(self._typists, self._about[0].id, now))
 
@@ -257,72 +275,68 @@ class TypingIndicator:
             self._about = None
 
 
-KIND: Final = "typists"
-_KNOWN: Final = 10_000
-"""Typists that are remembered; the oldest are forgotten first."""
-
 TypistKey = tuple[int, str, str]
 """Storage key of a project, id of a conversation, id of an agent."""
 
 
 class RemoteTypists:
-    """The typists whose time other nodes keep.
+    """The typists that other nodes track.
 
     Args:
-        remove: called with one whose time is no longer kept here; with True if nobody else says that it has stopped.
+        remove: called for a typist that this node no longer tracks; with True if no other node will publish its `stopped`.
     """
 
     def __init__(self, bus: Bus, remove: Callable[[int, str, str, bool], None]) -> None:
         self._bus = bus
         self._remove = remove
-        self._known: dict[TypistKey, float] = {}
-        self._told: dict[TypistKey, float] = {}
-        bus.receive(KIND, self._hear)
+        self._known: dict[TypistKey, float] = {}  # tracked by other nodes, until these times
+        self._announced: dict[TypistKey, float] = {}  # claimed by this node, not repeated before these times
+        bus.receive(KIND, self._receive)
 
     def note(self, project: int, conversation_id: str, command: SetTyping) -> None:
-        """Take note that an agent who types, or has stopped, has said so to this node."""
-        place = (project, conversation_id, command.agent.id)
+        """Tell the other nodes that this one now tracks an agent, or that the agent has stopped."""
+        key = (project, conversation_id, command.agent.id)
         if not command.typing:
-            self._end(place)
+            self._end(key)
             return
-        self._known.pop(place, None)
+        self._known.pop(key, None)
         now = trio.current_time()
-        if self._told.get(place, 0.0) <= now:
-            _remember(self._told, place, now + RENEWAL_S)
-            self._send("here", place)
+        if self._announced.get(key, 0.0) <= now:
+            _remember(self._announced, key, now + RENEWAL_S)
+            self._send("here", key)
 
     def note_facts(self, project: int, conversation_id: str, facts: Iterable[Fact]) -> None:
-        """Have those stopped whom this node's commit stops, wherever their time is kept."""
+        """Have other nodes stop the typists that a commit of this node stops."""
         if not self._known:
             return
         for fact in facts:
             if isinstance(fact, MessagePosted) and fact.message.author.type == "agent":
                 self._end((project, conversation_id, fact.message.author.id or ""))
             elif isinstance(fact, Closed | Moved | Deleted):
-                for place in [each for each in self._known if each[:2] == (project, conversation_id)]:
-                    self._end(place)
+                for key in [each for each in self._known if each[:2] == (project, conversation_id)]:
+                    self._end(key)
 
-    def _end(self, place: TypistKey) -> None:
-        self._told.pop(place, None)
-        if self._known.pop(place, 0.0) > trio.current_time():
-            self._send("over", place)
+    def _end(self, key: TypistKey) -> None:
+        self._announced.pop(key, None)
+        if self._known.pop(key, 0.0) > trio.current_time():
+            self._send("over", key)
 
-    def _send(self, what: str, place: TypistKey) -> None:
-        self._bus.send(KIND, orjson.dumps([what, *place]))
+    def _send(self, news: str, key: TypistKey) -> None:
+        self._bus.send(KIND, orjson.dumps([news, *key]))
 
-    def _hear(self, payload: bytes) -> None:
-        what, *where = orjson.loads(payload)
-        place: TypistKey = tuple(where)
-        if what == "here":
-            self._told.pop(place, None)
-            _remember(self._known, place, trio.current_time() + TYPING_TIMEOUT_S)
+    def _receive(self, payload: bytes) -> None:
+        news, *parts = orjson.loads(payload)
+        key: TypistKey = tuple(parts)
+        if news == "here":
+            self._announced.pop(key, None)
+            _remember(self._known, key, trio.current_time() + TYPING_TIMEOUT_S)
         else:
-            self._known.pop(place, None)
-        self._remove(*place, what == "over")
+            self._known.pop(key, None)
+        self._remove(*key, news == "over")
 
 
-def _remember(places: dict[TypistKey, float], place: TypistKey, until: float) -> None:
-    places.pop(place, None)
-    places[place] = until
-    if len(places) > _KNOWN:
-        del places[next(iter(places))]
+def _remember(typists: dict[TypistKey, float], key: TypistKey, until: float) -> None:
+    typists.pop(key, None)
+    typists[key] = until
+    if len(typists) > _REMEMBERED_MAX:
+        del typists[next(iter(typists))]

@@ -36,21 +36,21 @@ class IdentityRefusal(Struct, frozen=True):
 
 
 class DatabaseIdentity:
-    """The result of the last comparison. All methods may be called from any thread."""
+    """The result of the last comparison. All methods may be called from any thread.
+
+    Attributes:
+        refusal: keeps the node from working; None while it has the expected database. Read for each commit, so it is
+            no property.
+    """
 
     def __init__(self) -> None:
+        self.refusal: IdentityRefusal | None = None
         self._found: IdentityRefusal | None = None
-        self._blocking = False
 
     @property
     def found(self) -> IdentityRefusal | None:
         """The other database that was found last, blocking or not; None if there is none."""
         return self._found
-
-    @property
-    def refusal(self) -> IdentityRefusal | None:
-        """The refusal that keeps the node from working; None while it has the expected database."""
-        return self._found if self._blocking else None
 
     def refuse(self, reason: Reason, detail: str, *, blocking: bool = True) -> None:
         """Note another database; logged if that differs from the last comparison.
@@ -58,14 +58,15 @@ class DatabaseIdentity:
         Args:
             blocking: False if the expected one is there as well, so that the node can work.
         """
-        known, self._found = self._found, IdentityRefusal(reason, detail)
-        was_blocking, self._blocking = self._blocking, blocking
+        known, was_blocking = self._found, self.refusal is not None
+        self._found = IdentityRefusal(reason, detail)
+        self.refusal = self._found if blocking else None
         if known is None or known.reason != reason or was_blocking != blocking:
             log.error("database.identity_refused", reason=reason, detail=detail, blocking=blocking)
 
     def accept(self) -> None:
         """Note that there is no other database than the expected one; logged if there was."""
-        known, self._found, self._blocking = self._found, None, False
+        known, self._found, self.refusal = self._found, None, None
         if known is not None:
             log.info("database.identity_accepted", reason=known.reason)
 

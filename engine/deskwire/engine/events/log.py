@@ -24,7 +24,7 @@ from deskwire.engine.core.store import Store
 from deskwire.engine.core.values import replace
 from deskwire.engine.events.ports import EventReader, EventTransaction, LogCommit
 from deskwire.engine.events.tail import Head, Tail
-from deskwire.engine.events.types import Agents, Named, StoredEvent, Topic
+from deskwire.engine.events.types import CATALOG, Agents, Named, StoredEvent, Topic
 
 Source = int | Topic | Agents | Named
 """The source of a read: a project, by its storage key, a topic, or all that a project's agents, or those who name it, may have."""
@@ -249,7 +249,8 @@ class EventLog:
         extra = [opened[source] for source in self._sources(event) if source in opened] if opened else []
         if extra:
             self._in_opened[event.position] = extra
-        return extra if event.internal else [self._project(event.project), *extra]
+        internal = event.type not in CATALOG  # `StoredEvent.internal`, without its call for each event
+        return extra if internal else [self._project(event.project), *extra]
 
     def _sources(self, event: StoredEvent) -> Sequence[Topic | Agents | Named]:
         """Return what it belongs to beside its project."""

@@ -55,7 +55,7 @@ def store_with_events(
     """
     drafts = [(thread, list(_drafts(thread, project, show))) for thread in threads]
     plan = [
-        (thread, draft, targets(tx, project, draft, thread.routed))
+        (thread, draft, targets(tx.routed_endpoints(project.rowid), draft, thread.routed))
         for thread, of_thread in drafts
         for draft in of_thread
     ]

@@ -26,10 +26,7 @@ from deskwire.engine.tickets.ports import TicketTransaction
 
 
 class TicketFollower:
-    """The `Wrapper` of every conversation's commits: it keeps the linked tickets up to date."""
-
-    def before(self, _tx: object) -> None:
-        """Do nothing yet."""
+    """The `TicketFollower` of every conversation: it keeps the linked tickets up to date."""
 
     def after(self, tx: TicketTransaction, receipt: Receipt) -> None:
         """Note messages in the ticket, give it its conversation's contact, and cut its link to one that was deleted."""

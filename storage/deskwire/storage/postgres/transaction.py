@@ -15,10 +15,12 @@ from deskwire.engine.conversations.writing_changes import WritingChange
 from deskwire.engine.core.ids import day_of
 from deskwire.engine.events.types import (
     ERASURE,
+    NO_PROJECT,
     REDACTION,
     Draft,
     StoredEvent,
     contact_lane,
+    stored_event,
     ticket_lane,
 )
 from deskwire.engine.idempotency.once import InProgress
@@ -37,7 +39,7 @@ from deskwire.storage.postgres.schema.days import TODAY
 from deskwire.storage.postgres.search.lookup import PostgresSearchReads
 from deskwire.storage.postgres.search.tickets import PostgresTicketReads, PostgresTicketWrites
 from deskwire.storage.tables.all import AllReads, AllWrites
-from deskwire.storage.tables.events.events import NO_PROJECT, ROW_COLUMNS, event_at, event_row
+from deskwire.storage.tables.events.events import ROW_COLUMNS, event_row
 from deskwire.storage.tables.webhooks.deliveries import INSERT_DELIVERY, delivery_at, delivery_row
 
 INSERT_EVENT: Final = (
@@ -209,7 +211,7 @@ class PostgresTransaction(PostgresReader, PostgresTicketWrites, LogWrites, AllWr
         ticket: int | None = None,
     ) -> StoredEvent:
         position, event_id = self.head(project.rowid).events.next(at)
-        event = event_at(
+        event = stored_event(
             position, event_id, project, draft, conversation, at, directed=directed, ticket=ticket
         )
         self.conn.execute(INSERT_EVENT, row_with_subjects(event, at))

@@ -43,7 +43,12 @@ log: Final = structlog.get_logger(__name__)
 
 
 class SqliteStore:
-    """`ports.Store` on one SQLite file. Made by `open_store`."""
+    """`ports.Store` on one SQLite file. Made by `open_store`.
+
+    Attributes:
+        submit: see `Store.submit`; the writer's own, because each message goes through it.
+        run: commits jobs until cancelled.
+    """
 
     def __init__(
         self,
@@ -66,6 +71,7 @@ class SqliteStore:
         self._here = SqliteReader(connect_reader(path))
         self._database = DatabaseFile(path, self._file, hold_lock)
         self._writer = Writer(self._connection, self._file, batch, on_commit, queue, self._database)
+        self.submit, self.run = self._writer.submit, self._writer.run
 
     @property
     def commits(self) -> Commits:
@@ -109,10 +115,6 @@ class SqliteStore:
         """See `Store.write`."""
         return await self._writer.write(job)
 
-    def submit(self, job: Callable[[Transaction], T], ended: Callable[[T | Exception], None]) -> None:
-        """See `Store.submit`."""
-        self._writer.submit(job, ended)
-
     async def read(self, query: Callable[[Reader], T]) -> T:
         """See `Store.read`. Raises Unavailable if the disk fails, or it takes too long for a request that waits.
 
@@ -127,10 +129,6 @@ class SqliteStore:
         who, waiting = (None, False) if tenant is None else (tenant.who, tenant.waiting)
         seconds = self._read_timeout_s if waiting else inf
         return await trio.to_thread.run_sync(self._query, query, seconds, limiter=lent(self._turns, who))
-
-    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Commit what is written until cancelled."""
-        await self._writer.run(task_status=task_status)
 
     def close(self) -> None:
         """Close all connections; the last one folds the WAL into the file."""

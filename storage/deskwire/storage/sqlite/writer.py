@@ -141,7 +141,8 @@ class Writer:
         """See `Store.submit`."""
         if self._stopped:
             raise _shutting_down()
-        self._refuse_wrong_database()
+        if self._database is not None and self._database.refusal is not None:
+            self._refuse_wrong_database(self._database)
         if len(self._jobs) >= self._waiting_max:
             raise Unavailable("Too many changes wait for the disk; nothing was done.", code="overloaded")
         self._jobs.append(_Job(job.job, True, ended) if isinstance(job, Brief) else _Job(job, False, ended))
@@ -154,12 +155,10 @@ class Writer:
         self.submit(job, slot.put)
         return await slot.take()
 
-    def _refuse_wrong_database(self) -> None:
-        """Raise Unavailable if the database was refused, and is still not the right one."""
-        if self._database is None or self._database.refusal is None:
-            return
-        self._database.look()
-        if (refusal := self._database.refusal) is not None:
+    def _refuse_wrong_database(self, database: DatabaseFile) -> None:
+        """Raise Unavailable if the refused database is still not the right one."""
+        database.look()
+        if (refusal := database.refusal) is not None:
             raise Unavailable(refusal.detail, code=WRONG_DATABASE)
 
     async def _rescued(self) -> float:

@@ -133,8 +133,6 @@ def decide_with_workflow(
             return tuple(_woken(_existing(state), at, workflow, ids))
         case _:
             facts = decide(state, command, at)
-            if workflow is None and (state is None or state.run is None):
-                return facts
             return (*facts, *_consequences(state, command, facts, at, workflow, ids))
 
 

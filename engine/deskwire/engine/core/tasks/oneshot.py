@@ -9,19 +9,20 @@ from collections.abc import Callable
 from typing import Any, Final, Generic, TypeVar
 
 import trio
+from msgspec import Struct
 
 T = TypeVar("T")
 _NONE_YET: Final[Any] = object()
 
 
-class OneShot(Generic[T]):
-    """A place for one answer, and for the one task that waits for it."""
+class OneShot(Struct, Generic[T], eq=False, kw_only=True):
+    """A place for one answer, and for the one task that waits for it.
 
-    __slots__ = ("_answer", "_waiting")
+    A Struct, whose instances are made without a call in Python; the fields are for `put` and `take` alone.
+    """
 
-    def __init__(self) -> None:
-        self._answer: T | Exception = _NONE_YET
-        self._waiting: trio.lowlevel.Task | None = None
+    _answer: T | Exception = _NONE_YET
+    _waiting: trio.lowlevel.Task | None = None
 
     def put(self, answer: T | Exception) -> None:
         """Answer; only the first answer counts."""

@@ -96,7 +96,7 @@ async def post(
         assert receipt.message is not None
         return shown(receipt.message)
 
-    identifier, directory = conversation_id(call), call.services.actors
+    identifier, directory = call.path["conversation_id"], call.services.actors
     kept: Wrapper[Receipt] | None = call.keeping(response, identifier)
     wrapper = kept if further is None else Wrappers(kept, further)
     return response(await directory.ask(call.project, identifier, command, wrapper, by))

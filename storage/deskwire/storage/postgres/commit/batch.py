@@ -223,12 +223,12 @@ class BatchTransaction(PostgresTransaction):
             ),
         )
 
-    def beside(self, conversations: Sequence[int]) -> Mapping[int, AgentDetails]:
+    def agent_details(self, conversations: Sequence[int]) -> Mapping[int, AgentDetails]:
         """See the port. Of a conversation whose messages this batch adds to, the newest is not stored yet."""
         if any(self._written_to(each) for each in conversations):
             raise NeedsAlone
         with self.buffer.untouched():
-            return super().beside(conversations)
+            return super().agent_details(conversations)
 
     def erase_conversation(self, state: Conversation) -> None:
         raise NeedsAlone

@@ -13,11 +13,10 @@ from typing import Any, Final, NamedTuple
 from msgspec.structs import force_setattr
 
 from deskwire.engine.accounts.people import Project
-from deskwire.engine.events.types import Draft, StoredEvent
+from deskwire.engine.events.types import Draft, StoredEvent, stored_event
 from deskwire.engine.webhooks.delivery import Delivery
 from deskwire.storage.postgres.commit.heads import Head, project_of
 from deskwire.storage.postgres.transaction import row_of_day, row_with_subjects
-from deskwire.storage.tables.events.events import event_at
 from deskwire.storage.tables.webhooks.deliveries import delivery_at
 
 _ID_LENGTH: Final = 30
@@ -80,7 +79,7 @@ class Unsealed:
         """Add an event, and return it with its stand-ins."""
         number = next(_numbers)
         position, event_id = StandInPosition(-number), StandInId(f"evt_{number:026d}")
-        event = event_at(
+        event = stored_event(
             position, event_id, project, draft, conversation, at, directed=directed, ticket=ticket
         )
         self.events.append(_Event(event, project.rowid, at, not directed))

@@ -31,7 +31,7 @@ _NO_ROW: Final = (1 << 63) - 1
 class AgentViewReads(Queries):
     """Queries of the agent's view; the methods are those of `conversations.ports.ConversationReader`."""
 
-    def beside(self, conversations: Sequence[int]) -> Mapping[int, AgentDetails]:
+    def agent_details(self, conversations: Sequence[int]) -> Mapping[int, AgentDetails]:
         found: dict[int, AgentDetails] = {}
         for row in self.conn.execute(AGENT_DETAILS[self.dialect], (self.dialect.listed(conversations),)):
             key, state, workflow, message, *rest = row

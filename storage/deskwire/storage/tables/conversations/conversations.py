@@ -137,7 +137,7 @@ class ConversationWrites(Changes):
 
     def claim(self, state: Conversation) -> Claimed:
         known = self._claims.get(state.rowid)
-        if known is not None and known[0] == _version(state):
+        if known is not None and known[0] == (state.id, state.revision, state.sequence):
             self._claimed = state.rowid, known[1].contact
             return known[1]
         row = self.conn.execute(_CLAIMED, (state.rowid, state.id)).fetchone()
@@ -157,7 +157,8 @@ class ConversationWrites(Changes):
         if self._claimed is not None and self._claimed[0] == state.rowid:
             if len(self._claims) >= _CLAIMS_MAX:
                 self._claims.clear()
-            self._claims[state.rowid] = _version(state), Claimed(self._claimed[1], routed)
+            version = state.id, state.revision, state.sequence
+            self._claims[state.rowid] = version, Claimed(self._claimed[1], routed)
 
     def move_conversation(self, conversation: int, source: int, target: int) -> None:
         self._claims.pop(conversation, None)
@@ -268,10 +269,6 @@ def require_same(state: Conversation, stored: Sequence[int] | None) -> None:
         raise StaleState(
             f"expected revision, sequence and last change {expected}; found {found or 'nothing'}"
         )
-
-
-def _version(state: Conversation) -> _Version:
-    return state.id, state.revision, state.sequence
 
 
 def message_of(row: tuple[Any, ...]) -> Message:

@@ -7,19 +7,16 @@ may show it.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from operator import attrgetter
 from typing import Any, Final
 
-from deskwire.engine.accounts.people import Project
 from deskwire.engine.core.values import replace
 from deskwire.engine.events.types import (
     REGISTRY,
-    Draft,
     StoredEvent,
     Topic,
-    encode_envelope,
     ticket_lane,
-    topics_of,
 )
 from deskwire.storage.dialect import differing, either
 from deskwire.storage.tables.base import Changes, Queries
@@ -29,8 +26,11 @@ EVENT_COLUMNS: Final = "e.position, e.id, e.type, e.project, e.conversation, e.s
 ROW_COLUMNS: Final = "position, id, type, project, conversation, sequence, body, created_at, internal, ticket"
 """The columns that `event_row` has the values of."""
 
-NO_PROJECT: Final = 0
-"""Stands in the row of an event that is for one endpoint alone, so that no feed finds it."""
+LEVELS: Final[Mapping[str, int]] = {name: kind.level for name, kind in REGISTRY.items()}
+"""The values of `internal` by type."""
+
+ROW_FIELDS: Final = attrgetter("position", "id", "type", "project", "conversation", "sequence", "body")
+"""The first values of ROW_COLUMNS, of an event."""
 
 _DELETED_CONVERSATION: Final = differing(
     sqlite="e.conversation IS NULL AND json_extract(CAST(e.body AS TEXT), '$.data.conversation.id') = :subject",
@@ -101,49 +101,9 @@ def event_of(row: Sequence[Any]) -> StoredEvent:
     return StoredEvent(*row)
 
 
-def event_at(
-    position: int,
-    event_id: str,
-    project: Project,
-    draft: Draft,
-    conversation: int | None,
-    at: int,
-    *,
-    directed: bool,
-    ticket: int | None,
-) -> StoredEvent:
-    """Return an event at its place in the log; one that is `directed` to an endpoint is in no feed and in no topic."""
-    internal = REGISTRY[draft.type].audience != "all"
-    assert not (internal and (directed or draft.sequence is not None)), (
-        "what consumers do not get has no number"
-    )
-    return StoredEvent(
-        position,
-        event_id,
-        draft.type,
-        NO_PROJECT if directed else project.rowid,
-        conversation,
-        draft.sequence,
-        encode_envelope(draft, event_id, project.id, at),
-        ticket,
-        () if directed or internal else topics_of(project.rowid, draft.data),
-    )
-
-
 def event_row(event: StoredEvent, at: int) -> tuple[object, ...]:
     """Return the values of ROW_COLUMNS."""
-    return (
-        event.position,
-        event.id,
-        event.type,
-        event.project,
-        event.conversation,
-        event.sequence,
-        event.body,
-        at,
-        REGISTRY[event.type].level,
-        event.ticket,
-    )
+    return (*ROW_FIELDS(event), at, LEVELS[event.type], event.ticket)
 
 
 class EventReads(Queries):
