@@ -1,4 +1,13 @@
-"""activity"""
+"""The activity of a conversation, and its milestones.
+
+The activity lists the actor of each change that agents may ask about. The change's own commit writes the entry. The effects of a
+message have no entry, because the message names its author: reopening the conversation, ending its snooze. Attributes, ratings
+and the contact's reading have none either; they come from outside and are in the events.
+
+Reports count milestones: an agent's first answer, closings, reopenings and the rating. The commit of the fact writes each
+with the agent and the team of the conversation at that time: the assigned agent, else the agent who wrote last, and the team
+that the conversation was last assigned to.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +35,7 @@ from deskwire.engine.core.clock import iso, iso_or_none
 from deskwire.engine.events.internal import Actor, actor_view
 
 Doer: TypeAlias = Actor
-"""Who did something: a user, a server key by its label, a workflow, or the service itself."""
+"""The actor of a change: a user, a server key by its label, a workflow, or the service itself."""
 
 Action = Literal[
     "started", "assigned", "closed", "reopened", "shown", "changed", "message_redacted", "message_deleted"
@@ -42,7 +51,7 @@ ACTIONS: Final[Mapping[type[Fact], Action]] = {
     AgentFieldsUpdated: "changed",
     MessageRewritten: "message_redacted",
 }
-"""The facts that an entry may be of."""
+"""The facts that have entries."""
 
 _NAMES: Final[Mapping[str, str]] = {
     "title": "title",
@@ -54,13 +63,13 @@ _NAMES: Final[Mapping[str, str]] = {
     "visible": "visible",
     "ticket_id": "ticketId",
 }
-"""The fields whose changes entries tell, with their names on the wire."""
+"""The fields that entries show, with their names in the API."""
 
 
 class FieldChange(Struct, frozen=True):
-    """A field that changed, by its name on the wire, and its values there.
+    """A changed field by its name in the API, with its values there.
 
-    Of a message that was redacted both are its id; of one that was deleted the second is None.
+    For a redacted message both values are its id; for a deleted one `after` is None.
     """
 
     field: str
@@ -69,9 +78,9 @@ class FieldChange(Struct, frozen=True):
 
 
 class ActivityEntry(Struct, frozen=True):
-    """The changes of one fact, and who made them; no changes of a conversation that was started.
+    """The changes of one fact, and their actor. A new conversation has no changes.
 
-    `step` is the step of the workflow that made them; None of who is none, and of entries from before steps were noted.
+    `step` is the workflow step that made the changes; None for other actors, and in entries stored before steps were recorded.
     """
 
     by: Doer
@@ -81,9 +90,11 @@ class ActivityEntry(Struct, frozen=True):
 
 
 class ConversationActivity(Struct, frozen=True):
-    """An entry as it is stored: `at` in milliseconds, `event_id` that of its event if consumers see one.
+    """A stored entry. `rowid` grows with time.
 
-    `rowid` grows with time.
+    Args:
+        at: milliseconds.
+        event_id: the id of its event, if any.
     """
 
     id: str
@@ -96,7 +107,7 @@ class ConversationActivity(Struct, frozen=True):
 def entry_of(
     before: Conversation | None, fact: Fact, after: Conversation, by: Doer | None
 ) -> ActivityEntry | None:
-    """Return the entry of a fact; None if nobody did it, or it is nothing that entries tell."""
+    """Return the entry of a fact; None without an actor, and for facts without entries."""
     action = ACTIONS.get(type(fact))
     if action is None or by is None:
         return None
@@ -133,7 +144,7 @@ def _shown(name: str, stored: Any) -> Any:
 
 
 def activity_view(activity: ConversationActivity) -> dict[str, Any]:
-    """Return an entry as the API shows it."""
+    """Return the entry's object in the API."""
     entry = activity.entry
     shown = {
         "id": activity.id,
@@ -156,7 +167,7 @@ def _step_view(step: WorkflowStep) -> dict[str, Any]:
 
 
 def changes_view(changes: Sequence[FieldChange]) -> list[dict[str, Any]]:
-    """Return changes as the API shows them."""
+    """Return the objects of changes in the API."""
     return [{"field": each.field, "from": each.before, "to": each.after} for each in changes]
 
 
@@ -167,10 +178,10 @@ class Milestone(Struct, frozen=True):
     """A milestone at a time (ms).
 
     Args:
-        since: when the contact asked what was answered, or since when the conversation that was closed had been open.
-        score: the rating, None for one that was withdrawn.
-        agent_id: the agent who answered, or who had the conversation; None for nobody, and for one without an id.
-        team_id: the team who had it.
+        since: the time of the contact's question, for an answer; the time of the opening, for a closing.
+        score: the rating; None if it was withdrawn.
+        agent_id: the agent who answered, or the conversation's agent; None without one, and for an agent without an id.
+        team_id: the conversation's team.
     """
 
     kind: MilestoneKind
@@ -184,11 +195,11 @@ class Milestone(Struct, frozen=True):
 def milestones_of(
     before: Conversation | None, fact: Fact, after: Conversation, at: int
 ) -> Iterator[Milestone]:
-    """Yield the milestone that a fact is, if it is one.
+    """Yield the milestone of a fact, if it has one.
 
     Args:
-        before, after: the states around the fact.
-        at: when it happened, in milliseconds.
+        before, after: the states before and after the fact.
+        at: the time of the fact, in milliseconds.
     """
     match fact:
         case MessagePosted(message):
@@ -205,7 +216,7 @@ def milestones_of(
 
 
 def answered_milestone(state: Conversation, agent_id: str | None, at: int) -> Milestone:
-    """Return the milestone of the first answer, by this agent."""
+    """Return the milestone of this agent's first answer."""
     return Milestone("answered", at, state.asked_at, None, agent_id, state.team_id)
 
 
@@ -215,7 +226,7 @@ def closed_milestone(state: Conversation, at: int) -> Milestone:
 
 
 def rated_milestone(state: Conversation, at: int) -> Milestone:
-    """Return the milestone of the rating that the conversation has now."""
+    """Return the milestone of the conversation's present rating."""
     return _of("rated", state, at, score=state.rating)
 
 

@@ -259,7 +259,9 @@ class ConversationActor:
             return error
         if isinstance(error, StaleState):
             log.error("actor.stale", conversation=self.conversation_id, error=str(error))
-            return Unavailable("The conversation changed meanwhile; try again.", code="conversation_busy")
+            return Unavailable(
+                "The conversation was changed by another request; try again.", code="conversation_busy"
+            )
         log.error("actor.failed", conversation=self.conversation_id, exc_info=error)
         return ActorFailed(f"the actor of {self.conversation_id} failed")
 

@@ -174,8 +174,8 @@ class CommandRequest(Struct, frozen=True):
 class CommitJob(Struct, eq=False):
     """The writer's job for a plan: a `Revisable`, decided again if the stored state is not the expected one.
 
-    The plans of the jobs behind it expect the state that this one leads to. Decided again, it may lead to another state with
-    the same revision and time, so the jobs behind it are then decided again as well.
+    The plans of later jobs expect the state that this one leads to. Decided again, it may lead to another state with the same
+    revision and time, so the later jobs are then decided again as well.
 
     Args:
         first: the earliest of the jobs that are in flight together; None if it is this one.
@@ -335,7 +335,7 @@ def _entries(
     steps: Sequence[Transition],
     by: Doer | None,
 ) -> Sequence[ActivityEntry | None]:
-    """Return the activity's entry of each step. A workflow's steps are its own, whoever gave the command."""
+    """Return the activity's entry of each step. The workflow is the actor of its own steps."""
     bot = _workflow_of(steps)
     if by is None and bot is None:
         return ()

@@ -1,4 +1,11 @@
-"""drafts"""
+"""Drafts: the unsent reply and note of each agent in each conversation, and the merge of concurrent writes (ADR 53).
+
+- A draft is private to its author. There is one reply and one note in each conversation.
+- A write names the version that its author has seen. If a newer version is stored, the write is merged into it and
+  never overwrites it.
+- A draft without text and attachments is removed. A write that changes nothing makes no new version.
+- Versions grow, also from one draft to the next with the same key, so that a page can't mistake one for an earlier one.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +28,7 @@ from deskwire.engine.uploads.upload import Attachment, unknown_upload
 DraftMode = Literal["reply", "note"]
 
 DRAFT_TEXT_MAX: Final = 100_000
-"""Characters of a draft: five messages, as a text over the limit of a message is still kept."""
+"""Characters of a draft: five times those of a message, so that a text that is too long to send is kept."""
 
 DRAFT_ATTACHMENTS_MAX: Final = 100
 """Attachments of a draft."""
@@ -34,10 +41,7 @@ DRAFT_CHARACTERS_MAX: Final = 4_000_000
 
 
 class DraftKey(Struct, frozen=True):
-    """The place of a draft: its author and conversation by their storage keys, and whether it is a note.
-
-    `conversation_id` and `project` are the conversation's.
-    """
+    """The key of a draft: the storage keys of author, project and conversation, and whether it is a note."""
 
     author: int
     project: int
@@ -47,14 +51,17 @@ class DraftKey(Struct, frozen=True):
 
     @property
     def mode(self) -> DraftMode:
-        """The mode as the API has it."""
+        """The mode in the API."""
         return "note" if self.internal else "reply"
 
 
 class Draft(Struct, frozen=True):
-    """A draft as it is stored; `updated_at` in milliseconds, `rowid` is its storage key.
+    """A stored draft.
 
-    `base_sequence` is the sequence of the conversation that its author had seen when it was begun, if that is known.
+    Args:
+        base_sequence: the conversation's sequence that the author had seen on starting the draft, if known.
+        updated_at: milliseconds.
+        rowid: the storage key.
     """
 
     place: DraftKey
@@ -67,11 +74,11 @@ class Draft(Struct, frozen=True):
 
 
 class DraftWrite(Struct, frozen=True):
-    """A new version as its author wrote it.
+    """A new version, as its author wrote it.
 
     Args:
-        version: the one that the author has seen, 0 for none; None if the words are added, whatever was seen.
-        base_text: the text of that version, if it was sent.
+        version: the version that the author has seen, 0 for none; None to merge with any version.
+        base_text: the text of that version, if the client sent it.
     """
 
     text: str
@@ -82,19 +89,19 @@ class DraftWrite(Struct, frozen=True):
 
     @property
     def empty(self) -> bool:
-        """True if there is nothing to keep."""
+        """True without text and attachments."""
         return not self.text and not self.attachments
 
 
 class DraftDecision(Struct, frozen=True):
-    """The draft after a write, None if there is none; `merged` says that a newer version was there and counts as well."""
+    """The draft after a write, None if it is removed; `merged` is True if a newer version was stored."""
 
     draft: Draft | None
     merged: bool = False
 
 
 def decide_draft(place: DraftKey, stored: Draft | None, written: DraftWrite, at: int) -> DraftDecision:
-    """Return the draft that a write at this time (ms) leads to; `stored` itself if that stays as it is."""
+    """Return the draft after a write at this time (ms); `stored` itself if the write changes nothing."""
     if stored is not None and _same(stored, written):
         return DraftDecision(stored)
     if stored is None or written.version == stored.version:
@@ -111,7 +118,7 @@ def decide_draft(place: DraftKey, stored: Draft | None, written: DraftWrite, at:
 
 
 def check_size(draft: Draft) -> None:
-    """Raise Conflict (`draft_too_long`) for what a merge has made too long to be kept; nothing is cut off."""
+    """Raise Conflict (`draft_too_long`) if a merged draft is too long to store."""
     if len(draft.text) > DRAFT_TEXT_MAX or len(draft.attachments) > DRAFT_ATTACHMENTS_MAX:
         raise Conflict(
             f"A newer version of this draft is stored, and both together have more than {DRAFT_TEXT_MAX:,} characters or "
@@ -133,7 +140,7 @@ def draft_view(draft: Draft, show: Shown) -> dict[str, Any]:
 
 
 def drafts_view(drafts: Mapping[DraftMode, Draft], show: Shown) -> dict[str, Any]:
-    """Return the two drafts of a conversation, null for one that there is not."""
+    """Return the two drafts of a conversation, null for one that does not exist."""
     modes: tuple[DraftMode, ...] = get_args(DraftMode)
     return {mode: draft_view(drafts[mode], show) if mode in drafts else None for mode in modes}
 
@@ -144,23 +151,23 @@ def _same(stored: Draft, written: DraftWrite) -> bool:
 
 
 def _next(place: DraftKey, stored: Draft | None, written: DraftWrite, at: int) -> Draft:
-    """Return the next version. Its number is at least the time, because a removed draft leaves no number to count on from."""
+    """Return the next version. Its number is at least the time, because a removed draft leaves no number to continue from."""
     version = max(at, (written.version or 0) + 1, 0 if stored is None else stored.version + 1)
     rowid = 0 if stored is None else stored.rowid
     return Draft(place, written.text, written.attachments, version, written.base_sequence, at, rowid)
 
 
 def _earlier(one: int | None, other: int | None) -> int | None:
-    """Return the smaller sequence: a merged text may answer the state that the earlier part has seen."""
+    """Return the smaller sequence, because the older part of a merged text may answer an older state."""
     known = [each for each in (one, other) if each is not None]
     return min(known, default=None)
 
 
 class DraftReader(Protocol):
-    """Queries on drafts. Authors, projects and conversations are given by their storage keys."""
+    """Queries on drafts. Authors, projects and conversations are storage keys."""
 
     def drafts_in(self, author: int, conversation: int) -> Sequence[Draft]:
-        """Return a user's drafts in a conversation: one, two or none."""
+        """Return a user's drafts in a conversation, at most two."""
 
     def drafts(
         self, author: int, project: int, before: tuple[int, int] | None, limit: int
@@ -175,7 +182,7 @@ class DraftTransaction(DraftReader, Protocol):
     """Changes of drafts."""
 
     def claim_draft(self, place: DraftKey) -> Draft | None:
-        """Return the draft in this place, which no other node changes until this commit."""
+        """Return the draft with this key, locked against other nodes until this commit."""
 
     def insert_draft(self, draft: Draft) -> None:
         """Store a new draft."""
@@ -187,7 +194,7 @@ class DraftTransaction(DraftReader, Protocol):
         """Remove a draft."""
 
     def release_uploads(self, conversation: int, upload_ids: Collection[str]) -> None:
-        """Remove a conversation's references to those uploads that none of its messages, held messages and drafts has.
+        """Remove a conversation's references to uploads that none of its messages, held messages and drafts has.
 
         An upload without references expires like one that was never attached.
         """
@@ -201,17 +208,17 @@ class SavingTransaction(DraftTransaction, UploadTransaction, Protocol):
 
 
 def draft_key(state: Conversation, author: int, *, internal: bool) -> DraftKey:
-    """Return the place of an author's draft in a stored conversation."""
+    """Return the key of an author's draft in a stored conversation."""
     return DraftKey(author, state.project, state.rowid, state.id, internal)
 
 
 def write_draft(
     tx: SavingTransaction, place: DraftKey, written: DraftWrite, at: int, *, bounded: bool = True
 ) -> DraftDecision:
-    """Store a new version at this time (ms), merged with one that its author has not seen.
+    """Store a new version at this time (ms), merged with a stored version that its author has not seen.
 
     Args:
-        bounded: whether the limits hold; words that come back from a held message are kept whatever they are.
+        bounded: whether the limits apply; they do not to the text of a held message that is taken back.
 
     Raises Conflict (`draft_too_long`, `draft_limit_reached`), and Invalid for an upload that is gone.
     """
@@ -221,7 +228,7 @@ def write_draft(
     if draft == stored:
         return decided
     if draft is None:
-        assert stored is not None, "nothing that becomes nothing is no change"
+        assert stored is not None, "without a draft before and after, nothing has changed"
         _remove(tx, stored)
         return decided
     if bounded:
@@ -238,7 +245,7 @@ def write_draft(
 
 
 def remove_draft_version(tx: DraftTransaction, place: DraftKey, version: int) -> None:
-    """Remove the draft of a message that is sent or held, if it is of this version; a newer one stays."""
+    """Remove the draft of a message that is sent or held, unless a newer version is stored."""
     stored = tx.claim_draft(place)
     if stored is not None and stored.version == version:
         _remove(tx, stored)
@@ -249,7 +256,7 @@ class DraftSent:
 
     Args:
         author: storage key.
-        version: the one that was sent.
+        version: the version that was sent.
     """
 
     def __init__(self, author: int, version: int, *, internal: bool) -> None:
@@ -276,7 +283,7 @@ def _remove(tx: DraftTransaction, stored: Draft) -> None:
 
 
 def _refer(tx: SavingTransaction, stored: Draft | None, draft: Draft) -> None:
-    """Keep the uploads of the draft. Raises Invalid if one is gone."""
+    """Store references to the draft's uploads. Raises Invalid if one no longer exists."""
     known = set() if stored is None else {each.id for each in stored.attachments}
     ids = [each.id for each in draft.attachments]
     new = [each for each in ids if each not in known]
@@ -292,7 +299,7 @@ def _release(tx: DraftTransaction, stored: Draft, draft: Draft) -> None:
 
 
 def _check_room(tx: DraftTransaction, stored: Draft | None, draft: Draft) -> None:
-    """Raise Conflict (`draft_limit_reached`) if the author has as many drafts, or as long ones, as may be."""
+    """Raise Conflict (`draft_limit_reached`) if the author has too many drafts, or too many characters in them."""
     grown = len(draft.text) - (0 if stored is None else len(stored.text))
     if grown <= 0 and stored is not None:
         return

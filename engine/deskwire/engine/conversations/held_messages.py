@@ -1,4 +1,11 @@
-"""held"""
+"""Held messages: stored before their author is answered, and sent some seconds later (ADR 53).
+
+- A held message is private to its author until it is sent, and has the id that the message will have.
+- It is sent at `send_at`, whether or not its author has a page open. All checks are made then: the author's permissions, the
+  preconditions, the uploads, and the changes that follow the message.
+- A message that is refused then is kept with the reason, until its author sends it or takes it back.
+- It ends in one commit, which either posts the message or puts its text back into a draft.
+"""
 
 from __future__ import annotations
 
@@ -29,14 +36,14 @@ from deskwire.engine.uploads.links import Shown
 from deskwire.engine.uploads.upload import Attachment, unknown_upload
 
 HOLD_MAX_S: Final = 60
-"""The seconds that a message may be held for."""
+"""Seconds for which a message may be held."""
 
 HELD_MAX: Final = 100
-"""Messages that may be held for a user in a project at once, those that were refused included."""
+"""Held messages that a user may have in a project, including refused ones."""
 
 
 class SendRefusal(Struct, frozen=True):
-    """The reason for which a held message was not sent: a stable code, and a sentence."""
+    """The reason why a held message was not sent: a stable code, and a sentence."""
 
     code: str
     detail: str
@@ -52,14 +59,14 @@ RESTORED: Final = SendRefusal(
 
 
 class HeldMessage(Struct, frozen=True):
-    """A held message as it is stored; times in milliseconds.
+    """A stored held message; times in milliseconds.
 
     Args:
         project, conversation, author: storage keys.
-        author_id, author_name: the user's present ones.
+        author_id, author_name: the user's present id and name.
         if_sequence: see `Reply`.
-        then: the changes that follow it, as the API has them.
-        problem: why it was not sent; None while it is held.
+        then: the changes that follow the message, in the form of the API.
+        problem: why the message was not sent; None while it is held.
     """
 
     id: str
@@ -98,7 +105,7 @@ def held_view(held: HeldMessage, show: Shown) -> dict[str, Any]:
 
 
 def refusal_of(error: DomainError) -> SendRefusal:
-    """Return the reason as it is kept."""
+    """Return the reason that is stored for a refusal."""
     if isinstance(error, MovedOn):
         return SendRefusal(
             error.reason,
@@ -112,17 +119,17 @@ def refusal_of(error: DomainError) -> SendRefusal:
 
 
 def no_such_held_message() -> NotFound:
-    """Return the one refusal for held messages that are unknown, taken back, or another user's."""
+    """Return the refusal for held messages that are unknown, taken back, or another user's."""
     return NotFound("You have no such held message.", code="held_message_not_found")
 
 
 def already_sent() -> Conflict:
-    """Return the refusal to take back what the customer has."""
+    """Return the refusal to take back a message that was sent."""
     return Conflict("The message was sent already, so it can't be taken back.", code="already_sent")
 
 
 def too_many_held(number: int) -> Conflict:
-    """Return the refusal of one more held message."""
+    """Return the refusal to hold another message."""
     return Conflict(
         f"You have {number} held messages in this project, and {HELD_MAX} are the most. "
         "Take back or send those that were refused, or send this one without holdSeconds.",
@@ -131,58 +138,58 @@ def too_many_held(number: int) -> Conflict:
 
 
 class HeldReader(Protocol):
-    """Queries on held messages. Users and projects are given by their storage keys."""
+    """Queries on held messages. Users and projects are storage keys."""
 
     def held_message(self, project: int, message_id: str) -> HeldMessage | None:
-        """Return the held message with this id."""
+        """Return the held message with this id; None if there is none."""
 
     def held_messages(self, author: int, project: int, conversation: int | None) -> Sequence[HeldMessage]:
         """Return a user's held messages in a project, or in one of its conversations, the oldest first."""
 
     def count_held(self, author: int, project: int) -> int:
-        """Return how many held messages a user has in a project."""
+        """Return the number of held messages that a user has in a project."""
 
     def next_held(self) -> int | None:
-        """Return when (ms) the next message of any project is to be sent; None if none is held."""
+        """Return the time (ms) of the next message to send in any project; None if none is held."""
 
     def due_held(self, until: int, limit: int) -> Sequence[HeldMessage]:
-        """Return the messages that are to be sent by `until` (ms), the earliest first; none that was refused."""
+        """Return the messages to send by `until` (ms), the earliest first, without refused ones."""
 
     def message_by(self, project: int, author_id: str, message_id: str) -> tuple[str, Message] | None:
-        """Return a message or note that this agent wrote in a project, with the id of its conversation, unless it was deleted."""
+        """Return an agent's message or note with the id of its conversation; None if it was deleted."""
 
 
 class HeldTransaction(HeldReader, Protocol):
     """Changes of held messages."""
 
     def claim_held(self, project: int, message_id: str) -> HeldMessage | None:
-        """Return the held message, which no other node changes until this commit."""
+        """Return the held message, locked against other nodes until this commit."""
 
     def insert_held(self, held: HeldMessage) -> None:
-        """Store a held message; the commit wakes the timer for its time."""
+        """Store a held message; the commit schedules its timer."""
 
     def refuse_held(self, held: HeldMessage, problem: SendRefusal) -> None:
-        """Note why a message was not sent."""
+        """Store the reason why a message was not sent."""
 
     def delete_held(self, held: HeldMessage) -> None:
-        """Remove a held message; the uploads that it refers to are left to what takes its place."""
+        """Remove a held message; its references to uploads stay for the message or draft that replaces it."""
 
 
 class SendingReader(HeldReader, ConversationReader, AccountReader, TeamReader, Protocol):
-    """Queries on held messages, and on what they are checked by when they are sent."""
+    """Queries for the checks that are made when a held message is sent."""
 
 
 class HoldingTransaction(HeldTransaction, SavingTransaction, ConversationReader, AccountReader, Protocol):
-    """Changes of held messages, and of the drafts that they come from and go back to."""
+    """Changes of held messages, and of drafts."""
 
 
 def hold_message(
     tx: HoldingTransaction, project: Project, message: HeldMessage, draft_version: int | None
 ) -> HeldMessage:
-    """Store a message that is to be sent later; return it as it is stored.
+    """Store a message that is sent later; return it as stored.
 
     Args:
-        draft_version: the version of the draft that it was made of, which goes with this commit; None to leave the draft.
+        draft_version: the version of its draft, which is removed in this commit; None to leave the draft.
 
     Raises NotFound (`conversation_not_found`), Conflict (`held_message_limit_reached`), and Invalid for an upload that is gone.
     """
@@ -208,10 +215,10 @@ def hold_message(
 def take_back(
     tx: HoldingTransaction, project: Project, author: tuple[int, str], message_id: str, at: int
 ) -> Draft:
-    """Remove a held message, and put its words and attachments into its author's draft; return that.
+    """Remove a held message, merge its text and attachments into its author's draft, and return the draft.
 
     Args:
-        author: storage key and id of the user who asks.
+        author: storage key and id of the user who takes it back.
         at: the time, in milliseconds.
 
     Raises NotFound (`held_message_not_found`), and Conflict (`already_sent`).
@@ -222,11 +229,11 @@ def take_back(
             raise already_sent()
         raise no_such_held_message()
     found = tx.conversation(project.rowid, held.conversation_id)
-    assert found is not None, "a held message goes with its conversation"
+    assert found is not None, "a held message is deleted with its conversation"
     tx.delete_held(held)
     written = DraftWrite(held.text, held.attachments, None, None, held.if_sequence)
     place = draft_key(found[0], held.author, internal=held.internal)
     draft = write_draft(tx, place, written, at, bounded=False).draft
-    assert draft is not None, "a message says something"
+    assert draft is not None, "a message has a text or an attachment"
     tx.note_writing(HeldEnded(held.author, held.project, held.conversation_id, held.id, "taken_back", None))
     return draft

@@ -1,4 +1,7 @@
-"""sending"""
+"""The sending of held messages: at their time, or earlier at their author's request.
+
+The commit that sends a message also removes it as held. So it is sent once, even if several nodes run the timer.
+"""
 
 from __future__ import annotations
 
@@ -45,11 +48,13 @@ log: Final = structlog.get_logger(__name__)
 
 REPLY: Final = "conversations.reply"
 MANAGE: Final = "conversations.manage"
-_OWN_MAX: Final = 100  # a user's held messages in a project; more of the author's own can't have come within the time of one
+_OWN_MAX: Final = (
+    100  # held messages of a user in a project, so at most as many of the author's own come in between
+)
 
 
 class PreparedSend(Struct, frozen=True):
-    """A held message with the command that sends it."""
+    """A held message and the command that sends it."""
 
     held: HeldMessage
     project: Project
@@ -59,7 +64,7 @@ class PreparedSend(Struct, frozen=True):
 def prepare_send(
     reader: SendingReader, held: HeldMessage, now: int, *, if_sequence: int | None
 ) -> PreparedSend:
-    """Return the command that sends a held message now (ms). Raises Invalid if the assignee to be is gone.
+    """Return the command that sends a held message now (ms). Raises Invalid if the new assignee no longer exists.
 
     Args:
         if_sequence: see `Reply`.
@@ -76,9 +81,10 @@ def prepare_send(
 
 
 def seen_by_author(reader: SendingReader, held: HeldMessage, sequence: int) -> int:
-    """Return the sequence up to which nothing came since `sequence` that is news to the author.
+    """Return the sequence up to which the author knows all messages since `sequence`.
 
-    An author who sends two replies within the time of the first has seen the first one, and no page may be left to say so.
+    An author who writes two replies within the hold time of the first knows the first one, even if no page is left open to
+    report that.
     """
     place = reader.message_before(held.conversation, sequence)
     since = reader.thread(held.conversation, after=place, before=None, newest_first=False, limit=_OWN_MAX)
@@ -92,7 +98,7 @@ def seen_by_author(reader: SendingReader, held: HeldMessage, sequence: int) -> i
 def follow_up_commands(
     reader: SendingReader, project: Project, then: Mapping[str, Any], now: int
 ) -> tuple[Assign | Patch | Close, ...]:
-    """Return the commands that follow the message, in order. A snooze that would have ended by now is left out."""
+    """Return the commands that follow the message, in order, without a snooze that has already ended."""
     found: list[Assign | Patch | Close] = []
     if "assignee" in then:
         found.append(Assign(_assignee(reader, project, then["assignee"])))
@@ -124,10 +130,10 @@ def _assignee(reader: SendingReader, project: Project, given: Mapping[str, Any] 
 
 
 class HeldSent:
-    """A `Wrapper` that removes a held message in the commit of the message that it becomes.
+    """A `Wrapper` that removes a held message in the commit that posts it.
 
     Args:
-        refused: whether one that was refused before is sent as well.
+        refused: whether to send a message that was refused before.
     """
 
     def __init__(self, prepared: PreparedSend, *, refused: bool = False) -> None:
@@ -136,7 +142,7 @@ class HeldSent:
         self._held = prepared.held
 
     def before(self, tx: HoldingTransaction) -> None:
-        """Check that it is still held, and that its author may send it.
+        """Check that the message is still held, and that its author may send it.
 
         Raises NotFound (`held_message_not_found`), Forbidden, and Conflict (`attachment_gone`).
         """
@@ -150,7 +156,7 @@ class HeldSent:
             raise Conflict(ATTACHMENT_GONE.detail, code=ATTACHMENT_GONE.code)
 
     def after(self, tx: HoldingTransaction, receipt: Receipt) -> None:
-        """Remove it."""
+        """Remove the held message."""
         held = self._held
         tx.delete_held(held)
         tx.note_writing(HeldEnded(held.author, held.project, held.conversation_id, held.id, "sent", None))
@@ -170,14 +176,14 @@ async def send_held(
     prepared: PreparedSend,
     sent: Wrapper[Receipt],
 ) -> Receipt:
-    """Have the conversation's actor send a held message. Raises as `ActorRegistry.ask`, and as `HeldSent.before`."""
+    """Send a held message through its conversation's actor. Raises as `ActorRegistry.ask` and `HeldSent.before`."""
     held = prepared.held
     by = Doer("user", held.author_id, held.author_name)
     return await actors.ask(prepared.project, held.conversation_id, prepared.command, sent, by)
 
 
 def refuse_held_message(tx: HoldingTransaction, held: HeldMessage, problem: SendRefusal) -> None:
-    """Note why a message was not sent, if it is still held."""
+    """Store the reason why a message was not sent, if it is still held."""
     found = tx.claim_held(held.project, held.id)
     if found is None or found.problem is not None:
         return
@@ -187,7 +193,7 @@ def refuse_held_message(tx: HoldingTransaction, held: HeldMessage, problem: Send
 
 
 _BATCH_SIZE: Final = 64
-"""Messages that are sent together; they share commits."""
+"""Messages that are sent concurrently; they share commits."""
 
 _FAILED: Final = SendRefusal(
     "internal_error",
@@ -196,7 +202,7 @@ _FAILED: Final = SendRefusal(
 
 
 class HeldSender(ScheduledTask[SendingReader, HoldingTransaction]):
-    """A task that sends each held message at its time, and keeps those that can't be sent with the reason."""
+    """A task that sends each held message at its time; a message that can't be sent is kept with the reason."""
 
     delayed: ClassVar = "conversations.held_messages_delayed"
 
@@ -208,11 +214,11 @@ class HeldSender(ScheduledTask[SendingReader, HoldingTransaction]):
 
     @staticmethod
     def next_due(reader: SendingReader) -> int | None:
-        """Return the time (ms) at which the next message is to be sent."""
+        """Return the time (ms) of the next message to send."""
         return reader.next_held()
 
     async def do_some(self) -> bool:
-        """See `ScheduledTask.do_some`: a batch of messages, those of one conversation in their order."""
+        """Send a batch of messages, in order within each conversation; see `ScheduledTask.do_some`."""
         now = self._clock()
         due = await self._store.read(lambda reader: reader.due_held(now, _BATCH_SIZE))
         queues: dict[str, list[HeldMessage]] = {}
@@ -235,18 +241,18 @@ class HeldSender(ScheduledTask[SendingReader, HoldingTransaction]):
                 return
 
     async def _send(self, held: HeldMessage) -> None:
-        """Send a message, or note why it can't be sent. Raises Unavailable to be tried again."""
+        """Send a message, or store why it can't be sent. Raises Unavailable if it is to be tried again."""
         try:
             prepare = partial(prepare_send, held=held, now=self._clock(), if_sequence=held.if_sequence)
             made = await self._store.read(prepare)
             await send_held(self._actors, made, HeldSent(made))
         except Unavailable:
             raise
-        except NotFound:  # sent, taken back, or its conversation is gone
+        except NotFound:  # it was sent or taken back, or its conversation was deleted
             log.debug("held_messages.gone", message=held.id)
         except DomainError as error:
             await self._refuse(held, refusal_of(error))
-        except ActorFailed:  # a bug, which the actor has logged
+        except ActorFailed:  # a bug that the actor has logged
             await self._refuse(held, _FAILED)
 
     async def _refuse(self, held: HeldMessage, problem: SendRefusal) -> None:

@@ -1,4 +1,4 @@
-"""The inbox: conversations as one agent finds them, each with the event that it is as new as."""
+"""The inbox: the objects that the agents' API shows of conversations and threads, and the inbox's counters."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from deskwire.engine.uploads.links import Shown
 
 
 class InboxReader(ConversationReader, EventReader, ContactReader, TeamReader, Protocol):
-    """Queries on what an inbox shows."""
+    """Queries of the inbox."""
 
 
 def mine_view(state: Conversation, seen: SeenMessages | None) -> dict[str, Any]:
-    """Return what the conversation is to one agent: the last index seen, and how many of the contact's messages were not."""
+    """Return the agent's own part of the view: the last index seen, and the number of unread messages of the contact."""
     seen = seen or NOTHING_SEEN
     return {
         "seenIndex": None if seen.index < 0 else seen.index,
@@ -42,7 +42,7 @@ def mine_view(state: Conversation, seen: SeenMessages | None) -> dict[str, Any]:
 
 
 def thread_view(sequenced: ThreadMessage, state: Conversation, show: Shown) -> dict[str, Any]:
-    """Return the message object as a thread shows it: with its event's sequence, and when the contact had seen it."""
+    """Return the message object of a thread: with its event's sequence and the time at which the contact saw it."""
     message, newest = sequenced.message, state.contact_seen_index
     seen = newest is not None and message.index is not None and message.index <= newest
     return {
@@ -55,7 +55,7 @@ def thread_view(sequenced: ThreadMessage, state: Conversation, show: Shown) -> d
 def inbox_views(
     reader: InboxReader, project: Project, user: User, found: Sequence[tuple[Conversation, Contact]]
 ) -> list[dict[str, Any]]:
-    """Return the agent's conversation objects of what was found in the same read.
+    """Return the agent's conversation objects for rows of the same read.
 
     An event changes such an object only if its id is larger than `asOf`.
     """
@@ -72,11 +72,11 @@ def inbox_views(
 
 
 COUNT_MAX: Final = 1_000
-"""The number up to which conversations are counted."""
+"""The bound of each counter."""
 
 
 def counters(reader: InboxReader, project: Project, user: User) -> dict[str, Any]:
-    """Return how many conversations the lists of a user's inbox have, each counted up to BOUND."""
+    """Return the number of conversations in each list of a user's inbox, counted up to COUNT_MAX."""
 
     def count(sort: ConversationSort = NEWEST_FIRST, **wanted: Any) -> int:
         asked = ConversationFilter(**{"archived": False, "snoozed": False, **wanted})

@@ -1,4 +1,4 @@
-"""Lists of conversations: which they show, in which order, and where they go on."""
+"""Lists of conversations: filter, order, page key and rows; and the rows of a thread."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ SortKey = Literal["activity", "waiting", "created", "updated"]
 
 
 class ConversationFilter(Struct, frozen=True):
-    """The filter of a list; None means any. What has several values takes each of them.
+    """The filter of a list. None matches any value; a tuple matches each of its values.
 
     Args:
         contact: storage key.
-        assignees: ids of users and teams, and None for nobody.
+        assignees: ids of users and teams, and None for unassigned.
         waiting: whether the contact waits for an answer.
-        unread: whether the contact wrote something that `user`, a storage key, has not seen.
-        seen_mark: the time (ms) up to which `user` has seen everything; the storage fills it in.
-        since, until: bounds (ms) of the last activity; it is at `since` or later, and before `until`.
-        text: a part of a text, of the title, or of what the contact is known by.
-        notes: whether that text may be a note's.
-        changed_since, changed_before: bounds (ms) of the last change that a customer can see, as those of the activity.
-        imported_since: the time (ms) since which they were imported.
-        unread_by_contact: whether the contact has something to read.
-        rating: the lowest and the highest one.
-        attributes: all of them.
+        unread: whether the contact wrote a message that `user`, a storage key, has not seen.
+        seen_mark: the time (ms) up to which `user` has marked the project as seen; the storage sets it.
+        since, until: bounds (ms) of the last activity: at `since` or later, and before `until`.
+        text: a part of a message, of the title, or of the contact's name, e-mail address or user id.
+        notes: whether notes are searched for the text as well.
+        changed_since, changed_before: bounds (ms) of the last change that the customer can see, like those of the activity.
+        imported_since: the earliest time (ms) of the import.
+        unread_by_contact: whether the contact has unread messages.
+        rating: the lowest and the highest rating.
+        attributes: the conversation has all of them.
     """
 
     contact: int | None = None
@@ -60,11 +60,10 @@ class ConversationFilter(Struct, frozen=True):
 
 
 class ConversationSort(Struct, frozen=True):
-    """The order of a list. Of equals the conversation stored later counts as the larger.
+    """The order of a list. Among equal keys, the conversation stored later counts as the larger.
 
-    `updated` goes by the last change that a customer can see.
-
-    `waiting` has those whose contact waits for an answer, and no other; the longest wait is the largest.
+    The key `updated` is the time of the last change that the customer can see. A list by `waiting` contains only
+    conversations whose contact waits for an answer; the longest wait is the largest.
     """
 
     key: SortKey = "activity"
@@ -75,7 +74,7 @@ NEWEST_FIRST: Final = ConversationSort()
 
 
 class ConversationPageKey(Struct, frozen=True):
-    """The place where a list goes on: behind this value of its sort key, a time (ms), and this row."""
+    """The key after which a page starts: the value of the sort key, a time (ms), and the row."""
 
     value: int
     rowid: int
@@ -90,18 +89,18 @@ class ListedConversation(Struct, frozen=True):
 
 
 class FoundConversations(Struct, frozen=True):
-    """The next conversations of a list. A search for a text may stop before its page is full: `reached` is where it goes on."""
+    """A page of conversations. A search for a text may stop before the page is full; it continues after `reached`."""
 
     listed: Sequence[ListedConversation]
     reached: ConversationPageKey | None = None
 
 
 class AgentDetails(Struct, frozen=True):
-    """The parts of the view that are not in the conversation's own row.
+    """The parts of the agent's view that are not in the conversation's own row.
 
     Args:
-        last_message: the newest message or note, with the beginning of its text alone.
-        run: the workflow that runs; `workflow` is its name, None once it is deleted.
+        last_message: the newest message or note, with only the beginning of its text.
+        run: the workflow run; `workflow` is its name, None after the workflow was deleted.
     """
 
     last_message: Message | None = None
@@ -110,14 +109,14 @@ class AgentDetails(Struct, frozen=True):
 
 
 class SeenMessages(Struct, frozen=True):
-    """The messages that an agent has seen: up to `index`, -1 for none; `contact_messages` of them are the contact's."""
+    """The messages that an agent has seen: up to `index`, or -1 for none; `contact_messages` are the contact's."""
 
     index: int
     contact_messages: int
 
 
 class ThreadMessage(Struct, frozen=True):
-    """A message with its place in the thread, and the sequence of its event; None if that is not known, or it has none."""
+    """A message of a thread, and the sequence of its event; None if it is unknown or the message has none."""
 
     message: Message
     sequence: int | None

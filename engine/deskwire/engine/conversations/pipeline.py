@@ -248,7 +248,7 @@ class Pipeline:
             self._state = plan.steps[-1][2]
 
     def _finish_or_retry(self, job: CommitJob, outcome: Receipt | Exception) -> None:
-        """Finish a commit. If it found an unexpected state, commit once more, with a decision on the stored state.
+        """Finish a commit; if it found an unexpected state, decide and commit again on the stored state.
 
         The reason is a commit before it that failed, or an import into the conversation (ADR 30).
         """

@@ -1,4 +1,4 @@
-"""The interpreter of workflows: takes a run and an input, returns the effects and the run at rest (decisions 7).
+"""The interpreter of workflows: takes a run and an input, returns the effects and the waiting run (decisions 7).
 
 Rules:
 
@@ -40,10 +40,10 @@ from deskwire.engine.workflows.definition import (
 from deskwire.engine.workflows.run import Ending, Run, Stop
 
 _Immediate = Send | Give | SetAttributes | CloseConversation | HandOff
-"""Actions that are carried out at once and lead nowhere but to the next one, or to the end."""
+"""Actions that are carried out at once, and are followed by the next action or the end."""
 
 STEPS_MAX: Final = 1_000
-"""Actions that one run carries out at most; more would be an endless loop, or as good as one."""
+"""Maximum actions of a run; more are taken for an endless loop."""
 
 
 class WorkflowStarted(Struct, frozen=True):
@@ -57,7 +57,7 @@ class Answered(Struct, frozen=True):
 
 
 class Elapsed(Struct, frozen=True):
-    """The time that the workflow waited for has come."""
+    """The workflow's wait is over."""
 
 
 WorkflowInput = WorkflowStarted | Answered | Elapsed
@@ -71,7 +71,12 @@ class SendMessage(Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class WorkflowEnded:
-    """The workflow is over; `stopped` says why if it could not go on, `place` at which action, None at the end of it all."""
+    """The workflow has ended.
+
+    Args:
+        stopped: the reason if it could not go on.
+        place: the action at which it ended, None after the last one.
+    """
 
     reason: Ending
     stopped: Stop | None = None
@@ -80,18 +85,18 @@ class WorkflowEnded:
 
 @dataclass(frozen=True, slots=True)
 class RunCommand:
-    """The workflow does what a command does, at the action at `place`."""
+    """The workflow carries out a command, for the action at `place`."""
 
     command: Assign | Patch | Close
     place: Place | None = field(default=None, compare=False)
 
 
 Effect = SendMessage | RunCommand | WorkflowEnded
-"""Something that a workflow does to its conversation."""
+"""An effect of a workflow on its conversation."""
 
 
 class RunContext(Struct, frozen=True):
-    """The surroundings of a workflow: the time (ms), the conversation's attributes, assignees by type and id."""
+    """The data around a run: the time (ms), the conversation's attributes, and assignees by type and id."""
 
     at: int
     attributes: Mapping[str, Any]
@@ -101,7 +106,7 @@ class RunContext(Struct, frozen=True):
 def advance(
     definition: Definition, run: Run, input_: WorkflowInput, around: RunContext
 ) -> tuple[tuple[Effect, ...], Run | None]:
-    """Return what the workflow does upon an input, and the run at rest; None if it has ended (the last effect)."""
+    """Return the effects of an input, and the waiting run; None if the workflow has ended, which is the last effect."""
     place, run = _resumed(definition, run, input_)
     effects: list[Effect] = []
     while place is not None:
@@ -131,7 +136,7 @@ def advance(
 
 
 def _resumed(definition: Definition, run: Run, input_: WorkflowInput) -> tuple[Place | None, Run]:
-    """Return the place at which the run goes on, and the run: with the answer, and waiting for nothing."""
+    """Return the action at which the run continues, and the run with the answer and without a wait."""
     here = (run.flow, run.action)
     awake = replace(run, step=None, due_at=None)
     match input_:
@@ -193,14 +198,14 @@ def _value(operand: Operand, run: Run, around: RunContext) -> Any:
 
 
 def _as_case(value: Any) -> str | None:
-    """Return the case that a value is: a text itself, a number or boolean as JSON; None for anything else."""
+    """Return the case of a value: a text itself, a number or boolean as JSON; None for any other value."""
     if isinstance(value, str):
         return value
     return orjson.dumps(value).decode() if isinstance(value, bool | int | float) else None
 
 
 def _step(definition: Definition, run: Run, action: Buttons | Form) -> Mapping[str, Any]:
-    """Return the pending step as the contact's side sees it (contract 2.5): without the targets of its options."""
+    """Return the pending step in the form of the API (contract 2.5), without the targets of its options."""
     shown = _shown(action)
     return {
         "workflowId": run.workflow_id,

@@ -1,4 +1,4 @@
-"""The try-out of a workflow: its steps with a contact's answers, without a conversation (ADR 20)."""
+"""The simulation of a workflow with a contact's answers, without a conversation (ADR 20)."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ from deskwire.engine.workflows.workflow import Published
 
 
 class Simulation(Struct, frozen=True):
-    """The course of a try-out.
+    """The result of a simulation.
 
     Args:
-        events: everything that happened, in order, as the API shows it.
-        waits: the step that waits for an answer that was not given, None if there is none.
-        ended: how it ended, None if it waits.
+        events: the effects, answers and waits in order, in the form of the API.
+        waits: the step that waits for a further answer; None if the workflow has ended.
+        ended: how the workflow ended; None if it waits.
         attributes: the conversation's attributes at the end.
-        answers: the number of answers that were used.
+        answers: the number of answers used.
     """
 
     events: Sequence[Mapping[str, Any]]
@@ -48,9 +48,10 @@ class Simulation(Struct, frozen=True):
 
 
 def simulate(workflow: Published, attributes: Mapping[str, Any], answers: Sequence[Any]) -> Simulation:
-    """Return what the workflow does from its beginning, until it ends or waits for an answer that is not given.
+    """Run a workflow from its beginning until it ends or needs a further answer.
 
-    A wait for a time passes at once; a run carries out at most `STEPS_MAX` actions, so it ends. Raises Invalid for an answer that does not fit the step that it is for.
+    A wait for a time passes at once. A run has at most `STEPS_MAX` actions, so the simulation ends. Raises Invalid for an
+    answer that does not fit its step.
     """
     definition = workflow.definition
     events: list[Mapping[str, Any]] = []
@@ -64,7 +65,7 @@ def simulate(workflow: Published, attributes: Mapping[str, Any], answers: Sequen
             if isinstance(effect, RunCommand) and isinstance(effect.command, Patch):
                 attributes = merged(attributes, effect.command.given["attributes"])
             events.append(_event(effect))
-        assert rest is not None, "what has not ended rests"
+        assert rest is not None, "a workflow that has not ended waits"
         run, action = rest, definition.action((rest.flow, rest.action))
         if isinstance(action, Wait):
             events.append({"type": "waited", "actionId": action.id, "seconds": action.seconds})
@@ -91,7 +92,7 @@ def _check(action: Buttons | Form, value: Any, place: int) -> None:
 
 
 def _shown(rest: Run) -> Mapping[str, Any]:
-    """Return the step that waits, without the workflow, which has no id."""
+    """Return the waiting step without the workflow's id, which is empty."""
     return {name: value for name, value in (rest.step or {}).items() if name != "workflowId"}
 
 
@@ -102,7 +103,7 @@ def _event(effect: Effect) -> Mapping[str, Any]:
         case RunCommand(command):
             return _done(command)
         case WorkflowEnded():
-            raise AssertionError("it is the last")
+            raise AssertionError("the caller handles the end")
         case _:
             assert_never(effect)
 
@@ -110,7 +111,7 @@ def _event(effect: Effect) -> Mapping[str, Any]:
 def _done(command: Assign | Patch | Close) -> Mapping[str, Any]:
     match command:
         case Assign(assignee):
-            assert assignee is not None, "a workflow assigns to somebody"
+            assert assignee is not None, "a workflow never unassigns"
             return {
                 "type": "assigned",
                 "assignee": {"type": assignee.type, "id": assignee.id, "name": assignee.name},

@@ -1,4 +1,4 @@
-"""The activity of conversations, their milestones and tags, and the times at which those that are snoozed wake."""
+"""The activity of conversations, their milestones and tags, and the ends of snoozes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from deskwire.storage.tables.base import Changes, Queries
 _NO_ROW: Final = (1 << 63) - 1
 _ENTRY: Final = "id, conversation, at, actor_type, actor_id, actor_name, action, changes, event_id"
 _INSERT: Final = f"INSERT INTO conversation_activity ({_ENTRY}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
-"""Has values alone, so that PostgreSQL is sent those of many conversations in one statement."""
+"""Has parameters only, so that PostgreSQL gets the rows of many conversations in one statement."""
 _INSERT_WITH_STEP: Final = (
     f"INSERT INTO conversation_activity ({_ENTRY}, step_version, step_flow, step_action) "
     "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, (SELECT number FROM workflow_versions WHERE rowid = ?), ?, ?)"
@@ -31,7 +31,7 @@ _INSERT_WITH_STEP: Final = (
 
 
 class ActivityReads(Queries):
-    """The methods are those of `engine.conversations.ports.ConversationReader`."""
+    """See `engine.conversations.ports.ConversationReader`."""
 
     def conversation_activity(
         self, conversation: int, before: int | None, limit: int
@@ -65,7 +65,7 @@ class ActivityReads(Queries):
 
 
 class ActivityWrites(Changes):
-    """The methods are those of `engine.conversations.ports.ConversationTransaction`."""
+    """See `engine.conversations.ports.ConversationTransaction`."""
 
     snoozes_due: list[int]
 

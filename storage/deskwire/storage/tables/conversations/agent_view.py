@@ -1,4 +1,9 @@
-"""agent view"""
+"""The agent's view: its parts outside the conversations' rows, threads, and the messages that each agent has seen.
+
+`agent_seen` has a row for an agent's position in a conversation, `seen_marks` a time up to which an agent has marked a project as
+seen. The newer of both counts. A mark does not apply to conversations imported after it. Messages before a conversation's own
+`seen_until` count as seen by every agent.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +34,7 @@ _NO_ROW: Final = (1 << 63) - 1
 
 
 class AgentViewReads(Queries):
-    """Queries of the agent's view; the methods are those of `conversations.ports.ConversationReader`."""
+    """Queries of the agent's view; see `conversations.ports.ConversationReader`."""
 
     def agent_details(self, conversations: Sequence[int]) -> Mapping[int, AgentDetails]:
         found: dict[int, AgentDetails] = {}
@@ -76,7 +81,7 @@ _UNTIL: Final = (
     "CASE WHEN coalesce(c.imported_at, 0) >= coalesce(s.until, 0) OR c.seen_until > coalesce(s.until, 0) "
     "THEN c.seen_until ELSE coalesce(s.until, 0) END"
 )
-"""The time before which all of a conversation `c` is seen, by the mark `s` of its project; 0 for none."""
+"""The time before which all messages of a conversation `c` are seen, with the mark `s` of its project; 0 for none."""
 _MARKED: Final = either(
     f"SELECT c.rowid, {_UNTIL}, c.activity, c.messages, c.contact_messages FROM {{numbers}} k "
     "{and_then} conversations c ON c.rowid = k.value "
@@ -86,7 +91,7 @@ _SINCE: Final = (
     "SELECT count(*), coalesce(sum(CASE WHEN author_type = 'contact' THEN 1 ELSE 0 END), 0) FROM messages "
     "WHERE conversation = ? AND number IS NOT NULL AND created_at >= ?"
 )
-_BEHIND: Final = "SELECT number, author_type FROM messages WHERE conversation = ? ORDER BY rowid DESC"
+_NEWEST_FIRST: Final = "SELECT number, author_type FROM messages WHERE conversation = ? ORDER BY rowid DESC"
 
 UNREAD: Final = (
     "c.contact_messages > coalesce((SELECT s.contact_messages FROM agent_seen s WHERE s.user = ? AND s.conversation = c.rowid), 0) "
@@ -96,17 +101,17 @@ UNREAD: Final = (
 ).replace(
     "{until}", "(CASE WHEN coalesce(c.imported_at, 0) >= ? OR c.seen_until > ? THEN c.seen_until ELSE ? END)"
 )
-"""Whether the contact wrote something in `c` that a user has not seen."""
+"""The condition that the contact wrote a message in `c` that a user has not seen."""
 
 
 def unread_values(user: int, mark: int) -> tuple[int, ...]:
-    """Return the values of UNREAD: `mark` is the user's of the project, 0 for none."""
+    """Return the values of UNREAD; `mark` is the user's seen mark in the project, 0 for none."""
     marks = (mark, mark, mark)
     return (user, user, *marks, *marks, *marks)
 
 
 class SeenReads(Queries):
-    """Queries on what agents have seen; the methods are those of `conversations.ports.ConversationReader`."""
+    """Queries on seen messages; see `conversations.ports.ConversationReader`."""
 
     def seen(self, user: int, conversations: Sequence[int]) -> Mapping[int, SeenMessages]:
         keys = self.dialect.listed(conversations)
@@ -116,12 +121,12 @@ class SeenReads(Queries):
         for conversation, until, activity, messages, by_contact in marked:
             at = rows[conversation][2] if conversation in rows else 0
             if until and at < until:
-                behind, unseen = (0, 0) if activity < until else self._since(conversation, until)
-                found[conversation] = SeenMessages(messages - behind - 1, by_contact - unseen)
+                later, unseen = (0, 0) if activity < until else self._since(conversation, until)
+                found[conversation] = SeenMessages(messages - later - 1, by_contact - unseen)
         return found
 
     def _since(self, conversation: int, until: int) -> tuple[int, int]:
-        """Return how many messages came since a time, and how many of them from the contact."""
+        """Return the number of messages since a time, and of those from the contact."""
         messages, by_contact = self.conn.execute(_SINCE, (conversation, until)).fetchone()
         return messages, int(by_contact)
 
@@ -133,7 +138,7 @@ class SeenReads(Queries):
 
     def unseen_after(self, conversation: int, index: int) -> int:
         unseen = 0
-        for number, author in self.conn.execute(_BEHIND, (conversation,)):
+        for number, author in self.conn.execute(_NEWEST_FIRST, (conversation,)):
             if number is not None and number <= index:
                 break
             unseen += number is not None and author == "contact"
@@ -141,7 +146,7 @@ class SeenReads(Queries):
 
 
 class SeenWrites(Changes):
-    """Changes of what agents have seen; the methods are those of `conversations.ports.ConversationTransaction`."""
+    """Changes of seen messages; see `conversations.ports.ConversationTransaction`."""
 
     def put_seen(self, user: int, conversation: int, seen: SeenMessages, at: int) -> bool:
         stored = self.conn.execute(

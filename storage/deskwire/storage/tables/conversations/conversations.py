@@ -1,4 +1,4 @@
-"""Conversations, their messages, their network logs, and those past their retention."""
+"""Conversations, their messages and network logs, and the conversations past their retention period."""
 
 from __future__ import annotations
 
@@ -52,25 +52,25 @@ _CLAIMED: Final = (
     "JOIN contacts k ON k.rowid = c.contact WHERE c.rowid = ? AND c.id = ?"
 )
 _CLAIMS_MAX: Final = 4_096
-"""Conversations that were written to, of which is remembered what they are claimed with: 4 MB at most."""
+"""Conversations in the cache of claims, at most 4 MB."""
 
 _Version = tuple[str, int, int]
 
 
 def conversation_with_contact(row: Sequence[Any]) -> tuple[Conversation, Contact]:
-    """Return what a row of WITH_CONTACT has."""
+    """Return the conversation and the contact in a row of WITH_CONTACT."""
     run, state = run_of(row[0]), conversation_of(row[1:])
     return (state if run is None else replace(state, run=run)), contact_of(row[1 + WIDTH :])
 
 
 class ConversationReads(Queries):
-    """Queries on conversations; the methods are those of `ports.Reader`."""
+    """Queries on conversations; see `conversations.ports.ConversationReader`."""
 
     def conversation(self, project: int, conversation_id: str) -> tuple[Conversation, Contact] | None:
         row = self.conn.execute(_ONE, (conversation_id, project)).fetchone()
         if row is None:
             return None
-        return conversation_with_contact((row[0], conversation_id, *row[2:]))  # the id is in memory once
+        return conversation_with_contact((row[0], conversation_id, *row[2:]))  # shares the caller's string
 
     def conversation_ids(self, contact: int) -> Sequence[str]:
         sql = "SELECT id FROM conversations WHERE contact = ? ORDER BY created_at, rowid"
@@ -122,16 +122,16 @@ class ConversationReads(Queries):
 
 
 class ConversationWrites(Changes):
-    """Changes of conversations; the methods are those of `ports.Transaction`.
+    """Changes of conversations; see `conversations.ports.ConversationTransaction`.
 
-    What the busy ones are claimed with is remembered: all that is ever written goes through here.
+    Claims of busy conversations are cached. The cache is valid because this class makes all changes.
     """
 
     _claims: dict[int, tuple[_Version, Claimed]]
-    _claimed: tuple[int, Contact] | None  # the last one that was claimed, and its contact
+    _claimed: tuple[int, Contact] | None  # the last claimed conversation, and its contact
 
     def clear_claims(self) -> None:
-        """Remember nothing yet, or no more: at the start, after a rollback, and after every change of a contact."""
+        """Clear the cache: at the start, after a rollback, and after every change of a contact."""
         self._claims = {}
         self._claimed = None
 
@@ -175,7 +175,7 @@ class ConversationWrites(Changes):
         )
 
     def erase_conversation_rows(self, rowid: int) -> None:
-        """Remove the conversation's own rows; events and deliveries are removed elsewhere."""
+        """Remove the conversation's own rows, without its events and deliveries."""
         self._claims.pop(rowid, None)
         for table in _OWN:
             self.conn.execute(f"DELETE FROM {table} WHERE conversation = ?", (rowid,))
@@ -218,7 +218,7 @@ class ConversationWrites(Changes):
         self.want_scrub()
 
     def attached_in(self, conversation: int) -> set[str]:
-        """Return the ids of what the conversation's messages have attached."""
+        """Return the ids of the uploads attached to the conversation's messages."""
         rows = self.conn.execute(
             "SELECT attachments FROM messages WHERE conversation = ? AND attachments IS NOT NULL",
             (conversation,),
@@ -255,13 +255,13 @@ _OWN: Final = (
     "held_messages",
     "moved_conversations",
 )
-"""Tables whose rows go with their conversation."""
+"""Tables whose rows are deleted with their conversation."""
 
 
 def require_same(state: Conversation, stored: Sequence[int] | None) -> None:
-    """Make sure that what is stored, by its revision, sequence and last change, is this state. Raises StaleState.
+    """Raise StaleState unless revision, sequence and last change of the stored state are those of this state.
 
-    A database that lost commits in a fail-over gives their numbers again; what has the same numbers is another state then.
+    The time of the last change is compared because a database that lost commits in a fail-over gives their numbers again.
     """
     expected = (state.revision, state.sequence, state.updated_at)
     found = None if stored is None else tuple(stored)
@@ -280,7 +280,7 @@ def message_of(row: tuple[Any, ...]) -> Message:
 
 
 def attachments_json(attachments: Sequence[Attachment]) -> str | None:
-    """Return a message's attachments as its row stores them."""
+    """Return attachments in the form of their column."""
     if not attachments:
         return None
     return orjson.dumps([[each.id, each.name, each.type, each.size] for each in attachments]).decode()
@@ -301,7 +301,7 @@ PROJECTS: Final = (
 
 
 class ExpiryReads(Queries):
-    """The methods are those of `engine.conversations.expiry.ExpiryReader`."""
+    """Queries on expired conversations; see `conversations.ports.ExpiryReader`."""
 
     def bot_only_before(
         self, created_before: int, after: tuple[int, int], limit: int

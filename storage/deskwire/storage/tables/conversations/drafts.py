@@ -33,7 +33,7 @@ _NO_PLACE: Final = ((1 << 63) - 1, 0)
 
 
 class DraftReads(Queries):
-    """The methods are those of `engine.conversations.drafts.ports.DraftReader`."""
+    """See `engine.conversations.drafts.DraftReader`."""
 
     def drafts_in(self, author: int, conversation: int) -> Sequence[Draft]:
         rows = self.conn.execute(
@@ -60,7 +60,7 @@ class DraftReads(Queries):
 
 
 class DraftWrites(Changes):
-    """The methods are those of `engine.conversations.drafts.ports.DraftTransaction`."""
+    """See `engine.conversations.drafts.DraftTransaction`."""
 
     writing: list[WritingChange]
 
@@ -99,7 +99,7 @@ class DraftWrites(Changes):
         return [(row[0], attachments_of(row[1])) for row in self.conn.execute(sql, values).fetchall()]
 
     def strip_drafts(self, conversation: int, upload_ids: Collection[str]) -> None:
-        """Take uploads that are gone out of all drafts in a conversation; one that has nothing else goes as well."""
+        """Remove uploads that no longer exist from all drafts in a conversation, and drafts that are then empty."""
         rows = self.conn.execute(
             f"{_DRAFT} WHERE d.conversation = ? AND d.attachments IS NOT NULL", (conversation,)
         )
@@ -130,13 +130,13 @@ class DraftWrites(Changes):
                 )
 
     def referred_to_in(self, conversation: int) -> set[str]:
-        """Return the ids of the uploads that messages, held messages and drafts of a conversation have."""
+        """Return the ids of the uploads that a conversation's messages, held messages and drafts refer to."""
         rows = self.conn.execute(_KEPT, (conversation,))
         return {each[0] for (attachments,) in rows for each in orjson.loads(attachments)}
 
 
 def attachments_of(stored: str | None) -> tuple[Attachment, ...]:
-    """Return attachments as `attachments_json` has stored them."""
+    """Return the attachments in a value of `attachments_json`."""
     return () if stored is None else tuple(Attachment(*each) for each in orjson.loads(stored))
 
 

@@ -31,7 +31,7 @@ _BY: Final = (
 
 
 class HeldReads(Queries):
-    """The methods are those of `engine.conversations.held.ports.HeldReader`."""
+    """See `engine.conversations.held_messages.HeldReader`."""
 
     def held_message(self, project: int, message_id: str) -> HeldMessage | None:
         row = self.conn.execute(f"{_HELD} WHERE h.id = ? AND h.project = ?", (message_id, project)).fetchone()
@@ -69,7 +69,7 @@ class HeldReads(Queries):
 
 
 class HeldWrites(DraftWrites):
-    """The methods are those of `engine.conversations.held.ports.HeldTransaction`."""
+    """See `engine.conversations.held_messages.HeldTransaction`."""
 
     held_due: list[int]
 
@@ -112,7 +112,7 @@ class HeldWrites(DraftWrites):
         return [(row[0], attachments_of(row[1])) for row in self.conn.execute(sql, values).fetchall()]
 
     def forget_writing(self, author: int, organisation: int | None) -> Mapping[str, int]:
-        """Remove a user's drafts and held messages, in the projects of an organisation if one is given; return how many."""
+        """Remove a user's drafts and held messages, in all projects or those of an organisation; return their numbers."""
         drafts = self.forget_drafts(author, organisation)
         held = self.forget_held_messages(author, organisation)
         for conversation, attachments in (*drafts, *held):
@@ -124,7 +124,7 @@ class HeldWrites(DraftWrites):
         return {name: number for name, number in counted.items() if number}
 
     def strip_held(self, conversation: int, upload_ids: Collection[str]) -> None:
-        """Take uploads that are gone out of all held messages in a conversation, none of which is sent without them."""
+        """Remove uploads that no longer exist from all held messages in a conversation, and refuse to send these messages."""
         rows = self.conn.execute(
             f"{_HELD} WHERE h.conversation = ? AND h.attachments IS NOT NULL", (conversation,)
         )
@@ -146,7 +146,7 @@ class HeldWrites(DraftWrites):
 
 
 def problem_as_stored(problem: SendRefusal) -> str:
-    """Return the reason of a refusal as its column has it."""
+    """Return a refusal in the form of its column."""
     return orjson.dumps([problem.code, problem.detail]).decode()
 
 
