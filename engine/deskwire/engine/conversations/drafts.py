@@ -64,7 +64,7 @@ class Draft(Struct, frozen=True):
         rowid: the storage key.
     """
 
-    place: DraftKey
+    key: DraftKey
     text: str
     attachments: tuple[Attachment, ...]
     version: int
@@ -100,12 +100,12 @@ class DraftDecision(Struct, frozen=True):
     merged: bool = False
 
 
-def decide_draft(place: DraftKey, stored: Draft | None, written: DraftWrite, at: int) -> DraftDecision:
+def decide_draft(key: DraftKey, stored: Draft | None, written: DraftWrite, at: int) -> DraftDecision:
     """Return the draft after a write at this time (ms); `stored` itself if the write changes nothing."""
     if stored is not None and _same(stored, written):
         return DraftDecision(stored)
     if stored is None or written.version == stored.version:
-        return DraftDecision(None if written.empty else _next(place, stored, written, at))
+        return DraftDecision(None if written.empty else _next(key, stored, written, at))
     if written.empty:
         return DraftDecision(stored, merged=True)
     united = replace(
@@ -114,7 +114,7 @@ def decide_draft(place: DraftKey, stored: Draft | None, written: DraftWrite, at:
         attachments=merged_attachments(stored.attachments, written.attachments),
         base_sequence=_earlier(stored.base_sequence, written.base_sequence),
     )
-    return DraftDecision(stored if _same(stored, united) else _next(place, stored, united, at), merged=True)
+    return DraftDecision(stored if _same(stored, united) else _next(key, stored, united, at), merged=True)
 
 
 def check_size(draft: Draft) -> None:
@@ -130,7 +130,7 @@ def check_size(draft: Draft) -> None:
 def draft_view(draft: Draft, show: Shown) -> dict[str, Any]:
     """Return the draft as its author sees it."""
     return {
-        "mode": draft.place.mode,
+        "mode": draft.key.mode,
         "text": draft.text,
         "attachments": show(draft.attachments) if draft.attachments else [],
         "version": draft.version,
@@ -150,11 +150,11 @@ def _same(stored: Draft, written: DraftWrite) -> bool:
     return one == (written.text, written.attachments, written.base_sequence)
 
 
-def _next(place: DraftKey, stored: Draft | None, written: DraftWrite, at: int) -> Draft:
+def _next(key: DraftKey, stored: Draft | None, written: DraftWrite, at: int) -> Draft:
     """Return the next version. Its number is at least the time, because a removed draft leaves no number to continue from."""
     version = max(at, (written.version or 0) + 1, 0 if stored is None else stored.version + 1)
     rowid = 0 if stored is None else stored.rowid
-    return Draft(place, written.text, written.attachments, version, written.base_sequence, at, rowid)
+    return Draft(key, written.text, written.attachments, version, written.base_sequence, at, rowid)
 
 
 def _earlier(one: int | None, other: int | None) -> int | None:
@@ -181,7 +181,7 @@ class DraftReader(Protocol):
 class DraftTransaction(DraftReader, Protocol):
     """Changes of drafts."""
 
-    def claim_draft(self, place: DraftKey) -> Draft | None:
+    def claim_draft(self, key: DraftKey) -> Draft | None:
         """Return the draft with this key, locked against other nodes until this commit."""
 
     def insert_draft(self, draft: Draft) -> None:
@@ -213,7 +213,7 @@ def draft_key(state: Conversation, author: int, *, internal: bool) -> DraftKey:
 
 
 def write_draft(
-    tx: SavingTransaction, place: DraftKey, written: DraftWrite, at: int, *, bounded: bool = True
+    tx: SavingTransaction, key: DraftKey, written: DraftWrite, at: int, *, bounded: bool = True
 ) -> DraftDecision:
     """Store a new version at this time (ms), merged with a stored version that its author has not seen.
 
@@ -222,8 +222,8 @@ def write_draft(
 
     Raises Conflict (`draft_too_long`, `draft_limit_reached`), and Invalid for an upload that is gone.
     """
-    stored = tx.claim_draft(place)
-    decided = decide_draft(place, stored, written, at)
+    stored = tx.claim_draft(key)
+    decided = decide_draft(key, stored, written, at)
     draft = decided.draft
     if draft == stored:
         return decided
@@ -240,13 +240,13 @@ def write_draft(
     else:
         tx.save_draft(draft)
         _release(tx, stored, draft)
-    tx.note_writing(DraftChanged(place.author, place.project, place.conversation_id, place.internal, draft))
+    tx.note_writing(DraftChanged(key.author, key.project, key.conversation_id, key.internal, draft))
     return decided
 
 
-def remove_draft_version(tx: DraftTransaction, place: DraftKey, version: int) -> None:
+def remove_draft_version(tx: DraftTransaction, key: DraftKey, version: int) -> None:
     """Remove the draft of a message that is sent or held, unless a newer version is stored."""
-    stored = tx.claim_draft(place)
+    stored = tx.claim_draft(key)
     if stored is not None and stored.version == version:
         _remove(tx, stored)
 
@@ -275,11 +275,11 @@ class DraftSent:
 
 
 def _remove(tx: DraftTransaction, stored: Draft) -> None:
-    place = stored.place
+    key = stored.key
     tx.delete_draft(stored)
     if stored.attachments:
-        tx.release_uploads(place.conversation, [each.id for each in stored.attachments])
-    tx.note_writing(DraftChanged(place.author, place.project, place.conversation_id, place.internal, None))
+        tx.release_uploads(key.conversation, [each.id for each in stored.attachments])
+    tx.note_writing(DraftChanged(key.author, key.project, key.conversation_id, key.internal, None))
 
 
 def _refer(tx: SavingTransaction, stored: Draft | None, draft: Draft) -> None:
@@ -287,7 +287,7 @@ def _refer(tx: SavingTransaction, stored: Draft | None, draft: Draft) -> None:
     known = set() if stored is None else {each.id for each in stored.attachments}
     ids = [each.id for each in draft.attachments]
     new = [each for each in ids if each not in known]
-    missing = tx.attach_uploads(draft.place.project, draft.place.conversation, new) if new else ()
+    missing = tx.attach_uploads(draft.key.project, draft.key.conversation, new) if new else ()
     if missing:
         raise Invalid(*(unknown_upload(f"/attachments/{ids.index(each)}", each) for each in missing))
 
@@ -295,7 +295,7 @@ def _refer(tx: SavingTransaction, stored: Draft | None, draft: Draft) -> None:
 def _release(tx: DraftTransaction, stored: Draft, draft: Draft) -> None:
     gone = {each.id for each in stored.attachments} - {each.id for each in draft.attachments}
     if gone:
-        tx.release_uploads(draft.place.conversation, gone)
+        tx.release_uploads(draft.key.conversation, gone)
 
 
 def _check_room(tx: DraftTransaction, stored: Draft | None, draft: Draft) -> None:
@@ -303,7 +303,7 @@ def _check_room(tx: DraftTransaction, stored: Draft | None, draft: Draft) -> Non
     grown = len(draft.text) - (0 if stored is None else len(stored.text))
     if grown <= 0 and stored is not None:
         return
-    number, characters = tx.drafts_size(draft.place.author, draft.place.project)
+    number, characters = tx.drafts_size(draft.key.author, draft.key.project)
     if (stored is None and number >= DRAFTS_MAX) or characters + grown > DRAFT_CHARACTERS_MAX:
         raise Conflict(
             f"You have {number:,} drafts with {characters:,} characters in this project; {DRAFTS_MAX:,} and "

@@ -232,8 +232,8 @@ def take_back(
     assert found is not None, "a held message is deleted with its conversation"
     tx.delete_held(held)
     written = DraftWrite(held.text, held.attachments, None, None, held.if_sequence)
-    place = draft_key(found[0], held.author, internal=held.internal)
-    draft = write_draft(tx, place, written, at, bounded=False).draft
+    key = draft_key(found[0], held.author, internal=held.internal)
+    draft = write_draft(tx, key, written, at, bounded=False).draft
     assert draft is not None, "a message has a text or an attachment"
     tx.note_writing(HeldEnded(held.author, held.project, held.conversation_id, held.id, "taken_back", None))
     return draft

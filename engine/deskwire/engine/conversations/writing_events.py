@@ -139,7 +139,7 @@ def _found(
         if found is None:
             return None
         drafts = reader.drafts_in(author, found[0].rowid)
-        draft = next((each for each in drafts if each.place.internal == rest[0]), None)
+        draft = next((each for each in drafts if each.key.internal == rest[0]), None)
         return DraftChanged(author, project, conversation_id, rest[0], draft)
     held = reader.held_message(project, rest[0])
     if kind == "held":

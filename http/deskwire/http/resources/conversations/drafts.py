@@ -83,7 +83,7 @@ async def get_drafts(call: Call[Body, Query]) -> Answer:
         return reader.drafts_in(author, state.rowid)
 
     found = await call.services.store.read(Inline(read))
-    return drafts_view({draft.place.mode: draft for draft in found}, shown(call))
+    return drafts_view({draft.key.mode: draft for draft in found}, shown(call))
 
 
 class DraftList(Paged):
@@ -103,7 +103,7 @@ async def list_drafts(call: Call[Body, DraftList]) -> Answer:
     return page(
         query,
         drafts,
-        lambda draft: {**draft_view(draft, show), "conversationId": draft.place.conversation_id},
+        lambda draft: {**draft_view(draft, show), "conversationId": draft.key.conversation_id},
         lambda draft: (draft.updated_at, draft.rowid),
     )
 

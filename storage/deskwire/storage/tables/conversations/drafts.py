@@ -64,18 +64,18 @@ class DraftWrites(Changes):
 
     writing: list[WritingChange]
 
-    def claim_draft(self, place: DraftKey) -> Draft | None:
+    def claim_draft(self, key: DraftKey) -> Draft | None:
         row = self.conn.execute(
-            _CLAIMED[self.dialect], (place.conversation, place.author, int(place.internal))
+            _CLAIMED[self.dialect], (key.conversation, key.author, int(key.internal))
         ).fetchone()
         return None if row is None else _draft_of(row)
 
     def insert_draft(self, draft: Draft) -> None:
-        place = draft.place
+        key = draft.key
         self.inserted(
             "INSERT INTO drafts (author, project, conversation, internal, size, version, base_sequence, updated_at, attachments, text) "
             "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (place.author, place.project, place.conversation, int(place.internal), *_content(draft)),
+            (key.author, key.project, key.conversation, int(key.internal), *_content(draft)),
         )
 
     def save_draft(self, draft: Draft) -> None:
@@ -114,9 +114,9 @@ class DraftWrites(Changes):
                 self.delete_draft(draft)
             else:
                 self.save_draft(after)
-            place = draft.place
+            key = draft.key
             self.note_writing(
-                DraftChanged(place.author, place.project, place.conversation_id, place.internal, after)
+                DraftChanged(key.author, key.project, key.conversation_id, key.internal, after)
             )
 
     def release_uploads(self, conversation: int, upload_ids: Collection[str]) -> None:
@@ -153,5 +153,5 @@ def _content(draft: Draft) -> tuple[Any, ...]:
 
 def _draft_of(row: Sequence[Any]) -> Draft:
     author, project, conversation, conversation_id, internal, text, attachments, *rest = row
-    place = DraftKey(author, project, conversation, conversation_id, bool(internal))
-    return Draft(place, text, attachments_of(attachments), *rest)
+    key = DraftKey(author, project, conversation, conversation_id, bool(internal))
+    return Draft(key, text, attachments_of(attachments), *rest)
