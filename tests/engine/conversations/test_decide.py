@@ -1,4 +1,4 @@
-"""The facts that follow from commands of agents, redactions, merges and snoozes, decided on the state alone."""
+"""The facts of commands of agents, redactions, merges and snoozes."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_a_redaction_rewrites_the_message_once() -> None:
     assert decide(STATE, replace(command, found=after), NOON + 1) == ()
 
 
-def test_a_deleted_message_keeps_its_place_alone() -> None:
+def test_a_deleted_message_keeps_only_its_index() -> None:
     after = replace(MESSAGE, text="", redacted_at=NOON, deleted=True)
     assert decide(STATE, DeleteMessage("msg_1", False, MESSAGE), NOON) == (MessageRewritten(MESSAGE, after),)
 
@@ -89,7 +89,7 @@ def test_a_snooze_ends_when_its_time_has_come(until: int | None, wakes: bool) ->
     assert facts == ((AgentFieldsUpdated({"snoozed_until": None}),) if wakes else ())
 
 
-def test_a_snooze_of_an_open_conversation_is_filed_and_not_announced() -> None:
+def test_a_snooze_has_no_public_event() -> None:
     assert decide(STATE, Patch({"snoozed_until": NOON + 5}), NOON) == (
         AgentFieldsUpdated({"snoozed_until": NOON + 5}),
     )
@@ -113,7 +113,7 @@ def said(author: AuthorType, *, internal: bool = False) -> MessagePosted:
     ],
 )
 def test_messages_and_the_end_of_a_conversation_are_its_turns(fact: Fact, last_turn: int) -> None:
-    """A reply with an older `ifSequence` than the last turn is refused."""
+    """A reply whose `ifSequence` is older than the last turn is refused."""
     assert evolve(STATE, fact).last_turn == last_turn
 
 
@@ -144,7 +144,7 @@ def test_a_snooze_ends_with_a_message_of_the_contact_a_closing_and_a_reopening()
         assert evolve(snoozed, other).snoozed_until == NOON + 60_000
 
 
-def test_an_assignment_to_a_team_is_remembered_while_members_take_over() -> None:
+def test_the_last_assigned_team_is_kept_while_members_take_over() -> None:
     of_team = evolve(STATE, Assigned(Assignee("team", "team_desk", "Desk")))
     assert of_team.team_id == "team_desk"
     assert evolve(of_team, Assigned(BEA)).team_id == "team_desk"

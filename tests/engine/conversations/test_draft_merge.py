@@ -1,4 +1,4 @@
-"""The merge of drafts: whatever two authors have done, no word of either is dropped."""
+"""The merge of drafts drops no word of either text."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def words(text: str) -> Counter[str]:
 
 
 def kept(text: str, merged: str) -> bool:
-    """Return whether a text stands in another with every word, or as the beginning of what was written further."""
+    """Return whether another text contains all words of a text, or continues it."""
     return has_words(merged, text.strip()) or words(text) <= words(merged)
 
 
@@ -74,7 +74,7 @@ def test_a_merge_of_two_long_texts_takes_no_longer_than_reading_them() -> None:
 
 
 @given(TEXTS, FILES, TEXTS, FILES, st.integers(0, 3), st.none() | TEXTS)
-def test_a_write_never_takes_away_a_version_that_its_author_has_not_seen(
+def test_a_write_never_overwrites_a_version_that_its_author_has_not_seen(
     stored: str,
     files: tuple[Attachment, ...],
     text: str,

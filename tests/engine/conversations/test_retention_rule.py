@@ -1,4 +1,4 @@
-"""When a conversation has passed its retention (contract 3; decisions 4; ADR 21)."""
+"""The expiry of conversations (contract 3; decisions 4; ADR 21)."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ def test_each_reason_counts_from_its_own_beginning(
         pytest.param(Assign(Assignee("team", "team_1", "Support")), id="a team it is assigned to"),
     ],
 )
-def test_an_agents_part_is_never_forgotten(command: Command) -> None:
+def test_an_agents_part_ends_bot_only_permanently(command: Command) -> None:
     play = played(create(message=post()), command, Assign(None), post("bot"), Close("bot"), Reopen())
     assert play.now_is.human
 
 
 @pytest.mark.parametrize("author", ["contact", "bot", "system"])
-def test_what_others_do_leaves_it_bot_only(author: str) -> None:
+def test_commands_of_others_leave_a_conversation_bot_only(author: str) -> None:
     message = post(author)  # type: ignore[arg-type]
     commands = (
         message,
@@ -69,7 +69,7 @@ def test_what_others_do_leaves_it_bot_only(author: str) -> None:
     assert not played(create(message=post()), *commands).now_is.human
 
 
-def test_an_agent_who_writes_the_first_message_counts_too_also_out_of_sight() -> None:
+def test_an_agents_first_message_in_a_hidden_conversation_ends_bot_only() -> None:
     assert played(create(message=post("agent"), visible=False)).now_is.human
 
 
@@ -86,7 +86,7 @@ def test_archiving_is_timed_once_and_taking_it_out_forgets_the_time() -> None:
     assert play.now_is.archived_at == play.now > first
 
 
-def test_a_conversation_that_may_stay_is_left_alone_and_one_that_may_not_is_deleted_for_retention() -> None:
+def test_expire_deletes_only_conversations_past_their_retention() -> None:
     play = Play()
     play(create(message=post()))
     assert play(Expire(RetentionPeriods(bot_only=10**9, archived=None))) == []

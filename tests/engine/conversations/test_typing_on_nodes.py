@@ -1,4 +1,4 @@
-"""Typing in a conversation that two nodes serve: `stopped` comes once, from the node that keeps the time (ADR 60)."""
+"""Typing in a conversation on two nodes: `stopped` comes once, from the node that tracks the agent (ADR 60)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ADA = TypingAgent("usr_ada", "Ada")
 
 @dataclass(eq=False)
 class Stage:
-    """Two nodes, a conversation, and what each has said of who types."""
+    """Two nodes with one conversation, and the typing events of each node."""
 
     nodes: tuple[ActorRegistry, ActorRegistry]
     buses: tuple[LinkedBus, LinkedBus]
@@ -58,7 +58,7 @@ async def stage(store: InlineStore) -> AsyncIterator[Stage]:
         yield Stage((one, other), buses, command.conversation_id, said)
 
 
-async def test_who_stops_on_another_node_has_stopped_at_once_and_once(
+async def test_an_agent_who_stops_on_another_node_stops_at_once_and_once(
     autojump_clock: MockClock, inline_store: InlineStore
 ) -> None:
     async with stage(inline_store) as live:
@@ -69,7 +69,7 @@ async def test_who_stops_on_another_node_has_stopped_at_once_and_once(
         assert live.said == [(0, "started"), (0, "stopped")]
 
 
-async def test_who_goes_on_on_another_node_stops_there_alone(
+async def test_an_agent_who_goes_on_on_another_node_stops_only_there(
     autojump_clock: MockClock, inline_store: InlineStore
 ) -> None:
     async with stage(inline_store) as live:
@@ -81,7 +81,7 @@ async def test_who_goes_on_on_another_node_stops_there_alone(
 
 
 @pytest.mark.parametrize("what", ["message", "close", "delete"])
-async def test_what_is_committed_on_another_node_ends_typing(
+async def test_a_commit_on_another_node_ends_typing(
     autojump_clock: MockClock, inline_store: InlineStore, what: str
 ) -> None:
     async with stage(inline_store) as live:
@@ -97,9 +97,7 @@ async def test_what_is_committed_on_another_node_ends_typing(
         assert live.said == [(0, "stopped")]
 
 
-async def test_without_the_bus_it_ends_by_itself(
-    autojump_clock: MockClock, inline_store: InlineStore
-) -> None:
+async def test_without_the_bus_typing_expires(autojump_clock: MockClock, inline_store: InlineStore) -> None:
     async with stage(inline_store) as live:
         live.buses[0].cut = True
         await live.types(0)
@@ -108,7 +106,7 @@ async def test_without_the_bus_it_ends_by_itself(
         assert live.said == [(0, "started"), (0, "stopped")]
 
 
-async def test_a_message_where_nobody_types_tells_other_nodes_nothing(
+async def test_a_message_without_typists_sends_nothing_to_other_nodes(
     autojump_clock: MockClock, inline_store: InlineStore
 ) -> None:
     async with stage(inline_store) as live:

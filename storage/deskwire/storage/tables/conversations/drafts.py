@@ -115,9 +115,7 @@ class DraftWrites(Changes):
             else:
                 self.save_draft(after)
             key = draft.key
-            self.note_writing(
-                DraftChanged(key.author, key.project, key.conversation_id, key.internal, after)
-            )
+            self.note_writing(DraftChanged(key.author, key.project, key.conversation_id, key.internal, after))
 
     def release_uploads(self, conversation: int, upload_ids: Collection[str]) -> None:
         for upload_id in set(upload_ids) - self.referred_to_in(conversation):
