@@ -26,7 +26,7 @@ from deskwire.engine.accounts.people import Project
 from deskwire.engine.cluster.bus import Bus
 from deskwire.engine.conversations.activity import Doer
 from deskwire.engine.conversations.commands import Command, Create, WorkflowCommand
-from deskwire.engine.conversations.commit import CommandRequest, Receipt, TicketFollower
+from deskwire.engine.conversations.commit import CommandRequest, CommitFollower, Receipt
 from deskwire.engine.conversations.conversation import no_such_conversation
 from deskwire.engine.conversations.facts import Fact, WorkflowCompleted
 from deskwire.engine.conversations.pipeline import Phase, Pipeline, SharedDependencies
@@ -310,7 +310,7 @@ class ActorRegistry:
         live: int,
         publisher: EphemeralPublisher | None = None,
         links: Links | None = None,
-        ticket_follower: TicketFollower | None = None,
+        ticket_follower: CommitFollower | None = None,
         bus: Bus | None = None,
     ) -> None:
         self.commands: Final = CommandCounters()

@@ -114,7 +114,7 @@ class Receipt(Struct, frozen=True):
         return conversation_view(self.after, self.contact, self.project.id)
 
 
-class TicketFollower(Protocol):
+class CommitFollower(Protocol):
     """Keeps a ticket up to date with its conversation, in the conversation's commits."""
 
     def after(self, tx: Any, receipt: Receipt, /) -> None:
@@ -147,7 +147,7 @@ class CommitPlan(Struct, frozen=True):
     contact: ContactRef | None = None
     links: Links | None = None
     wrapper: Wrapper[Receipt] | None = None
-    ticket_follower: TicketFollower | None = None
+    ticket_follower: CommitFollower | None = None
     long: bool = False
     entries: Sequence[ActivityEntry | None] = ()
     milestones: Sequence[Milestone] = ()
@@ -269,7 +269,7 @@ def make_plan(
     workflow: Published | None,
     links: Links | None = None,
     wrapper: Wrapper[Receipt] | None = None,
-    ticket_follower: TicketFollower | None = None,
+    ticket_follower: CommitFollower | None = None,
     by: Doer | None = None,
 ) -> CommitPlan:
     """Decide a command at time `at` (ms). Pure; raises as `decide_with_workflow`.

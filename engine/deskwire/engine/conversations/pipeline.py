@@ -23,10 +23,10 @@ from deskwire.engine.conversations.commands import Command, Create, PostMessage,
 from deskwire.engine.conversations.commit import (
     MESSAGE_COMMANDS,
     CommandRequest,
+    CommitFollower,
     CommitJob,
     CommitPlan,
     Receipt,
-    TicketFollower,
     make_plan,
     with_message,
 )
@@ -105,7 +105,7 @@ class SharedDependencies(Struct, frozen=True):
     mailbox: int
     publisher: EphemeralPublisher
     links: Links | None = None
-    ticket_follower: TicketFollower | None = None
+    ticket_follower: CommitFollower | None = None
     remote_typists: RemoteTypists | None = None
 
 

@@ -26,7 +26,7 @@ from deskwire.engine.tickets.ports import TicketTransaction
 
 
 class TicketFollower:
-    """The `TicketFollower` of every conversation: it keeps the linked tickets up to date."""
+    """The `CommitFollower` that keeps linked tickets up to date."""
 
     def after(self, tx: TicketTransaction, receipt: Receipt) -> None:
         """Note messages in the ticket, give it its conversation's contact, and cut its link to one that was deleted."""
