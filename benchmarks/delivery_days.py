@@ -38,7 +38,7 @@ from benchmarks.report import Section
 from benchmarks.scale import Scale
 from benchmarks.sharing import actors_of, begun_in, found_projects, server_s
 from deskwire.engine.accounts.people import Project
-from deskwire.engine.conversations.registry import ActorRegistry
+from deskwire.engine.conversations.actors import ActorRegistry
 from deskwire.engine.core.clock import wall_clock
 from deskwire.engine.core.ids import DAY_MS, new_id
 from deskwire.engine.core.store import InlineJob

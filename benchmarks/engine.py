@@ -18,7 +18,7 @@ from benchmarks.filling import create, found, post
 from benchmarks.report import Cell, Section, median, percentile
 from benchmarks.scale import Scale
 from deskwire.engine.accounts.people import Project
-from deskwire.engine.conversations.registry import ActorRegistry
+from deskwire.engine.conversations.actors import ActorRegistry
 from deskwire.engine.core.clock import wall_clock
 from deskwire.storage.sqlite.database import connect_writer
 from deskwire.storage.sqlite.store import open_store

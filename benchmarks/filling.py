@@ -15,11 +15,10 @@ from benchmarks import processes
 from deskwire.engine.accounts.credentials import Tokens
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.conversations.commands import Command, ContactRef, Create, PostMessage
-from deskwire.engine.conversations.commit import carry_out
+from deskwire.engine.conversations.commit import CommitPlan, carry_out
 from deskwire.engine.conversations.conversation import Author, Conversation, Message
 from deskwire.engine.conversations.decide import decide, fold
-from deskwire.engine.conversations.emit import conversation_view, message_view
-from deskwire.engine.conversations.plan import Plan
+from deskwire.engine.conversations.events import conversation_view, message_view
 from deskwire.engine.core.clock import iso, wall_clock
 from deskwire.engine.core.encryption import Encryption
 from deskwire.engine.core.ids import new_id
@@ -177,7 +176,7 @@ def _turn(
 ) -> Conversation:
     at = wall_clock()
     steps = fold(state, decide(state, command, at), at)
-    receipt = carry_out(Plan(project, state, steps, at, contact), tx)
+    receipt = carry_out(CommitPlan(project, state, steps, at, contact), tx)
     assert receipt.state is not None
     return receipt.state
 

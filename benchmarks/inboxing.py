@@ -19,10 +19,10 @@ from benchmarks.report import Section, median, percentile
 from benchmarks.scale import Scale
 from benchmarks.service import Server, deskwire
 from deskwire.engine.accounts.people import Assignee, Project, User
-from deskwire.engine.conversations.agent_view import Seen
 from deskwire.engine.conversations.commands import ContactRef
 from deskwire.engine.conversations.contacts import put_contact
 from deskwire.engine.conversations.conversation import Author, Conversation, Message
+from deskwire.engine.conversations.listing import SeenMessages
 from deskwire.engine.core.clock import wall_clock
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.ports import Transaction
@@ -114,7 +114,7 @@ def _store(project: Project, user: User, times: dict[int, int], tx: Transaction)
             message = Message(new_id("msg", at), author, "Where is my order? " * 5, at, index=index)
             tx.insert_message(state.rowid, message, index + 2)
         if number % 20:
-            tx.put_seen(user.rowid, state.rowid, Seen(_MESSAGES - 1, _MESSAGES // 2), at)
+            tx.put_seen(user.rowid, state.rowid, SeenMessages(_MESSAGES - 1, _MESSAGES // 2), at)
 
 
 def _state(number: int, project: Project, user: User, at: int) -> Conversation:

@@ -23,7 +23,7 @@ from benchmarks.filling import create, found, post
 from benchmarks.report import Cell, Section, median, percentile
 from benchmarks.scale import Scale
 from deskwire.engine.accounts.people import Project
-from deskwire.engine.conversations.registry import ActorRegistry
+from deskwire.engine.conversations.actors import ActorRegistry
 from deskwire.engine.core.clock import wall_clock
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.store import Store

@@ -6,14 +6,12 @@ from typing import Any
 
 import pytest
 
-from deskwire.engine.conversations.drafts.saving import save_written
-from deskwire.engine.conversations.held import holding
-from deskwire.engine.conversations.held.held import HeldMessage
-from deskwire.engine.conversations.held.holding import take_back
-from deskwire.engine.conversations.held.sender import HeldSender
-from deskwire.engine.conversations.held.sending import Sent
+from deskwire.engine.conversations import held_messages as engine_held
+from deskwire.engine.conversations.drafts import write_draft
+from deskwire.engine.conversations.held_messages import HeldMessage, take_back
+from deskwire.engine.conversations.held_sending import HeldSender, HeldSent
 from deskwire.http.resources.conversations import held_messages
-from deskwire.storage.tables.conversations.held import HeldReads, HeldWrites
+from deskwire.storage.tables.conversations.held_messages import HeldReads, HeldWrites
 from tests.plants.registry import Patch, plant
 
 
@@ -70,15 +68,15 @@ def lose_a_message_that_was_taken_back(patch: Patch) -> None:
         count[0] += 1
         if count[0] % 2 == 0:
             tx.conn.execute("SAVEPOINT lost")
-            saved = save_written(tx, place, written, at, bounded=bounded)
+            saved = write_draft(tx, place, written, at, bounded=bounded)
             tx.conn.execute("ROLLBACK TO lost")
             return saved
-        return save_written(tx, place, written, at, bounded=bounded)
+        return write_draft(tx, place, written, at, bounded=bounded)
 
-    patch.setattr(holding, "save_written", losing)
+    patch.setattr(engine_held, "write_draft", losing)
 
 
 @plant("simulation", "nodes", "model")
 def keep_a_message_held_that_was_sent(patch: Patch) -> None:
     """The commit that sends a held message does not remove it as held."""
-    patch.setattr(Sent, "after", lambda *_: None)
+    patch.setattr(HeldSent, "after", lambda *_: None)

@@ -62,7 +62,7 @@ class Pair:
         self.commits[1].tell(replace(NOTHING, **{part: (at,)}))
 
 
-@pytest.mark.parametrize("part", ["due", "runs_due", "wakings_due"])
+@pytest.mark.parametrize("part", ["due", "runs_due", "snoozes_due"])
 async def test_what_another_node_makes_due_is_done_in_time(
     autojump_clock: MockClock, inline_store: InlineStore, nursery: trio.Nursery, part: str
 ) -> None:

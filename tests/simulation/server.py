@@ -25,10 +25,10 @@ from deskwire.engine.accounts.people import Project
 from deskwire.engine.agents.streams import AgentStreams
 from deskwire.engine.audit.refusals import RefusedCalls
 from deskwire.engine.cluster.cluster import NoBus, SingleNode
-from deskwire.engine.conversations.automation.timers import WorkflowTimers
-from deskwire.engine.conversations.held.sender import HeldSender
-from deskwire.engine.conversations.registry import ActorRegistry
-from deskwire.engine.conversations.typing.indicator import EphemeralPublisher
+from deskwire.engine.conversations.actors import ActorRegistry
+from deskwire.engine.conversations.held_sending import HeldSender
+from deskwire.engine.conversations.timers import WorkflowTimer
+from deskwire.engine.conversations.typing import EphemeralPublisher
 from deskwire.engine.core.encryption import Encryption
 from deskwire.engine.core.secret import Secrets
 from deskwire.engine.core.values import replace
@@ -146,7 +146,7 @@ class Server:
         self.answers = Answers(Secrets(SECRET), trio_ms, config.idempotency_s)
         self.directory: ActorRegistry | None = None
         self.services: Services | None = None
-        self._waits: WorkflowTimers | None = None
+        self._waits: WorkflowTimer | None = None
         self._held: HeldSender | None = None
         self._nursery: trio.Nursery | None = None
 
@@ -190,9 +190,9 @@ class Server:
             live=config.actors_live,
             publisher=EphemeralPublisher(trio_ms, self._hub.offer_ephemeral, self.dispatcher.offer_ephemeral),
             links=links,
-            wrappers=(TicketFollower(),),
+            ticket_follower=TicketFollower(),
         )
-        self._waits = WorkflowTimers(self.disk, trio_ms, self.directory)
+        self._waits = WorkflowTimer(self.disk, trio_ms, self.directory)
         self._held = HeldSender(self.disk, trio_ms, self.directory)
         services = self._services(actors, self.directory, links)
         retention = self._retention(self.directory)

@@ -14,7 +14,7 @@ from deskwire.storage.sqlite.database import connect_reader, connect_writer, mig
 from deskwire.storage.sqlite.directory import FILE_NAME
 from deskwire.storage.sqlite.migrations.apply import migrations
 from deskwire.storage.sqlite.transaction import SqliteReader, SqliteTransaction
-from deskwire.storage.tables.conversations import columns, expiry
+from deskwire.storage.tables.conversations import columns, conversations
 from tests.support.builders import CONTACT, NOON, PROJECT, found_projects
 
 DAY_MS = 86_400_000
@@ -46,9 +46,9 @@ def test_what_is_due_is_found_by_its_index_alone(tmp_path: Path) -> None:
     with closing(opened(tmp_path).conn) as connection:
         tx = SqliteTransaction(connection)
         for sql, wanted in (
-            (expiry.BOT_ONLY, "conversations_bot_only (<expr>"),
-            (expiry.ARCHIVED, "conversations_archived (project=? AND archived_at"),
-            (expiry.PROJECTS, "conversations_archived (project=? AND archived_at<?"),
+            (conversations.BOT_ONLY, "conversations_bot_only (<expr>"),
+            (conversations.ARCHIVED, "conversations_archived (project=? AND archived_at"),
+            (conversations.PROJECTS, "conversations_archived (project=? AND archived_at<?"),
         ):
             steps = plan(tx, sql)
             assert any(wanted in step for step in steps)

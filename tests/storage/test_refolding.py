@@ -14,8 +14,7 @@ from sqlite_utils import Database as Utils
 
 from deskwire.engine.contacts.ports import ContactFilter, ContactSort
 from deskwire.engine.contacts.search_terms import search_terms
-from deskwire.engine.conversations.listing import ConversationFilter
-from deskwire.engine.conversations.listing import Sort as ConversationSort
+from deskwire.engine.conversations.listing import ConversationFilter, ConversationSort
 from deskwire.engine.definitions.attributes import attribute_is
 from deskwire.engine.tickets.ports import TicketFilter, TicketSort
 from deskwire.storage.check.rules import broken_rules

@@ -74,7 +74,7 @@ def stored(tx: Any) -> Conversation:
 def test_every_column_of_the_schema_is_in_the_table_once_and_no_other(tx: Any) -> None:
     schema = [row[1] for row in tx.conn.execute("PRAGMA table_info(conversations)")]
     names = [column.name for column in COLUMNS]
-    assert sorted([*names, *columns.BESIDES, columns.HOUR, columns.OWNER]) == sorted(schema)
+    assert sorted([*names, *columns.ALWAYS_WRITTEN, columns.HOUR, columns.OWNER]) == sorted(schema)
 
 
 def test_every_field_of_the_state_has_a_column_or_is_known_to_have_none() -> None:
@@ -111,7 +111,7 @@ def test_all_that_is_stored_is_read_again(tx: Any) -> None:
 @pytest.mark.parametrize(
     "column", [column for column in COLUMNS if column.written not in ("by SQLite", "once")]
 )
-def test_a_change_of_any_field_that_may_change_is_stored(tx: Any, column: columns.Column) -> None:
+def test_a_change_of_any_field_that_may_change_is_stored(tx: Any, column: columns.ConversationColumn) -> None:
     bare = Conversation(id=STATE.id, project=STATE.project, created_at=NOON, updated_at=NOON)
     before = tx.insert_conversation(bare, CONTACT.rowid, {})
     after = replace(before, **{column.source: getattr(STATE, column.source)})
@@ -132,7 +132,7 @@ def test_a_statement_writes_what_its_change_may_change_and_nothing_else(tx: Any)
         {column.name for column in COLUMNS if column.written == when}
         for when in ("always", "by turns", "by commands", "rarely")
     )
-    assert written(columns.BY_MESSAGES) == always | set(columns.BESIDES)
+    assert written(columns.BY_MESSAGES) == always | set(columns.ALWAYS_WRITTEN)
     assert written(columns.BY_TURNS) == written(columns.BY_MESSAGES) | turns
     assert written(columns.USUAL) == written(columns.BY_MESSAGES) | commands
     assert written(columns.ALL) == written(columns.USUAL) | turns | rarely | {columns.HOUR}

@@ -11,20 +11,25 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from deskwire.engine.accounts.people import Assignee
+from deskwire.engine.conversations.activity import rated_milestone
 from deskwire.engine.conversations.conversation import Author, Conversation, Message
-from deskwire.engine.conversations.listing import ConversationFilter, Listed, Place, Sort
-from deskwire.engine.conversations.milestones import rated
+from deskwire.engine.conversations.listing import (
+    ConversationFilter,
+    ConversationPageKey,
+    ConversationSort,
+    ListedConversation,
+)
 from deskwire.engine.core.folding import fold
 from deskwire.engine.core.values import replace
 from deskwire.engine.definitions.attributes import AttributeIs
 from deskwire.storage.dialect import SQLITE
 from deskwire.storage.tables.conversations import lists
+from deskwire.storage.tables.conversations.access_paths import access_paths, by_change, selective_paths
 from deskwire.storage.tables.conversations.lists import (
     count_query,
     page_query,
     part_query,
 )
-from deskwire.storage.tables.conversations.ways import by_change, selective, ways_of
 from tests.support.builders import CONTACT, NOON, OTHER_PROJECT, PROJECT
 
 HOUR = 3_600_000
@@ -35,7 +40,9 @@ ASSIGNEES = (
     Assignee("team", "team_1", "Two"),
 )
 SORTS = [
-    Sort(key, order) for key in ("activity", "waiting", "created", "updated") for order in ("asc", "desc")
+    ConversationSort(key, order)
+    for key in ("activity", "waiting", "created", "updated")
+    for order in ("asc", "desc")
 ]
 TIMES = (NOON, NOON + 1, NOON + HOUR - 1, NOON + HOUR, NOON + 3 * HOUR)
 USER = 1
@@ -110,7 +117,7 @@ def activity(state: Conversation) -> int:
     return state.last_message_at or state.created_at
 
 
-def key_of(state: Conversation, sort: Sort) -> tuple[int, int]:
+def key_of(state: Conversation, sort: ConversationSort) -> tuple[int, int]:
     key = {
         "activity": activity(state),
         "waiting": state.waiting_since or 0,
@@ -173,13 +180,15 @@ def stored(tx: Any, number: int, fields: dict[str, Any]) -> Conversation:
         tx.insert_message(state.rowid, message, index + 1)
     tx.put_conversation_tags(state)
     if state.rating is not None:
-        tx.put_milestone(state, rated(state, state.updated_at))
+        tx.put_milestone(state, rated_milestone(state, state.updated_at))
     return state
 
 
-def pages(tx: Any, wanted: ConversationFilter, sort: Sort, size: int) -> Iterator[Sequence[Listed]]:
+def pages(
+    tx: Any, wanted: ConversationFilter, sort: ConversationSort, size: int
+) -> Iterator[Sequence[ListedConversation]]:
     """Yield the pages of a list, each behind the last one of the page before."""
-    after: Place | None = None
+    after: ConversationPageKey | None = None
     while page := tx.search_conversations(PROJECT.rowid, wanted, sort, after, size).listed:
         yield page
         after = page[-1].at
@@ -199,13 +208,13 @@ def test_a_list_is_what_sorting_and_filtering_by_hand_gives_page_by_page(
     monkeypatch: pytest.MonkeyPatch,
     fields: list[dict[str, Any]],
     wanted: ConversationFilter,
-    sort: Sort,
+    sort: ConversationSort,
     size: int,
     seen: int,
     many: int,
 ) -> None:
     """The first half of the conversations was seen, as far as `seen` says; other users have seen other things."""
-    monkeypatch.setattr(lists, "MANY", many)
+    monkeypatch.setattr(lists, "FEW_BOUND", many)
     tx.conn.execute("SAVEPOINT one")
     try:
         all_of_them = [stored(tx, number, each) for number, each in enumerate(fields)]
@@ -230,7 +239,7 @@ def test_a_list_is_what_sorting_and_filtering_by_hand_gives_page_by_page(
 
 
 @pytest.mark.parametrize("sort", SORTS, ids=lambda sort: f"{sort.key}-{sort.order}")
-def test_nothing_is_without_a_rating_and_has_one(tx: Any, sort: Sort) -> None:
+def test_nothing_is_without_a_rating_and_has_one(tx: Any, sort: ConversationSort) -> None:
     asked = {"project": 1, "status": "OPEN", "created_at": NOON, "updated_at": NOON, "waiting_since": NOON}
     for number, rating in enumerate((None, 0, 9)):
         stored(tx, number, {**asked, "rating": rating})
@@ -245,7 +254,7 @@ def test_nothing_is_without_a_rating_and_has_one(tx: Any, sort: Sort) -> None:
 
 @pytest.mark.sqlite
 @pytest.mark.parametrize("sort", SORTS, ids=lambda sort: f"{sort.key}-{sort.order}")
-def test_no_list_looks_at_conversations_that_its_index_does_not_name(tx: Any, sort: Sort) -> None:
+def test_no_list_looks_at_conversations_that_its_index_does_not_name(tx: Any, sort: ConversationSort) -> None:
     bare = ConversationFilter()
     wanted = [
         bare,
@@ -264,10 +273,10 @@ def test_no_list_looks_at_conversations_that_its_index_does_not_name(tx: Any, so
         replace(bare, changed_since=NOON),
     ]
     for each in wanted:
-        ways = [*ways_of(1, each, sort), *chain.from_iterable(selective(1, each, sort))]
+        ways = [*access_paths(1, each, sort), *chain.from_iterable(selective_paths(1, each, sort))]
         assert ways
         for way in ways:
-            for after in (None, Place(NOON, 7)):
+            for after in (None, ConversationPageKey(NOON, 7)):
                 sql, values = page_query(SQLITE, way, each, sort, after, 50)
                 plan = [row[3] for row in tx.conn.execute(f"EXPLAIN QUERY PLAN {SQLITE.text(sql)}", values)]
                 steps = [
@@ -300,8 +309,8 @@ def test_a_list_by_activity_is_in_the_order_of_its_index(
     tx: Any, wanted: ConversationFilter, index: str
 ) -> None:
     """At most the conversations of one hour are sorted."""
-    (way,) = ways_of(1, wanted, Sort())
-    sql, values = page_query(SQLITE, way, wanted, Sort(), None, 50)
+    (way,) = access_paths(1, wanted, ConversationSort())
+    sql, values = page_query(SQLITE, way, wanted, ConversationSort(), None, 50)
     plan = [row[3] for row in tx.conn.execute(f"EXPLAIN QUERY PLAN {SQLITE.text(sql)}", values)]
     assert plan[0].replace(" COVERING", "") == f"SEARCH c USING INDEX {index}"
     assert plan[1:] in ([], ["USE TEMP B-TREE FOR RIGHT PART OF ORDER BY"])
@@ -311,15 +320,15 @@ def test_a_list_by_activity_is_in_the_order_of_its_index(
 @pytest.mark.parametrize(
     ("wanted", "sort", "bound"),
     [
-        (ConversationFilter(changed_before=NOON), Sort(), "by_status (project=? AND archived=? AND status=? AND hour<?)"),
-        (ConversationFilter(until=NOON), Sort("created"), "by_creation (project=? AND archived=? AND status=? AND created_at<?)"),
-        (ConversationFilter(changed_before=NOON), Sort("created"), "by_creation (project=? AND archived=? AND status=? AND created_at<?)"),
+        (ConversationFilter(changed_before=NOON), ConversationSort(), "by_status (project=? AND archived=? AND status=? AND hour<?)"),
+        (ConversationFilter(until=NOON), ConversationSort("created"), "by_creation (project=? AND archived=? AND status=? AND created_at<?)"),
+        (ConversationFilter(changed_before=NOON), ConversationSort("created"), "by_creation (project=? AND archived=? AND status=? AND created_at<?)"),
     ],
 )  # fmt: skip
 def test_a_list_by_one_time_that_is_bounded_by_another_begins_at_the_bound(
-    tx: Any, wanted: ConversationFilter, sort: Sort, bound: str
+    tx: Any, wanted: ConversationFilter, sort: ConversationSort, bound: str
 ) -> None:
-    *ways, out_of_order = ways_of(1, wanted, sort)
+    *ways, out_of_order = access_paths(1, wanted, sort)
     for way, index in [*((way, bound) for way in ways), (out_of_order, "out_of_order (project=?)")]:
         sql, values = page_query(SQLITE, way, wanted, sort, None, 50)
         plan = [row[3] for row in tx.conn.execute(f"EXPLAIN QUERY PLAN {SQLITE.text(sql)}", values)]
@@ -327,7 +336,9 @@ def test_a_list_by_one_time_that_is_bounded_by_another_begins_at_the_bound(
 
 
 @pytest.mark.parametrize("sort", SORTS, ids=lambda sort: f"{sort.key}-{sort.order}")
-def test_conversations_whose_times_are_out_of_order_are_listed_and_counted_once(tx: Any, sort: Sort) -> None:
+def test_conversations_whose_times_are_out_of_order_are_listed_and_counted_once(
+    tx: Any, sort: ConversationSort
+) -> None:
     day = 24 * HOUR
     times = [  # of the creation, the last message and the last change
         (NOON, NOON + HOUR, NOON + HOUR),
@@ -353,15 +364,15 @@ def test_conversations_whose_times_are_out_of_order_are_listed_and_counted_once(
 @pytest.mark.parametrize("sort", SORTS, ids=lambda sort: f"{sort.key}-{sort.order}")
 @pytest.mark.parametrize("bound", [1, 6, 13, 1_000])
 def test_a_search_for_a_text_stops_at_its_bound_and_goes_on(
-    tx: Any, monkeypatch: pytest.MonkeyPatch, sort: Sort, bound: int
+    tx: Any, monkeypatch: pytest.MonkeyPatch, sort: ConversationSort, bound: int
 ) -> None:
-    monkeypatch.setattr(lists, "TEXTS_MAX", bound)
+    monkeypatch.setattr(lists, "SEARCHED_TEXTS_MAX", bound)
     for number in range(20):
         times = {"created_at": NOON + number // 3, "updated_at": NOON + number // 3, "waiting_since": NOON}
         title = "Doku" if number % 7 == 3 else None
         stored(tx, number, {"project": PROJECT.rowid, "status": "OPEN", "title": title, **times})
     wanted, found, calls = ConversationFilter(text="DÖKU"), list[str](), 0
-    after: Place | None = None
+    after: ConversationPageKey | None = None
     while True:
         calls += 1
         some = tx.search_conversations(PROJECT.rowid, wanted, sort, after, 2)
@@ -380,13 +391,16 @@ def test_a_search_for_a_text_stops_at_its_bound_and_goes_on(
 @pytest.mark.parametrize("status", ["OPEN", "PENDING"])
 def test_counting_reads_the_index_alone(tx: Any, status: Any) -> None:
     wanted = [
-        (ConversationFilter(statuses=(status,), archived=False, snoozed=False), Sort()),
-        (ConversationFilter(assignees=("u",), statuses=(status,), archived=False, snoozed=False), Sort()),
-        (ConversationFilter(archived=False, snoozed=False), Sort("waiting")),
-        (ConversationFilter(archived=False, snoozed=True), Sort()),
+        (ConversationFilter(statuses=(status,), archived=False, snoozed=False), ConversationSort()),
+        (
+            ConversationFilter(assignees=("u",), statuses=(status,), archived=False, snoozed=False),
+            ConversationSort(),
+        ),
+        (ConversationFilter(archived=False, snoozed=False), ConversationSort("waiting")),
+        (ConversationFilter(archived=False, snoozed=True), ConversationSort()),
     ]
     for each, sort in wanted:
-        (way,) = ways_of(1, each, sort)
+        (way,) = access_paths(1, each, sort)
         sql, values = count_query(SQLITE, way, each, sort, 50)
         plan = [row[3] for row in tx.conn.execute(f"EXPLAIN QUERY PLAN {SQLITE.text(sql)}", values)]
         assert any("USING COVERING INDEX" in step for step in plan), (each, plan)
@@ -397,7 +411,9 @@ def test_counting_reads_the_index_alone(tx: Any, status: Any) -> None:
 def test_a_list_by_change_reads_both_of_its_indexes_in_their_order(tx: Any, order: Any) -> None:
     for wanted in (ConversationFilter(), ConversationFilter(changed_since=NOON, attributes=GOLD)):
         for way, index in zip(by_change(1), ("by_hour", "by_change"), strict=True):
-            sql, values = part_query(SQLITE, way, wanted, Sort("updated", order), Place(NOON, 7), 50)
+            sql, values = part_query(
+                SQLITE, way, wanted, ConversationSort("updated", order), ConversationPageKey(NOON, 7), 50
+            )
             plan = [row[3] for row in tx.conn.execute(f"EXPLAIN QUERY PLAN {SQLITE.text(sql)}", values)]
             begun = next(step for step in plan if step.startswith("SEARCH c"))
             assert begun.startswith(f"SEARCH c USING INDEX conversations_{index} (project=? AND "), plan
@@ -445,7 +461,9 @@ def test_an_attribute_is_found_as_it_is_now_and_by_nothing_of_a_conversation_tha
     )
     state = tx.insert_conversation(state, CONTACT.rowid, {})
     tx.save_conversation(state, replace(state, revision=1, attributes=after), {})
-    listed = tx.conversations(PROJECT.rowid, ConversationFilter(attributes=(wanted,)), Sort(), None, 5)
+    listed = tx.conversations(
+        PROJECT.rowid, ConversationFilter(attributes=(wanted,)), ConversationSort(), None, 5
+    )
     assert len(listed) == found
     rows = "SELECT count(*) FROM conversation_attributes"
     scalars = [value for value in after.values() if not isinstance(value, list)]
@@ -468,7 +486,7 @@ def test_what_few_conversations_have_leads_to_them_in_any_order(tx: Any) -> None
     ]
     looked: list[str] = []
     for wanted in rare:
-        for sort in (Sort("activity"), Sort("created", "asc")):
+        for sort in (ConversationSort("activity"), ConversationSort("created", "asc")):
             looked.clear()
             tx.conn.set_trace_callback(looked.append)
             assert len(tx.conversations(PROJECT.rowid, wanted, sort, None, 50)) == 1

@@ -11,7 +11,7 @@ from deskwire.engine.accounts.people import ProjectSettings
 from deskwire.engine.accounts.teams import Team
 from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.conversations.conversation import Author, Conversation, Message
-from deskwire.engine.conversations.listing import ConversationFilter, Sort
+from deskwire.engine.conversations.listing import ConversationFilter, ConversationSort
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.events.types import EventDraft, Topic
 from deskwire.engine.idempotency.ports import KeptAnswer
@@ -135,7 +135,9 @@ def test_a_text_is_found_in_conversations_with_its_wildcards_taken_literally(tx:
         "!!": False,
     }
     for text, there in wanted.items():
-        found = tx.search_conversations(PROJECT.rowid, ConversationFilter(text=text), Sort(), None, 10)
+        found = tx.search_conversations(
+            PROJECT.rowid, ConversationFilter(text=text), ConversationSort(), None, 10
+        )
         assert [each.conversation.id for each in found.listed] == ([state.id] if there else []), text
         assert found.reached is None
 
@@ -144,16 +146,16 @@ def test_a_list_of_nobodys_conversations_and_of_no_assignee(tx: Any) -> None:
     state = tx.insert_conversation(_conversation(tx), CONTACT.rowid, {})
     for assignees, count in (((None,), 1), (("usr_1", None), 1), (("usr_1",), 0)):
         wanted = ConversationFilter(assignees=assignees)
-        assert tx.count_conversations(PROJECT.rowid, wanted, Sort(), 10) == count
-        found = tx.conversations(PROJECT.rowid, wanted, Sort(), None, 10)
+        assert tx.count_conversations(PROJECT.rowid, wanted, ConversationSort(), 10) == count
+        found = tx.conversations(PROJECT.rowid, wanted, ConversationSort(), None, 10)
         assert [each.conversation.id for each in found] == [state.id] * count
 
 
 def test_lists_of_keys_may_be_empty_or_long(tx: Any) -> None:
     states = [tx.insert_conversation(_conversation(tx), CONTACT.rowid, {}) for _ in range(3)]
     keys = [state.rowid for state in states]
-    assert tx.beside([]) == {}
-    assert set(tx.beside([*keys, 999])) >= set(keys)
+    assert tx.agent_details([]) == {}
+    assert set(tx.agent_details([*keys, 999])) >= set(keys)
     assert tx.seen(1, []) == {}
     assert tx.contacts_of(PROJECT.rowid, []) == {}
 

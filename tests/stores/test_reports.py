@@ -28,9 +28,8 @@ from deskwire.engine.conversations.commands import (
     Rate,
     Reopen,
 )
-from deskwire.engine.conversations.commit import carry_out
+from deskwire.engine.conversations.commit import carry_out, make_plan
 from deskwire.engine.conversations.conversation import Author, Conversation
-from deskwire.engine.conversations.plan import make_plan
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.reports.figures import columns_of
 from deskwire.engine.reports.period import Period, period_of
@@ -403,7 +402,7 @@ def test_each_report_says_what_adding_up_by_hand_gives(
                 assert figures == {"open": open_at(stories, end), "waiting": None, "age": None}, day
     finally:
         tx.conn.execute("ROLLBACK TO one")
-        tx.forget_claims()
+        tx.clear_claims()
         if tx.dialect is SQLITE:
             tx.start_message_times()
 

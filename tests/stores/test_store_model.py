@@ -31,7 +31,7 @@ from deskwire.engine.conversations.commands import (
     ReplaceNetworkLogs,
 )
 from deskwire.engine.conversations.contacts import put_contact
-from deskwire.engine.conversations.emit import announce_contact, conversation_view
+from deskwire.engine.conversations.events import contact_updated, conversation_view
 from deskwire.engine.core.errors import Conflict, DomainError, Invalid, NotFound
 from deskwire.engine.core.values import replace
 from deskwire.engine.events.types import EventDraft, StoredEvent, Topic, matches, topics_of
@@ -196,7 +196,7 @@ class Model:
         contact = identify(known or blank, asked.identity, self.clock.now)
         self.contacts[asked.user_id] = contact
         if known is not None and contact is not known:
-            self.send(None, announce_contact(contact))
+            self.send(None, contact_updated(contact))
 
     def deliveries(self, target: Endpoint) -> list[tuple[str, int | None, int | None]]:
         """Type, number and previous number of all that `target` is owed."""

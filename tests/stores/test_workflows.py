@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from deskwire.engine.conversations.automation.lookup import published
+from deskwire.engine.conversations.automation.lookup import published_workflow
 from deskwire.engine.conversations.commands import AnswerStep, Delete, StartWorkflow
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.ports import Transaction
@@ -22,7 +22,7 @@ ASKING = workflow([FORM, buttons(1, None)])["flows"]
 def stored(tx: Transaction) -> Published:
     """Store a workflow that asks twice."""
     made = Workflow(0, new_id("wfl", NOON), PROJECT.rowid, "Asking", "manual", 1, NOON, NOON)
-    return published(tx, PROJECT, tx.insert_workflow(made, ASKING))
+    return published_workflow(tx, PROJECT, tx.insert_workflow(made, ASKING))
 
 
 @pytest.mark.sqlite

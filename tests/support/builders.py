@@ -15,13 +15,13 @@ import trio
 
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.contacts.contact import Contact
+from deskwire.engine.conversations.actors import ActorRegistry
 from deskwire.engine.conversations.automation.decide import decide_with_workflow, workflow_needed
 from deskwire.engine.conversations.commands import Command, ContactRef, Create, PostMessage, WorkflowCommand
 from deskwire.engine.conversations.conversation import Author, AuthorType, Conversation, Message
 from deskwire.engine.conversations.decide import fold
-from deskwire.engine.conversations.emit import announce
+from deskwire.engine.conversations.events import public_events
 from deskwire.engine.conversations.facts import Deleted, Fact, MessagePosted
-from deskwire.engine.conversations.registry import ActorRegistry
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.store import InlineQuery
 from deskwire.engine.core.values import replace
@@ -109,7 +109,7 @@ class Play:
         drafts: list[EventDraft] = []
         for _, fact, after in fold(self.state, tuple(self.facts), self.now):
             earlier = [message for message in self.messages if not message.internal]
-            drafts += announce(
+            drafts += public_events(
                 fact, after, self.contact, PROJECT.id, earlier, partial(LINKS.shown, now=self.now)
             )
             if isinstance(fact, MessagePosted):

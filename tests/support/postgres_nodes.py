@@ -13,7 +13,7 @@ from urllib.parse import urlsplit, urlunsplit
 import psycopg
 import trio
 
-from deskwire.engine.conversations.registry import ActorRegistry
+from deskwire.engine.conversations.actors import ActorRegistry
 from deskwire.engine.ports import Commit
 from deskwire.storage.postgres.store import PostgresStore, open_postgres
 from tests.support.builders import PROJECT, HandClock, create, found_projects, post

@@ -27,10 +27,9 @@ from deskwire.engine.audit.trail import AuditReader, AuditTransaction
 from deskwire.engine.cluster.ports import ClusterReader, ClusterTransaction
 from deskwire.engine.contacts.memory import MemoryReader, MemoryTransaction
 from deskwire.engine.contacts.ports import ContactReader, ContactTransaction
-from deskwire.engine.conversations.drafts.ports import DraftReader, DraftTransaction
-from deskwire.engine.conversations.expiry import ExpiryReader
-from deskwire.engine.conversations.held.ports import HeldReader, HeldTransaction
-from deskwire.engine.conversations.ports import ConversationReader, ConversationTransaction
+from deskwire.engine.conversations.drafts import DraftReader, DraftTransaction
+from deskwire.engine.conversations.held_messages import HeldReader, HeldTransaction
+from deskwire.engine.conversations.ports import ConversationReader, ConversationTransaction, ExpiryReader
 from deskwire.engine.conversations.writing_changes import WritingChange
 from deskwire.engine.core import store as core
 from deskwire.engine.events.ports import Advance, EventReader, EventTransaction, HeadReader
@@ -132,7 +131,7 @@ class Commit(Struct, frozen=True):
     Args:
         events, deliveries: stored events and webhook deliveries, in commit order.
         erased: storage keys of erased conversations and contacts whose queued deliveries are dropped.
-        due, runs_due, wakings_due, held_due: due times (ms) of tickets, running workflows, snoozed conversations, held messages.
+        due, runs_due, snoozes_due, held_due: due times (ms) of tickets, running workflows, snoozed conversations, held messages.
         callers: whether a server key, machine credential or project has changed.
         sessions: ids of browser sessions and access tokens that have ended.
         people: whether a user or member has lost a right.
@@ -147,7 +146,7 @@ class Commit(Struct, frozen=True):
     erased: frozenset[int]
     due: Sequence[int] = ()
     runs_due: Sequence[int] = ()
-    wakings_due: Sequence[int] = ()
+    snoozes_due: Sequence[int] = ()
     callers: bool = False
     sessions: Sequence[str] = ()
     people: bool = False

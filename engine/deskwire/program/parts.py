@@ -13,7 +13,7 @@ from deskwire.config.settings import Config
 from deskwire.engine.accounts.credentials import Passwords
 from deskwire.engine.agents.streams import AgentStreams
 from deskwire.engine.audit.refusals import RefusedCalls
-from deskwire.engine.conversations.registry import ActorRegistry
+from deskwire.engine.conversations.actors import ActorRegistry
 from deskwire.engine.conversations.writing_events import WritingEvents
 from deskwire.engine.core.clock import wall_clock
 from deskwire.engine.core.commits import Subscribers

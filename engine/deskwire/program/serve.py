@@ -23,9 +23,8 @@ from deskwire.commands.admin.socket import serve_orders
 from deskwire.config.locations import shown_database
 from deskwire.config.settings import Config
 from deskwire.engine.cluster.ports import NotAdmitted
-from deskwire.engine.conversations.automation.timers import WorkflowTimers
-from deskwire.engine.conversations.held.sender import HeldSender
-from deskwire.engine.conversations.waking import Wakings
+from deskwire.engine.conversations.held_sending import HeldSender
+from deskwire.engine.conversations.timers import SnoozeTimer, WorkflowTimer
 from deskwire.engine.core.clock import wall_clock
 from deskwire.engine.core.commits import Subscribers
 from deskwire.engine.core.store import InlineQuery
@@ -247,10 +246,10 @@ async def serve(
                     parts.relay,
                     None if parts.relay is None else here.bus,
                 )
-                timers = WorkflowTimers(store, wall_clock, registry)
+                timers = WorkflowTimer(store, wall_clock, registry)
                 timers.follow(commits, "runs_due")
-                wakings = Wakings(store, wall_clock, registry)
-                wakings.follow(commits, "wakings_due")
+                wakings = SnoozeTimer(store, wall_clock, registry)
+                wakings.follow(commits, "snoozes_due")
                 held = HeldSender(store, wall_clock, registry)
                 held.follow(commits, "held_due")
                 services = services_of(parts, actors, registry)

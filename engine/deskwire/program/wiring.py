@@ -20,8 +20,8 @@ from deskwire.engine.agents.streams import AgentStreams
 from deskwire.engine.audit.push import AuditPusher
 from deskwire.engine.audit.trail import AttributedStore, ChangeOrigin
 from deskwire.engine.cluster.cluster import Bus, Cluster
-from deskwire.engine.conversations.registry import ActorRegistry
-from deskwire.engine.conversations.typing.indicator import EphemeralPublisher
+from deskwire.engine.conversations.actors import ActorRegistry
+from deskwire.engine.conversations.typing import EphemeralPublisher
 from deskwire.engine.conversations.writing_events import WritingEvents
 from deskwire.engine.core.actor import Actor
 from deskwire.engine.core.clock import wall_clock
@@ -180,7 +180,7 @@ def registry(
             wall_clock, hub.offer_ephemeral, dispatcher.offer_ephemeral, agents=tell_agents_and_nodes
         ),
         links=links,
-        wrappers=(TicketFollower(),),
+        ticket_follower=TicketFollower(),
         bus=bus,
     )
 
@@ -195,7 +195,7 @@ def share_times(bus: Bus, commits: Subscribers[Commit], tasks: Sequence[Schedule
     for task in tasks:
         task.poll_for_other_nodes()
     bus.receive("due", hinted)
-    commits.subscribe(lambda _: bus.send("due", b""), "due", "runs_due", "wakings_due", "held_due")
+    commits.subscribe(lambda _: bus.send("due", b""), "due", "runs_due", "snoozes_due", "held_due")
 
 
 def dispatcher(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from deskwire.engine.conversations.drafts import saving
+from deskwire.engine.conversations import drafts as engine_drafts
 from tests.support.api.agent_stream import page as opened
 from tests.support.api.inbox import pointers
 from tests.support.api.service import Service
@@ -157,7 +157,7 @@ async def test_drafts_are_bounded_in_number_and_size(
     made = await service.create()
     kept = (await write(service.dashboard, made, "first"))["draft"]
     with monkeypatch.context() as few:
-        few.setattr(saving, "DRAFTS_MAX", 1)
+        few.setattr(engine_drafts, "DRAFTS_MAX", 1)
         refused = await try_to_write(service.dashboard, made, "one more", mode="note")
         assert code(refused) == (409, "draft_limit_reached")
         kept = (await write(service.dashboard, made, "first, longer", kept["version"]))["draft"]

@@ -1,4 +1,4 @@
-"""Actors over a store that tests hold up and let fail."""
+"""Actors over a store whose writes tests can delay or fail."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from typing import Any
 
 import trio
 
-from deskwire.engine.conversations.actor import ActorFailed
-from deskwire.engine.conversations.registry import ActorRegistry
+from deskwire.engine.conversations.actors import ActorFailed, ActorRegistry
 from deskwire.engine.core.errors import DomainError
 from tests.support.builders import PROJECT, HandClock, InlineStore
 from tests.support.seeing import seen
@@ -17,7 +16,7 @@ from tests.support.seeing import seen
 
 @asynccontextmanager
 async def open_directory(store: InlineStore, **limits: Any) -> AsyncIterator[ActorRegistry]:
-    """A directory over `store`, whose actors are cancelled at the end; nobody waits for ever."""
+    """Open a registry over `store`; its actors are cancelled at the end, and the whole test has a timeout."""
     with trio.fail_after(20):
         async with trio.open_nursery() as nursery:
             bounds = {"mailbox": 256, "idle_s": 60.0, "live": 100} | limits
@@ -26,7 +25,7 @@ async def open_directory(store: InlineStore, **limits: Any) -> AsyncIterator[Act
 
 
 class Gate:
-    """Holds writes up until it is opened; `between` is called once, before the second one."""
+    """Delays writes until it is opened; `between` is called once, before the second write."""
 
     def __init__(self, between: Callable[[], None] | None = None) -> None:
         self._open = trio.Event()
@@ -44,7 +43,7 @@ class Gate:
 
 
 def sequences(store: InlineStore, conversation_id: str) -> list[int]:
-    """The numbers of the stored events of a conversation."""
+    """Return the sequences of the stored events of a conversation."""
     found = seen(store, lambda reader: reader.conversation(PROJECT.rowid, conversation_id))
     assert found is not None
     rowid = found[0].rowid
@@ -53,7 +52,7 @@ def sequences(store: InlineStore, conversation_id: str) -> list[int]:
 
 
 async def ask_into(answers: list[Any], call: Callable[[], Awaitable[Any]]) -> None:
-    """Append what `call` returns or refuses."""
+    """Append the result or the refusal of `call`."""
     try:
         answers.append(await call())
     except (DomainError, ActorFailed) as refusal:

@@ -1,4 +1,4 @@
-"""One actor: it serves in order, survives its failures, and answers everyone who waits."""
+"""One actor: it serves commands in order, survives failures, and answers every pending command."""
 
 from __future__ import annotations
 
@@ -9,18 +9,17 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from deskwire.engine.conversations.actor import ActorFailed
+from deskwire.engine.conversations.actors import ActorFailed, ActorRegistry
 from deskwire.engine.conversations.commands import Close, Command, Delete, MarkRead, Patch, Rate
+from deskwire.engine.conversations.commit import Receipt
 from deskwire.engine.conversations.conversation import Conversation
-from deskwire.engine.conversations.plan import Receipt
-from deskwire.engine.conversations.registry import ActorRegistry
 from deskwire.engine.core.errors import Conflict, NotFound, StaleState, Unavailable
 from tests.engine.conversations.acting import Gate, ask_into, open_directory, sequences
 from tests.support.builders import OTHER_PROJECT, PROJECT, InlineStore, create, post
 
 
 async def state_after(directory: ActorRegistry, conversation_id: str, command: Command) -> Conversation:
-    """The conversation as it is after `command`."""
+    """Return the state after `command`."""
     receipt = await directory.ask(PROJECT, conversation_id, command)
     assert receipt.state is not None
     return receipt.state
@@ -70,7 +69,7 @@ async def test_a_full_mailbox_refuses_at_once_as_busy(inline_store: InlineStore)
         inline_store.before_write = gate = Gate()
         answers: list[Any] = []
         async with trio.open_nursery() as askers:
-            for _ in range(4):  # one at work, three in the mailbox
+            for _ in range(4):  # one is carried out, three are in the mailbox
                 askers.start_soon(
                     ask_into, answers, lambda: directory.ask(PROJECT, command.conversation_id, post())
                 )
@@ -84,7 +83,7 @@ async def test_a_full_mailbox_refuses_at_once_as_busy(inline_store: InlineStore)
         assert sequences(inline_store, command.conversation_id) == [1, 2, 3, 4, 5]
 
 
-async def test_what_a_cancelled_asker_asked_for_is_carried_out_all_the_same(
+async def test_a_command_is_carried_out_after_its_caller_is_cancelled(
     inline_store: InlineStore,
 ) -> None:
     async with open_directory(inline_store) as directory:
@@ -112,7 +111,7 @@ async def test_a_bug_in_one_actor_ends_nothing_else_and_is_answered(inline_store
         assert (await state_after(directory, bad.conversation_id, post())).sequence == 2
 
 
-async def test_after_a_failed_commit_the_state_is_read_anew(inline_store: InlineStore) -> None:
+async def test_after_a_failed_commit_the_state_is_read_again(inline_store: InlineStore) -> None:
     async with open_directory(inline_store) as directory:
         command = create()
         await directory.create(PROJECT, command)
@@ -123,20 +122,20 @@ async def test_after_a_failed_commit_the_state_is_read_anew(inline_store: Inline
         assert (await state_after(directory, command.conversation_id, post())).sequence == 2
 
 
-async def test_a_state_that_changed_behind_the_actor_is_decided_on_anew_within_the_commit(
+async def test_a_command_is_decided_again_in_the_commit_if_the_state_has_changed(
     inline_store: InlineStore,
 ) -> None:
     async with open_directory(inline_store) as one, open_directory(inline_store) as other:
         command = create()
         await one.create(PROJECT, command)
-        await other.ask(PROJECT, command.conversation_id, post())  # behind the back of `one`
+        await other.ask(PROJECT, command.conversation_id, post())  # without the knowledge of `one`
         receipt = await one.ask(PROJECT, command.conversation_id, post())
         assert receipt.message is not None
         assert receipt.message["index"] == 1
         assert sequences(inline_store, command.conversation_id) == [1, 2, 3]
 
 
-async def test_what_the_changed_state_does_not_allow_is_refused_and_writes_nothing(
+async def test_a_command_that_the_changed_state_forbids_writes_nothing(
     inline_store: InlineStore,
 ) -> None:
     async with open_directory(inline_store) as one, open_directory(inline_store) as other:
@@ -148,7 +147,7 @@ async def test_what_the_changed_state_does_not_allow_is_refused_and_writes_nothi
         assert sequences(inline_store, command.conversation_id) == [1, 2]
 
 
-async def test_a_conversation_that_was_deleted_behind_the_actor_is_not_there(
+async def test_a_conversation_deleted_by_another_writer_is_not_found(
     inline_store: InlineStore,
 ) -> None:
     async with open_directory(inline_store) as one, open_directory(inline_store) as other:
@@ -159,7 +158,7 @@ async def test_a_conversation_that_was_deleted_behind_the_actor_is_not_there(
             await one.ask(PROJECT, command.conversation_id, post())
 
 
-async def test_a_state_that_is_wrong_only_in_what_has_no_number_is_noticed_too(
+async def test_a_state_with_an_old_revision_and_the_same_sequence_is_stale(
     inline_store: InlineStore,
 ) -> None:
     async with open_directory(inline_store) as one, open_directory(inline_store) as other:
@@ -170,7 +169,7 @@ async def test_a_state_that_is_wrong_only_in_what_has_no_number_is_noticed_too(
         assert (state.title, state.rating) == ("theirs", 3)
 
 
-async def test_a_state_that_is_stale_even_within_the_commit_is_told_as_busy(
+async def test_a_state_that_is_stale_even_in_the_commit_is_reported_as_busy(
     inline_store: InlineStore,
 ) -> None:
     async with open_directory(inline_store) as directory:
@@ -190,7 +189,7 @@ async def test_a_state_that_is_stale_even_within_the_commit_is_told_as_busy(
         assert (await state_after(directory, command.conversation_id, post())).sequence == 2
 
 
-async def test_a_disk_that_cannot_be_read_is_told_and_asked_again_next_time(
+async def test_a_failed_read_is_reported_and_repeated_for_the_next_command(
     inline_store: InlineStore,
 ) -> None:
     command = create()
@@ -203,7 +202,7 @@ async def test_a_disk_that_cannot_be_read_is_told_and_asked_again_next_time(
         assert (await state_after(directory, command.conversation_id, post())).sequence == 2
 
 
-async def test_a_refused_command_leaves_the_actor_as_it_was(inline_store: InlineStore) -> None:
+async def test_a_refused_command_does_not_change_the_actor(inline_store: InlineStore) -> None:
     async with open_directory(inline_store) as directory:
         command = create()
         await directory.create(PROJECT, command)
@@ -215,7 +214,7 @@ async def test_a_refused_command_leaves_the_actor_as_it_was(inline_store: Inline
         assert (await state_after(directory, command.conversation_id, post())).status == "OPEN"
 
 
-async def test_everyone_behind_a_deletion_is_told_that_there_is_nothing(inline_store: InlineStore) -> None:
+async def test_commands_queued_after_a_deletion_get_not_found(inline_store: InlineStore) -> None:
     async with open_directory(inline_store) as directory:
         command = create()
         await directory.create(PROJECT, command)
@@ -249,7 +248,9 @@ async def test_another_projects_conversation_does_not_exist(inline_store: Inline
         assert sequences(inline_store, command.conversation_id) == [1]
 
 
-async def test_a_shutdown_answers_all_who_wait(inline_store: InlineStore, autojump_clock: MockClock) -> None:
+async def test_a_shutdown_answers_all_pending_commands(
+    inline_store: InlineStore, autojump_clock: MockClock
+) -> None:
     command = create()
     answers: list[Any] = []
     async with trio.open_nursery() as askers:
@@ -267,7 +268,7 @@ async def test_a_shutdown_answers_all_who_wait(inline_store: InlineStore, autoju
     assert len(directory) == 0
 
 
-async def test_a_command_after_the_shutdown_is_refused_as_such(inline_store: InlineStore) -> None:
+async def test_a_command_after_the_shutdown_is_refused_as_shutting_down(inline_store: InlineStore) -> None:
     command = create()
     async with open_directory(inline_store) as directory:
         await directory.create(PROJECT, command)

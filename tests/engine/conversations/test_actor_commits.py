@@ -1,4 +1,4 @@
-"""Commands of one conversation that come together share a commit, and none pays for another one's failure."""
+"""Commands of one conversation that arrive together share a commit, and a failed command fails no other one."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from typing import Any
 import trio
 from trio.testing import wait_all_tasks_blocked
 
+from deskwire.engine.conversations.actors import ActorRegistry
 from deskwire.engine.conversations.commands import Close, Command, Delete, Patch, Rate
-from deskwire.engine.conversations.plan import Receipt
-from deskwire.engine.conversations.registry import ActorRegistry
+from deskwire.engine.conversations.commit import Receipt
 from deskwire.engine.core.errors import Invalid, Problem, Unavailable
 from deskwire.engine.core.values import replace
 from deskwire.engine.importing.records import MessageRecord
@@ -25,7 +25,7 @@ from tests.support.builders import NOON, PROJECT, InlineStore, create, post, run
 from tests.support.seeing import seen
 
 
-async def test_commands_that_come_together_share_commits(tmp_path: Path) -> None:
+async def test_commands_that_arrive_together_share_commits(tmp_path: Path) -> None:
     async with running(tmp_path) as engine:
         command = create()
         await engine.directory.create(PROJECT, command)
@@ -41,7 +41,7 @@ async def test_commands_that_come_together_share_commits(tmp_path: Path) -> None
 
 
 def first_write_fails(store: InlineStore, then: Callable[[], None] | None = None) -> Gate:
-    """Holds writes up; the first of them is going to fail, and `then` comes before the second one."""
+    """Delays writes; the first write fails, and `then` is called before the second one."""
     store.before_write = gate = Gate(then)
     store.write_failure = Unavailable("disk", code="storage_failed")
     return gate
@@ -50,7 +50,7 @@ def first_write_fails(store: InlineStore, then: Callable[[], None] | None = None
 async def asked_one_after_the_other(
     directory: ActorRegistry, conversation_id: str, gate: Gate, *commands: Command
 ) -> list[Any]:
-    """The answers to commands that are all asked before the first one's commit begins."""
+    """Return the answers to commands that are all sent before the first commit begins."""
     answers: list[list[Any]] = [[] for _ in commands]
     async with trio.open_nursery() as askers:
         for answer, command in zip(answers, commands, strict=True):
@@ -60,7 +60,7 @@ async def asked_one_after_the_other(
     return [answer for (answer,) in answers]
 
 
-async def test_what_was_decided_on_a_commit_that_failed_is_decided_anew(inline_store: InlineStore) -> None:
+async def test_a_command_decided_on_a_failed_commit_is_decided_again(inline_store: InlineStore) -> None:
     async with open_directory(inline_store) as directory:
         command = create()
         await directory.create(PROJECT, command)
@@ -74,7 +74,7 @@ async def test_what_was_decided_on_a_commit_that_failed_is_decided_anew(inline_s
         assert sequences(inline_store, command.conversation_id) == [1, 2, 3]
 
 
-async def test_a_refusal_does_not_rest_on_a_commit_that_failed(inline_store: InlineStore) -> None:
+async def test_a_refusal_is_not_based_on_a_failed_commit(inline_store: InlineStore) -> None:
     async with open_directory(inline_store) as directory:
         command = create()
         await directory.create(PROJECT, command)
@@ -86,8 +86,8 @@ async def test_a_refusal_does_not_rest_on_a_commit_that_failed(inline_store: Inl
         assert patched.state.status == "PENDING"
 
 
-async def test_an_import_is_never_taken_for_the_commit_that_failed(inline_store: InlineStore) -> None:
-    """Both move the conversation on by one event, but it is another one."""
+async def test_an_import_is_never_mistaken_for_the_failed_commit(inline_store: InlineStore) -> None:
+    """Both add one event to the conversation, but not the same one."""
 
     def imported(tx: Transaction) -> None:
         found = tx.conversation(PROJECT.rowid, command.conversation_id)
@@ -109,12 +109,12 @@ async def test_an_import_is_never_taken_for_the_commit_that_failed(inline_store:
         assert (posted.message["index"], posted.state.title) == (1, None)
 
 
-async def test_whichever_of_many_commands_fail_the_others_make_one_history(tmp_path: Path) -> None:
+async def test_commands_make_one_history_whichever_of_them_fail(tmp_path: Path) -> None:
     chance = random.Random(7)
 
     class Failing:
         def before(self, tx: Transaction) -> None:
-            """Let it be written."""
+            """Allow the write."""
 
         def after(self, tx: Transaction, receipt: Receipt) -> None:
             raise Invalid(Problem("/", "chance", "It was this one's turn."))
@@ -150,7 +150,7 @@ async def test_whichever_of_many_commands_fail_the_others_make_one_history(tmp_p
         assert last.state.sequence == found[0].sequence + 1
 
 
-async def test_a_deletion_takes_none_of_the_events_before_it_away(tmp_path: Path) -> None:
+async def test_a_deletion_removes_no_event_of_an_earlier_commit(tmp_path: Path) -> None:
     async with running(tmp_path) as engine:
         command = create()
         await engine.directory.create(PROJECT, command)
@@ -158,7 +158,7 @@ async def test_a_deletion_takes_none_of_the_events_before_it_away(tmp_path: Path
         go = threading.Event()
         async with trio.open_nursery() as askers:
             askers.start_soon(engine.store.write, lambda tx: go.wait(10))
-            await wait_all_tasks_blocked(0.01)  # the writer is held up, so that what comes now comes together
+            await wait_all_tasks_blocked(0.01)  # the writer is blocked, so the next commands arrive together
             for asked in (post(), post(), Delete("manual")):
                 call = partial(engine.directory.ask, PROJECT, command.conversation_id, asked)
                 askers.start_soon(ask_into, answers, call)

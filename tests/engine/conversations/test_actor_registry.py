@@ -1,4 +1,4 @@
-"""The directory: at most one actor a conversation, a bounded number alive, none lost."""
+"""The registry: at most one actor for each conversation, a bounded number of them, none lost."""
 
 from __future__ import annotations
 
@@ -12,11 +12,10 @@ import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from deskwire.engine.accounts.people import Assignee
-from deskwire.engine.conversations.actor import ConversationActor, Envelope
+from deskwire.engine.conversations.actors import ActorRegistry, ConversationActor, PendingCommand
 from deskwire.engine.conversations.commands import Assign
-from deskwire.engine.conversations.pipeline import Shared
-from deskwire.engine.conversations.registry import ActorRegistry
-from deskwire.engine.conversations.typing.indicator import EphemeralPublisher
+from deskwire.engine.conversations.pipeline import SharedDependencies
+from deskwire.engine.conversations.typing import EphemeralPublisher
 from deskwire.engine.core.errors import Unavailable
 from tests.support.builders import PROJECT, HandClock, InlineStore, create, post
 from tests.support.seeing import seen
@@ -31,7 +30,7 @@ async def opened(
         nursery.cancel_scope.cancel()
 
 
-async def test_an_actor_ends_when_nothing_was_asked_of_it_for_long_enough(
+async def test_an_idle_actor_ends_after_its_idle_time(
     inline_store: InlineStore, autojump_clock: MockClock
 ) -> None:
     async with opened(inline_store, idle_s=60) as directory:
@@ -46,9 +45,7 @@ async def test_an_actor_ends_when_nothing_was_asked_of_it_for_long_enough(
         assert receipt.state.sequence == 2
 
 
-async def test_a_command_gives_an_actor_a_new_lease(
-    inline_store: InlineStore, autojump_clock: MockClock
-) -> None:
+async def test_a_command_restarts_the_idle_time(inline_store: InlineStore, autojump_clock: MockClock) -> None:
     async with opened(inline_store, idle_s=60) as directory:
         command = create()
         await directory.create(PROJECT, command)
@@ -58,7 +55,7 @@ async def test_a_command_gives_an_actor_a_new_lease(
             await directory.ask(PROJECT, command.conversation_id, post())
 
 
-async def test_an_actor_at_work_is_not_idle_however_long_it_takes(
+async def test_an_actor_with_a_pending_command_is_never_idle(
     inline_store: InlineStore, autojump_clock: MockClock
 ) -> None:
     async def slowly() -> None:
@@ -75,7 +72,7 @@ async def test_an_actor_at_work_is_not_idle_however_long_it_takes(
             assert refused.value.reason == "overloaded"
 
 
-async def test_the_longest_unused_actor_makes_room_for_a_new_one(inline_store: InlineStore) -> None:
+async def test_the_least_recently_used_actor_is_evicted_for_a_new_one(inline_store: InlineStore) -> None:
     async with opened(inline_store, live=3) as directory:
         commands = [create() for _ in range(3)]
         for command in commands:
@@ -92,15 +89,15 @@ async def test_the_longest_unused_actor_makes_room_for_a_new_one(inline_store: I
         assert len(directory) == 3
 
 
-async def test_an_actor_that_was_just_handed_a_command_is_not_idle(inline_store: InlineStore) -> None:
-    """A waiting task is handed its command past the mailbox, and runs only in the next scheduler step."""
+async def test_an_actor_that_just_got_a_command_is_not_idle(inline_store: InlineStore) -> None:
+    """A waiting task gets its command without the channel's buffer, and runs only in the next scheduler step."""
     command = create()
     actor = ConversationActor(
         PROJECT,
         command.conversation_id,
-        Shared(inline_store, HandClock(), 8, EphemeralPublisher(HandClock())),
+        SharedDependencies(inline_store, HandClock(), 8, EphemeralPublisher(HandClock())),
     )
-    ask = Envelope(command)
+    ask = PendingCommand(command)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(actor.run, lambda _: None)
         await wait_all_tasks_blocked()
@@ -116,7 +113,7 @@ async def test_an_actor_that_was_just_handed_a_command_is_not_idle(inline_store:
 async def test_there_are_never_two_actors_for_one_conversation(
     inline_store: InlineStore, autojump_clock: MockClock
 ) -> None:
-    """Eviction by age and by pressure at all moments; a second actor would be refused as stale."""
+    """Actors are evicted by age and by pressure at any time; a second actor would get StaleState."""
     chance = random.Random(20)
 
     async def now_and_then() -> None:

@@ -1,4 +1,4 @@
-"""What agents alone are told, and what the activity has, of what happens to a conversation."""
+"""The events for agents alone, and the entries of the activity."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from deskwire.engine.accounts.people import Assignee
-from deskwire.engine.conversations.agents_events import actor_of_change, changes_to_tell, is_plain
 from deskwire.engine.conversations.commands import (
     AnswerStep,
     Assign,
@@ -22,8 +21,9 @@ from deskwire.engine.conversations.commands import (
     WakeSnoozed,
     WorkflowCommand,
 )
+from deskwire.engine.conversations.commit import CommitPlan, is_single_public_message, make_plan
 from deskwire.engine.conversations.conversation import Conversation
-from deskwire.engine.conversations.plan import Plan, make_plan
+from deskwire.engine.conversations.events import changed_by, changed_for_agents
 from deskwire.engine.core.actor import Actor
 from deskwire.engine.core.values import replace
 from deskwire.engine.workflows.workflow import Published
@@ -42,15 +42,15 @@ def planned(
     state: Conversation | None = SHOWN,
     by: Actor | None = GRACE,
     running: Published | None = None,
-) -> Plan:
+) -> CommitPlan:
     return make_plan(PROJECT, state, command, NOON, running, by=by)
 
 
-def told(plan: Plan) -> list[str]:
-    return changes_to_tell(plan.steps, plan.entries)
+def told(plan: CommitPlan) -> list[str]:
+    return changed_for_agents(plan.steps, plan.entries)
 
 
-def entries(plan: Plan) -> list[tuple[str, str, dict[str, Any]]]:
+def entries(plan: CommitPlan) -> list[tuple[str, str, dict[str, Any]]]:
     return [
         (entry.by.type, entry.action, {change.field: change.after for change in entry.changes})
         for entry in plan.entries
@@ -74,51 +74,51 @@ def entries(plan: Plan) -> list[tuple[str, str, dict[str, Any]]]:
         ),
     ],
 )
-def test_what_somebody_changes_is_told_and_noted_with_the_name(
+def test_a_change_has_an_event_and_an_entry_with_its_actor(
     command: Command, fields: list[str], changes: dict[str, Any]
 ) -> None:
     plan = planned(command)
     assert told(plan) == fields
     ((_, _, noted),) = entries(plan)
     assert noted == changes
-    assert actor_of_change(plan.by, plan.steps, plan.entries, CONTACT) == GRACE
+    assert changed_by(plan.by, plan.steps, plan.entries, CONTACT) == GRACE
 
 
 @pytest.mark.parametrize("author", ["contact", "agent", "bot", "system"])
-def test_a_message_that_the_customer_sees_is_plain_and_nothing_is_noted_of_it(author: Any) -> None:
+def test_a_public_message_is_single_and_has_no_entry(author: Any) -> None:
     plan = planned(post(author))
-    assert plan.plain
+    assert plan.single
     assert plan.entries == ()
 
 
-def test_a_message_that_reopens_or_wakes_is_told_by_its_own_events_alone() -> None:
+def test_a_message_that_reopens_or_ends_a_snooze_has_public_events_only() -> None:
     plan = planned(post(), replace(SHOWN, status="CLOSED", snoozed_until=NOON + 5), by=None)
-    assert (plan.plain, told(plan), entries(plan)) == (False, [], [])
+    assert (plan.single, told(plan), entries(plan)) == (False, [], [])
 
 
 @pytest.mark.parametrize("internal", [True, False])
-def test_a_note_and_a_message_of_a_hidden_conversation_are_not_plain(internal: bool) -> None:
+def test_a_note_and_a_hidden_message_are_not_single_public_messages(internal: bool) -> None:
     state = SHOWN if internal else HIDDEN
     plan = planned(post("agent", internal=internal), state)
-    assert not plan.plain
-    assert told(plan) == []  # the note itself is told
-    assert not is_plain([], SHOWN)
+    assert not plan.single
+    assert told(plan) == []  # the note has an event of its own
+    assert not is_single_public_message([], SHOWN)
 
 
-def test_a_hidden_conversation_is_told_from_its_creation_to_its_deletion() -> None:
+def test_agents_get_all_events_of_a_hidden_conversation() -> None:
     assert told(planned(create(visible=False), None)) == ["created"]
     assert told(planned(Patch({"attributes": {"a": 1}}), HIDDEN)) == ["attributes"]
     assert told(planned(Patch({"visible": True}), HIDDEN)) == ["visible"]
     assert told(planned(Delete("manual"), HIDDEN)) == ["deleted"]
 
 
-def test_what_public_events_tell_in_full_is_not_told_again() -> None:
+def test_a_change_that_public_events_show_in_full_has_no_other_event() -> None:
     assert told(planned(create(), None)) == []
     assert told(planned(Delete("manual"))) == []
     assert told(planned(Patch({"attributes": {"a": 1}}))) == []
 
 
-def test_what_only_agents_see_is_told_whoever_did_it() -> None:
+def test_a_change_that_only_agents_see_has_an_event_for_any_actor() -> None:
     assert told(planned(MarkRead(), by=None)) == ["unread", "contactSeenIndex", "contactSeenAt"]
     assert told(planned(ReplaceNetworkLogs(b"[]"), by=None)) == ["networkLogsAt"]
     snoozed = replace(SHOWN, snoozed_until=NOON - 1)
@@ -127,30 +127,30 @@ def test_what_only_agents_see_is_told_whoever_did_it() -> None:
     assert entries(plan) == [("system", "changed", {"snoozedUntil": None})]
 
 
-def test_a_conversation_that_an_agent_starts_is_noted_and_one_of_the_backend_is_not() -> None:
+def test_only_a_conversation_started_by_an_agent_has_an_entry() -> None:
     command = replace(create(message=post("agent")), by_agent=True, assignee=ADA)
     plan = planned(command, None)
     assert [(kind, action) for kind, action, _ in entries(plan)] == [
         ("user", "started"),
         ("user", "assigned"),
     ]
-    assert plan.after is not None
-    assert plan.after.human
+    assert plan.steps
+    assert plan.steps[-1][2].human
     assert entries(planned(create(), None, Actor("server_key", "key_1"))) == []
 
 
-def test_what_a_workflow_does_is_its_own_doing_whoever_started_it() -> None:
+def test_the_workflow_is_the_actor_of_its_steps() -> None:
     started = published(workflow([send(1, "Hello"), CLOSE]))
     plan = planned(StartWorkflow(started), SHOWN, GRACE)
     assert [(kind, action) for kind, action, _ in entries(plan)] == [("bot", "closed")]
     assert told(plan) == []
 
 
-def test_that_a_workflow_waits_is_told_once_it_does() -> None:
+def test_a_waiting_workflow_has_an_event() -> None:
     started = published(workflow([buttons(1, None), CLOSE]))
     plan = planned(StartWorkflow(started), SHOWN, GRACE)
     assert "workflow" in told(plan)
-    waiting = plan.after
+    waiting = plan.steps[-1][2]
     assert waiting is not None
     assert waiting.run is not None
     assert waiting.run.step is not None
@@ -159,7 +159,7 @@ def test_that_a_workflow_waits_is_told_once_it_does() -> None:
     assert [(kind, action) for kind, action, _ in entries(answered)] == [("bot", "closed")]
 
 
-def test_a_command_that_changes_nothing_is_neither_told_nor_noted() -> None:
+def test_a_command_that_changes_nothing_has_no_event_and_no_entry() -> None:
     for command in (Reopen(), Patch({"tags": ()}), WakeSnoozed(), Assign(None)):
         plan = planned(command)
         assert (plan.steps, plan.entries) == ([], ())

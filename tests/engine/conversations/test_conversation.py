@@ -21,7 +21,7 @@ from deskwire.engine.conversations.commands import (
     ReplaceNetworkLogs,
 )
 from deskwire.engine.conversations.conversation import AuthorType, Closer, Reason
-from deskwire.engine.conversations.emit import conversation_view
+from deskwire.engine.conversations.events import conversation_view
 from deskwire.engine.core.errors import Conflict, Invalid
 from deskwire.engine.core.values import replace
 from deskwire.engine.definitions.attributes import ATTRIBUTES_MAX
@@ -37,7 +37,7 @@ def types(drafts: list[EventDraft]) -> list[str]:
 
 
 def changed(drafts: list[EventDraft]) -> list[str]:
-    """The fields named by the one event that there is."""
+    """Return the fields that the only event names."""
     (draft,) = drafts
     assert draft.type == "conversation.updated"
     names: list[str] = draft.data["changed"]
@@ -71,7 +71,7 @@ def test_every_numbered_event_shows_its_own_sequence_in_the_conversation() -> No
     assert all(draft.data["conversation"]["sequence"] == draft.sequence for draft in drafts)
 
 
-def test_a_reply_of_the_contact_to_a_closed_one_reopens_it_first() -> None:
+def test_a_message_of_the_contact_reopens_a_closed_conversation_first() -> None:
     play = played(create(), Close("agent"))
     reopened, message = play(post())
     assert [reopened.type, message.type] == ["conversation.reopened", "message.created"]
@@ -82,14 +82,14 @@ def test_a_reply_of_the_contact_to_a_closed_one_reopens_it_first() -> None:
 
 
 @pytest.mark.parametrize("author", ["agent", "bot", "system"])
-def test_a_message_of_our_side_leaves_a_closed_one_closed(author: AuthorType) -> None:
+def test_only_the_contact_reopens_a_closed_conversation(author: AuthorType) -> None:
     play = played(create(), Close("agent"))
     (message,) = play(post(author))
     assert message.type == "message.created"
     assert message.data["conversation"]["closed"] is True
 
 
-def test_a_reply_of_the_contact_ends_the_waiting_for_it() -> None:
+def test_a_message_of_the_contact_opens_a_pending_conversation() -> None:
     play = played(create(), Patch({"status": "PENDING"}))
     updated, message = play(post())
     assert changed([updated]) == ["status"]
@@ -98,14 +98,14 @@ def test_a_reply_of_the_contact_ends_the_waiting_for_it() -> None:
 
 
 @pytest.mark.parametrize("author", ["agent", "bot", "system"])
-def test_a_message_of_our_side_leaves_a_pending_one_pending(author: AuthorType) -> None:
+def test_only_the_contact_opens_a_pending_conversation(author: AuthorType) -> None:
     play = played(create(), Patch({"status": "PENDING"}))
     assert types(play(post(author))) == ["message.created"]
     assert play.now_is.status == "PENDING"
 
 
 @pytest.mark.parametrize("by", ["agent", "bot", "system"])
-def test_closing_emits_closed_alone_and_says_by_whom(by: Closer) -> None:
+def test_closing_has_one_event_with_its_actor(by: Closer) -> None:
     play = played(create())
     (closed,) = play(Close(by))
     assert closed.type == "conversation.closed"
@@ -180,7 +180,7 @@ def test_changed_fields_make_one_update_that_names_them(command: Command, names:
     assert changed(play(command)) == names
 
 
-def test_only_the_fields_that_really_differ_are_named() -> None:
+def test_an_update_names_only_fields_that_differ() -> None:
     play = played(create(title="Old", attributes={"a": 1}))
     assert changed(play(Patch({"title": "Old", "attributes": {"a": 1}, "archived": True}))) == ["archived"]
 
@@ -243,7 +243,7 @@ def test_network_logs_cause_no_event_and_no_visible_change() -> None:
 
 
 @pytest.mark.parametrize("author", ["agent", "bot", "system"])
-def test_a_message_of_our_side_is_unread_until_the_contact_reads_or_writes(author: AuthorType) -> None:
+def test_an_agents_or_bots_message_is_unread_until_the_contact_reads_or_writes(author: AuthorType) -> None:
     play = played(create())
     (message,) = play(post(author))
     assert message.data["conversation"]["unread"] is True
@@ -254,7 +254,7 @@ def test_a_message_of_our_side_is_unread_until_the_contact_reads_or_writes(autho
     assert reply.data["conversation"]["unread"] is False
 
 
-def test_a_hidden_conversation_emits_nothing_whatever_happens_to_it() -> None:
+def test_a_hidden_conversation_has_no_public_events() -> None:
     play = Play()
     assert play(create(visible=False, message=post("agent"))) == []
     quiet = (
@@ -274,7 +274,7 @@ def test_a_hidden_conversation_emits_nothing_whatever_happens_to_it() -> None:
     assert play(Delete("manual")) == []
 
 
-def test_becoming_visible_emits_the_creation_then_each_visible_message() -> None:
+def test_revealing_has_the_events_of_the_creation_and_each_message() -> None:
     play = played(create(visible=False), post("agent", "one"), post("agent", "note", internal=True))
     play(post("bot", "two"))
     created, one, two = play(Patch({"visible": True, "title": "Shown"}))
@@ -287,7 +287,7 @@ def test_becoming_visible_emits_the_creation_then_each_visible_message() -> None
     assert after.sequence == 4
 
 
-def test_what_the_customer_has_seen_cannot_be_hidden_again() -> None:
+def test_a_visible_conversation_cannot_be_hidden() -> None:
     play = played(create())
     with pytest.raises(Invalid) as refused:
         play(Patch({"visible": False}))
@@ -295,7 +295,7 @@ def test_what_the_customer_has_seen_cannot_be_hidden_again() -> None:
 
 
 @pytest.mark.parametrize("reason", ["retention", "gdpr", "manual"])
-def test_a_deletion_carries_what_a_mirror_needs_and_no_personal_data(reason: Reason) -> None:
+def test_a_deletion_has_the_fields_of_a_mirror_and_no_personal_data(reason: Reason) -> None:
     play = played(create(title="SECRET", attributes={"k": "SECRET"}, message=post(text="SECRET")))
     play(Assign(Assignee("user", "usr_1", "SECRET")))
     (deleted,) = play(Delete(reason))
@@ -319,7 +319,7 @@ def test_without_an_agent_a_conversation_counts_as_bot_only(author: AuthorType) 
     "command",
     [Assign(BEA), Assign(DESK), post("agent"), post("agent", internal=True)],
 )
-def test_an_agent_who_writes_or_is_assigned_makes_it_a_human_one_for_good(command: Command) -> None:
+def test_an_agents_message_or_assignment_ends_bot_only_permanently(command: Command) -> None:
     play = played(create(), command, Assign(None), post("bot"))
     assert play.now_is.human is True
 
@@ -345,7 +345,7 @@ def link(ticket_id: str, linked: bool = True) -> LinkTicket:
     return LinkTicket(ticket_id, linked)
 
 
-def test_a_link_to_a_ticket_is_seen_by_the_customer_and_so_is_its_end() -> None:
+def test_linking_and_unlinking_a_ticket_have_public_events() -> None:
     play = played(create())
     linked = play(link("tkt_1"))
     assert (changed(linked), linked[0].data["conversation"]["ticketId"]) == (["ticketId"], "tkt_1")
@@ -353,7 +353,7 @@ def test_a_link_to_a_ticket_is_seen_by_the_customer_and_so_is_its_end() -> None:
     assert (changed(cut), cut[0].data["conversation"]["ticketId"]) == (["ticketId"], None)
 
 
-def test_a_conversation_that_has_a_ticket_takes_no_other_one() -> None:
+def test_a_conversation_with_a_ticket_refuses_another_one() -> None:
     play = played(create(), link("tkt_1"))
     assert play(link("tkt_1")) == []
     assert play(link("tkt_2", linked=False)) == []

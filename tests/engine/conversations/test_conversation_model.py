@@ -1,4 +1,4 @@
-"""Any commands in any order, against what must hold for a consumer who has only the events."""
+"""Random commands in any order; a consumer of the events alone must get the same state."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from deskwire.engine.conversations.commands import (
 )
 from deskwire.engine.conversations.conversation import Conversation
 from deskwire.engine.conversations.decide import events_of, evolve
-from deskwire.engine.conversations.emit import conversation_view
+from deskwire.engine.conversations.events import conversation_view
 from deskwire.engine.conversations.facts import Created, Fact
 from deskwire.engine.core.errors import Conflict, Invalid
 from deskwire.engine.events.types import EventDraft
@@ -77,7 +77,7 @@ COMMANDS: st.SearchStrategy[Command] = st.one_of(
 
 
 class Consumer:
-    """A mirror that is built from the events and from nothing else."""
+    """A mirror built from the events alone."""
 
     def __init__(self) -> None:
         self.sequence = 0
@@ -87,9 +87,9 @@ class Consumer:
 
     def take(self, draft: EventDraft) -> None:
         self.sequence += 1
-        assert draft.sequence == self.sequence, "a hole or a repeat"
+        assert draft.sequence == self.sequence, "a gap or a repeated sequence"
         assert (draft.type == "conversation.created") == (self.sequence == 1)
-        assert not self.deleted, "an event behind the deletion"
+        assert not self.deleted, "an event after the deletion"
         shown = orjson.loads(orjson.dumps(draft.data))
         before = dict(self.conversation)
         self.conversation |= shown["conversation"]
@@ -102,12 +102,12 @@ class Consumer:
 
 
 def _typed(name: str) -> bool:
-    """Whether values of this field can differ although Python calls them equal (1 and true)."""
+    """Return whether values of this field can differ although they are equal in Python (1 and true)."""
     return name == "attributes"
 
 
 class AnyCommands(RuleBasedStateMachine):
-    """One conversation from its creation to, perhaps, its deletion."""
+    """One conversation from its creation, possibly to its deletion."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -139,7 +139,7 @@ class AnyCommands(RuleBasedStateMachine):
 
     @rule(command=COMMANDS)
     def twice(self, command: Command) -> None:
-        """The second time there is nothing left to change, unless it is a message or a snapshot."""
+        """A repeated command changes nothing, unless it is a message or a snapshot."""
         if self.play.state is not None:
             self.carry_out(command)
             self.carry_out(command)
@@ -175,7 +175,7 @@ class AnyCommands(RuleBasedStateMachine):
 
 
 def promised(before: Conversation | None, facts: list[Fact]) -> int:
-    """How many events `events_of` says these facts cause."""
+    """Return the number of events of these facts by `events_of`."""
     total, state = 0, before
     for fact in facts:
         after = evolve(state, fact)

@@ -1,4 +1,4 @@
-"""The facts that follow from commands of agents, redactions, merges and snoozes, decided on the state alone."""
+"""The facts of commands of agents, redactions, merges and snoozes."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from deskwire.engine.conversations.commands import (
 from deskwire.engine.conversations.conversation import Author, AuthorType, Conversation, Message
 from deskwire.engine.conversations.decide import MovedOn, decide, evolve
 from deskwire.engine.conversations.facts import (
+    AgentFieldsUpdated,
     Assigned,
     Closed,
     Created,
     Fact,
-    Filed,
     MessagePosted,
     MessageRewritten,
     Moved,
@@ -72,7 +72,7 @@ def test_a_redaction_rewrites_the_message_once() -> None:
     assert decide(STATE, replace(command, found=after), NOON + 1) == ()
 
 
-def test_a_deleted_message_keeps_its_place_alone() -> None:
+def test_a_deleted_message_keeps_only_its_index() -> None:
     after = replace(MESSAGE, text="", redacted_at=NOON, deleted=True)
     assert decide(STATE, DeleteMessage("msg_1", False, MESSAGE), NOON) == (MessageRewritten(MESSAGE, after),)
 
@@ -86,11 +86,13 @@ def test_a_merge_moves_the_conversation_to_the_other_contact() -> None:
 )
 def test_a_snooze_ends_when_its_time_has_come(until: int | None, wakes: bool) -> None:
     facts = decide(replace(STATE, snoozed_until=until), WakeSnoozed(), NOON)
-    assert facts == ((Filed({"snoozed_until": None}),) if wakes else ())
+    assert facts == ((AgentFieldsUpdated({"snoozed_until": None}),) if wakes else ())
 
 
-def test_a_snooze_of_an_open_conversation_is_filed_and_not_announced() -> None:
-    assert decide(STATE, Patch({"snoozed_until": NOON + 5}), NOON) == (Filed({"snoozed_until": NOON + 5}),)
+def test_a_snooze_has_no_public_event() -> None:
+    assert decide(STATE, Patch({"snoozed_until": NOON + 5}), NOON) == (
+        AgentFieldsUpdated({"snoozed_until": NOON + 5}),
+    )
 
 
 def said(author: AuthorType, *, internal: bool = False) -> MessagePosted:
@@ -111,7 +113,7 @@ def said(author: AuthorType, *, internal: bool = False) -> MessagePosted:
     ],
 )
 def test_messages_and_the_end_of_a_conversation_are_its_turns(fact: Fact, last_turn: int) -> None:
-    """A reply with an older `ifSequence` than the last turn is refused."""
+    """A reply whose `ifSequence` is older than the last turn is refused."""
     assert evolve(STATE, fact).last_turn == last_turn
 
 
@@ -142,7 +144,7 @@ def test_a_snooze_ends_with_a_message_of_the_contact_a_closing_and_a_reopening()
         assert evolve(snoozed, other).snoozed_until == NOON + 60_000
 
 
-def test_an_assignment_to_a_team_is_remembered_while_members_take_over() -> None:
+def test_the_last_assigned_team_is_kept_while_members_take_over() -> None:
     of_team = evolve(STATE, Assigned(Assignee("team", "team_desk", "Desk")))
     assert of_team.team_id == "team_desk"
     assert evolve(of_team, Assigned(BEA)).team_id == "team_desk"
@@ -180,7 +182,9 @@ def test_redactions_and_merges_leave_the_state_but_for_its_sequence() -> None:
         assert evolve(STATE, fact, NOON + 5).updated_at == NOON + 5
     note = replace(MESSAGE, internal=True)
     assert evolve(STATE, MessageRewritten(note, note), NOON + 5) == replace(STATE, revision=1)
-    assert evolve(STATE, Filed({"tags": ("a",)}), NOON + 5) == replace(STATE, revision=1, tags=("a",))
+    assert evolve(STATE, AgentFieldsUpdated({"tags": ("a",)}), NOON + 5) == replace(
+        STATE, revision=1, tags=("a",)
+    )
 
 
 def test_a_new_conversation_with_an_assignee_is_assigned_before_its_first_message() -> None:

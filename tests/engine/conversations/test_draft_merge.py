@@ -1,4 +1,4 @@
-"""The merge of drafts: whatever two authors have done, no word of either is dropped."""
+"""The merge of drafts drops no word of either text."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from deskwire.engine.conversations.drafts.draft import Decided, Draft, Place, Written, decide_draft
-from deskwire.engine.conversations.drafts.merge import has_words, merged_text
+from deskwire.engine.conversations.draft_merge import has_words, merged_text
+from deskwire.engine.conversations.drafts import Draft, DraftDecision, DraftKey, DraftWrite, decide_draft
 from deskwire.engine.uploads.upload import Attachment
 
-PLACE = Place(1, 1, 1, "cnv_1", internal=False)
+PLACE = DraftKey(1, 1, 1, "cnv_1", internal=False)
 TEXTS = st.lists(st.sampled_from(["a", "b", "ab", "ä", "é", "🙂"]), max_size=6).map(" ".join) | st.text(
     alphabet="ab \n", max_size=12
 )
@@ -26,7 +26,7 @@ def words(text: str) -> Counter[str]:
 
 
 def kept(text: str, merged: str) -> bool:
-    """Return whether a text stands in another with every word, or as the beginning of what was written further."""
+    """Return whether another text contains all words of a text, or continues it."""
     return has_words(merged, text.strip()) or words(text) <= words(merged)
 
 
@@ -74,7 +74,7 @@ def test_a_merge_of_two_long_texts_takes_no_longer_than_reading_them() -> None:
 
 
 @given(TEXTS, FILES, TEXTS, FILES, st.integers(0, 3), st.none() | TEXTS)
-def test_a_write_never_takes_away_a_version_that_its_author_has_not_seen(
+def test_a_write_never_overwrites_a_version_that_its_author_has_not_seen(
     stored: str,
     files: tuple[Attachment, ...],
     text: str,
@@ -84,7 +84,7 @@ def test_a_write_never_takes_away_a_version_that_its_author_has_not_seen(
 ) -> None:
     assume(stored or files)
     before = Draft(PLACE, stored, files, 2, None, 5)
-    decided = decide_draft(PLACE, before, Written(text, others, version, base), at=1)
+    decided = decide_draft(PLACE, before, DraftWrite(text, others, version, base), at=1)
     if version == 2:
         after = decided.draft
         assert (after is None) == (not text and not others)
@@ -101,14 +101,14 @@ def test_a_write_never_takes_away_a_version_that_its_author_has_not_seen(
 def test_a_write_that_changes_nothing_makes_no_version() -> None:
     before = Draft(PLACE, "Hello", (), 7, 3, 5)
     for version in (0, 6, 7, 8):
-        written = Written("Hello", (), version, None, 3)
-        assert decide_draft(PLACE, before, written, at=9) == Decided(before)
+        written = DraftWrite("Hello", (), version, None, 3)
+        assert decide_draft(PLACE, before, written, at=9) == DraftDecision(before)
 
 
 def test_versions_grow_from_one_draft_to_the_next() -> None:
-    first = decide_draft(PLACE, None, Written("a", (), 0), at=100).draft
+    first = decide_draft(PLACE, None, DraftWrite("a", (), 0), at=100).draft
     assert first is not None
-    assert decide_draft(PLACE, first, Written("", (), first.version), at=100).draft is None
-    second = decide_draft(PLACE, None, Written("a", (), first.version), at=90).draft
+    assert decide_draft(PLACE, first, DraftWrite("", (), first.version), at=100).draft is None
+    second = decide_draft(PLACE, None, DraftWrite("a", (), first.version), at=90).draft
     assert second is not None
     assert second.version > first.version

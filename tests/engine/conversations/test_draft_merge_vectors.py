@@ -1,4 +1,4 @@
-"""Both merges of drafts, the service's and the desk's, drop no word, for the same texts."""
+"""The merges of the service and of the desk drop no word of the same texts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deskwire.engine.conversations.drafts.merge import has_words, merged_text
+from deskwire.engine.conversations.draft_merge import has_words, merged_text
 from tests.support.desk_functions import desk_results
 
 PIECES = (
@@ -33,7 +33,7 @@ def text_of(chance: random.Random, longest: int) -> str:
 
 
 def changed(chance: random.Random, base: str) -> str:
-    """Return the base with one stretch replaced, as by typing."""
+    """Return the base with one part replaced, as by typing."""
     start = chance.randint(0, len(base))
     end = chance.randint(start, min(len(base), start + 8))
     return base[:start] + text_of(chance, 3) + base[end:]
@@ -50,7 +50,7 @@ def vectors(count: int) -> list[Vector]:
 
 
 def words(text: str) -> set[str]:
-    """Return the words of a text, without what is punctuation alone."""
+    """Return the words of a text, without those of punctuation alone."""
     return {each for each in text.split() if each.strip(".,")}
 
 
@@ -59,7 +59,7 @@ def paragraphs(text: str) -> list[str]:
 
 
 def dropped(text: str, merged: str, may_go: set[str]) -> set[str]:
-    """Return the words of a text that a merge lacks, but for the last one of a paragraph that was written further."""
+    """Return the words of a text that a merge lacks, except the last word of a paragraph that was continued."""
     lost: set[str] = set()
     for paragraph in paragraphs(text):
         if not any(each.startswith(paragraph) for each in paragraphs(merged)):
@@ -73,7 +73,7 @@ def dropped(text: str, merged: str, may_go: set[str]) -> set[str]:
 
 
 def by_desk(function: str, given: Sequence[Sequence[str]]) -> list[Any]:
-    """Return what a function of the desk's module gives for each list of arguments."""
+    """Return the results of a function of the desk's module for each list of arguments."""
     return desk_results("draft-merge.js", function, given)
 
 
@@ -92,7 +92,7 @@ def test_the_service_drops_no_word(stored: str, mine: str, base: str | None) -> 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="Node.js is not installed")
 def test_desk_and_service_drop_no_word_of_the_same_texts() -> None:
-    """The desk takes away what one side removed; the service, which may have an older base, nothing."""
+    """The desk applies deletions of one side; the service does not, because its base may be older."""
     given = vectors(3_000)
     for each, desk in zip(given, by_desk("merge", given), strict=True):
         service = merged_text(each.theirs, each.mine, each.base)

@@ -1,4 +1,4 @@
-"""What one fact makes of a conversation: its fields, its number, and the time of its last update (decisions 4)."""
+"""The effect of one fact on the state: fields, sequence, and the time of the last update (decisions 4)."""
 
 from __future__ import annotations
 
@@ -36,9 +36,7 @@ STEP = replace(RUN, step={"actionId": 3, "action": {}})
         pytest.param(Deleted("manual"), True, id="a deletion"),
     ],
 )
-def test_what_the_customer_can_see_has_a_number_and_a_time_and_nothing_else_has(
-    fact: Fact, numbered: bool
-) -> None:
+def test_only_visible_changes_have_a_sequence_and_a_time(fact: Fact, numbered: bool) -> None:
     after = evolve(SHOWN, fact, 9_000)
     assert (after.sequence, after.updated_at) == ((5, 9_000) if numbered else (4, 1_000))
     assert (events_of(SHOWN, fact), touches(fact)) == (int(numbered), numbered)
@@ -46,13 +44,13 @@ def test_what_the_customer_can_see_has_a_number_and_a_time_and_nothing_else_has(
     assert hidden.sequence == 0
 
 
-def test_a_workflow_is_remembered_while_it_rests_and_forgotten_at_its_end() -> None:
+def test_the_state_has_a_run_until_the_workflow_ends() -> None:
     waiting = evolve(SHOWN, WorkflowWaits(STEP), 9_000)
     assert waiting.run == STEP
     assert evolve(waiting, WorkflowCompleted("wfl_1", "handed_off"), 9_000).run is None
 
 
-def test_to_be_assigned_makes_it_a_human_one_and_to_be_nobodys_does_not() -> None:
+def test_an_assignment_ends_bot_only_and_unassigning_does_not() -> None:
     assert evolve(SHOWN, Assigned(Assignee("user", "usr_1", "Ann")), 9_000).human is True
     assert evolve(SHOWN, Assigned(None), 9_000).human is False
 

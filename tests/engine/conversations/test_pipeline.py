@@ -1,4 +1,4 @@
-"""A conversation's commits: what the next command rests on, whatever ends while something is looked up for it."""
+"""The pipeline: the state on which a command is decided if a commit ends during its reads."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 class Looking(InlineStore):
-    """A store whose inline reads wait for a gate, once it is set; a store on a network takes its time."""
+    """A store whose inline reads wait for a gate once it is set, like a store on a network."""
 
     gate: Gate | None = None
 
@@ -34,15 +34,15 @@ class Looking(InlineStore):
         return await super().read(query)
 
 
-def test_every_phase_has_a_row_and_what_is_gone_stays_gone() -> None:
+def test_every_phase_has_transitions_and_gone_is_final() -> None:
     assert set(_AFTER) == set(Phase)
     assert set(_AFTER[Phase.GONE]) == {Phase.GONE}
 
 
-async def test_a_refusal_does_not_rest_on_a_commit_that_failed_while_a_workflow_was_looked_up(
+async def test_a_refusal_is_not_based_on_a_commit_that_failed_during_a_read(
     tmp_path: Path,
 ) -> None:
-    """The first answer moves the workflow on, so that the second one is for no pending step; then the first one fails."""
+    """The first answer advances the workflow, so the second one is for no pending step; then the first one fails."""
     store = Looking(tmp_path)
     async with open_directory(store) as directory:
         _, asking = await stored(store, workflow([buttons(1, None), buttons(2, None)]))

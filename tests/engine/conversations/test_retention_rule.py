@@ -1,4 +1,4 @@
-"""When a conversation has passed its retention (contract 3; decisions 4; ADR 21)."""
+"""The expiry of conversations (contract 3; decisions 4; ADR 21)."""
 
 from __future__ import annotations
 
@@ -7,9 +7,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deskwire.engine.accounts.people import Assignee
-from deskwire.engine.conversations.commands import Assign, Close, Command, Expire, Patch, Rate, Reopen
+from deskwire.engine.conversations.commands import (
+    Assign,
+    Close,
+    Command,
+    ConversationRetention,
+    Expire,
+    Patch,
+    Rate,
+    Reopen,
+)
 from deskwire.engine.conversations.conversation import Conversation
-from deskwire.engine.conversations.expiry import Windows, passed
+from deskwire.engine.conversations.decide import expiry_reason
 from deskwire.engine.core.values import replace
 from tests.support.builders import NOON, Play, create, played, post
 
@@ -24,7 +33,7 @@ def test_each_reason_counts_from_its_own_beginning(
     state = replace(
         BLANK, created_at=created, archived=archived is not None, archived_at=archived, human=human
     )
-    reason = passed(state, Windows(bot_only, window), at)
+    reason = expiry_reason(state, ConversationRetention(bot_only, window), at)
     too_long_archived = archived is not None and window is not None and at - archived > window
     too_long_alone = not human and at - created > bot_only
     assert (reason is not None) == (too_long_archived or too_long_alone)
@@ -41,13 +50,13 @@ def test_each_reason_counts_from_its_own_beginning(
         pytest.param(Assign(Assignee("team", "team_1", "Support")), id="a team it is assigned to"),
     ],
 )
-def test_an_agents_part_is_never_forgotten(command: Command) -> None:
+def test_an_agents_part_ends_bot_only_permanently(command: Command) -> None:
     play = played(create(message=post()), command, Assign(None), post("bot"), Close("bot"), Reopen())
     assert play.now_is.human
 
 
 @pytest.mark.parametrize("author", ["contact", "bot", "system"])
-def test_what_others_do_leaves_it_bot_only(author: str) -> None:
+def test_commands_of_others_leave_a_conversation_bot_only(author: str) -> None:
     message = post(author)  # type: ignore[arg-type]
     commands = (
         message,
@@ -60,7 +69,7 @@ def test_what_others_do_leaves_it_bot_only(author: str) -> None:
     assert not played(create(message=post()), *commands).now_is.human
 
 
-def test_an_agent_who_writes_the_first_message_counts_too_also_out_of_sight() -> None:
+def test_an_agents_first_message_in_a_hidden_conversation_ends_bot_only() -> None:
     assert played(create(message=post("agent"), visible=False)).now_is.human
 
 
@@ -77,11 +86,11 @@ def test_archiving_is_timed_once_and_taking_it_out_forgets_the_time() -> None:
     assert play.now_is.archived_at == play.now > first
 
 
-def test_a_conversation_that_may_stay_is_left_alone_and_one_that_may_not_is_deleted_for_retention() -> None:
+def test_expire_deletes_only_conversations_past_their_retention() -> None:
     play = Play()
     play(create(message=post()))
-    assert play(Expire(Windows(bot_only=10**9, archived=None))) == []
+    assert play(Expire(ConversationRetention(bot_only=10**9, archived=None))) == []
     assert play.state is not None
-    (event,) = play(Expire(Windows(bot_only=play.now - NOON - 2_000, archived=None)))
+    (event,) = play(Expire(ConversationRetention(bot_only=play.now - NOON - 2_000, archived=None)))
     assert (event.type, event.data["reason"]) == ("conversation.deleted", "retention")
     assert play.state is None

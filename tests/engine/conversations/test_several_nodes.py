@@ -1,4 +1,4 @@
-"""Actors of one conversation on several nodes: each answer rests on the stored state (ADR 60)."""
+"""Actors of one conversation on several nodes: each answer is based on the stored state (ADR 60)."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 import trio
 
 from deskwire.engine.cluster.cluster import NoBus
+from deskwire.engine.conversations.actors import ActorRegistry
 from deskwire.engine.conversations.commands import (
     Close,
     Command,
@@ -18,7 +19,6 @@ from deskwire.engine.conversations.commands import (
     Reopen,
     Reply,
 )
-from deskwire.engine.conversations.registry import ActorRegistry
 from deskwire.engine.core.errors import Conflict, DomainError, NotFound
 from tests.engine.conversations.acting import open_directory, sequences
 from tests.support.builders import PROJECT, InlineStore, create, post
@@ -28,7 +28,7 @@ Nodes = tuple[ActorRegistry, ActorRegistry, str]
 
 @asynccontextmanager
 async def nodes(store: InlineStore) -> AsyncIterator[Nodes]:
-    """Two nodes, each with an actor that knows a conversation as it is now, and its id."""
+    """Two nodes, each with an actor that has the present state in memory, and the id of the conversation."""
     async with open_directory(store, bus=NoBus()) as one, open_directory(store, bus=NoBus()) as other:
         command = create()
         await one.create(PROJECT, command)
@@ -42,10 +42,10 @@ SEEN_THERE = (Patch({"title": "Known"}), post(), Reply(post("agent"), 3))
 
 
 @pytest.mark.parametrize(("before", "meanwhile", "command"), [CLOSED_HERE, LINKED_HERE, SEEN_THERE])
-async def test_what_another_node_has_made_right_is_not_refused(
+async def test_a_command_that_another_node_has_made_valid_is_not_refused(
     inline_store: InlineStore, before: Command, meanwhile: Command, command: Command
 ) -> None:
-    """Refused on the state that this node's actor remembers; another node has acknowledged a change since."""
+    """This node's actor would refuse the command by its state in memory; another node has committed a change since."""
     async with nodes(inline_store) as (one, other, conversation):
         await one.ask(PROJECT, conversation, before)
         await other.ask(PROJECT, conversation, meanwhile)
@@ -61,7 +61,7 @@ async def test_what_another_node_has_made_right_is_not_refused(
         (post(), Reply(post("agent"), 1), "conversation_moved_on"),
     ],
 )
-async def test_what_another_node_has_made_wrong_is_refused_and_writes_nothing(
+async def test_a_command_that_another_node_has_made_invalid_writes_nothing(
     inline_store: InlineStore, meanwhile: Command, command: Command, code: str
 ) -> None:
     async with nodes(inline_store) as (one, other, conversation):
@@ -72,7 +72,7 @@ async def test_what_another_node_has_made_wrong_is_refused_and_writes_nothing(
         assert len(sequences(inline_store, conversation)) == receipt.after.sequence
 
 
-async def test_what_another_node_has_deleted_is_gone_for_what_was_about_to_be_refused(
+async def test_a_refusal_becomes_not_found_if_another_node_has_deleted(
     inline_store: InlineStore,
 ) -> None:
     async with nodes(inline_store) as (one, other, conversation):
@@ -100,8 +100,8 @@ async def test_commands_of_two_nodes_at_once_are_numbered_without_a_hole(inline_
         assert sequences(inline_store, conversation) == list(range(1, start + 41))
 
 
-async def test_a_node_that_is_alone_refuses_by_what_it_remembers(inline_store: InlineStore) -> None:
-    """Nobody else changes anything there, so nothing is read."""
+async def test_a_single_node_refuses_by_the_state_in_memory(inline_store: InlineStore) -> None:
+    """No other node changes the conversation, so nothing is read."""
     async with open_directory(inline_store) as alone:
         command = create()
         await alone.create(PROJECT, command)

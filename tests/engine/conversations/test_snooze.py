@@ -1,4 +1,4 @@
-"""Snoozed conversations wake at their time, whoever was running when it was set."""
+"""Snoozes end at their time, also after a restart."""
 
 from __future__ import annotations
 
@@ -10,36 +10,36 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from deskwire.engine.conversations import waking
+from deskwire.engine.conversations import timers
+from deskwire.engine.conversations.actors import ActorRegistry
 from deskwire.engine.conversations.commands import Command, Delete, Patch
-from deskwire.engine.conversations.registry import ActorRegistry
-from deskwire.engine.conversations.waking import Wakings
+from deskwire.engine.conversations.timers import SnoozeTimer
 from deskwire.engine.core.errors import Unavailable
 from tests.support.builders import NOON, PROJECT, InlineStore, create, post
 from tests.support.seeing import seen
 
 
 def now() -> int:
-    """Milliseconds by the clock of the test, which jumps."""
+    """Return the milliseconds of the mock clock."""
     return NOON + round(trio.current_time() * 1000)
 
 
 class Life:
-    """A process's life on a store: its actors, and the task that wakes them."""
+    """A process on a store: its actors, and the snooze timer."""
 
     def __init__(self, store: InlineStore, nursery: trio.Nursery) -> None:
         self.store = store
         self.directory = ActorRegistry(nursery, store, now, mailbox=256, idle_s=60, live=1_000)
-        self.wakings = Wakings(store, now, self.directory)
+        self.wakings = SnoozeTimer(store, now, self.directory)
 
     async def ask(self, conversation_id: str, command: Command) -> None:
-        """Have a command carried out; what its commit tells reaches the task."""
+        """Carry out a command; wake the timer if the conversation is snoozed after it."""
         receipt = await self.directory.ask(PROJECT, conversation_id, command)
         if receipt.state is not None and receipt.state.snoozed_until is not None:
             self.wakings.wake()
 
     async def snoozed(self, seconds: float) -> str:
-        """The id of a new conversation that is snoozed for so long."""
+        """Return the id of a new conversation with a snooze of this length."""
         command = create()
         await self.directory.create(PROJECT, command)
         until = now() + round(seconds * 1000)
@@ -47,7 +47,7 @@ class Life:
         return command.conversation_id
 
     def until(self, conversation_id: str) -> int | None:
-        """Until when (ms) it is snoozed, as stored."""
+        """Return the stored end of the snooze (ms)."""
         found = seen(self.store, lambda reader: reader.conversation(PROJECT.rowid, conversation_id))
         assert found is not None
         return found[0].snoozed_until
@@ -55,7 +55,7 @@ class Life:
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[InlineStore]:
-    """A store; it is closed at the end."""
+    """Open a store, which is closed at the end."""
     with closing(InlineStore(tmp_path)) as opened:
         yield opened
 
@@ -93,7 +93,7 @@ async def test_a_snooze_outlives_the_process_and_one_that_is_overdue_ends_at_the
         assert here.until(ahead) is None
 
 
-async def test_one_that_is_set_earlier_than_the_next_wakes_first(
+async def test_a_snooze_that_ends_earlier_than_the_next_wakes_first(
     store: InlineStore, autojump_clock: MockClock
 ) -> None:
     async with life(store) as here:
@@ -102,7 +102,7 @@ async def test_one_that_is_set_earlier_than_the_next_wakes_first(
         assert (here.until(soon), here.until(late)) == (None, NOON + 1_000_000)
 
 
-async def test_a_snooze_that_was_moved_or_ended_by_a_message_wakes_nobody(
+async def test_a_moved_or_ended_snooze_does_nothing_at_its_old_time(
     store: InlineStore, autojump_clock: MockClock
 ) -> None:
     async with life(store) as here:
@@ -118,7 +118,7 @@ async def test_a_snooze_that_was_moved_or_ended_by_a_message_wakes_nobody(
 
 async def test_more_than_a_batch_wakes_together(store: InlineStore, autojump_clock: MockClock) -> None:
     async with life(store) as here:
-        many = [await here.snoozed(10) for _ in range(waking.BATCH + 3)]
+        many = [await here.snoozed(10) for _ in range(timers.BATCH_SIZE + 3)]
         await trio.sleep(11)
         assert [here.until(each) for each in many] == [None] * len(many)
 

@@ -1,4 +1,4 @@
-"""The one form of a tag."""
+"""The normal form of a tag."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ def test_a_tag_has_small_letters_single_blanks_and_one_way_to_write_it(given: st
         "\u0378",
     ],
 )
-def test_what_can_be_no_tag_is_refused_with_a_reason(text: str) -> None:
+def test_an_invalid_tag_is_refused_with_a_reason(text: str) -> None:
     with pytest.raises(ValueError, match="A tag has"):
         normal_tag(text)
 
 
 @given(st.text(max_size=60))
-def test_a_tag_in_its_form_keeps_it(text: str) -> None:
+def test_a_normal_tag_stays_as_it_is(text: str) -> None:
     try:
         tag = normal_tag(text)
     except ValueError:
@@ -67,7 +67,7 @@ def test_a_tag_in_its_form_keeps_it(text: str) -> None:
 
 
 @given(st.lists(st.sampled_from(["VIP", "vip", " Vip", "b", "A", "a "]), max_size=20))
-def test_tags_are_each_there_once_and_in_order(tags: list[str]) -> None:
+def test_tags_are_distinct_and_sorted(tags: list[str]) -> None:
     found = normal_tags(tags)
     assert list(found) == sorted(set(found))
     assert set(found) == {tag.strip().lower() for tag in tags}

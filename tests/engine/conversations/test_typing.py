@@ -1,4 +1,4 @@
-"""Typing, from an agent's word to what listeners are told, on a clock that jumps (decisions 4; ADR 9)."""
+"""Typing, from the agent's command to the events, on a mock clock (decisions 4; ADR 9)."""
 
 from __future__ import annotations
 
@@ -12,22 +12,21 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
+from deskwire.engine.conversations.actors import ActorRegistry
 from deskwire.engine.conversations.commands import Close, Command, Delete, MarkRead, Patch, PostMessage
 from deskwire.engine.conversations.conversation import Author
-from deskwire.engine.conversations.registry import ActorRegistry
-from deskwire.engine.conversations.typing.indicator import EphemeralPublisher
-from deskwire.engine.conversations.typing.state import Agent, SetTyping
+from deskwire.engine.conversations.typing import EphemeralPublisher, SetTyping, TypingAgent
 from deskwire.engine.core.errors import NotFound, Unavailable
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.events.types import EphemeralEvent
 from tests.support.builders import NOON, OTHER_PROJECT, PROJECT, HandClock, InlineStore, create, post
 
-ADA, BOB = Agent("usr_ada", "Ada"), Agent("usr_bob", "Bob")
+ADA, BOB = TypingAgent("usr_ada", "Ada"), TypingAgent("usr_bob", "Bob")
 
 
 @dataclass
 class Office:
-    """A directory with one conversation, and what its listeners were told, with the seconds since."""
+    """A registry with one conversation, and the events that its listeners got, with their times in seconds."""
 
     directory: ActorRegistry
     store: InlineStore
@@ -38,7 +37,7 @@ class Office:
 
     @property
     def told(self) -> list[tuple[float, str, str]]:
-        """When, what, and of whom."""
+        """Return the time, the type and the agent of each event."""
         return [
             (
                 at,
@@ -51,7 +50,7 @@ class Office:
     async def do(self, command: Command) -> None:
         await self.directory.ask(PROJECT, self.conversation_id, command)
 
-    async def type(self, agent: Agent = ADA, typing: bool = True) -> None:
+    async def type(self, agent: TypingAgent = ADA, typing: bool = True) -> None:
         await self.directory.ask(PROJECT, self.conversation_id, SetTyping(agent, typing))
 
     def listen(self, event: EphemeralEvent) -> None:
@@ -75,11 +74,11 @@ async def opened(store: InlineStore, *, visible: bool = True, **limits: Any) -> 
         nursery.cancel_scope.cancel()
 
 
-def reply(agent: Agent, *, internal: bool = False) -> PostMessage:
+def reply(agent: TypingAgent, *, internal: bool = False) -> PostMessage:
     return PostMessage(new_id("msg", NOON), Author("agent", agent.id, agent.name), "Hello", internal)
 
 
-async def test_the_event_carries_exactly_what_is_decided_and_has_no_sequence(
+async def test_the_event_has_exactly_the_decided_fields_and_no_sequence(
     inline_store: InlineStore, autojump_clock: MockClock
 ) -> None:
     """Contract 2.10, decisions 4."""
@@ -137,7 +136,7 @@ async def test_an_agent_who_goes_on_is_announced_again_at_most_every_three_secon
         ]
 
 
-async def test_saying_so_stops_at_once_and_twice_changes_nothing(
+async def test_an_agent_can_stop_at_once_and_only_once(
     inline_store: InlineStore, autojump_clock: MockClock
 ) -> None:
     async with opened(inline_store) as office:
@@ -177,7 +176,7 @@ async def test_an_agents_message_or_note_ends_that_agents_typing_at_once(
         await office.type(ADA)
         await office.type(BOB)
         await office.do(post("contact"))
-        await office.do(post("agent"))  # by an agent without a name: nobody knows who
+        await office.do(post("agent"))  # by an agent without an id, who is unknown
         await trio.sleep(1)  # virtual time: the mock clock jumps
         await office.do(reply(ADA, internal=internal))
         await trio.sleep(60)  # virtual time: the mock clock jumps
@@ -213,7 +212,7 @@ async def test_a_command_that_fails_or_changes_nothing_ends_no_typing(
 async def test_an_agent_may_type_into_a_closed_conversation(
     inline_store: InlineStore, autojump_clock: MockClock
 ) -> None:
-    """Decisions 4: an agent's message does not reopen it, and may be written."""
+    """Decisions 4: an agent may write a message there, which does not reopen it."""
     async with opened(inline_store) as office:
         await office.do(Close("agent"))
         await office.type()
@@ -221,7 +220,7 @@ async def test_an_agent_may_type_into_a_closed_conversation(
         assert office.told == [(0, "started", "Ada")]
 
 
-async def test_what_the_customer_cannot_see_is_told_to_nobody(
+async def test_typing_in_a_hidden_conversation_is_not_public(
     inline_store: InlineStore, autojump_clock: MockClock
 ) -> None:
     async with opened(inline_store, visible=False) as office:
@@ -282,10 +281,10 @@ async def test_a_quiet_conversation_makes_room_before_one_in_which_an_agent_type
         assert office.told == [(0, "started", "Ada")]
 
 
-async def test_where_agents_type_everywhere_typing_gives_way_to_commands_and_says_so(
+async def test_a_command_evicts_an_actor_with_typists_which_publishes_stopped(
     inline_store: InlineStore, autojump_clock: MockClock
 ) -> None:
-    """A bound on actors is kept, no command is refused for typing, and no indicator is left on."""
+    """The bound on actors is kept, no command is refused because of typing, and no indicator stays on."""
     async with opened(inline_store, live=1) as office:
         await office.type()
         await trio.sleep(1)  # virtual time: the mock clock jumps
@@ -297,7 +296,7 @@ async def test_where_agents_type_everywhere_typing_gives_way_to_commands_and_say
         assert office.told[3:] == [(7, "stopped", "Ada")]
 
 
-async def test_nobody_types_any_more_when_the_service_has_stopped(
+async def test_all_typing_stops_with_the_service(
     inline_store: InlineStore, autojump_clock: MockClock
 ) -> None:
     async with opened(inline_store) as office:

@@ -1,4 +1,4 @@
-"""Typing in a conversation that two nodes serve: `stopped` comes once, from the node that keeps the time (ADR 60)."""
+"""Typing in a conversation on two nodes: `stopped` comes once, from the node that tracks the agent (ADR 60)."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ import pytest
 import trio
 from trio.testing import MockClock
 
+from deskwire.engine.conversations.actors import ActorRegistry
 from deskwire.engine.conversations.commands import Close, Command, Delete
 from deskwire.engine.conversations.conversation import Author
-from deskwire.engine.conversations.registry import ActorRegistry
-from deskwire.engine.conversations.typing.indicator import EphemeralPublisher
-from deskwire.engine.conversations.typing.state import Agent, SetTyping
+from deskwire.engine.conversations.typing import EphemeralPublisher, SetTyping, TypingAgent
 from deskwire.engine.core.errors import DomainError
 from deskwire.engine.core.values import replace
 from deskwire.engine.events.types import EphemeralEvent
@@ -22,19 +21,19 @@ from tests.engine.conversations.acting import open_directory
 from tests.support.builders import NOON, PROJECT, InlineStore, create, post
 from tests.support.linked_buses import LinkedBus
 
-ADA = Agent("usr_ada", "Ada")
+ADA = TypingAgent("usr_ada", "Ada")
 
 
 @dataclass(eq=False)
 class Stage:
-    """Two nodes, a conversation, and what each has said of who types."""
+    """Two nodes with one conversation, and the typing events of each node."""
 
     nodes: tuple[ActorRegistry, ActorRegistry]
     buses: tuple[LinkedBus, LinkedBus]
     conversation: str
     said: list[tuple[int, str]] = field(default_factory=list)
 
-    async def types(self, node: int, agent: Agent = ADA, *, typing: bool = True) -> None:
+    async def types(self, node: int, agent: TypingAgent = ADA, *, typing: bool = True) -> None:
         await self.nodes[node].ask(PROJECT, self.conversation, SetTyping(agent, typing))
 
 
@@ -59,7 +58,7 @@ async def stage(store: InlineStore) -> AsyncIterator[Stage]:
         yield Stage((one, other), buses, command.conversation_id, said)
 
 
-async def test_who_stops_on_another_node_has_stopped_at_once_and_once(
+async def test_an_agent_who_stops_on_another_node_stops_at_once_and_once(
     autojump_clock: MockClock, inline_store: InlineStore
 ) -> None:
     async with stage(inline_store) as live:
@@ -70,7 +69,7 @@ async def test_who_stops_on_another_node_has_stopped_at_once_and_once(
         assert live.said == [(0, "started"), (0, "stopped")]
 
 
-async def test_who_goes_on_on_another_node_stops_there_alone(
+async def test_an_agent_who_goes_on_on_another_node_stops_only_there(
     autojump_clock: MockClock, inline_store: InlineStore
 ) -> None:
     async with stage(inline_store) as live:
@@ -82,7 +81,7 @@ async def test_who_goes_on_on_another_node_stops_there_alone(
 
 
 @pytest.mark.parametrize("what", ["message", "close", "delete"])
-async def test_what_is_committed_on_another_node_ends_typing(
+async def test_a_commit_on_another_node_ends_typing(
     autojump_clock: MockClock, inline_store: InlineStore, what: str
 ) -> None:
     async with stage(inline_store) as live:
@@ -98,9 +97,7 @@ async def test_what_is_committed_on_another_node_ends_typing(
         assert live.said == [(0, "stopped")]
 
 
-async def test_without_the_bus_it_ends_by_itself(
-    autojump_clock: MockClock, inline_store: InlineStore
-) -> None:
+async def test_without_the_bus_typing_expires(autojump_clock: MockClock, inline_store: InlineStore) -> None:
     async with stage(inline_store) as live:
         live.buses[0].cut = True
         await live.types(0)
@@ -109,7 +106,7 @@ async def test_without_the_bus_it_ends_by_itself(
         assert live.said == [(0, "started"), (0, "stopped")]
 
 
-async def test_a_message_where_nobody_types_tells_other_nodes_nothing(
+async def test_a_message_without_typists_sends_nothing_to_other_nodes(
     autojump_clock: MockClock, inline_store: InlineStore
 ) -> None:
     async with stage(inline_store) as live:

@@ -1,4 +1,4 @@
-"""Since when a contact waits for an answer, what ends a snooze, and what the contact has seen."""
+"""The contact's wait for an answer, the end of a snooze, and the messages that the contact has seen."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ COMMANDS: st.SearchStrategy[Command] = st.one_of(
 
 
 def waits_since(history: Sequence[Fact]) -> int | None:
-    """Return the time of the contact's first message behind the last answer and the last close."""
+    """Return the time of the contact's first message after the last answer and the last close."""
     questions: list[int] = []
     for fact in history:
         match fact:
@@ -84,7 +84,7 @@ def test_reopening_ends_a_snooze_that_was_set_while_it_was_closed() -> None:
 
 
 @pytest.mark.parametrize("author", ["agent", "bot", "system"])
-def test_what_others_write_leaves_a_snooze_as_it_is(author: AuthorType) -> None:
+def test_messages_of_others_do_not_end_a_snooze(author: AuthorType) -> None:
     assert after(SNOOZED, post(author)).snoozed_until == 99_000
 
 
@@ -93,7 +93,7 @@ def test_a_note_in_the_contacts_name_neither_waits_nor_wakes() -> None:
     assert (state.waiting_since, state.snoozed_until) == (None, 99_000)
 
 
-def test_what_the_contact_has_seen_is_the_newest_message_at_that_time() -> None:
+def test_reading_marks_the_newest_message_as_seen() -> None:
     state = after(replace(OPEN, unread=True, messages=3), MarkRead(), 7_000)
     assert (state.unread, state.contact_seen_index, state.contact_seen_at) == (False, 2, 7_000)
     assert after(after(state, post("agent")), post("agent")).contact_seen_index == 2

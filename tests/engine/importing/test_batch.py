@@ -13,10 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deskwire.engine.accounts.people import Project
-from deskwire.engine.conversations.commands import Expire
+from deskwire.engine.conversations.commands import ConversationRetention, Expire
 from deskwire.engine.conversations.decide import decide
-from deskwire.engine.conversations.emit import conversation_view
-from deskwire.engine.conversations.expiry import Windows
+from deskwire.engine.conversations.events import conversation_view
 from deskwire.engine.conversations.facts import Deleted
 from deskwire.engine.core.errors import NotFound
 from deskwire.engine.importing.batch import import_batch
@@ -38,7 +37,7 @@ from tests.support.seeing import seen
 
 DAY_MS = 86_400_000
 LONG_AGO = NOON - 700 * DAY_MS
-WINDOWS = Windows(33 * DAY_MS, 365 * DAY_MS)
+WINDOWS = ConversationRetention(33 * DAY_MS, 365 * DAY_MS)
 
 
 def thread(name: str, **fields: Any) -> ConversationRecord:

@@ -1,4 +1,4 @@
-"""Merges when something is in their way: each is bounded for the caller, not given up, and loses nothing at any crash."""
+"""Merges with obstacles: the wait of the caller is bounded, and a merge survives refusals and crashes without losses."""
 
 from __future__ import annotations
 
@@ -13,17 +13,15 @@ import trio
 from trio.testing import MockClock
 
 from deskwire.engine.contacts.memory import MemoryEntry
-from deskwire.engine.conversations.actor import ActorFailed
+from deskwire.engine.conversations.actors import ActorFailed, ActorRegistry
 from deskwire.engine.conversations.commands import ContactRef
 from deskwire.engine.conversations.contacts import put_contact
-from deskwire.engine.conversations.registry import ActorRegistry
 from deskwire.engine.core.actor import SYSTEM
 from deskwire.engine.core.actor import SYSTEM as NOBODY
 from deskwire.engine.core.errors import NotFound, Unavailable
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.events.types import StoredEvent, Topic
-from deskwire.engine.merging.begin import Wanted
-from deskwire.engine.merging.merges import ANSWER_S, Merges
+from deskwire.engine.merging.merges import ANSWER_TIMEOUT_S, MergeRequest, Merges
 from deskwire.engine.privacy.erasure import Erasures
 from deskwire.engine.surveys.validation.rules import VALID
 from deskwire.engine.tickets.change import create_ticket
@@ -37,12 +35,12 @@ from tests.support.seeing import seen
 CONVERSATIONS, RESPONSES, TICKETS, ENTRIES = 5, 3, 3, 3
 pytestmark = pytest.mark.sqlite  # it opens the file again, and looks into it
 
-WANTED = Wanted("known", "visitor", by_id=False, actor=SYSTEM)
+WANTED = MergeRequest("known", "visitor", by_id=False, actor=SYSTEM)
 
 
 @asynccontextmanager
 async def merging(store: InlineStore) -> AsyncIterator[tuple[Merges, Unruly]]:
-    """Merges over a store, in a process of their own."""
+    """Run merges over a store, as in a process of their own."""
     async with trio.open_nursery() as nursery:
         actors = ActorRegistry(nursery, store, HandClock(), mailbox=8, idle_s=60, live=10)
         unruly = Unruly(actors)
@@ -51,7 +49,7 @@ async def merging(store: InlineStore) -> AsyncIterator[tuple[Merges, Unruly]]:
 
 
 async def fill(store: InlineStore) -> None:
-    """Store two contacts, and all that one of them may have."""
+    """Store two contacts, one of them with rows of all kinds."""
     async with trio.open_nursery() as nursery:
         actors = ActorRegistry(nursery, store, HandClock(), mailbox=8, idle_s=60, live=10)
         store.at_once(lambda tx: put_contact(tx, PROJECT, ContactRef("known", {"name": "Ada"}), NOON))
@@ -76,7 +74,7 @@ def _fill_beside(tx: Any) -> None:
 
 
 def counted(store: InlineStore) -> dict[str, int]:
-    """What the known user has."""
+    """Return the target's numbers of rows."""
     conn = store.connection
     (known,) = conn.execute("SELECT rowid FROM contacts WHERE user_id = 'known'").fetchone()
     return {
@@ -89,14 +87,14 @@ ALL = {"conversations": CONVERSATIONS, "survey_responses": RESPONSES, "tickets":
 
 
 def about(event: StoredEvent) -> str:
-    """The user id of the contact that the event shows."""
+    """Return the user id of the contact in an event."""
     data = orjson.loads(event.body)["data"]
     user: str = data.get("conversation", data)["contact"]["userId"]
     return user
 
 
 def check(store: InlineStore) -> None:
-    """Check that all has moved, once, and is told once; and that no rule of the database is broken."""
+    """Check that all rows have moved once, with one event each, and that the database is consistent."""
     assert counted(store) == ALL
     assert [*broken_rules(store.connection, SQLITE)] == []
     events = seen(store, lambda reader: reader.events(PROJECT.rowid, 0, 200, frozenset()))
@@ -104,7 +102,7 @@ def check(store: InlineStore) -> None:
     assert told.count("conversation.updated") == CONVERSATIONS - 1
     assert (
         told.count("contact.updated") == 2
-    )  # what the known user has of the visitor now, and the visitor's end
+    )  # the target with the fields of the source, and the end of the source
     for user in ("known", "visitor"):  # as the table has them for the channel of each
         topic = Topic(PROJECT.rowid, "contact", user)
         lane = seen(store, lambda reader, topic=topic: reader.topic_events(topic, 0, 200, frozenset()))  # type: ignore[misc]
@@ -116,7 +114,7 @@ def check(store: InlineStore) -> None:
     assert merged == 1
 
 
-async def test_a_process_that_ends_in_front_of_any_commit_leaves_all_of_it_to_the_next_one(
+async def test_a_merge_is_resumed_after_a_crash_before_any_commit(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:
     cut = 0
@@ -140,7 +138,7 @@ async def test_a_process_that_ends_in_front_of_any_commit_leaves_all_of_it_to_th
 
 
 async def merged_up_to(store: InlineStore, cut: int) -> bool:
-    """Merge until so many commits are made, and end there; return whether that was all of it."""
+    """Merge up to this number of commits and stop; return whether the merge had ended."""
     left, dead, whole = cut, trio.Event(), False
 
     async def until_dead() -> None:
@@ -166,7 +164,7 @@ async def merged_up_to(store: InlineStore, cut: int) -> bool:
     return whole
 
 
-async def test_an_actors_bug_and_a_full_mailbox_delay_a_merge_and_do_not_end_it(
+async def test_an_actors_bug_and_a_full_mailbox_only_delay_a_merge(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:
     store = InlineStore(tmp_path)
@@ -180,7 +178,7 @@ async def test_an_actors_bug_and_a_full_mailbox_delay_a_merge_and_do_not_end_it(
     store.close()
 
 
-async def test_a_caller_is_told_when_it_takes_long_and_hears_of_the_end_later(
+async def test_a_caller_of_a_long_merge_gets_unavailable_and_later_the_result(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:
     store = InlineStore(tmp_path)
@@ -190,14 +188,14 @@ async def test_a_caller_is_told_when_it_takes_long_and_hears_of_the_end_later(
         began = trio.current_time()
         with pytest.raises(Unavailable) as told:
             await merges.merge(PROJECT, WANTED)
-        assert (told.value.reason, trio.current_time() - began) == ("merge_under_way", ANSWER_S)
+        assert (told.value.reason, trio.current_time() - began) == ("merge_under_way", ANSWER_TIMEOUT_S)
         unruly.failures.clear()
         await merges.merge(PROJECT, WANTED)
     check(store)
     store.close()
 
 
-async def test_a_merge_is_carried_out_whose_caller_leaves_while_it_begins(tmp_path: Path) -> None:
+async def test_a_merge_runs_to_its_end_if_its_caller_is_cancelled(tmp_path: Path) -> None:
     async with running(tmp_path) as service, trio.open_nursery() as nursery:
         await service.store.write(lambda tx: put_contact(tx, PROJECT, ContactRef("known", {}), NOON))
         await service.directory.create(PROJECT, create("visitor"))
@@ -214,9 +212,7 @@ async def test_a_merge_is_carried_out_whose_caller_leaves_while_it_begins(tmp_pa
         assert (left[0], len(left[1])) == ([], 1)
 
 
-async def test_a_merge_into_the_source_of_another_one_waits_for_that(
-    tmp_path: Path, autojump_clock: MockClock
-) -> None:
+async def test_a_merge_waits_for_a_merge_into_its_source(tmp_path: Path, autojump_clock: MockClock) -> None:
     store = InlineStore(tmp_path)
     await fill(store)
     store.at_once(lambda tx: put_contact(tx, PROJECT, ContactRef("last", {}), NOON))
@@ -225,7 +221,7 @@ async def test_a_merge_into_the_source_of_another_one_waits_for_that(
         nursery.start_soon(merges.merge, PROJECT, WANTED)
         await trio.sleep(0.1)
         began = trio.current_time()
-        survivor = await merges.merge(PROJECT, Wanted("last", "known", by_id=False, actor=SYSTEM))
+        survivor = await merges.merge(PROJECT, MergeRequest("last", "known", by_id=False, actor=SYSTEM))
         assert survivor.user_id == "last"
         assert trio.current_time() > began
     (last,) = store.connection.execute("SELECT rowid FROM contacts WHERE user_id = 'last'").fetchone()
@@ -235,7 +231,7 @@ async def test_a_merge_into_the_source_of_another_one_waits_for_that(
     store.close()
 
 
-async def test_an_erasure_of_the_known_user_ends_a_merge_and_takes_what_is_left_along(
+async def test_an_erasure_of_the_target_ends_a_merge_and_erases_the_rest(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:
     store = InlineStore(tmp_path)

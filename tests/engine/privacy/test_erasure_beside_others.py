@@ -8,7 +8,7 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from deskwire.engine.conversations.registry import ActorRegistry
+from deskwire.engine.conversations.actors import ActorRegistry
 from deskwire.engine.core.errors import NotFound, Unavailable
 from deskwire.engine.privacy.erasure import Erasures
 from tests.engine.privacy.test_erasure import Unruly, conversations

@@ -15,11 +15,10 @@ from hypothesis import strategies as st
 
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.audit.trail import AuditFilter
-from deskwire.engine.conversations.actor import ActorCommand, ActorFailed
+from deskwire.engine.conversations.actors import ActorCommand, ActorFailed, ActorRegistry
 from deskwire.engine.conversations.commands import Create, Expire, Patch
-from deskwire.engine.conversations.expiry import Due
-from deskwire.engine.conversations.plan import Receipt
-from deskwire.engine.conversations.registry import ActorRegistry
+from deskwire.engine.conversations.commit import Receipt
+from deskwire.engine.conversations.ports import ExpiredConversation
 from deskwire.engine.core.actor import Actor
 from deskwire.engine.core.commits import CommitHook
 from deskwire.engine.core.errors import Unavailable
@@ -217,8 +216,11 @@ async def test_a_disk_that_refuses_ends_the_round_and_the_next_one_takes_it_up(t
     store.close()
 
 
-def due_of(sizes: Sequence[int]) -> list[Due]:
-    return [Due("prj_1", f"cnv_{number}", rows, (NOON, number)) for number, rows in enumerate(sizes)]
+def due_of(sizes: Sequence[int]) -> list[ExpiredConversation]:
+    return [
+        ExpiredConversation("prj_1", f"cnv_{number}", rows, (NOON, number))
+        for number, rows in enumerate(sizes)
+    ]
 
 
 @given(st.lists(st.integers(0, 2 * BATCH_ROWS_MAX), max_size=60))

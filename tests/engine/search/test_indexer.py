@@ -11,8 +11,8 @@ import pytest
 import trio
 from trio.testing import MockClock
 
+from deskwire.engine.conversations.actors import ActorRegistry
 from deskwire.engine.conversations.commands import Delete
-from deskwire.engine.conversations.registry import ActorRegistry
 from deskwire.engine.core.commits import Subscribers
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.search.indexer import LATE_MIN_SHARE, LATE_S, MIN_SHARE, YIELD_S, Indexer

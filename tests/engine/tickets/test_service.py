@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 import trio
 
+from deskwire.engine.conversations.actors import ActorRegistry
 from deskwire.engine.conversations.commands import Delete
-from deskwire.engine.conversations.registry import ActorRegistry
 from deskwire.engine.core.actor import Actor
 from deskwire.engine.core.errors import Conflict, Invalid, NotFound, Unavailable
 from deskwire.engine.core.ids import new_id
@@ -64,7 +64,7 @@ async def open_office(path: Path) -> AsyncIterator[Office]:
     store = InlineStore(path)
     async with trio.open_nursery() as actors:
         directory = ActorRegistry(
-            actors, store, HandClock(), mailbox=256, idle_s=60, live=100, wrappers=(TicketFollower(),)
+            actors, store, HandClock(), mailbox=256, idle_s=60, live=100, ticket_follower=TicketFollower()
         )
         yield Office(
             store, directory, TicketService(store, directory, PROJECT, Actor("user", "usr_1", "Ada"))

@@ -11,14 +11,14 @@ from hypothesis import given
 from deskwire.engine.conversations.automation.interpreter import (
     STEPS_MAX,
     Answered,
-    Begin,
-    Do,
     Effect,
     Elapsed,
-    Ended,
-    Input,
-    Say,
-    Surroundings,
+    RunCommand,
+    RunContext,
+    SendMessage,
+    WorkflowEnded,
+    WorkflowInput,
+    WorkflowStarted,
     advance,
 )
 from deskwire.engine.conversations.commands import Assign, Close, Patch
@@ -41,16 +41,16 @@ from tests.engine.workflows.building import (
 )
 from tests.support.builders import NOON
 
-AROUND = Surroundings(NOON, {}, {("team", "team_1"): TEAM})
+AROUND = RunContext(NOON, {}, {("team", "team_1"): TEAM})
 START = WorkflowRun(WORKFLOW, 1)
 
 
 def play(
-    document: Mapping[str, Any], *inputs: Input, around: Surroundings = AROUND
+    document: Mapping[str, Any], *inputs: WorkflowInput, around: RunContext = AROUND
 ) -> tuple[tuple[Effect, ...], WorkflowRun | None]:
     """The effects of the last input, and the rest behind it."""
     definition = definition_of(document["flows"])
-    effects, run = advance(definition, START, Begin(), around)
+    effects, run = advance(definition, START, WorkflowStarted(), around)
     for each in inputs:
         assert run is not None
         effects, run = advance(definition, run, each, around)
@@ -59,7 +59,7 @@ def play(
 
 def test_it_runs_until_a_step_needs_the_contact_and_says_its_text_first() -> None:
     effects, run = play(SUPPORT)
-    assert effects == (Say("Hello!"), Say("What is it about?"))
+    assert effects == (SendMessage("Hello!"), SendMessage("What is it about?"))
     assert run is not None
     assert run.step == {
         "workflowId": WORKFLOW,
@@ -82,22 +82,25 @@ def test_an_option_leads_to_its_flow_and_one_without_to_the_next_action() -> Non
     assert run.step is not None
     assert (run.step["actionFlowId"], run.step["stepType"], run.step["actionId"]) == ("order", "form", 10)
     effects, run = play(SUPPORT, Answered("other"))
-    assert (effects, run) == ((Ended("handed_off"),), None)
+    assert (effects, run) == ((WorkflowEnded("handed_off"),), None)
 
 
 def test_a_branch_looks_at_an_answer_and_a_wait_is_until_a_time() -> None:
     form = Answered({"number": "A-1", "paid": True})
     effects, run = play(SUPPORT, Answered("order"), form)
-    assert effects == (Do(Patch({"attributes": {"paid": True}})), Do(Assign(TEAM)))
+    assert effects == (RunCommand(Patch({"attributes": {"paid": True}})), RunCommand(Assign(TEAM)))
     assert run is not None
     assert (run.step, run.due_at) == (None, NOON + 60_000)
     effects, run = play(SUPPORT, Answered("order"), form, Elapsed())
-    assert (effects, run) == ((Say("Thank you."), Do(Close("bot")), Ended("completed")), None)
+    assert (effects, run) == (
+        (SendMessage("Thank you."), RunCommand(Close("bot")), WorkflowEnded("completed")),
+        None,
+    )
 
 
 def test_without_its_case_a_branch_takes_the_default() -> None:
     for answer in ({"number": "A-1"}, {"number": "A-1", "paid": False}):
-        assert play(SUPPORT, Answered("order"), Answered(answer)) == ((Ended("completed"),), None)
+        assert play(SUPPORT, Answered("order"), Answered(answer)) == ((WorkflowEnded("completed"),), None)
 
 
 def test_cases_are_texts_and_numbers_and_booleans_as_json() -> None:
@@ -115,54 +118,58 @@ def test_cases_are_texts_and_numbers_and_booleans_as_json() -> None:
         (3.5, "11"),
     ):
         effects, _ = play(document, around=replace(AROUND, attributes={"plan": value}))
-        assert effects == (Say(text), Ended("completed"))
+        assert effects == (SendMessage(text), WorkflowEnded("completed"))
 
 
 def test_a_branch_sees_what_the_same_stretch_has_set() -> None:
     set_plan = {"id": 1, "type": "set_attributes", "attributes": {"plan": "pro"}}
     document = workflow([set_plan, branch(2, "end", pro="f1")], [send(3)])
     effects, _ = play(document)
-    assert effects == (Do(Patch({"attributes": {"plan": "pro"}})), Say("Hi"), Ended("completed"))
+    assert effects == (
+        RunCommand(Patch({"attributes": {"plan": "pro"}})),
+        SendMessage("Hi"),
+        WorkflowEnded("completed"),
+    )
 
 
 def test_a_text_that_is_no_option_goes_on_with_the_next_action() -> None:
     document = workflow(
         [buttons(1, "end", free=True), branch(2, "end", on="answers.1", hello="f1")], [send(3)]
     )
-    assert play(document, Answered("hello"))[0] == (Say("Hi"), Ended("completed"))
-    assert play(document, Answered("b0"))[0] == (Ended("completed"),)
+    assert play(document, Answered("hello"))[0] == (SendMessage("Hi"), WorkflowEnded("completed"))
+    assert play(document, Answered("b0"))[0] == (WorkflowEnded("completed"),)
 
 
 def test_an_assignee_who_is_gone_hands_over() -> None:
     document = workflow([{"id": 1, "type": "assign", "assignee": {"type": "team", "id": "team_2"}}, send(2)])
-    assert play(document) == ((Ended("handed_off", "assignee_gone"),), None)
+    assert play(document) == ((WorkflowEnded("handed_off", "assignee_gone"),), None)
 
 
 def test_attributes_that_would_be_too_many_hand_over() -> None:
     full = replace(AROUND, attributes={str(number): 1 for number in range(100)})
     document = workflow([{"id": 1, "type": "set_attributes", "attributes": {"one more": 1}}])
-    assert play(document, around=full) == ((Ended("handed_off", "attributes_full"),), None)
+    assert play(document, around=full) == ((WorkflowEnded("handed_off", "attributes_full"),), None)
 
 
 def test_an_endless_loop_is_stopped_by_the_step_limit() -> None:
     effects, run = play(workflow([send(1), branch(2, "f0")]))
-    assert (effects[-1], run) == (Ended("handed_off", "step_limit"), None)
-    assert effects.count(Say("Hi")) == STEPS_MAX // 2
+    assert (effects[-1], run) == (WorkflowEnded("handed_off", "step_limit"), None)
+    assert effects.count(SendMessage("Hi")) == STEPS_MAX // 2
 
 
 def test_a_loop_over_a_step_is_stopped_by_the_limit_of_the_whole_run() -> None:
     definition = definition_of(workflow([buttons(1, "f0", "end")])["flows"])
     run: WorkflowRun | None = START
-    given: Input = Begin()
+    given: WorkflowInput = WorkflowStarted()
     answers = 0
     effects: tuple[Effect, ...] = ()
     while run is not None:
         effects, run = advance(definition, run, given, AROUND)
         given, answers = Answered("b0"), answers + 1
-    assert (effects, answers) == ((Ended("handed_off", "step_limit"),), STEPS_MAX + 1)
+    assert (effects, answers) == ((WorkflowEnded("handed_off", "step_limit"),), STEPS_MAX + 1)
 
 
-def some_answer(luck: Random, run: WorkflowRun) -> Input:
+def some_answer(luck: Random, run: WorkflowRun) -> WorkflowInput:
     """Draw something that the contact may do at this rest, or time that passes."""
     if run.step is None:
         return Elapsed()
@@ -178,10 +185,10 @@ def some_answer(luck: Random, run: WorkflowRun) -> Input:
 def test_what_the_check_accepts_ends_or_waits_within_its_own_length(luck: Random) -> None:
     definition = definition_of(sound_workflow(luck)["flows"])
     size = sum(len(flow.actions) for flow in definition.flows)
-    run, given = START, Begin()  # type: WorkflowRun, Input
+    run, given = START, WorkflowStarted()  # type: WorkflowRun, WorkflowInput
     for _ in range(20):
         effects, rest = advance(definition, run, given, AROUND)
-        ended = [effect for effect in effects if isinstance(effect, Ended)]
+        ended = [effect for effect in effects if isinstance(effect, WorkflowEnded)]
         if rest is None:
             assert ended == [effects[-1]]
             assert ended[0].stopped is None
@@ -195,7 +202,7 @@ def test_what_the_check_accepts_ends_or_waits_within_its_own_length(luck: Random
 @given(LUCK)
 def test_whatever_the_flows_each_stretch_ends(luck: Random) -> None:
     definition = definition_of(random_workflow(luck)["flows"])
-    run, given = START, Begin()  # type: WorkflowRun, Input
+    run, given = START, WorkflowStarted()  # type: WorkflowRun, WorkflowInput
     while run.steps < 50:
         effects, rest = advance(definition, run, given, AROUND)
         assert len(effects) <= STEPS_MAX + 2

@@ -14,14 +14,14 @@ from hypothesis import HealthCheck, given, settings
 from structlog.testing import capture_logs
 from trio.testing import MockClock
 
-from deskwire.engine.conversations.automation import timers
+from deskwire.engine.conversations import timers
+from deskwire.engine.conversations.actors import ActorRegistry
 from deskwire.engine.conversations.automation.decide import decide_with_workflow
 from deskwire.engine.conversations.automation.interpreter import STEPS_MAX
-from deskwire.engine.conversations.automation.lookup import published
-from deskwire.engine.conversations.automation.timers import WorkflowTimers
+from deskwire.engine.conversations.automation.lookup import published_workflow
 from deskwire.engine.conversations.commands import AnswerStep, Command, Delete, StartWorkflow, WorkflowCommand
 from deskwire.engine.conversations.conversation import Conversation
-from deskwire.engine.conversations.registry import ActorRegistry
+from deskwire.engine.conversations.timers import WorkflowTimer
 from deskwire.engine.core.errors import Conflict, NotFound, Unavailable
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.ports import Transaction
@@ -44,7 +44,7 @@ class Life:
     def __init__(self, store: InlineStore, nursery: trio.Nursery) -> None:
         self.store = store
         self.directory = ActorRegistry(nursery, store, now, mailbox=256, idle_s=60, live=1_000)
-        self.timers = WorkflowTimers(store, now, self.directory)
+        self.timers = WorkflowTimer(store, now, self.directory)
 
     async def ask(self, conversation_id: str, command: Command | WorkflowCommand) -> Conversation | None:
         """Have a command carried out; what commits tell of reaches the task."""
@@ -74,7 +74,7 @@ async def stored(store: InlineStore, document: Any) -> tuple[Workflow, Published
     def insert(tx: Transaction) -> tuple[Workflow, Published]:
         made = Workflow(0, new_id("wfl", NOON), PROJECT.rowid, name, trigger, 1, NOON, NOON)
         made = tx.insert_workflow(made, flows)
-        return made, published(tx, PROJECT, made)
+        return made, published_workflow(tx, PROJECT, made)
 
     return await store.write(insert)
 
@@ -135,7 +135,7 @@ async def test_more_than_one_batch_wakes_at_once(
     async with life(inline_store) as here:
         _, running = await stored(inline_store, REMINDER)
         ids = []
-        for _ in range(timers.BATCH + 3):
+        for _ in range(timers.BATCH_SIZE + 3):
             command = create()
             await here.directory.create(PROJECT, command)
             await here.ask(command.conversation_id, StartWorkflow(running))
@@ -177,7 +177,7 @@ async def test_an_actor_that_fails_over_its_wait_holds_up_no_other(
             raise RuntimeError("a bug")
         return decide_with_workflow(state, *others)
 
-    monkeypatch.setattr("deskwire.engine.conversations.plan.decide_with_workflow", failing)
+    monkeypatch.setattr("deskwire.engine.conversations.commit.decide_with_workflow", failing)
     async with life(inline_store) as here:
         first, second = await started(here), await started(here)
         bad.append(first)

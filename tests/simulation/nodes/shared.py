@@ -97,7 +97,7 @@ class _Rows(SqliteTransaction):
         self.locked.clear()
         for gathered in (
             *(self.published, self.deliveries, self.due, self.runs_due),
-            *(self.wakings_due, self.sessions_ended),
+            *(self.snoozes_due, self.sessions_ended),
         ):
             gathered.clear()
         self.erased.clear()
@@ -286,7 +286,7 @@ class Database:
             frozenset(tx.erased),
             tuple(tx.due),
             tuple(tx.runs_due),
-            tuple(tx.wakings_due),
+            tuple(tx.snoozes_due),
             tx.callers_changed,
             tuple(tx.sessions_ended),
             people=tx.people_changed,

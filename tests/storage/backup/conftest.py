@@ -13,10 +13,8 @@ import pytest
 import trio
 
 from deskwire.engine.conversations.conversation import Conversation
-from deskwire.engine.conversations.drafts.draft import Written
-from deskwire.engine.conversations.drafts.saving import place_in, save_written
-from deskwire.engine.conversations.held.held import HeldMessage
-from deskwire.engine.conversations.held.holding import hold
+from deskwire.engine.conversations.drafts import DraftWrite, draft_key, write_draft
+from deskwire.engine.conversations.held_messages import HeldMessage, hold_message
 from deskwire.engine.core.encryption import Encryption
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.secret import Secrets
@@ -68,12 +66,12 @@ def _upload(tx: Transaction, conversation: int) -> None:
 def _write(tx: Transaction, state: Conversation) -> None:
     """Keep a draft and a held message of an agent; the message waits for long."""
     user = tx.insert_user(new_id("usr", NOON), "grace@example.org", "Grace", None, NOON)
-    place = place_in(state, user.rowid, internal=True)
-    save_written(tx, place, Written("She called twice.", (), 0), NOON)
+    place = draft_key(state, user.rowid, internal=True)
+    write_draft(tx, place, DraftWrite("She called twice.", (), 0), NOON)
     of = (PROJECT.rowid, 0, state.id, user.rowid, user.id, user.name)
     until = NOON + 10 * 366 * 86_400_000
     held = HeldMessage(new_id("msg", NOON), *of, False, "Soon", (), 2, {"close": True}, until, NOON)
-    hold(tx, PROJECT, held, None)
+    hold_message(tx, PROJECT, held, None)
 
 
 @pytest.fixture

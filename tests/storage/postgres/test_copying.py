@@ -14,7 +14,7 @@ import pytest
 import trio
 
 from deskwire.engine.conversations.commands import Close, Rate, Reopen
-from deskwire.engine.conversations.emit import announce_contact
+from deskwire.engine.conversations.events import contact_updated
 from deskwire.engine.core.secret import Secrets
 from deskwire.engine.core.values import replace
 from deskwire.engine.events.types import EventDraft, Topic
@@ -59,7 +59,7 @@ async def _filled(directory: Path) -> None:
         await engine.directory.ask(PROJECT, conversation, post("agent", ODD))
         for command in (Rate(9, "Quick."), Close("agent"), Reopen()):
             await engine.directory.ask(PROJECT, conversation, command)
-        erased = announce_contact(replace(CONTACT, user_id="erased-1"))
+        erased = contact_updated(replace(CONTACT, user_id="erased-1"))
         await engine.store.write(lambda tx: tx.append_event(PROJECT, erased, None, NOON))
 
 

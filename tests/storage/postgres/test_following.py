@@ -11,8 +11,8 @@ import psycopg
 import pytest
 import trio
 
+from deskwire.engine.conversations.actors import ActorRegistry
 from deskwire.engine.conversations.commands import Delete
-from deskwire.engine.conversations.registry import ActorRegistry
 from deskwire.engine.core.commits import Subscribers
 from deskwire.engine.events.follower import Follower
 from deskwire.engine.events.shared_log import SharedLog

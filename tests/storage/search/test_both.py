@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 import trio
 
+from deskwire.engine.conversations.actors import ActorRegistry
 from deskwire.engine.conversations.commands import Create, Delete, Patch
-from deskwire.engine.conversations.registry import ActorRegistry
 from deskwire.engine.search import ingest
 from deskwire.engine.search.ingest import next_batch_to_ingest, take_in
 from deskwire.engine.search.ports import IndexLag, SearchIndex

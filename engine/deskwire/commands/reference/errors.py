@@ -14,8 +14,8 @@ from deskwire.engine.accounts.access_tokens import ENDED_MAX
 from deskwire.engine.accounts.machines import MACHINES_MAX
 from deskwire.engine.accounts.projects import PROJECTS_MAX, SERVER_KEYS_MAX
 from deskwire.engine.agents.streams import MAX_STREAMS_PER_USER as STREAMS_MAX
-from deskwire.engine.conversations.drafts.draft import DRAFT_CHARACTERS_MAX, DRAFTS_MAX
-from deskwire.engine.conversations.held.held import HELD_MAX
+from deskwire.engine.conversations.drafts import DRAFT_CHARACTERS_MAX, DRAFTS_MAX
+from deskwire.engine.conversations.held_messages import HELD_MAX
 from deskwire.engine.snippets.snippet import SNIPPETS_MAX
 from deskwire.engine.webhooks.endpoint import ENDPOINTS_MAX
 from deskwire.engine.workflows.runs import VERSIONS_KEPT

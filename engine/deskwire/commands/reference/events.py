@@ -30,9 +30,9 @@ from deskwire.engine.conversations.commands import (
 )
 from deskwire.engine.conversations.conversation import Author, Conversation
 from deskwire.engine.conversations.decide import fold
-from deskwire.engine.conversations.emit import announce, announce_contact, announce_test
+from deskwire.engine.conversations.events import contact_updated, public_events, webhook_test
 from deskwire.engine.conversations.facts import Deleted, MessagePosted
-from deskwire.engine.conversations.typing.state import NOBODY, Agent, SetTyping, set_typing
+from deskwire.engine.conversations.typing import NO_TYPISTS, SetTyping, TypingAgent, set_typing
 from deskwire.engine.core.values import replace
 from deskwire.engine.events.types import (
     AGENTS,
@@ -142,8 +142,8 @@ def markdown() -> str:
 def example_envelopes() -> Mapping[str, bytes]:
     """Return an envelope of each type that the engine makes, by running its pure functions."""
     contact = replace(_CONTACT, name="Ada Lovelace", updated_at=_NOON)
-    test = announce_test(_ENDPOINT, "https://crm.example.org/deskwire")
-    others = (announce_contact(contact), *_typed(), test)
+    test = webhook_test(_ENDPOINT, "https://crm.example.org/deskwire")
+    others = (contact_updated(contact), *_typed(), test)
     drafts = [*_played(), *((draft, _NOON) for draft in others)]
     envelopes: dict[str, bytes] = {}
     for number, (draft, at) in enumerate(drafts, 1):
@@ -164,15 +164,15 @@ def _played() -> Iterator[tuple[EventDraft, int]]:
             if isinstance(fact, MessagePosted) and fact.message.author.type == "contact":
                 author = Author("contact", _CONTACT.id, _CONTACT.name)
                 fact = MessagePosted(replace(fact.message, author=author))
-            for draft in announce(fact, after, _CONTACT, _PROJECT, (), partial(_LINKS.shown, now=at)):
+            for draft in public_events(fact, after, _CONTACT, _PROJECT, (), partial(_LINKS.shown, now=at)):
                 yield draft, at
             state = None if isinstance(fact, Deleted) else after
 
 
 def _typed() -> Iterator[EventDraft]:
     """Yield the events of an agent who types, and stops."""
-    conversation_id, agent = "cnv_01KZ00000000000000000000C1", Agent(_AGENT, "Grace")
-    typists, started = set_typing(NOBODY, SetTyping(agent, True), conversation_id, 0.0)
+    conversation_id, agent = "cnv_01KZ00000000000000000000C1", TypingAgent(_AGENT, "Grace")
+    typists, started = set_typing(NO_TYPISTS, SetTyping(agent, True), conversation_id, 0.0)
     _, stopped = set_typing(typists, SetTyping(agent, False), conversation_id, 1.0)
     yield from (*started, *stopped)
 

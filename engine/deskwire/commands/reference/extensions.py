@@ -8,7 +8,7 @@ from typing import Final, get_args
 
 from deskwire.engine.contacts.contact import Contact, Profile, contact_with_profile_view
 from deskwire.engine.conversations.conversation import Author, Conversation, Message
-from deskwire.engine.conversations.emit import agent_view, dashboard_message_view
+from deskwire.engine.conversations.events import agent_view, dashboard_message_view
 from deskwire.engine.core.actor import Actor
 from deskwire.engine.core.values import replace
 from deskwire.engine.events.project_events import (

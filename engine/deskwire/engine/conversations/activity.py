@@ -1,23 +1,29 @@
-"""The activity of a conversation, which says who did what: an entry for each change that agents may ask about, made with the change itself.
+"""The activity of a conversation, and its milestones.
 
-What a message brings about by itself has none, as the message names its author: that it reopens the conversation, or
-wakes it. Nor have attributes, ratings and what the contact has read, which come from outside and are in the events.
+The activity lists the actor of each change that agents may ask about. The change's own commit writes the entry. The effects of a
+message have no entry, because the message names its author: reopening the conversation, ending its snooze. Attributes, ratings
+and the contact's reading have none either; they come from outside and are in the events.
+
+Reports count milestones: an agent's first answer, closings, reopenings and the rating. The commit of the fact writes each
+with the agent and the team of the conversation at that time: the assigned agent, else the agent who wrote last, and the team
+that the conversation was last assigned to.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, Literal
 
 from msgspec import Struct
 
 from deskwire.engine.conversations.conversation import Conversation
 from deskwire.engine.conversations.facts import (
+    AgentFieldsUpdated,
     Assigned,
     Closed,
     Created,
     Fact,
-    Filed,
+    MessagePosted,
     MessageRewritten,
     Reopened,
     Revealed,
@@ -40,10 +46,10 @@ ACTIONS: Final[Mapping[type[Fact], Action]] = {
     Reopened: "reopened",
     Revealed: "shown",
     Updated: "changed",
-    Filed: "changed",
+    AgentFieldsUpdated: "changed",
     MessageRewritten: "message_redacted",
 }
-"""The facts that an entry may be of."""
+"""The facts that have entries."""
 
 _NAMES: Final[Mapping[str, str]] = {
     "title": "title",
@@ -55,13 +61,13 @@ _NAMES: Final[Mapping[str, str]] = {
     "visible": "visible",
     "ticket_id": "ticketId",
 }
-"""The fields whose changes entries tell, with their names on the wire."""
+"""The fields that entries show, with their names in the API."""
 
 
-class Change(Struct, frozen=True):
-    """A field that changed, by its name on the wire, and its values there.
+class FieldChange(Struct, frozen=True):
+    """A changed field by its name in the API, with its values there.
 
-    Of a message that was redacted both are its id; of one that was deleted the second is None.
+    For a redacted message both values are its id; for a deleted one `after` is None.
     """
 
     field: str
@@ -69,55 +75,59 @@ class Change(Struct, frozen=True):
     after: Any
 
 
-class Entry(Struct, frozen=True):
-    """The changes of one fact, and who made them; no changes of a conversation that was started.
+class ActivityEntry(Struct, frozen=True):
+    """The changes of one fact, and their actor. A new conversation has no changes.
 
-    `step` is the step of the workflow that made them; None of who is none, and of entries from before steps were noted.
+    `step` is the workflow step that made the changes; None for other actors, and in entries stored before steps were recorded.
     """
 
     by: Actor
     action: Action
-    changes: tuple[Change, ...]
+    changes: tuple[FieldChange, ...]
     step: WorkflowStep | None = None
 
 
-class Activity(Struct, frozen=True):
-    """An entry as it is stored: `at` in milliseconds, `event_id` that of its event if consumers see one.
+class ConversationActivity(Struct, frozen=True):
+    """A stored entry. `rowid` grows with time.
 
-    `rowid` grows with time.
+    Args:
+        at: milliseconds.
+        event_id: the id of its event, if any.
     """
 
     id: str
     at: int
-    entry: Entry
+    entry: ActivityEntry
     event_id: str | None
     rowid: int = 0
 
 
-def entry_of(before: Conversation | None, fact: Fact, after: Conversation, by: Actor | None) -> Entry | None:
-    """Return the entry of a fact; None if nobody did it, or it is nothing that entries tell."""
+def entry_of(
+    before: Conversation | None, fact: Fact, after: Conversation, by: Actor | None
+) -> ActivityEntry | None:
+    """Return the entry of a fact; None without an actor, and for facts without entries."""
     action = ACTIONS.get(type(fact))
     if action is None or by is None:
         return None
     if isinstance(fact, MessageRewritten):
         return _of_message(fact, by)
     if before is None:
-        return Entry(by, action, ()) if by.type == "user" else None
+        return ActivityEntry(by, action, ()) if by.type == "user" else None
     changes = changes_between(before, after)
-    return Entry(by, action, changes, step_of(fact)) if changes else None
+    return ActivityEntry(by, action, changes, step_of(fact)) if changes else None
 
 
-def _of_message(fact: MessageRewritten, by: Actor) -> Entry:
+def _of_message(fact: MessageRewritten, by: Actor) -> ActivityEntry:
     identifier = fact.message.id
     if fact.message.deleted:
-        return Entry(by, "message_deleted", (Change("message", identifier, None),))
-    return Entry(by, "message_redacted", (Change("message", identifier, identifier),))
+        return ActivityEntry(by, "message_deleted", (FieldChange("message", identifier, None),))
+    return ActivityEntry(by, "message_redacted", (FieldChange("message", identifier, identifier),))
 
 
-def changes_between(before: Conversation, after: Conversation) -> tuple[Change, ...]:
+def changes_between(before: Conversation, after: Conversation) -> tuple[FieldChange, ...]:
     """Return the fields that differ, in the order of `_NAMES`."""
     return tuple(
-        Change(public, _shown(name, getattr(before, name)), _shown(name, getattr(after, name)))
+        FieldChange(public, _shown(name, getattr(before, name)), _shown(name, getattr(after, name)))
         for name, public in _NAMES.items()
         if getattr(before, name) != getattr(after, name)
     )
@@ -131,8 +141,8 @@ def _shown(name: str, stored: Any) -> Any:
     return list(stored) if isinstance(stored, tuple) else stored
 
 
-def activity_view(activity: Activity) -> dict[str, Any]:
-    """Return an entry as the API shows it."""
+def activity_view(activity: ConversationActivity) -> dict[str, Any]:
+    """Return the entry's object in the API."""
     entry = activity.entry
     shown = {
         "id": activity.id,
@@ -154,6 +164,74 @@ def _step_view(step: WorkflowStep) -> dict[str, Any]:
     }
 
 
-def changes_view(changes: Sequence[Change]) -> list[dict[str, Any]]:
-    """Return changes as the API shows them."""
+def changes_view(changes: Sequence[FieldChange]) -> list[dict[str, Any]]:
+    """Return the objects of changes in the API."""
     return [{"field": each.field, "from": each.before, "to": each.after} for each in changes]
+
+
+MilestoneKind = Literal["answered", "closed", "reopened", "rated"]
+
+
+class Milestone(Struct, frozen=True):
+    """A milestone at a time (ms).
+
+    Args:
+        since: the time of the contact's question, for an answer; the time of the opening, for a closing.
+        score: the rating; None if it was withdrawn.
+        agent_id: the agent who answered, or the conversation's agent; None without one, and for an agent without an id.
+        team_id: the conversation's team.
+    """
+
+    kind: MilestoneKind
+    at: int
+    since: int | None = None
+    score: int | None = None
+    agent_id: str | None = None
+    team_id: str | None = None
+
+
+def milestones_of(
+    before: Conversation | None, fact: Fact, after: Conversation, at: int
+) -> Iterator[Milestone]:
+    """Yield the milestone of a fact, if it has one.
+
+    Args:
+        before, after: the states before and after the fact.
+        at: the time of the fact, in milliseconds.
+    """
+    match fact:
+        case MessagePosted(message):
+            if after.answered_at is not None and (before is None or before.answered_at is None):
+                yield answered_milestone(after, message.author.id, message.created_at)
+        case Closed(_, closed_at):
+            yield closed_milestone(after, closed_at)
+        case Reopened():
+            yield _of("reopened", after, at)
+        case Updated(changes) if "rating" in changes:
+            yield rated_milestone(after, at)
+        case _:
+            pass
+
+
+def answered_milestone(state: Conversation, agent_id: str | None, at: int) -> Milestone:
+    """Return the milestone of this agent's first answer."""
+    return Milestone("answered", at, state.asked_at, None, agent_id, state.team_id)
+
+
+def closed_milestone(state: Conversation, at: int) -> Milestone:
+    """Return the milestone of a closing."""
+    return _of("closed", state, at, since=state.created_at if state.opened_at is None else state.opened_at)
+
+
+def rated_milestone(state: Conversation, at: int) -> Milestone:
+    """Return the milestone of the conversation's present rating."""
+    return _of("rated", state, at, score=state.rating)
+
+
+def _of(
+    kind: MilestoneKind, state: Conversation, at: int, since: int | None = None, score: int | None = None
+) -> Milestone:
+    assignee = state.assignee
+    if assignee is not None and assignee.type == "user":
+        return Milestone(kind, at, since, score, assignee.id, state.team_id)
+    return Milestone(kind, at, since, score, state.replier_id, state.team_id)

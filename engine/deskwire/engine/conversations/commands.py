@@ -9,16 +9,16 @@ from msgspec import Struct
 
 from deskwire.engine.accounts.people import Assignee
 from deskwire.engine.conversations.conversation import Author, Closer, Message, Reason
-from deskwire.engine.conversations.expiry import Windows
 from deskwire.engine.uploads.upload import Attachment
 from deskwire.engine.workflows.workflow import Published
 
 
 class ContactRef(Struct, frozen=True):
-    """The contact of a new conversation, with the identity fields that were given; with `id` one that exists.
+    """The contact of a new conversation, with the given identity fields.
 
     Args:
-        may_change: whether the caller may change a contact that exists.
+        id: of an existing contact; None if a new one may be created.
+        may_change: whether the caller may change an existing contact.
     """
 
     user_id: str
@@ -28,7 +28,12 @@ class ContactRef(Struct, frozen=True):
 
 
 class Create(Struct, frozen=True):
-    """Start a conversation, hidden ones included; `message` is its first. `by_agent` says that an agent starts it."""
+    """Create a conversation, which may be hidden.
+
+    Args:
+        message: the first message.
+        by_agent: whether an agent creates it.
+    """
 
     conversation_id: str
     project: int
@@ -52,11 +57,11 @@ class PostMessage(Struct, frozen=True):
 
 
 class Reply(Struct, frozen=True):
-    """Add an agent's message or note, and do what is to follow it in the same commit.
+    """Add an agent's message or note, and carry out further commands in the same commit.
 
     Args:
-        if_sequence: the sequence of the conversation that the agent has seen; it is refused if that has moved on.
-        then: what follows, in this order.
+        if_sequence: the sequence of the conversation that the agent has seen; refused if the conversation has moved on.
+        then: the further commands, in order.
     """
 
     message: PostMessage
@@ -65,30 +70,30 @@ class Reply(Struct, frozen=True):
 
 
 class Close(Struct, frozen=True):
-    """End the conversation for the customer."""
+    """Close the conversation for the customer."""
 
     by: Closer
 
 
 class Reopen(Struct, frozen=True):
-    """Take a closed conversation up again.
+    """Reopen a closed conversation.
 
     Args:
-        waiting_since: since when (ms) the contact has been waiting for an answer, if closing is taken back; closing has
-            ended the wait, and the messages alone do not tell whether it was meant to.
+        waiting_since: when (ms) the contact began to wait for an answer, if this undoes the closing. The closing has ended
+            the wait, and the messages do not show whether it should continue.
     """
 
     waiting_since: int | None = None
 
 
 class Assign(Struct, frozen=True):
-    """Give the conversation to a user or team, or to nobody."""
+    """Assign the conversation to a user or team; None unassigns it."""
 
     assignee: Assignee | None
 
 
 class MarkRead(Struct, frozen=True):
-    """The contact has seen everything."""
+    """Mark the conversation as read by the contact."""
 
 
 class Rate(Struct, frozen=True):
@@ -100,40 +105,40 @@ class Rate(Struct, frozen=True):
 
 
 class Patch(Struct, frozen=True):
-    """Change fields; only those named in `given` count.
+    """Change the fields named in `given`.
 
-    `attributes` are merged key by key, None removes a key. `visible` can only become true. `tags` and `snoozed_until` are
-    for agents alone.
+    `attributes` are merged key by key, None removes a key. `visible` can only become true. Only agents set `tags` and
+    `snoozed_until`.
     """
 
     given: Mapping[str, Any]
 
 
 class WakeSnoozed(Struct, frozen=True):
-    """End the conversation's snooze if its time has come."""
+    """End the conversation's snooze if it is due."""
 
 
 class LinkTicket(Struct, frozen=True):
-    """Link the conversation to a ticket, or cut that link; the ticket's side is its wrapper's affair."""
+    """Link the conversation to a ticket, or unlink it. The command's wrapper changes the ticket."""
 
     ticket_id: str
     linked: bool
 
 
 class ReplaceNetworkLogs(Struct, frozen=True):
-    """Store a network log snapshot, as sent, in place of the previous one (contract 4.3)."""
+    """Replace the network log snapshot, stored as sent (contract 4.3)."""
 
     snapshot: bytes
 
 
 class RedactMessage(Struct, frozen=True):
-    """Take something out of a message: a part of its text or all of it, attachments.
+    """Redact a message: all or parts of its text, and attachments.
 
     Args:
-        internal: whether it may be a note.
-        text: whether all of its text goes, or `ranges` of its characters, each with its end excluded.
-        attachments: ids of the uploads that go, or all of them with `all_attachments`.
-        found: the message as it is stored, which the pipeline adds.
+        internal: whether the message may be a note.
+        text: whether all of the text is redacted; otherwise `ranges` of characters, with the end excluded.
+        attachments: ids of the uploads to remove; all with `all_attachments`.
+        found: the stored message, which the pipeline adds.
     """
 
     message_id: str
@@ -146,7 +151,7 @@ class RedactMessage(Struct, frozen=True):
 
 
 class DeleteMessage(Struct, frozen=True):
-    """Remove a message, but for its place; `internal` and `found` are as for `RedactMessage`."""
+    """Delete a message; its index stays taken. `internal` and `found` are as for `RedactMessage`."""
 
     message_id: str
     internal: bool
@@ -154,20 +159,27 @@ class DeleteMessage(Struct, frozen=True):
 
 
 class Move(Struct, frozen=True):
-    """Give the conversation to the contact that its own one is merged into; both by their storage keys."""
+    """Move the conversation to the contact that its own one is merged into; both are storage keys."""
 
     source: int
     target: int
 
 
-class Expire(Struct, frozen=True):
-    """Remove the conversation as `Delete` does if it has passed its retention, and leave it alone if not."""
+class ConversationRetention(Struct, frozen=True):
+    """The times for which conversations are kept, in milliseconds; `archived` is None if they never expire."""
 
-    windows: Windows
+    bot_only: int
+    archived: int | None
+
+
+class Expire(Struct, frozen=True):
+    """Delete the conversation if it has passed its retention period."""
+
+    windows: ConversationRetention
 
 
 class Delete(Struct, frozen=True):
-    """Remove the conversation and everything that belongs to it, for good."""
+    """Delete the conversation with all of its rows permanently."""
 
     reason: Reason
 
@@ -194,21 +206,21 @@ Command = (
 
 
 class StartWorkflow(Struct, frozen=True):
-    """Have a workflow run in the conversation."""
+    """Start a workflow in the conversation."""
 
     workflow: Published
 
 
 class AnswerStep(Struct, frozen=True):
-    """The contact answers the step that is pending, named by its action."""
+    """Answer the pending step, which is named by its action."""
 
     action_id: int
     value: Any
 
 
 class WakeWorkflow(Struct, frozen=True):
-    """Go on with a workflow whose wait is over."""
+    """Resume a workflow whose wait is over."""
 
 
 WorkflowCommand = StartWorkflow | AnswerStep | WakeWorkflow
-"""What is for the workflow of a conversation; `decide_with_workflow` decides it."""
+"""The commands to the workflow of a conversation; `decide_with_workflow` decides them."""

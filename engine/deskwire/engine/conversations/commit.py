@@ -1,34 +1,56 @@
-"""The commit of a plan: its rows, its events and their deliveries in one transaction.
+"""The plan of a commit, and the job that writes it: rows, events and deliveries in one transaction.
 
-This is the middle of the path from request to event: `decide` has said what follows, and what is
-written here is what every channel will read.
+`make_plan` decides a command and writes nothing. The writer calls the plan's `CommitJob` in a transaction, which adds what
+only the transaction knows: the contact's present name, and the webhook endpoints.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, assert_never
+from typing import Any, Final, Protocol, assert_never
+
+from msgspec import Struct
 
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.contacts.contact import Contact
-from deskwire.engine.conversations.agents_events import (
-    actor_of_change,
-    changes_to_tell,
-    notes_of,
-    removed,
-    rewritten_ids,
+from deskwire.engine.conversations.activity import ACTIONS, ActivityEntry, Milestone, entry_of, milestones_of
+from deskwire.engine.conversations.automation.decide import (
+    count_own_facts,
+    decide_with_workflow,
+    workflow_needed,
+)
+from deskwire.engine.conversations.automation.lookup import workflow_for
+from deskwire.engine.conversations.commands import (
+    Command,
+    ContactRef,
+    Create,
+    DeleteMessage,
+    RedactMessage,
+    WorkflowCommand,
 )
 from deskwire.engine.conversations.contacts import put_contact
-from deskwire.engine.conversations.conversation import Author, Conversation, Message
-from deskwire.engine.conversations.emit import agent_view, announce, dashboard_message_view, message_view
+from deskwire.engine.conversations.conversation import Author, Conversation, Message, no_such_conversation
+from deskwire.engine.conversations.decide import Transition, decide, fold
+from deskwire.engine.conversations.events import (
+    agent_view,
+    changed_by,
+    changed_for_agents,
+    conversation_view,
+    dashboard_message_view,
+    deleted_view,
+    message_view,
+    notes_posted,
+    public_events,
+    rewritten_ids,
+)
 from deskwire.engine.conversations.facts import (
+    AgentFieldsUpdated,
     Assigned,
     Closed,
     Created,
     Deleted,
     Fact,
-    Filed,
     MessagePosted,
     MessageRewritten,
     Moved,
@@ -39,11 +61,12 @@ from deskwire.engine.conversations.facts import (
     WorkflowCompleted,
     WorkflowWaits,
 )
-from deskwire.engine.conversations.milestones import milestones_of
-from deskwire.engine.conversations.plan import Plan, Receipt
-from deskwire.engine.conversations.ports import CommitTransaction
+from deskwire.engine.conversations.ports import CommitTransaction, ConversationReader
 from deskwire.engine.conversations.redaction import rewritten
-from deskwire.engine.core.errors import Conflict, Invalid
+from deskwire.engine.core.actor import Actor
+from deskwire.engine.core.commits import CommitHook
+from deskwire.engine.core.errors import Conflict, Invalid, StaleState
+from deskwire.engine.core.ids import IdGenerator
 from deskwire.engine.core.values import replace
 from deskwire.engine.events.project_events import (
     append_internal_event,
@@ -52,45 +75,338 @@ from deskwire.engine.events.project_events import (
     note_created,
 )
 from deskwire.engine.events.types import EventDraft
-from deskwire.engine.uploads.links import Shown, nowhere
+from deskwire.engine.uploads.links import Links, Shown, nowhere
 from deskwire.engine.uploads.upload import unknown_upload
-from deskwire.engine.webhooks.publish import append, extend, targets
+from deskwire.engine.webhooks.publish import deliver, extend, targets
+from deskwire.engine.workflows.workflow import Published
+
+_WITH_ACTIVITY: Final = frozenset(ACTIONS)
+# These facts write rows in proportion to the conversation's size, or must not share a transaction.
+_LONG: Final = frozenset({Deleted, Revealed, NetworkLogsReplaced, MessageRewritten, Moved})
+
+MESSAGE_COMMANDS: Final = (RedactMessage, DeleteMessage)
+"""The commands that are decided on a stored message."""
 
 
-def carry_out(plan: Plan, tx: CommitTransaction) -> Receipt:
-    """Write a plan with what its wrappers add, and return what came of it.
+class Receipt(Struct, frozen=True):
+    """The outcome of a committed command: the new state, and the objects that the API answers with.
 
-    Raises StaleState if what is stored is not what the plan expects, Invalid if an attachment is no longer there, and
-    what the wrappers raise.
+    Args:
+        state: None after a deletion.
+        after: the last state, also of a deleted conversation.
+        contact: the customer whose conversation it is.
+        facts: in order; authors have their names.
+        message: the message object of the first message that was posted, redacted or deleted.
     """
-    for wrapper in plan.wrappers:
+
+    state: Conversation | None
+    after: Conversation
+    contact: Contact
+    project: Project
+    facts: tuple[Fact, ...] = ()
+    message: Mapping[str, Any] | None = None
+
+    @property
+    def conversation(self) -> Mapping[str, Any]:
+        """The conversation object."""
+        return conversation_view(self.after, self.contact, self.project.id)
+
+
+class CommitFollower(Protocol):
+    """Keeps a ticket up to date with its conversation, in the conversation's commits."""
+
+    def after(self, tx: Any, receipt: Receipt, /) -> None:
+        """Update the ticket. Called at the end of each commit of a conversation that has one."""
+
+
+class CommitPlan(Struct, frozen=True):
+    """The changes that one command makes.
+
+    Args:
+        before: the state that must be stored, None for a new conversation.
+        steps: the facts, each with the states before and after it; empty if nothing changes.
+        at: the time of the changes, in milliseconds.
+        contact: the customer of a new conversation.
+        links: makes the URLs of attachments; None if no files are served.
+        wrapper: does more work in the transaction, before and after.
+        ticket_follower: updates the linked ticket in the transaction.
+        long: whether the number of rows written grows with the conversation.
+        entries: for each step its entry in the conversation's activity; empty if no step has one.
+        milestones: written for reports.
+        by: the actor who gave the command, if that is recorded.
+        single: whether the plan is one message that the customer sees, and nothing else.
+        found: the message that the command is about, before the command.
+    """
+
+    project: Project
+    before: Conversation | None
+    steps: Sequence[Transition]
+    at: int
+    contact: ContactRef | None = None
+    links: Links | None = None
+    wrapper: CommitHook[Receipt] | None = None
+    ticket_follower: CommitFollower | None = None
+    long: bool = False
+    entries: Sequence[ActivityEntry | None] = ()
+    milestones: Sequence[Milestone] = ()
+    by: Actor | None = None
+    single: bool = False
+    found: Message | None = None
+
+
+class CommandRequest(Struct, frozen=True):
+    """A command on its way into the store.
+
+    Args:
+        wrapper: does more work in the transaction.
+        finished: called with the outcome after the commit; must not raise.
+        by: the actor who gave the command; None if that is not recorded.
+    """
+
+    command: Command | WorkflowCommand
+    wrapper: CommitHook[Receipt] | None
+    finished: Callable[[Receipt | Exception], None]
+    by: Actor | None = None
+
+
+class CommitJob(Struct, eq=False):
+    """The writer's job for a plan: a `Revisable`, decided again if the stored state is not the expected one.
+
+    The plans of later jobs expect the state that this one leads to. Decided again, it may lead to another state with the same
+    revision and time, so the later jobs are then decided again as well.
+
+    Args:
+        first: the earliest of the jobs that are in flight together; None if it is this one.
+        revised: of the first job: the earliest job that was decided again since.
+    """
+
+    plan: CommitPlan
+    conversation_id: str
+    request: CommandRequest
+    first: CommitJob | None = None
+    revised: CommitJob | None = None
+
+    @property
+    def order(self) -> str:
+        """See `Revisable.order`."""
+        return self.conversation_id
+
+    @property
+    def log(self) -> int | None:
+        """See `Revisable.log`. A new conversation may wait for another transaction that creates the same contact."""
+        return None if isinstance(self.request.command, Create) else self.plan.project.rowid
+
+    def __call__(self, tx: CommitTransaction) -> Receipt:
+        """See `Revisable`."""
+        first = self.first or self
+        if first.revised is self:  # its transaction was rolled back
+            first.revised = None
+        if first.revised is not None:
+            raise StaleState("a commit before this one was decided again")
+        return carry_out(self.plan, tx)
+
+    def again(self, tx: CommitTransaction) -> Receipt:
+        """See `Revisable.again`. A new conversation is not decided again, because no other node knows its id."""
+        if isinstance(self.request.command, Create):
+            raise StaleState("a new conversation has no other state")
+        first = self.first or self
+        if first.revised is None:
+            first.revised = self
+        return self.decide_again(self.plan.at, tx)
+
+    def decide_again(self, at: int, tx: CommitTransaction) -> Receipt:
+        """Decide on the stored state in the transaction that commits it, so that no change comes in between."""
+        row = self.stored(tx)
+        if row is None:
+            raise no_such_conversation()
+        plan, request, state = self.plan, self.request, row[0]
+        command = request.command
+        workflow = workflow_for(tx, plan.project, workflow_needed(state, command))
+        if isinstance(command, MESSAGE_COMMANDS):
+            command = with_message(command, state, tx)
+        revised = make_plan(
+            plan.project,
+            state,
+            command,
+            at,
+            workflow,
+            plan.links,
+            plan.wrapper,
+            plan.ticket_follower,
+            request.by,
+        )
+        return carry_out(revised, tx)
+
+    def stored(self, tx: CommitTransaction) -> tuple[Conversation, Contact] | None:
+        """Return the stored state; None if the conversation is gone."""
+        return tx.conversation(self.plan.project.rowid, self.conversation_id)
+
+    def needs(self, *, again: bool) -> Iterator[Callable[[CommitTransaction], object]]:
+        """See `Revisable.needs`."""
+        yield from leading_reads(self.plan)
+        if again and self.log is not None:
+            yield self.stored
+
+
+def with_message(
+    command: RedactMessage | DeleteMessage, state: Conversation, reader: ConversationReader
+) -> RedactMessage | DeleteMessage:
+    """Return the command with its message, if the conversation has it."""
+    found = reader.message(state.rowid, command.message_id, internal=command.internal)
+    return replace(command, found=found)
+
+
+# The plan
+
+
+def make_plan(
+    project: Project,
+    state: Conversation | None,
+    command: Command | WorkflowCommand,
+    at: int,
+    workflow: Published | None,
+    links: Links | None = None,
+    wrapper: CommitHook[Receipt] | None = None,
+    ticket_follower: CommitFollower | None = None,
+    by: Actor | None = None,
+) -> CommitPlan:
+    """Decide a command at time `at` (ms). Pure; raises as `decide_with_workflow`.
+
+    Args:
+        workflow: the result of `workflow_for`.
+        by: the actor who gave the command, if that is recorded.
+    """
+    if workflow is None and (state is None or state.run is None) and not isinstance(command, WorkflowCommand):
+        facts = decide(state, command, at)
+    else:
+        facts = decide_with_workflow(state, command, at, workflow, _message_ids(at))
+    contact = command.contact if isinstance(command, Create) else None
+    steps = fold(state, facts, at)
+    if is_single_public_message(facts, state):
+        first_answer = steps[0][2].answered_at is not None and state is not None and state.answered_at is None
+        return CommitPlan(
+            project,
+            state,
+            steps,
+            at,
+            contact,
+            links,
+            wrapper,
+            ticket_follower,
+            milestones=_milestones(steps, at) if first_answer else (),
+            single=True,
+        )
+    kinds = {*map(type, facts)}
+    return CommitPlan(
+        project,
+        state,
+        steps,
+        at,
+        contact,
+        links,
+        wrapper,
+        ticket_follower,
+        long=not _LONG.isdisjoint(kinds),
+        entries=() if _WITH_ACTIVITY.isdisjoint(kinds) else _entries(state, command, at, steps, by),
+        milestones=_milestones(steps, at),
+        by=by,
+        found=command.found if isinstance(command, RedactMessage | DeleteMessage) else None,
+    )
+
+
+def is_single_public_message(facts: Sequence[Fact], state: Conversation | None) -> bool:
+    """Return whether the facts are one message that the customer sees, with no other event, entry or fact."""
+    if len(facts) != 1 or state is None:
+        return False
+    fact = facts[0]
+    return isinstance(fact, MessagePosted) and not fact.message.internal and state.visible
+
+
+def _milestones(steps: Sequence[Transition], at: int) -> Sequence[Milestone]:
+    return [each for before, fact, after in steps for each in milestones_of(before, fact, after, at)]
+
+
+def _entries(
+    state: Conversation | None,
+    command: Command | WorkflowCommand,
+    at: int,
+    steps: Sequence[Transition],
+    by: Actor | None,
+) -> Sequence[ActivityEntry | None]:
+    """Return the activity's entry of each step. The workflow is the actor of its own steps."""
+    bot = _workflow_of(steps)
+    if by is None and bot is None:
+        return ()
+    own = count_own_facts(state, command, at, [fact for _, fact, _ in steps])
+    entries = [
+        entry_of(before, fact, after, by if place < own else bot)
+        for place, (before, fact, after) in enumerate(steps)
+    ]
+    return entries if any(entries) else ()
+
+
+def _workflow_of(steps: Sequence[Transition]) -> Actor | None:
+    """Return the workflow that runs in one of the states, as an actor."""
+    for before, fact, after in steps:
+        if isinstance(fact, WorkflowCompleted):
+            return Actor("bot", fact.workflow_id)
+        for state in (after, before):
+            if state is not None and state.run is not None:
+                return Actor("bot", state.run.workflow_id)
+    return None
+
+
+def _message_ids(at: int) -> Iterator[str]:
+    """Yield ids for a workflow's messages, in increasing order."""
+    mint = IdGenerator()
+    while True:
+        yield mint.new("msg", at)
+
+
+# The transaction
+
+
+def carry_out(plan: CommitPlan, tx: CommitTransaction) -> Receipt:
+    """Write a plan and the additions of its wrapper, and return the receipt.
+
+    Raises StaleState if the stored state is not the expected one, Invalid if an attachment no longer exists, and the
+    refusals of the wrapper.
+    """
+    wrapper = plan.wrapper
+    if wrapper is not None:
         wrapper.before(tx)
-    receipt = _written(plan, tx)
-    for wrapper in plan.wrappers:
+    receipt = _write(plan, tx)
+    if wrapper is not None:
         wrapper.after(tx, receipt)
+    if plan.ticket_follower is not None and receipt.after.ticket_id is not None:
+        plan.ticket_follower.after(tx, receipt)
     return receipt
 
 
-def reads_first(plan: Plan) -> Iterator[Callable[[CommitTransaction], object]]:
-    """Yield the reads that `carry_out` begins with, each by itself."""
-    for wrapper in plan.wrappers:
-        yield wrapper.before
+def leading_reads(plan: CommitPlan) -> Iterator[Callable[[CommitTransaction], object]]:
+    """Yield the reads that `carry_out` begins with, each on its own."""
+    if plan.wrapper is not None:
+        yield plan.wrapper.before
     if plan.before is not None:
-        yield partial(_expected, plan)
+        yield partial(_claim, plan)
 
 
-def _written(plan: Plan, tx: CommitTransaction) -> Receipt:
-    project, after, at = plan.project, plan.after, plan.at
-    contact, sent = _expected(plan, tx)
+def _write(plan: CommitPlan, tx: CommitTransaction) -> Receipt:
+    project, at, steps = plan.project, plan.at, plan.steps
+    contact, sent = _claim(plan, tx)
     show = partial((plan.links or nowhere()).shown, now=at)
-    if after is None:
+    if not steps:
         assert plan.before is not None, "creation is a fact"
         found = None if plan.found is None else dashboard_message_view(plan.found, plan.before.id, show)
         return Receipt(plan.before, plan.before, contact, project, message=found)
-    former, contact = contact, contact if plan.plain else _owner(tx, plan, contact)
-    facts = tuple([_signed(fact, contact) for _, fact, _ in plan.steps])
+    after = steps[-1][2]
+    endpoints = (
+        tx.routed_endpoints(project.rowid) if after.visible else ()
+    )  # a hidden one has no public events
+    former, contact = contact, contact if plan.single else _new_contact(tx, plan, contact)
+    facts = tuple([_with_author(fact, contact) for _, fact, _ in steps])
     drafts = _drafts(plan, tx, facts, contact, show)
-    addressed = [(draft, targets(tx, project, draft, sent)) for draft in drafts]
+    addressed = [(draft, targets(endpoints, draft, sent) if endpoints else ()) for draft in drafts]
     events: dict[int | None, str] = {}
 
     gone = Deleted in map(type, facts)
@@ -101,22 +417,24 @@ def _written(plan: Plan, tx: CommitTransaction) -> Receipt:
         state = _store(tx, plan, after, facts, contact, sent)
     for draft, each in addressed:
         subject = None if draft.type == "conversation.deleted" else state.rowid
-        event = append(tx, project, draft, subject, each, at, lane=state.rowid)
+        event = tx.append_event(project, draft, subject, at)
+        if each:
+            deliver(tx, event, each, at, lane=state.rowid)
         if contact is not former:
             tx.note_moved(state.rowid, former.rowid, event.id)
         if plan.entries:
             events[draft.sequence] = event.id
-    if not plan.plain:
-        told = _tell_agents(tx, plan, state, facts, contact, show)
-        _tell_of_rewriting(tx, plan, state, facts, contact)
+    if not plan.single:
+        event_id = _append_agent_events(tx, plan, state, facts, contact, show)
+        _append_rewrite_events(tx, plan, state, facts, contact)
         if plan.entries and not gone:
-            _note(tx, plan, state, events, told)
-    message = _posted(facts, state, drafts, show)
+            _store_activity(tx, plan, state, events, event_id)
+    message = _answered_message(facts, state, drafts, show)
     return Receipt(None if gone else state, state, contact, project, facts, message)
 
 
-def _expected(plan: Plan, tx: CommitTransaction) -> tuple[Contact, dict[int, int]]:
-    """Return the contact, and the sequence that each endpoint was sent last. Raises StaleState if `before` is not what is stored."""
+def _claim(plan: CommitPlan, tx: CommitTransaction) -> tuple[Contact, dict[int, int]]:
+    """Return the contact, and the last sequence sent to each endpoint. Raises StaleState if `before` is not stored."""
     if plan.before is None:
         assert plan.contact is not None, "a new conversation needs its contact"
         return put_contact(tx, plan.project, plan.contact, plan.at), {}
@@ -124,8 +442,8 @@ def _expected(plan: Plan, tx: CommitTransaction) -> tuple[Contact, dict[int, int
     return claimed.contact, dict(claimed.routed)
 
 
-def _owner(tx: CommitTransaction, plan: Plan, contact: Contact) -> Contact:
-    """Return the contact whose conversation it is from now on. Raises Conflict if it can't be moved to that one."""
+def _new_contact(tx: CommitTransaction, plan: CommitPlan, contact: Contact) -> Contact:
+    """Return the contact after the plan. Raises Conflict if the conversation can't be moved to that contact."""
     for _, fact, _ in plan.steps:
         if isinstance(fact, Moved):
             target = tx.survivor(fact.target)
@@ -135,8 +453,8 @@ def _owner(tx: CommitTransaction, plan: Plan, contact: Contact) -> Contact:
     return contact
 
 
-def _signed(fact: Fact, contact: Contact) -> Fact:
-    """Fill in the id and name of the contact who wrote a message, as they are now; the state does not have them."""
+def _with_author(fact: Fact, contact: Contact) -> Fact:
+    """Return the fact with the id and name of a contact who wrote its message; the state does not hold them."""
     if isinstance(fact, MessagePosted) and fact.message.author.type == "contact":
         author = Author("contact", contact.id, contact.name)
         return MessagePosted(replace(fact.message, author=author))
@@ -144,20 +462,20 @@ def _signed(fact: Fact, contact: Contact) -> Fact:
 
 
 def _drafts(
-    plan: Plan, tx: CommitTransaction, facts: Sequence[Fact], contact: Contact, show: Shown
+    plan: CommitPlan, tx: CommitTransaction, facts: Sequence[Fact], contact: Contact, show: Shown
 ) -> list[EventDraft]:
-    """Return the events of the facts, in order."""
+    """Return the public events of the facts, in order."""
     drafts: list[EventDraft] = []
     for fact, (_, _, after) in zip(facts, plan.steps, strict=True):
         revealed = isinstance(fact, Revealed)
         known = tx.messages(after.rowid, internal=False, deleted=True) if revealed else ()
-        drafts += announce(fact, after, contact, plan.project.id, known, show)
+        drafts += public_events(fact, after, contact, plan.project.id, known, show)
     return drafts
 
 
 def _store(
     tx: CommitTransaction,
-    plan: Plan,
+    plan: CommitPlan,
     state: Conversation,
     facts: Sequence[Fact],
     contact: Contact,
@@ -171,27 +489,29 @@ def _store(
         tx.save_conversation(before, state, sent)
     if state.run is not (None if before is None else before.run):
         tx.save_run(state.rowid, state.run, plan.at)
-    for fact, (earlier, _, after) in zip(facts, plan.steps, strict=True):
-        _store_beside(tx, plan.project, state, fact, after, plan.at)
-        for milestone in milestones_of(earlier, fact, after, plan.at):
-            tx.put_milestone(state, milestone)
+    for fact, (_, _, after) in zip(facts, plan.steps, strict=True):
+        if isinstance(fact, MessagePosted):
+            message = fact.message
+            public = after.visible and not message.internal
+            tx.insert_message(state.rowid, message, after.sequence if public else None)
+            if message.attachments:
+                _attach(tx, state, message)
+        else:
+            _store_fact(tx, plan.project, state, fact, after, plan.at)
+    for milestone in plan.milestones:
+        tx.put_milestone(state, milestone)
     return state
 
 
-def _store_beside(
+def _store_fact(
     tx: CommitTransaction, project: Project, state: Conversation, fact: Fact, after: Conversation, at: int
 ) -> None:
-    """Write what a fact brings that is not in the conversation's own row.
+    """Write the parts of a fact that are not in the conversation's own row; messages are written before.
 
     Args:
         after: the state after the fact; its sequence is that of the fact's last event.
     """
     match fact:
-        case MessagePosted(message):
-            told = after.visible and not message.internal
-            tx.insert_message(state.rowid, message, after.sequence if told else None)
-            if message.attachments:
-                _attach(tx, state, message)
         case MessageRewritten():
             _rewrite(tx, project, state, fact, at)
         case NetworkLogsReplaced(snapshot):
@@ -201,9 +521,9 @@ def _store_beside(
             tx.number_messages(state.rowid, last - after.messages + 1)
         case Moved(source, target):
             tx.move_conversation(state.rowid, source, target)
-        case Filed(changes):
-            _file(tx, state, changes)
-        case Created() | Closed() | Reopened() | Assigned() | Updated() | Deleted():
+        case AgentFieldsUpdated(changes):
+            _store_agent_fields(tx, state, changes)
+        case MessagePosted() | Created() | Closed() | Reopened() | Assigned() | Updated() | Deleted():
             pass
         case WorkflowCompleted():
             tx.put_workflow_end(state.rowid, fact, at)
@@ -213,87 +533,86 @@ def _store_beside(
             assert_never(fact)
 
 
-def _tell_agents(
+def _append_agent_events(
     tx: CommitTransaction,
-    plan: Plan,
+    plan: CommitPlan,
     state: Conversation,
     facts: Sequence[Fact],
     contact: Contact,
     show: Shown,
 ) -> str | None:
-    """Put into the log what agents alone are told; return the id of the event of what changed, if there is one."""
-    notes, names = [*notes_of(facts, plan.steps)], changes_to_tell(plan.steps, plan.entries)
+    """Append the events for agents alone; return the id of the `conversation.changed`, if there is one."""
+    notes, names = [*notes_posted(facts, plan.steps)], changed_for_agents(plan.steps, plan.entries)
     if not notes and not names:
         return None
     gone = Deleted in map(type, facts)
-    view = removed(state) if gone else _seen_by_agents(tx, plan, state, contact)
+    view = deleted_view(state) if gone else _agent_view(tx, plan, state, contact)
     subject = None if gone else state.rowid
-    told = None
+    event_id = None
     if names:
-        by = actor_of_change(plan.by, plan.steps, plan.entries, contact)
-        told = append_internal_event(
-            tx, plan.project, conversation_changed(view, names, by, **rewritten_ids(facts)), subject, plan.at
-        ).id
+        by = changed_by(plan.by, plan.steps, plan.entries, contact)
+        draft = conversation_changed(view, names, by, **rewritten_ids(facts))
+        event_id = append_internal_event(tx, plan.project, draft, subject, plan.at).id
     for note in notes:
         shown = dashboard_message_view(note, state.id, show)
         extend(tx, plan.project, note_created(shown, view), subject, plan.at, lane=state.rowid)
-    return told
+    return event_id
 
 
-def _tell_of_rewriting(
-    tx: CommitTransaction, plan: Plan, state: Conversation, facts: Sequence[Fact], contact: Contact
+def _append_rewrite_events(
+    tx: CommitTransaction, plan: CommitPlan, state: Conversation, facts: Sequence[Fact], contact: Contact
 ) -> None:
-    """Put into the log the events beyond the contract of messages that were redacted or deleted; of notes there are none."""
+    """Append the `message.redacted` and `message.deleted` events; notes have none."""
     for fact in facts:
         if isinstance(fact, MessageRewritten) and not fact.message.internal and state.visible:
             message = fact.message
-            by = actor_of_change(plan.by, plan.steps, plan.entries, contact)
+            by = changed_by(plan.by, plan.steps, plan.entries, contact)
             draft = message_removed(
                 "deleted" if message.deleted else "redacted", state.id, message.id, plan.at, by
             )
             extend(tx, plan.project, draft, state.rowid, plan.at, lane=state.rowid)
 
 
-def _seen_by_agents(
-    tx: CommitTransaction, plan: Plan, state: Conversation, contact: Contact
+def _agent_view(
+    tx: CommitTransaction, plan: CommitPlan, state: Conversation, contact: Contact
 ) -> dict[str, Any]:
-    """Return the conversation as agents see it, as this transaction leaves it."""
-    beside = tx.beside([state.rowid])[state.rowid]
-    return agent_view(state, contact, plan.project.id, beside.last_message, beside.workflow)
+    """Return the conversation as agents see it after this transaction."""
+    details = tx.agent_details([state.rowid])[state.rowid]
+    return agent_view(state, contact, plan.project.id, details.last_message, details.workflow)
 
 
-def _note(
+def _store_activity(
     tx: CommitTransaction,
-    plan: Plan,
+    plan: CommitPlan,
     state: Conversation,
     events: Mapping[int | None, str],
-    told: str | None,
+    agent_event: str | None,
 ) -> None:
-    """Add to the conversation's activity what the plan says.
+    """Add the plan's entries to the conversation's activity.
 
     Args:
         events: ids of public events by their sequence.
-        told: the id of the event that agents alone are told, for what has no public one.
+        agent_event: the id of the event for agents, for entries without a public one.
     """
     for entry, (before, _, after) in zip(plan.entries, plan.steps, strict=True):
         if entry is not None:
             first = (0 if before is None else before.sequence) + 1
-            event = events[first] if after.sequence >= first else told
+            event = events[first] if after.sequence >= first else agent_event
             tx.insert_conversation_activity(state.rowid, entry, plan.at, event)
 
 
-def _file(tx: CommitTransaction, state: Conversation, changes: Mapping[str, Any]) -> None:
-    """Write what finds the conversation by what was filed."""
+def _store_agent_fields(tx: CommitTransaction, state: Conversation, changes: Mapping[str, Any]) -> None:
+    """Write the rows by which tags and snoozes are found."""
     if "tags" in changes:
         tx.put_conversation_tags(state)
     if changes.get("snoozed_until") is not None:
-        tx.note_waking(changes["snoozed_until"])
+        tx.schedule_snooze_end(changes["snoozed_until"])
 
 
 def _rewrite(
     tx: CommitTransaction, project: Project, state: Conversation, fact: MessageRewritten, at: int
 ) -> None:
-    """Take out of everything that is stored what was taken out of a message."""
+    """Remove the redacted content from every place where it is stored."""
     message = fact.message
     tx.rewrite_message(state.rowid, message, at)
     gone = {each.id for each in fact.before.attachments} - {each.id for each in message.attachments}
@@ -303,29 +622,29 @@ def _rewrite(
 
 
 def _attach(tx: CommitTransaction, state: Conversation, message: Message) -> None:
-    """Note what the message refers to. Raises Invalid if something of it was removed meanwhile."""
+    """Store the references of a message to its uploads. Raises Invalid for uploads that no longer exist."""
     ids = [each.id for each in message.attachments]
     missing = tx.attach_uploads(state.project, state.rowid, ids)
     if missing:
         raise Invalid(*(unknown_upload(f"/attachments/{ids.index(each)}", each) for each in missing))
 
 
-def _posted(
+def _answered_message(
     facts: Sequence[Fact], state: Conversation, drafts: Sequence[EventDraft], show: Shown
 ) -> Mapping[str, Any] | None:
-    """Return the object of the first message that was posted, or of the one that was rewritten; None if none was."""
+    """Return the object of the first message that was posted or rewritten; None if none was."""
     for fact in facts:
         if isinstance(fact, MessagePosted):
-            return _object_of(fact.message, state, drafts, show)
+            return _message_object(fact.message, state, drafts, show)
         if isinstance(fact, MessageRewritten):
             return dashboard_message_view(fact.message, state.id, show)
     return None
 
 
-def _object_of(
+def _message_object(
     message: Message, state: Conversation, drafts: Sequence[EventDraft], show: Shown
 ) -> Mapping[str, Any]:
-    """Return the message object; the very one of its event if there is one."""
+    """Return the message object; if the message has an event, the same object as in the event."""
     if message.internal:
         return dashboard_message_view(message, state.id, show)
     for draft in drafts:

@@ -1,4 +1,4 @@
-"""Contacts in a transaction: made, changed and erased, with the events that say so."""
+"""Changes of contacts in a transaction, with their events."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from deskwire.engine.contacts.contact import (
 )
 from deskwire.engine.contacts.ports import ContactTransaction
 from deskwire.engine.conversations.commands import ContactRef
-from deskwire.engine.conversations.emit import announce_contact
+from deskwire.engine.conversations.events import contact_updated
 from deskwire.engine.core.actor import Actor
 from deskwire.engine.core.errors import Forbidden
 from deskwire.engine.core.ids import new_id
@@ -29,15 +29,15 @@ from deskwire.engine.webhooks.publish import PublishTransaction, append, extend,
 
 
 class IdentityTransaction(ContactTransaction, PublishTransaction, Protocol):
-    """Changes of contacts that are announced."""
+    """Changes of contacts and their events."""
 
 
 def put_contact(tx: IdentityTransaction, project: Project, ref: ContactRef, at: int) -> Contact:
-    """Return the contact of `ref`, made or changed as its identity says; a change of one that was known is announced.
+    """Return the contact of `ref`, created or updated; an update has an event.
 
-    Ours: a new contact is announced by what it is made for (ADR 5).
+    Ours: a new contact has no event of its own (ADR 5).
 
-    Raises NotFound if it is to exist and was erased, and Forbidden if it exists and the caller may not change it.
+    Raises NotFound if `ref` names an existing contact that was erased, and Forbidden if the caller may not change the contact.
     """
     known = tx.contact(project.rowid, ref.user_id)
     if ref.id is not None and (known is None or known.id != ref.id):
@@ -46,7 +46,7 @@ def put_contact(tx: IdentityTransaction, project: Project, ref: ContactRef, at: 
         blank = Contact(0, new_id("con", at), ref.user_id, at, at)
         return tx.insert_contact(project.rowid, identify(blank, ref.identity, at))
     if ref.identity and not ref.may_change:
-        # Also if nothing would change: the difference would tell what is stored.
+        # Also if nothing would change: otherwise the caller could find out the stored values by trying.
         raise Forbidden(
             f"There is a contact {ref.user_id!r}. To change it takes the permission contacts.manage; "
             "without it, leave the other fields of the contact out."
@@ -57,7 +57,7 @@ def put_contact(tx: IdentityTransaction, project: Project, ref: ContactRef, at: 
 def change_contact(
     tx: IdentityTransaction, project: Project, known: Contact, changes: Mapping[str, str | None], at: int
 ) -> Contact:
-    """Return the contact with these identity fields; announced if they change anything."""
+    """Return the contact with these identity fields; a change has an event."""
     contact = identify(known, changes, at)
     if contact is not known:
         tx.save_contact(contact)
@@ -68,10 +68,10 @@ def change_contact(
 def change_profile(
     tx: IdentityTransaction, project: Project, known: Contact, given: Mapping[str, Any], by: Actor, at: int
 ) -> tuple[Contact, Profile]:
-    """Return the contact with these attributes and tags; told if they change anything. Raises Invalid as `changed_profile`.
+    """Return the contact with these attributes and tags; a change has an event. Raises Invalid as `changed_profile`.
 
     Args:
-        given: `attributes` to be merged, and `tags`, which replace all; both may be missing.
+        given: `attributes` are merged, `tags` replace the present ones; both may be missing.
     """
     before = tx.profile(known.rowid)
     profile, names = changed_profile(before, given)
@@ -89,7 +89,7 @@ def put_profile(
     by: Actor,
     at: int,
 ) -> Contact:
-    """Store a contact's attributes and tags, told if they have changed; `names` says which have."""
+    """Store a contact's attributes and tags, with an event if `names` lists changed ones."""
     contact = replace(known, updated_at=at)
     tx.save_profile(contact, profile)
     if names:
@@ -100,9 +100,9 @@ def put_profile(
 
 
 def end_merge(tx: IdentityTransaction, project: Project, merged: MergedContact, by: Actor, at: int) -> bool:
-    """End a merge, and announce that the source has no identity any more; False if something of it is still to be moved.
+    """End a merge, with the event that the source has no identity; return False if parts are still to be moved.
 
-    Its events stay as long as the contact that it was merged into.
+    The source's events are kept as long as the target contact.
     """
     gone = replace(identify(merged.source, ERASED_IDENTITY, at), updated_at=at)
     if not tx.end_merge(gone):
@@ -117,9 +117,9 @@ def end_merge(tx: IdentityTransaction, project: Project, merged: MergedContact, 
 
 
 def erase_contact(tx: IdentityTransaction, project: Project, contact: Contact, at: int) -> None:
-    """Remove a contact that has nothing left, and announce that it has no identity any more (ADR 21).
+    """Remove a contact without conversations, and the contacts merged into it, each with an event (ADR 21).
 
-    So it is with those that were merged into it. These events outlive their subjects, as that of a conversation's deletion does.
+    The events show that a contact has no identity any longer. They outlive the contacts, like that of a conversation's deletion.
     """
     for each in (*tx.merged_into(contact.rowid), contact):
         tx.erase_contact(each.rowid)
@@ -129,6 +129,6 @@ def erase_contact(tx: IdentityTransaction, project: Project, contact: Contact, a
 def _announce_contact(
     tx: IdentityTransaction, project: Project, contact: Contact, at: int, subject: int | None
 ) -> None:
-    draft = announce_contact(contact)
+    draft = contact_updated(contact)
     lane = contact_lane(contact.rowid)
-    append(tx, project, draft, subject, targets(tx, project, draft, {}), at, lane=lane)
+    append(tx, project, draft, subject, targets(tx.routed_endpoints(project.rowid), draft, {}), at, lane=lane)

@@ -14,17 +14,17 @@ from deskwire.engine.workflows.runs import WorkflowRun
 
 Unclosed = Literal["OPEN", "PENDING"]
 UNCLOSED: Final[tuple[Unclosed, ...]] = get_args(Unclosed)
-"""The statuses of conversations that still have to be worked on."""
+"""The statuses of conversations that are not closed."""
 Status = Literal[Unclosed, "CLOSED"]
 AuthorType = Literal["contact", "agent", "bot", "system"]
 AUTHOR_TYPES: Final[tuple[AuthorType, ...]] = get_args(AuthorType)
-"""All author types; SQLite stores their places here in `message_times`, so a new one goes last."""
+"""All author types. SQLite stores their indexes in `message_times`, so a new one goes last."""
 Closer = Literal["agent", "bot", "system"]
 Reason = Literal["retention", "gdpr", "manual"]
 
 
 class Author(Struct, frozen=True):
-    """The author of a message; a contact's id and name are filled in when it is committed."""
+    """The author of a message; the commit fills in a contact's id and name."""
 
     type: AuthorType
     id: str | None = None
@@ -34,8 +34,10 @@ class Author(Struct, frozen=True):
 class Message(Struct, frozen=True):
     """A message, or with `internal` a note that only agents see.
 
-    `index` counts the customer-visible messages of the conversation from 0; None for a note. `redacted_at` is when
-    something of it was redacted last, if ever (ms). One that is `deleted` is nothing but its place.
+    Args:
+        index: counts the conversation's customer-visible messages from 0; None for a note.
+        redacted_at: the time (ms) of the last redaction, if any.
+        deleted: whether only the index is left.
     """
 
     id: str
@@ -52,17 +54,23 @@ class Message(Struct, frozen=True):
 class Conversation(Struct, frozen=True):
     """A conversation's whole state. Times are milliseconds since the epoch.
 
-    `human` says that an agent ever wrote, a note included, or that it was ever assigned: it is not bot-only.
-    `run` is the workflow that runs in it; listings leave it out. `imported_at` is when it came here from elsewhere, if it did.
-    `contact_messages` of the `messages` are the contact's.
-    `waiting_since` is when the contact wrote what nobody has answered yet. Of `tags` there are at most 20. `contact_seen_index`
-    is the index of the newest message when the contact last read. Consumers see none of these three, nor `snoozed_until`.
-    What the contact wrote up to `seen_until` counts as seen by every agent; 0 for nothing.
-    `last_turn` is the sequence of the newest event that a reply in preparation should know of.
+    Consumers do not see `waiting_since`, `snoozed_until`, `tags` and `contact_seen_index`. `asked_at`, `answered_at`,
+    `opened_at`, `replier_id` and `team_id` are for reports only; the API does not show them.
 
-    Reports go by the rest, which nobody is shown: the contact first wrote at `asked_at`, an agent first answered that at
-    `answered_at`, `opened_at` is when it was last reopened, `replier_id` is the agent who wrote last, and `team_id` the team that
-    it was last assigned to.
+    Args:
+        human: whether an agent ever wrote a message or note, or the conversation was ever assigned: it is not bot-only.
+        imported_at: the time of its import, if it was imported.
+        contact_messages: the contact's share of `messages`.
+        last_turn: the sequence of the newest event that the author of a reply should have seen.
+        waiting_since: the time of the contact's first unanswered message.
+        tags: at most 20.
+        contact_seen_index: the index of the newest message when the contact last read.
+        seen_until: the contact's messages before this time count as seen by every agent; 0 for none.
+        asked_at, answered_at: the contact's first message, and an agent's first answer to it.
+        opened_at: the last reopening.
+        replier_id: the agent who wrote last.
+        team_id: the team that it was last assigned to.
+        run: the workflow run; listings leave it out.
     """
 
     id: str
@@ -108,5 +116,5 @@ class Conversation(Struct, frozen=True):
 
 
 def no_such_conversation() -> NotFound:
-    """The one refusal for conversations that are unknown, deleted, or another project's."""
+    """Return the refusal for conversations that are unknown, deleted, or another project's."""
     return NotFound("There is no such conversation.", code="conversation_not_found")

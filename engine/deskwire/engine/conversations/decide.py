@@ -1,21 +1,23 @@
-"""The conversation as a state machine: commands in, facts out, nothing else touched.
+"""The conversation as a state machine: commands in, facts out, without side effects.
 
-`decide` says what follows from a command, `evolve` applies one fact, `announce` says which events
-consumers see for it. Rules (contract 3, decisions 4):
+`decide` returns the facts of a command, `evolve` applies one fact, `events.public_events` returns its events. Rules
+(contract 3, decisions 4):
 
-- A hidden conversation emits nothing; `Revealed` starts its sequence at 1.
-- OPEN and PENDING are open; a message of the contact makes PENDING and CLOSED ones OPEN.
-- A command that changes nothing yields no fact.
-- An internal note is a fact without an event and without a number.
+- A hidden conversation has no events; `Revealed` starts its sequence at 1.
+- OPEN and PENDING conversations are open; a message of the contact changes PENDING and CLOSED to OPEN.
+- A command that changes nothing has no facts.
+- A note is a fact without a public event and without a sequence number.
 - The contact waits from its first message until an agent or a bot answers, or the conversation is closed.
-- A snooze ends with its time, with a message of the contact, when the conversation is closed and when it is reopened.
+- A snooze ends at its time, with a message of the contact, and when the conversation is closed or reopened.
+- A conversation is bot-only if no agent ever wrote in it and it was never assigned. Bot-only conversations expire some time
+  after their creation or import, archived ones some time after archiving, which each project chooses.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import reduce
-from typing import Any, Final, TypeAlias, assert_never
+from typing import Any, Final, Literal, TypeAlias, assert_never
 
 import orjson
 
@@ -23,6 +25,7 @@ from deskwire.engine.conversations.commands import (
     Assign,
     Close,
     Command,
+    ConversationRetention,
     Create,
     Delete,
     DeleteMessage,
@@ -39,15 +42,14 @@ from deskwire.engine.conversations.commands import (
     Reply,
     WakeSnoozed,
 )
-from deskwire.engine.conversations.conversation import AuthorType, Conversation, Message
-from deskwire.engine.conversations.expiry import passed
+from deskwire.engine.conversations.conversation import Author, AuthorType, Conversation, Message
 from deskwire.engine.conversations.facts import (
+    AgentFieldsUpdated,
     Assigned,
     Closed,
     Created,
     Deleted,
     Fact,
-    Filed,
     MessagePosted,
     MessageRewritten,
     Moved,
@@ -58,7 +60,6 @@ from deskwire.engine.conversations.facts import (
     WorkflowCompleted,
     WorkflowWaits,
 )
-from deskwire.engine.conversations.milestones import noted
 from deskwire.engine.conversations.redaction import erased_message, redacted_message
 from deskwire.engine.core.errors import Conflict, Invalid, Problem
 from deskwire.engine.core.values import replace
@@ -80,18 +81,18 @@ PUBLIC_NAMES: Final[Mapping[str, str | None]] = {
     "contact_seen_index": None,  # carried by `unread`
     "contact_seen_at": None,
 }
-"""The name in `data.changed` of each changed field; None for one that another name stands for."""
+"""The name of each changed field in `data.changed`; None for a field that another name covers."""
 
 
-_FILED: Final = ("tags", "snoozed_until")
-"""The fields that consumers do not see."""
+_AGENT_FIELDS: Final = ("tags", "snoozed_until")
+"""The fields that only agents see."""
 
 
 def decide(state: Conversation | None, command: Command, at: int) -> tuple[Fact, ...]:
-    """Say what follows from `command` at time `at` (ms); touch nothing.
+    """Return the facts of `command` at time `at` (ms). Pure.
 
     Raises:
-        Conflict: the present state does not allow it.
+        Conflict: the present state does not allow the command.
         Invalid: the command does not fit this conversation.
     """
     if isinstance(command, Create):
@@ -127,12 +128,29 @@ def decide(state: Conversation | None, command: Command, at: int) -> tuple[Fact,
             return (MessageRewritten(*erased_message(command, at)),)
         case Move(source, target):
             return (Moved(source, target),)
-        case Expire(windows):
-            return (Deleted("retention"),) if passed(state, windows, at) else ()
+        case Expire(periods):
+            return (Deleted("retention"),) if expiry_reason(state, periods, at) else ()
         case Delete(reason):
             return (Deleted(reason),)
         case _:
             assert_never(command)
+
+
+ExpiryReason = Literal["bot_only", "archived"]
+
+
+def expiry_reason(state: Conversation, periods: ConversationRetention, at: int) -> ExpiryReason | None:
+    """Return why the conversation has expired at time `at` (ms); None if it has not."""
+    if (
+        periods.archived is not None
+        and state.archived_at is not None
+        and state.archived_at + periods.archived < at
+    ):
+        return "archived"
+    since = state.created_at if state.imported_at is None else state.imported_at
+    if not state.human and since + periods.bot_only < at:
+        return "bot_only"
+    return None
 
 
 def _create(command: Create, at: int) -> tuple[Fact, ...]:
@@ -185,17 +203,17 @@ def _reply(state: Conversation, command: Reply, at: int) -> tuple[Fact, ...]:
 
 
 class MovedOn(Conflict):
-    """The refusal of a reply to a conversation in which something was said, or that was closed, meanwhile."""
+    """The refusal of a reply because the conversation has new messages or was closed."""
 
     code = "conversation_moved_on"
 
     def __init__(self, shown: Mapping[str, Any] | None = None) -> None:
-        super().__init__("The conversation has moved on since that sequence; look at it anew.", shown=shown)
+        super().__init__("The conversation has moved on since that sequence; read it again.", shown=shown)
 
 
 def _wake(state: Conversation, at: int) -> tuple[Fact, ...]:
     due = state.snoozed_until is not None and state.snoozed_until <= at
-    return (Filed({"snoozed_until": None}),) if due else ()
+    return (AgentFieldsUpdated({"snoozed_until": None}),) if due else ()
 
 
 def _rate(state: Conversation, command: Rate, at: int) -> tuple[Fact, ...]:
@@ -226,10 +244,10 @@ def _patch(state: Conversation, given: Mapping[str, Any], at: int) -> tuple[Fact
     changes = {name: value for name, value in wanted.items() if not _same(getattr(state, name), value)}
     if "archived" in changes:
         changes["archived_at"] = at if changes["archived"] else None
-    filed: dict[str, Any] = {name: changes.pop(name) for name in _FILED if name in changes}
+    for_agents: dict[str, Any] = {name: changes.pop(name) for name in _AGENT_FIELDS if name in changes}
     updated: tuple[Fact, ...] = (
         *((Updated(changes),) if changes else ()),
-        *((Filed(filed),) if filed else ()),
+        *((AgentFieldsUpdated(for_agents),) if for_agents else ()),
     )
     revealed = (Revealed(),) if given.get("visible") and not state.visible else ()
     # The change first, so that the event of creation shows the conversation as it is revealed.
@@ -252,7 +270,7 @@ def already_linked() -> Conflict:
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Tell whether both are the same JSON; to Python 1 and true are equal, to a consumer they are not."""
+    """Return whether both values are the same JSON. In Python, 1 equals true."""
     return orjson.dumps(one, option=_SORTED) == orjson.dumps(other, option=_SORTED)
 
 
@@ -265,11 +283,11 @@ def _merged(attributes: Mapping[str, Any], patch: Mapping[str, Any]) -> Mapping[
 
 
 def evolve(state: Conversation | None, fact: Fact, at: int | None = None) -> Conversation:
-    """Return the state after `fact`, its sequence number included; total, as the past can't be refused.
+    """Return the state after `fact`. Never raises, because facts have already happened.
 
     Args:
-        at: when it happened, in milliseconds, if that is to be stored: the state has a new `revision` then, and
-            `updated_at` moves on if a customer can see the change.
+        at: the time of the fact in milliseconds, if the state will be stored. It gets a new `revision` then, and a new
+            `updated_at` if the customer can see the change.
     """
     if isinstance(fact, Created):
         created, first = fact.conversation, 1 if fact.conversation.visible else 0
@@ -287,19 +305,19 @@ def evolve(state: Conversation | None, fact: Fact, at: int | None = None) -> Con
 
 
 def after(state: Conversation | None, facts: Iterable[Fact]) -> Conversation:
-    """Return the state after facts whose time is not to be stored."""
+    """Return the state after facts, for a decision; it is not stored."""
     state = reduce(evolve, facts, state)
     assert state is not None, "only Create may start a conversation"
     return state
 
 
 def events_of(state: Conversation, fact: Fact) -> int:
-    """Return the number of events that `fact` causes in `state`."""
+    """Return the number of public events of `fact` in `state`."""
     shown = 1 if state.visible else 0
     match fact:
         case MessagePosted(message) | MessageRewritten(_, message):
             return 0 if message.internal else shown
-        case NetworkLogsReplaced() | Filed():
+        case NetworkLogsReplaced() | AgentFieldsUpdated():
             return 0
         case WorkflowWaits(run):
             return 0 if run.step is None else shown
@@ -314,7 +332,7 @@ def events_of(state: Conversation, fact: Fact) -> int:
 
 
 def _changes(state: Conversation, fact: Fact) -> dict[str, Any]:
-    """Return the fields that `fact` changes, with their values after it."""
+    """Return the fields that `fact` changes, with their new values."""
     match fact:
         case MessagePosted(message):
             return _with_message(state, message)
@@ -329,7 +347,7 @@ def _changes(state: Conversation, fact: Fact) -> dict[str, Any]:
         case Assigned(assignee):
             team = assignee.id if assignee is not None and assignee.type == "team" else state.team_id
             return {"assignee": assignee, "human": state.human or assignee is not None, "team_id": team}
-        case Updated(changes) | Filed(changes):
+        case Updated(changes) | AgentFieldsUpdated(changes):
             return dict(changes)
         case NetworkLogsReplaced(_, at):
             return {"network_logs_at": at}
@@ -344,7 +362,8 @@ def _changes(state: Conversation, fact: Fact) -> dict[str, Any]:
 
 
 def _with_message(state: Conversation, message: Message) -> dict[str, Any]:
-    """Return the fields that a message changes; none that it leaves as they are, as each costs the most frequent command."""
+    """Return the fields that a message changes, with their new values."""
+    # Fields that keep their values are left out: each would cost time in the most frequent command.
     author, changes = message.author.type, dict[str, Any]()
     if author == "agent" and not state.human:
         changes["human"] = True
@@ -359,7 +378,7 @@ def _with_message(state: Conversation, message: Message) -> dict[str, Any]:
             changes["snoozed_until"] = None
     else:
         changes["unread"] = True
-    changes.update(noted(state, message.author, message.created_at))
+    changes.update(report_fields(state, message.author, message.created_at))
     if author != "system":
         changes["last_turn"] = state.sequence + state.visible
         waiting = waiting_since(state.waiting_since, author, message.created_at)
@@ -368,8 +387,22 @@ def _with_message(state: Conversation, message: Message) -> dict[str, Any]:
     return changes
 
 
+def report_fields(state: Conversation, author: Author, at: int) -> dict[str, Any]:
+    """Return the fields for reports that a message of this author changes; it is no note. Most messages change none."""
+    if author.type == "contact":
+        return {"asked_at": at} if state.asked_at is None else {}
+    if author.type != "agent":
+        return {}
+    changes: dict[str, Any] = {}
+    if state.answered_at is None and state.asked_at is not None:
+        changes["answered_at"] = at
+    if author.id != state.replier_id:
+        changes["replier_id"] = author.id
+    return changes
+
+
 def waiting_since(before: int | None, author: AuthorType, at: int) -> int | None:
-    """Return since when (ms) the contact waits for an answer, after a message of this author at that time; no note.
+    """Return since when (ms) the contact waits, after a message of this author at this time; it is no note.
 
     A message of the system is neither a question nor an answer.
     """
@@ -385,11 +418,11 @@ def waiting_since(before: int | None, author: AuthorType, at: int) -> int | None
 
 
 def touches(fact: Fact) -> bool:
-    """Tell whether `fact` changes what a customer can see, and with it `updatedAt`."""
+    """Return whether the customer can see the change of `fact`, so that it changes `updatedAt`."""
     match fact:
         case MessagePosted(message) | MessageRewritten(_, message):
             return not message.internal
-        case NetworkLogsReplaced() | Filed():
+        case NetworkLogsReplaced() | AgentFieldsUpdated():
             return False
         case WorkflowWaits(run):
             return run.step is not None
@@ -401,13 +434,13 @@ def touches(fact: Fact) -> bool:
             assert_never(fact)
 
 
-Step: TypeAlias = tuple[Conversation | None, Fact, Conversation]
-"""A fact with the state before and after it."""
+Transition: TypeAlias = tuple[Conversation | None, Fact, Conversation]
+"""A fact with the states before and after it."""
 
 
-def fold(state: Conversation | None, facts: Iterable[Fact], at: int) -> list[Step]:
-    """Return the steps that facts make of a state, `updated_at` and `revision` moved on."""
-    steps: list[Step] = []
+def fold(state: Conversation | None, facts: Iterable[Fact], at: int) -> list[Transition]:
+    """Return the steps of facts from a state, with new `updated_at` and `revision`."""
+    steps: list[Transition] = []
     for fact in facts:
         after = evolve(state, fact, at)
         steps.append((state, fact, after))

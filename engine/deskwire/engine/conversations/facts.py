@@ -1,4 +1,4 @@
-"""The facts: what has happened in a conversation. Each is stored by its effect on the tables, not by itself."""
+"""The facts that commands cause in a conversation. A fact is stored by its effect on the tables, not as a row."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class MessagePosted(Struct, frozen=True):
 
 
 class MessageRewritten(Struct, frozen=True):
-    """A part of a message or note was taken out, or all of it was deleted.
+    """A message or note was redacted or deleted.
 
     Args:
-        before: the message as it was.
-        message: the message as it is now.
+        before: the former message.
+        message: the present message.
     """
 
     before: Message
@@ -43,9 +43,10 @@ class MessageRewritten(Struct, frozen=True):
 
 
 class WorkflowStep(Struct, frozen=True):
-    """The step of a workflow that did something: the ids of its flow and action.
+    """The workflow step that caused a fact: the ids of its flow and action.
 
-    `version` is the storage key of the version that ran; once it is stored, it is the version's number, or None if that was removed.
+    `version` is the storage key of the workflow's version. In a stored step it is the version's number, or None if the version
+    was removed.
     """
 
     workflow_id: str
@@ -64,7 +65,7 @@ class Closed:
 
 
 class Reopened(Struct, frozen=True):
-    """The conversation was reopened; its contact waits for an answer again since `waiting_since`, if that is not None."""
+    """The conversation was reopened. If `waiting_since` is not None, the contact has waited for an answer since then."""
 
     waiting_since: int | None = None
 
@@ -85,8 +86,8 @@ class Updated:
     step: WorkflowStep | None = field(default=None, compare=False)
 
 
-class Filed(Struct, frozen=True):
-    """Fields that consumers do not see changed, as `Updated` tells of the others: tags, or until when it is snoozed."""
+class AgentFieldsUpdated(Struct, frozen=True):
+    """Fields that only agents see changed: `tags` and `snoozed_until`. `Updated` has the others."""
 
     changes: Mapping[str, Any]
 
@@ -99,28 +100,31 @@ class NetworkLogsReplaced(Struct, frozen=True):
 
 
 class Moved(Struct, frozen=True):
-    """The conversation is another contact's; both by their storage keys."""
+    """The conversation was moved to another contact; both are storage keys."""
 
     source: int
     target: int
 
 
 class Deleted(Struct, frozen=True):
-    """The conversation is gone."""
+    """The conversation was deleted."""
 
     reason: Reason
 
 
 class WorkflowWaits(Struct, frozen=True):
-    """A workflow has come to rest: a step is pending, or it waits for a time."""
+    """A workflow waits, for the contact's answer to a step or for a time."""
 
     run: WorkflowRun
 
 
 class WorkflowCompleted(Struct, frozen=True):
-    """The workflow has ended; `stopped` says why if it could not go on.
+    """The workflow has ended.
 
-    `version` is the storage key of the version that ran, and `place` the action at which it ended, None behind the last one.
+    Args:
+        stopped: the reason if the workflow could not go on.
+        version: the storage key of its version.
+        place: the action at which it ended, None after the last one.
     """
 
     workflow_id: str
@@ -139,7 +143,7 @@ Fact = (
     | Reopened
     | Assigned
     | Updated
-    | Filed
+    | AgentFieldsUpdated
     | NetworkLogsReplaced
     | WorkflowWaits
     | WorkflowCompleted
@@ -149,10 +153,10 @@ Fact = (
 
 
 def by_step(fact: Fact, step: WorkflowStep) -> Fact:
-    """Return the fact with the step that made it; one that says nothing of steps as it is."""
+    """Return the fact with the step that caused it, if facts of this type have one."""
     return replace(fact, step=step) if isinstance(fact, Closed | Assigned | Updated) else fact
 
 
 def step_of(fact: Fact) -> WorkflowStep | None:
-    """Return the step of a workflow that made the fact; None if it was none."""
+    """Return the workflow step that caused the fact; None if no step did."""
     return fact.step if isinstance(fact, Closed | Assigned | Updated) else None

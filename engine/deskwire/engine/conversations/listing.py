@@ -1,4 +1,4 @@
-"""Lists of conversations: which they show, in which order, and where they go on."""
+"""Lists of conversations: filter, order, page key and rows; and the rows of a thread."""
 
 from __future__ import annotations
 
@@ -8,30 +8,31 @@ from typing import Final, Literal
 from msgspec import Struct
 
 from deskwire.engine.contacts.contact import Contact
-from deskwire.engine.conversations.conversation import Conversation, Status
+from deskwire.engine.conversations.conversation import Conversation, Message, Status
 from deskwire.engine.core.values import SortOrder
 from deskwire.engine.definitions.attributes import AttributeIs
+from deskwire.engine.workflows.runs import WorkflowRun
 
 SortKey = Literal["activity", "waiting", "created", "updated"]
 
 
 class ConversationFilter(Struct, frozen=True):
-    """The filter of a list; None means any. What has several values takes each of them.
+    """The filter of a list. None matches any value; a tuple matches each of its values.
 
     Args:
         contact: storage key.
-        assignees: ids of users and teams, and None for nobody.
+        assignees: ids of users and teams, and None for unassigned.
         waiting: whether the contact waits for an answer.
-        unread: whether the contact wrote something that `user`, a storage key, has not seen.
-        seen_mark: the time (ms) up to which `user` has seen everything; the storage fills it in.
-        since, until: bounds (ms) of the last activity; it is at `since` or later, and before `until`.
-        text: a part of a text, of the title, or of what the contact is known by.
-        notes: whether that text may be a note's.
-        changed_since, changed_before: bounds (ms) of the last change that a customer can see, as those of the activity.
-        imported_since: the time (ms) since which they were imported.
-        unread_by_contact: whether the contact has something to read.
-        rating: the lowest and the highest one.
-        attributes: all of them.
+        unread: whether the contact wrote a message that `user`, a storage key, has not seen.
+        seen_mark: the time (ms) up to which `user` has marked the project as seen; the storage sets it.
+        since, until: bounds (ms) of the last activity: at `since` or later, and before `until`.
+        text: a part of a message, of the title, or of the contact's name, e-mail address or user id.
+        notes: whether notes are searched for the text as well.
+        changed_since, changed_before: bounds (ms) of the last change that the customer can see, like those of the activity.
+        imported_since: the earliest time (ms) of the import.
+        unread_by_contact: whether the contact has unread messages.
+        rating: the lowest and the highest rating.
+        attributes: the conversation has all of them.
     """
 
     contact: int | None = None
@@ -58,38 +59,71 @@ class ConversationFilter(Struct, frozen=True):
     attributes: tuple[AttributeIs, ...] = ()
 
 
-class Sort(Struct, frozen=True):
-    """The order of a list. Of equals the conversation stored later counts as the larger.
+class ConversationSort(Struct, frozen=True):
+    """The order of a list. Among equal keys, the conversation stored later counts as the larger.
 
-    `updated` goes by the last change that a customer can see.
-
-    `waiting` has those whose contact waits for an answer, and no other; the longest wait is the largest.
+    The key `updated` is the time of the last change that the customer can see. A list by `waiting` contains only
+    conversations whose contact waits for an answer; the longest wait is the largest.
     """
 
     key: SortKey = "activity"
     order: SortOrder = "desc"
 
 
-NEWEST_FIRST: Final = Sort()
+NEWEST_FIRST: Final = ConversationSort()
 
 
-class Place(Struct, frozen=True):
-    """The place where a list goes on: behind this value of its sort key, a time (ms), and this row."""
+class ConversationPageKey(Struct, frozen=True):
+    """The key after which a page starts: the value of the sort key, a time (ms), and the row."""
 
     value: int
     rowid: int
 
 
-class Listed(Struct, frozen=True):
+class ListedConversation(Struct, frozen=True):
     """A conversation in a list."""
 
     conversation: Conversation
     contact: Contact
-    at: Place
+    at: ConversationPageKey
 
 
 class FoundConversations(Struct, frozen=True):
-    """The next conversations of a list. A search for a text may stop before its page is full: `reached` is where it goes on."""
+    """A page of conversations. A search for a text may stop before the page is full; it continues after `reached`."""
 
-    listed: Sequence[Listed]
-    reached: Place | None = None
+    listed: Sequence[ListedConversation]
+    reached: ConversationPageKey | None = None
+
+
+class AgentDetails(Struct, frozen=True):
+    """The parts of the agent's view that are not in the conversation's own row.
+
+    Args:
+        last_message: the newest message or note, with only the beginning of its text.
+        run: the workflow run; `workflow` is its name, None after the workflow was deleted.
+    """
+
+    last_message: Message | None = None
+    run: WorkflowRun | None = None
+    workflow: str | None = None
+
+
+class SeenMessages(Struct, frozen=True):
+    """The messages that an agent has seen: up to `index`, or -1 for none; `contact_messages` are the contact's."""
+
+    index: int
+    contact_messages: int
+
+
+class ThreadMessage(Struct, frozen=True):
+    """A message of a thread, and the sequence of its event; None if it is unknown or the message has none."""
+
+    message: Message
+    sequence: int | None
+    rowid: int
+
+
+NOTHING_SEEN: Final = SeenMessages(-1, 0)
+
+
+NO_AGENT_DETAILS: Final = AgentDetails()

@@ -1,12 +1,12 @@
-"""The commits of one conversation, several of which may be under way.
+"""The commits of one conversation, several of which may be in flight.
 
-A command is planned against the state as it will be, so that commands which come together share a commit. Should one
-of them fail, what is stored is not what the next one expects, and that one is decided anew within its commit.
+The pipeline decides each command on the state that the commits in flight lead to, so that commands which arrive together
+share a commit. If one of these commits fails, the stored state is not the one that the next plan expects. That command is
+then decided again within its commit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from enum import Enum, auto
 from functools import partial
 from typing import Final, NamedTuple
@@ -19,87 +19,85 @@ from deskwire.engine.accounts.people import Project
 from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.conversations.automation.decide import workflow_needed
 from deskwire.engine.conversations.automation.lookup import workflow_for
-from deskwire.engine.conversations.commands import Command, Create, WorkflowCommand
-from deskwire.engine.conversations.commit import carry_out, reads_first
+from deskwire.engine.conversations.commands import Command, Create, PostMessage, WorkflowCommand
+from deskwire.engine.conversations.commit import (
+    MESSAGE_COMMANDS,
+    CommandRequest,
+    CommitFollower,
+    CommitJob,
+    CommitPlan,
+    Receipt,
+    make_plan,
+    with_message,
+)
 from deskwire.engine.conversations.conversation import Conversation, no_such_conversation
-from deskwire.engine.conversations.message_lookup import OF_MESSAGE, with_message
-from deskwire.engine.conversations.plan import Plan, Receipt, make_plan
 from deskwire.engine.conversations.ports import CommitReader, CommitTransaction
-from deskwire.engine.conversations.typing.elsewhere import TypistsElsewhere
-from deskwire.engine.conversations.typing.indicator import EphemeralPublisher
-from deskwire.engine.core.actor import Actor
+from deskwire.engine.conversations.typing import EphemeralPublisher, RemoteTypists
 from deskwire.engine.core.clock import Clock
-from deskwire.engine.core.commits import CommitHook
 from deskwire.engine.core.errors import DomainError, StaleState, Unavailable
 from deskwire.engine.core.store import InlineJob, InlineQuery, Store
 from deskwire.engine.uploads.links import Links
-from deskwire.engine.workflows.workflow import Published
 
 log: Final = structlog.get_logger(__name__)
 
 
 class Phase(Enum):
-    """The relation of the known state to the stored one, and so what the next command has to wait for."""
+    """The relation of the state in memory to the stored one, which decides what the next command waits for."""
 
     __hash__ = object.__hash__  # Enum's own is a call in Python, three for each command
 
     UNREAD = auto()
-    """Nothing is known: the state is read first."""
+    """No state is in memory; the next command reads it first."""
     SETTLED = auto()
-    """The state is what is stored."""
-    AHEAD = auto()
-    """The state is what will be stored when all is well; a refusal that rests on it waits until it is."""
-    ASTRAY = auto()
-    """What will be stored is not known before the last commit has ended."""
+    """The state is the stored one."""
+    SPECULATIVE = auto()
+    """The state is ahead of the database by the commits in flight; a refusal based on it waits for them."""
+    UNKNOWN = auto()
+    """The commits in flight may lead to any state; the next command waits for the last one."""
     GONE = auto()
-    """There is no such conversation, for ever."""
+    """The conversation does not exist, and its id is never used again."""
 
 
-class _Next(NamedTuple):
-    """The phase after: the stored state was read; there is none; a commit was begun; one failed; the last one ended."""
+class _Transitions(NamedTuple):
+    """The phase after each event.
+
+    Args:
+        read: the stored state was read.
+        absent: the database has no such conversation.
+        submitted: a commit was submitted.
+        failed: a commit failed.
+        drained: the last commit in flight ended.
+    """
 
     read: Phase
     absent: Phase
-    begun: Phase
+    submitted: Phase
     failed: Phase
-    ended: Phase
+    drained: Phase
 
 
 _AFTER: Final = {
-    #                     read           absent      begun         failed        ended
-    Phase.UNREAD: _Next(Phase.SETTLED, Phase.GONE, Phase.ASTRAY, Phase.UNREAD, Phase.UNREAD),
-    Phase.SETTLED: _Next(Phase.SETTLED, Phase.GONE, Phase.AHEAD, Phase.UNREAD, Phase.SETTLED),
-    Phase.AHEAD: _Next(Phase.SETTLED, Phase.GONE, Phase.AHEAD, Phase.ASTRAY, Phase.SETTLED),
-    Phase.ASTRAY: _Next(Phase.SETTLED, Phase.GONE, Phase.ASTRAY, Phase.ASTRAY, Phase.UNREAD),
-    Phase.GONE: _Next(Phase.GONE, Phase.GONE, Phase.GONE, Phase.GONE, Phase.GONE),
+    #                               read           absent      submitted          failed         drained
+    Phase.UNREAD: _Transitions(Phase.SETTLED, Phase.GONE, Phase.UNKNOWN, Phase.UNREAD, Phase.UNREAD),
+    Phase.SETTLED: _Transitions(Phase.SETTLED, Phase.GONE, Phase.SPECULATIVE, Phase.UNREAD, Phase.SETTLED),
+    Phase.SPECULATIVE: _Transitions(
+        Phase.SETTLED, Phase.GONE, Phase.SPECULATIVE, Phase.UNKNOWN, Phase.SETTLED
+    ),
+    Phase.UNKNOWN: _Transitions(Phase.SETTLED, Phase.GONE, Phase.UNKNOWN, Phase.UNKNOWN, Phase.UNREAD),
+    Phase.GONE: _Transitions(Phase.GONE, Phase.GONE, Phase.GONE, Phase.GONE, Phase.GONE),
 }
 
 
-class Request(Struct, frozen=True):
-    """A command on its way into the store.
+class SharedDependencies(Struct, frozen=True):
+    """The dependencies that all actors share.
 
     Args:
-        wrapper: what else its commit does.
-        ended: called with what came of it at the end of its commit; must not raise.
-        by: who gave the command; None if nothing is to be noted of that.
-    """
-
-    command: Command | WorkflowCommand
-    wrapper: CommitHook[Receipt] | None
-    ended: Callable[[Receipt | Exception], None]
-    by: Actor | None = None
-
-
-class Shared(Struct, frozen=True):
-    """The things that all actors share.
-
-    Args:
-        mailbox: how many commands may wait for each.
-        publisher: where typing is told.
-        links: give attachments their URLs; None for who serves no files.
-        wrappers: what else is done in each commit.
-        elsewhere: the typists of other nodes, which change the conversations as well, so that a state in memory may be
-            an old one; None for a node that is alone.
+        mailbox: the number of commands that may wait for each actor.
+        publisher: receives typing events.
+        links: makes the URLs of attachments; None if no files are served.
+        ticket_follower: keeps linked tickets up to date, in each commit.
+        remote_typists: typists on other nodes, which also change conversations, so that a state in memory may be
+            outdated; None for a single node.
     """
 
     store: Store[CommitReader, CommitTransaction]
@@ -107,99 +105,41 @@ class Shared(Struct, frozen=True):
     mailbox: int
     publisher: EphemeralPublisher
     links: Links | None = None
-    wrappers: tuple[CommitHook[Receipt], ...] = ()
-    elsewhere: TypistsElsewhere | None = None
-
-
-class _Commit:
-    """The job of a plan: a `Revisable`, decided anew on what is stored if that is not what the plan expects.
-
-    What was decided behind it, before it has ended, expects what its plan leads to. Decided anew it may lead to another
-    state of the same revision and time, so those behind it are then decided anew as well.
-
-    Args:
-        first: the first of those that are under way together, this one included; None if it is this one.
-    """
-
-    __slots__ = ("_first", "_pipeline", "_plan", "_request", "_revised")
-
-    def __init__(self, pipeline: Pipeline, request: Request, plan: Plan, first: _Commit | None) -> None:
-        self._pipeline = pipeline
-        self._request = request
-        self._plan = plan
-        self._first = first or self
-        self._revised: _Commit | None = None  # of the first: who was decided anew, of all since
-
-    @property
-    def order(self) -> str:
-        """See `Revisable.order`."""
-        return self._pipeline.conversation_id
-
-    @property
-    def log(self) -> int | None:
-        """See `Revisable.log`. A new conversation may wait for another transaction that makes the same contact."""
-        return None if isinstance(self._request.command, Create) else self._pipeline.project.rowid
-
-    def __call__(self, tx: CommitTransaction) -> Receipt:
-        """See `Revisable`."""
-        first = self._first
-        if first._revised is self:  # the transaction in which it was came to nothing
-            first._revised = None
-        if first._revised is not None:
-            raise StaleState("what was to be changed before it was decided anew")
-        return carry_out(self._plan, tx)
-
-    def again(self, tx: CommitTransaction) -> Receipt:
-        """See `Revisable.again`. What is new, or has to be alone, is not decided again here."""
-        request = self._request
-        if isinstance(request.command, Create):
-            raise StaleState("a conversation that is being made is nobody else's")
-        if self._first._revised is None:
-            self._first._revised = self
-        return self._pipeline.decide_and_carry_out(request, self._plan.at, tx)
-
-    def needs(self, *, again: bool) -> Iterator[Callable[[CommitTransaction], object]]:
-        """See `Revisable.needs`."""
-        yield from reads_first(self._plan)
-        if again and self.log is not None:
-            yield self._pipeline.stored
-
-    def ended(self, outcome: Receipt | Exception) -> None:
-        """Tell the pipeline how it has ended; what was decided on the state that it expected is in doubt if there was another."""
-        if self._first._revised is not None:
-            self._pipeline.doubt()
-        self._pipeline.end_or_decide_anew(self._request, outcome)
+    ticket_follower: CommitFollower | None = None
+    remote_typists: RemoteTypists | None = None
 
 
 class Pipeline:
-    """One conversation's commits. Its actor's task alone calls it, one call after the other; `phase` is for it to read."""
+    """The commits of one conversation.
+
+    Only the conversation's actor calls it, and never concurrently. `phase` is for the actor to read.
+    """
 
     __slots__ = (
+        "_drained",
         "_first",
-        "_none_under_way",
+        "_in_flight",
         "_shared",
         "_state",
-        "_under_way",
         "conversation_id",
         "phase",
         "project",
     )
 
-    def __init__(self, project: Project, conversation_id: str, shared: Shared) -> None:
+    def __init__(self, project: Project, conversation_id: str, shared: SharedDependencies) -> None:
         self.project = project
         self.conversation_id = conversation_id
         self.phase = Phase.UNREAD
         self._shared = shared
         self._state: Conversation | None = None
-        self._under_way = 0
-        self._first: _Commit | None = None
-        self._none_under_way: trio.Event | None = None
+        self._in_flight = 0
+        self._first: CommitJob | None = None
+        self._drained: trio.Event | None = None
 
-    async def begin(self, request: Request) -> None:
-        """Have a command committed; return when the next one may come. One that takes long is waited for.
+    async def begin(self, request: CommandRequest) -> None:
+        """Submit a command's commit; return when the next command may begin, which is after a long commit.
 
-        Raises what the command is refused with, and then `ended` is not called. Cancellation: what is under way is
-        carried out.
+        Raises the refusal of the command; `finished` is not called then. Cancellation: commits in flight are carried out.
         """
         plan = await self._plan(request)
         self._submit(plan, request)
@@ -207,18 +147,18 @@ class Pipeline:
             await self.settled()
 
     async def settled(self) -> None:
-        """Return when no commit of this conversation is under way."""
-        if self._under_way:
-            self._none_under_way = trio.Event()
-            await self._none_under_way.wait()
+        """Return when no commit of this conversation is in flight."""
+        if self._in_flight:
+            self._drained = trio.Event()
+            await self._drained.wait()
 
     async def read(self, *, inline: bool = False) -> tuple[Conversation, Contact]:
-        """Return what is stored, which is what the next command is decided on; call it while nothing is under way.
+        """Read the stored state, on which the next command is decided. Call it while no commit is in flight.
 
         Raises NotFound if there is no such conversation.
 
         Args:
-            inline: whether a thread would cost more than to wait for the disk; not for what nobody has read lately.
+            inline: whether to read on Trio's thread; only for rows that were read or written a moment ago.
         """
         project, wanted = self.project.rowid, self.conversation_id
 
@@ -232,126 +172,113 @@ class Pipeline:
         self.phase, self._state = _AFTER[self.phase].read, row[0]
         return row
 
-    def doubt(self) -> None:
-        """Forget the state: something has failed, and it may not be what is stored."""
+    def invalidate_state(self) -> None:
+        """Drop the state in memory after a failure, because it may differ from the stored one."""
         self.phase, self._state = _AFTER[self.phase].failed, None
 
-    async def _plan(self, request: Request) -> Plan:
-        """Decide on the state as it will be; or as it is, for a refusal, and for what has to be alone.
+    async def _plan(self, request: CommandRequest) -> CommitPlan:
+        """Decide on the speculative state; for a refusal and for a long commit decide again on the stored one.
 
-        Alone is what takes long: an erasure takes away what the commits before it are about to publish.
+        A long commit has to be alone: an erasure removes what the commits before it are about to publish.
         """
         try:
             plan = await self._decide(request)
         except (DomainError, StaleState):
-            if not self._under_way and not self._outdated(request):
+            if not self._in_flight and not self._may_be_outdated(request):
                 raise
         else:
-            if not (plan.long and self._under_way):
+            if not (plan.long and self._in_flight):
                 return plan
         await self.settled()
-        if self._outdated(request):
+        if self._may_be_outdated(request):
             await self.read(inline=True)
         return await self._decide(request)
 
-    def _outdated(self, request: Request) -> bool:
-        """Return whether what the request is refused for may be no longer so.
+    def _may_be_outdated(self, request: CommandRequest) -> bool:
+        """Return whether another node may have changed the state that a refusal is based on.
 
-        What is carried out is compared with what is stored in its commit; what is refused has none.
+        A commit compares its plan with the stored state; a refusal has no commit.
         """
-        return self._shared.elsewhere is not None and not isinstance(request.command, Create)
+        return self._shared.remote_typists is not None and not isinstance(request.command, Create)
 
-    async def _decide(self, request: Request) -> Plan:
+    async def _decide(self, request: CommandRequest) -> CommitPlan:
+        shared, command = self._shared, request.command
         while True:
-            if self.phase is not Phase.SETTLED and self.phase is not Phase.AHEAD:
-                await self._ready(request.command)
-            state, workflow = self._state, None
-            wanted = workflow_needed(state, request.command)
-            if wanted is not None:
-                query = partial(workflow_for, project=self.project, needed=wanted)
-                workflow = await self._shared.store.read(InlineQuery(query))
-            command = request.command
-            if state is not None and isinstance(command, OF_MESSAGE):
-                command = await self._shared.store.read(InlineQuery(partial(with_message, command, state)))
-            if state is self._state:  # no commit has failed while it was read
-                return self._planned(request, command, state, self._shared.clock(), workflow)
+            if self.phase is not Phase.SETTLED and self.phase is not Phase.SPECULATIVE:
+                await self._ready(command)
+            state, workflow, found = self._state, None, command
+            # Most commands are messages without a workflow. `workflow_needed` finds none for them, so it is not called.
+            if type(command) is not PostMessage or (state is not None and state.run is not None):
+                wanted = workflow_needed(state, command)
+                if wanted is not None:
+                    query = partial(workflow_for, project=self.project, needed=wanted)
+                    workflow = await shared.store.read(InlineQuery(query))
+                if state is not None and isinstance(command, MESSAGE_COMMANDS):
+                    found = await shared.store.read(InlineQuery(partial(with_message, command, state)))
+            if state is self._state:  # no commit has failed during the reads
+                return make_plan(
+                    self.project,
+                    state,
+                    found,
+                    shared.clock(),
+                    workflow,
+                    shared.links,
+                    request.wrapper,
+                    shared.ticket_follower,
+                    request.by,
+                )
 
     async def _ready(self, command: Command | WorkflowCommand) -> None:
         """Return when a state is known to decide `command` on. Raises NotFound if there is none."""
-        if self.phase is Phase.ASTRAY:
+        if self.phase is Phase.UNKNOWN:
             await self.settled()
         if self.phase is Phase.UNREAD and not isinstance(command, Create):
             await self.read()
         if self.phase is Phase.GONE:
             raise no_such_conversation()
 
-    def _planned(
-        self,
-        request: Request,
-        command: Command | WorkflowCommand,
-        state: Conversation | None,
-        at: int,
-        workflow: Published | None,
-    ) -> Plan:
-        shared, wrapper = self._shared, request.wrapper
-        wrappers = shared.wrappers if wrapper is None else (wrapper, *shared.wrappers)
-        return make_plan(self.project, state, command, at, workflow, shared.links, wrappers, request.by)
-
-    def _submit(self, plan: Plan, request: Request) -> None:
-        """Give a plan to the store; the next command is decided on what it leads to. Raises Unavailable."""
-        job = _Commit(self, request, plan, self._first)
-        self._shared.store.submit(job if plan.long else InlineJob(job), job.ended)
+    def _submit(self, plan: CommitPlan, request: CommandRequest) -> None:
+        """Submit a plan to the store; the next command is decided on the state after it. Raises Unavailable."""
+        job = CommitJob(plan, self.conversation_id, request, self._first)
+        self._shared.store.submit(job if plan.long else InlineJob(job), partial(self._finish_or_retry, job))
         self._first = self._first or job
-        self._under_way += 1
-        self.phase = _AFTER[self.phase].begun
-        after = plan.after
-        if self.phase is Phase.AHEAD and after is not None:
-            self._state = after
+        self._in_flight += 1
+        self.phase = _AFTER[self.phase].submitted
+        if self.phase is Phase.SPECULATIVE and plan.steps:
+            self._state = plan.steps[-1][2]
 
-    def end_or_decide_anew(self, request: Request, outcome: Receipt | Exception) -> None:
-        """End a commit; or if it found another state than it expected, make it once more, and decide within it.
+    def _finish_or_retry(self, job: CommitJob, outcome: Receipt | Exception) -> None:
+        """Finish a commit; if it found an unexpected state, decide and commit again on the stored state.
 
-        One before it has failed then, or an import has added to the conversation behind its actor (ADR 30).
+        The reason is a commit before it that failed, or an import into the conversation (ADR 30).
         """
+        if (job.first or job).revised is not None:  # the state in memory rests on the first decision
+            self.invalidate_state()
+        request = job.request
         if not isinstance(outcome, StaleState) or isinstance(request.command, Create):
-            self._end(request, outcome)
+            self._finish(request, outcome)
             return
         log.info("actor.state_changed", conversation=self.conversation_id, found=str(outcome))
-        self.doubt()
-        job = partial(self.decide_and_carry_out, request, self._shared.clock())
+        self.invalidate_state()
+        retry = partial(job.decide_again, self._shared.clock())
         try:
-            self._shared.store.submit(job, partial(self._end, request))
+            self._shared.store.submit(retry, partial(self._finish, request))
         except Unavailable as refusal:
-            self._end(request, refusal)
+            self._finish(request, refusal)
 
-    def stored(self, tx: CommitTransaction) -> tuple[Conversation, Contact] | None:
-        """Return the state that is stored; None if the conversation is gone."""
-        return tx.conversation(self.project.rowid, self.conversation_id)
-
-    def decide_and_carry_out(self, request: Request, at: int, tx: CommitTransaction) -> Receipt:
-        """Decide on what is stored, in the very transaction that commits it: nothing comes in between."""
-        row = self.stored(tx)
-        if row is None:
-            raise no_such_conversation()
-        command = request.command
-        workflow = workflow_for(tx, self.project, workflow_needed(row[0], command))
-        if isinstance(command, OF_MESSAGE):
-            command = with_message(command, row[0], tx)
-        return carry_out(self._planned(request, command, row[0], at, workflow), tx)
-
-    def _end(self, request: Request, outcome: Receipt | Exception) -> None:
-        """Note how a commit has ended, and tell."""
-        self._under_way -= 1
+    def _finish(self, request: CommandRequest, outcome: Receipt | Exception) -> None:
+        """Update the phase after a commit, and report the outcome to the actor."""
+        self._in_flight -= 1
         if isinstance(outcome, Exception):
-            self.doubt()
+            self.invalidate_state()
         elif outcome.state is None:
             self.phase, self._state = _AFTER[self.phase].absent, None
-        elif not self._under_way:
+        elif not self._in_flight:
             self.phase, self._state = _AFTER[self.phase].read, outcome.state
-        if not self._under_way:
+        if not self._in_flight:
             self._first = None
-            self.phase = _AFTER[self.phase].ended
-            if self._none_under_way is not None:
-                self._none_under_way.set()
-                self._none_under_way = None
-        request.ended(outcome)
+            self.phase = _AFTER[self.phase].drained
+            if self._drained is not None:
+                self._drained.set()
+                self._drained = None
+        request.finished(outcome)

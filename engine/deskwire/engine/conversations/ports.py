@@ -1,4 +1,4 @@
-"""The part of a store that conversations need."""
+"""The queries and changes of a store that conversations need. Rows are named by their storage keys, unless said otherwise."""
 
 from __future__ import annotations
 
@@ -10,19 +10,26 @@ from msgspec import Struct
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.contacts.ports import ContactTransaction
-from deskwire.engine.conversations.activity import Activity, Entry
-from deskwire.engine.conversations.agent_view import Beside, Seen, Sequenced
+from deskwire.engine.conversations.activity import ActivityEntry, ConversationActivity, Milestone
 from deskwire.engine.conversations.conversation import Conversation, Message
 from deskwire.engine.conversations.facts import WorkflowCompleted
-from deskwire.engine.conversations.listing import ConversationFilter, FoundConversations, Listed, Place, Sort
-from deskwire.engine.conversations.milestones import Milestone
+from deskwire.engine.conversations.listing import (
+    AgentDetails,
+    ConversationFilter,
+    ConversationPageKey,
+    ConversationSort,
+    FoundConversations,
+    ListedConversation,
+    SeenMessages,
+    ThreadMessage,
+)
 from deskwire.engine.uploads.ports import UploadTransaction
 from deskwire.engine.webhooks.publish import PublishTransaction
 from deskwire.engine.workflows.ports import PublishedReader, WorkflowTransaction
 
 
 class Claimed(Struct, frozen=True):
-    """A conversation that a commit may change: its contact, and what each endpoint was sent last."""
+    """A conversation that a commit may change: its contact, and the last sequence sent to each endpoint."""
 
     contact: Contact
     routed: Mapping[int, int]
@@ -32,29 +39,41 @@ class ConversationReader(Protocol):
     """Queries on conversations and their messages."""
 
     def conversation(self, project: int, conversation_id: str) -> tuple[Conversation, Contact] | None:
-        """The conversation with its contact, None if this project has none with that id."""
+        """Return the conversation with its contact; None if the project has none with this id."""
 
     def conversations(
-        self, project: int, wanted: ConversationFilter, sort: Sort, after: Place | None, limit: int
-    ) -> Sequence[Listed]:
-        """Return conversations in the order of `sort`, each with its place in it, for a filter without a text."""
+        self,
+        project: int,
+        wanted: ConversationFilter,
+        sort: ConversationSort,
+        after: ConversationPageKey | None,
+        limit: int,
+    ) -> Sequence[ListedConversation]:
+        """Return conversations in the order of `sort`, each with its page key, for a filter without a text."""
 
     def search_conversations(
-        self, project: int, wanted: ConversationFilter, sort: Sort, after: Place | None, limit: int
+        self,
+        project: int,
+        wanted: ConversationFilter,
+        sort: ConversationSort,
+        after: ConversationPageKey | None,
+        limit: int,
     ) -> FoundConversations:
-        """Return conversations as `conversations` does, also for a text, which is looked for in a bounded number of texts."""
+        """Return conversations as `conversations` does, also for a text. The search reads a bounded number of texts."""
 
-    def count_conversations(self, project: int, wanted: ConversationFilter, sort: Sort, bound: int) -> int:
-        """Return how many conversations a list has, counted up to a bound."""
+    def count_conversations(
+        self, project: int, wanted: ConversationFilter, sort: ConversationSort, bound: int
+    ) -> int:
+        """Return the number of conversations in a list, counted up to `bound`."""
 
     def conversation_ids(self, contact: int) -> Sequence[str]:
         """Return the ids of all conversations of a contact, the oldest first."""
 
     def message_rowid(self, conversation: int, message_id: str, *, internal: bool) -> int | None:
-        """Return the place of a message, also if it was deleted; a note is found only with `internal`."""
+        """Return the rowid of a message, also if it was deleted; a note is found only with `internal`."""
 
     def message(self, conversation: int, message_id: str, *, internal: bool) -> Message | None:
-        """Return a message of a conversation, a note only with `internal`; None if there is none, or it was deleted."""
+        """Return a message of a conversation, or with `internal` a note; None if it does not exist or was deleted."""
 
     def messages(
         self,
@@ -66,131 +85,171 @@ class ConversationReader(Protocol):
         limit: int | None = None,
         deleted: bool = False,
     ) -> Sequence[Message]:
-        """Messages, oldest first; with `before` alone the last `limit` in front of it. Without `deleted` no such places."""
+        """Return messages, oldest first, between the rowids `after` and `before`.
+
+        With `before` alone these are the last `limit` messages before it. `deleted` includes deleted messages.
+        """
 
     def thread(
         self, conversation: int, *, after: int | None, before: int | None, newest_first: bool, limit: int
-    ) -> Sequence[Sequenced]:
-        """Return messages and notes behind and in front of these places, none that was deleted; newest first they begin at the end."""
+    ) -> Sequence[ThreadMessage]:
+        """Return messages and notes between the rowids `after` and `before`, without deleted ones.
 
-    def message_before(self, conversation: int, sequence: int) -> int | None:
-        """Return the place of the message in front of the first one whose event has a larger sequence, notes included.
-
-        Without such a one that is the newest message; None if there is none in front.
+        With `newest_first` the list starts at `before`, or at the end of the thread.
         """
 
-    def beside(self, conversations: Sequence[int]) -> Mapping[int, Beside]:
-        """Return what the agent's view shows besides the conversations' own rows, by their storage keys."""
+    def message_before(self, conversation: int, sequence: int) -> int | None:
+        """Return the rowid of the message or note before the first one whose event has a larger sequence.
 
-    def seen(self, user: int, conversations: Sequence[int]) -> Mapping[int, Seen]:
-        """Return what a user has seen of these conversations; those of which that is not known are left out."""
+        If no event has a larger sequence, this is the newest message. None if there is no message before.
+        """
 
-    def unseen_behind(self, conversation: int, index: int) -> int:
-        """Return how many messages of the contact are behind the message with this index."""
+    def agent_details(self, conversations: Sequence[int]) -> Mapping[int, AgentDetails]:
+        """Return the parts of the agent's view that are not in the conversations' own rows, by storage key."""
+
+    def seen(self, user: int, conversations: Sequence[int]) -> Mapping[int, SeenMessages]:
+        """Return the messages that a user has seen in each conversation, without conversations for which this is unknown."""
+
+    def unseen_after(self, conversation: int, index: int) -> int:
+        """Return the number of the contact's messages after the message with this index."""
 
     def seen_mark(self, user: int, project: int) -> int | None:
-        """Return the time (ms) up to which a user has seen everything of a project; None if that was never said."""
+        """Return the time (ms) up to which a user has marked a project as seen; None if there is no mark."""
 
     def network_requests(self, conversation: int) -> tuple[int, int] | None:
-        """Return when (ms) the snapshot came, and how many requests it has; None if there is none."""
+        """Return the time (ms) of the network log snapshot and its number of requests; None without a snapshot."""
 
     def network_logs(self, conversation: int) -> bytes | None:
-        """The snapshot as it was sent."""
+        """Return the network log snapshot as it was sent; None without one."""
 
-    def conversation_activity(self, conversation: int, before: int | None, limit: int) -> Sequence[Activity]:
-        """Return who did what, newest first, in front of this row."""
+    def conversation_activity(
+        self, conversation: int, before: int | None, limit: int
+    ) -> Sequence[ConversationActivity]:
+        """Return activity entries before this rowid, newest first."""
 
     def conversation_tags(self, project: int, after: str, limit: int) -> Sequence[tuple[str, int]]:
-        """Return tags after this one in the order of their keys, each with the number of conversations that have it."""
+        """Return tags after this one in the order of their keys, each with its number of conversations."""
 
-    def next_waking(self) -> int | None:
-        """Return when (ms) the next snoozed conversation of any project wakes; None if none is snoozed."""
+    def next_snooze_end(self) -> int | None:
+        """Return the time (ms) at which the next snooze of any project ends; None if no conversation is snoozed."""
 
-    def due_wakings(self, until: int, limit: int) -> Sequence[tuple[str, str]]:
-        """Return project and conversation ids of those whose snooze ends by `until` (ms), the earliest first."""
+    def due_snoozes(self, until: int, limit: int) -> Sequence[tuple[str, str]]:
+        """Return project and conversation ids of the snoozes that end by `until` (ms), the earliest first."""
 
     def conversation_events(self, conversation: int, after: int, limit: int) -> Sequence[bytes]:
-        """Stored envelopes with a sequence larger than `after`."""
+        """Return stored envelopes with a sequence larger than `after`."""
+
+
+class ExpiredConversation(Struct, frozen=True):
+    """A conversation that has probably passed its retention period.
+
+    Args:
+        project, conversation: ids.
+        rows: about how many rows its deletion removes.
+        place: the cursor of the listing: time (ms) and storage key.
+    """
+
+    project: str
+    conversation: str
+    rows: int
+    place: tuple[int, int]
+
+
+class ExpiryReader(Protocol):
+    """Queries on conversations past their retention period, the oldest first; each uses an index."""
+
+    def bot_only_before(
+        self, created_before: int, after: tuple[int, int], limit: int
+    ) -> Sequence[ExpiredConversation]:
+        """Return bot-only conversations of all projects, created or imported before this time (ms), after a cursor."""
+
+    def archived_before(
+        self, project: int, archived_before: int, after: tuple[int, int], limit: int
+    ) -> Sequence[ExpiredConversation]:
+        """Return a project's conversations archived before this time (ms), after a cursor."""
+
+    def projects_with_expired(self, now: int, day_ms: int) -> Sequence[Project]:
+        """Return projects with a conversation that was archived longer ago than their retention, in days of `day_ms`."""
 
 
 class ConversationTransaction(ConversationReader, Protocol):
     """Changes of conversations."""
 
     def claim(self, state: Conversation) -> Claimed:
-        """Make sure that `state` is what is stored. Raises StaleState if it is not."""
+        """Claim the conversation for this transaction. Raises StaleState if `state` is not the stored state."""
 
     def insert_conversation(
         self, state: Conversation, contact: int, routed: Mapping[int, int]
     ) -> Conversation:
-        """Store a new conversation; returns it with its `rowid`."""
+        """Store a new conversation; return it with its `rowid`."""
 
     def save_conversation(self, before: Conversation, state: Conversation, routed: Mapping[int, int]) -> None:
-        """Store the changed conversation, which was `before`, a lower `revision`."""
+        """Store a changed conversation; `before` is the stored state, with a lower `revision`."""
 
     def move_conversation(self, conversation: int, source: int, target: int) -> None:
-        """Give a conversation of one contact to another one."""
+        """Move a conversation from one contact to another."""
 
     def note_moved(self, conversation: int, source: int, event_id: str) -> None:
-        """Note that the events in front of this one, as far as none before has noted that, are about the former contact."""
+        """Record that the events before this one, since the last such record, belong to the former contact."""
 
     def erase_conversation(self, state: Conversation) -> None:
-        """Remove the conversation with all that belongs to it, events and deliveries included.
+        """Remove the conversation with all of its rows, including events and deliveries.
 
-        Raises StaleState if this commit has events of it yet to be told: they would be lost.
+        Raises StaleState if this commit has unpublished events of the conversation, which would be lost.
         """
 
     def insert_message(self, conversation: int, message: Message, sequence: int | None) -> None:
-        """Store a message with the sequence of its event, if it has one."""
+        """Store a message with the sequence of its event, if any."""
 
     def rewrite_message(self, conversation: int, message: Message, at: int) -> None:
-        """Store what is left of a message at this time (ms), and have the search find no other words of it.
+        """Store a redacted or deleted message at this time (ms), and update the search index.
 
-        The bytes of what it was are overwritten. One that is deleted keeps its place.
+        The bytes of the former content are overwritten. A deleted message keeps its row.
         """
 
     def detach_from_message(self, conversation: int, upload_ids: Collection[str]) -> None:
-        """Remove references to what no message of the conversation has any more, with the uploads that nothing refers to."""
+        """Remove references to uploads that no message of the conversation has any longer, and uploads without references."""
 
     def rewrite_events(
         self, project: Project, conversation: int, message_id: str, rewritten: Callable[[bytes], bytes]
     ) -> None:
-        """Put what `rewritten` makes of them in the place of a conversation's envelopes that name a message.
+        """Replace a conversation's envelopes that contain a message by the results of `rewritten`.
 
-        What receivers have answered to them is forgotten. Whoever has an envelope in memory is told with this commit.
+        The receivers' answers to them are deleted. The commit notifies the components that have envelopes in memory.
         """
 
     def number_messages(self, conversation: int, first: int) -> None:
-        """Note that the messages that the customer sees have events, the first of them with sequence `first`."""
+        """Number the events of the messages that the customer sees, starting with sequence `first`."""
 
     def insert_conversation_activity(
-        self, conversation: int, entry: Entry, at: int, event_id: str | None
+        self, conversation: int, entry: ActivityEntry, at: int, event_id: str | None
     ) -> None:
-        """Store an entry of the conversation's activity; `event_id` is that of its public event."""
+        """Store an activity entry of the conversation; `event_id` is the id of its event."""
 
     def put_milestone(self, state: Conversation, milestone: Milestone) -> None:
-        """Store a milestone of the conversation; a rating takes the place of the one before."""
+        """Store a milestone of the conversation; a rating replaces the previous one."""
 
     def put_workflow_end(self, conversation: int, end: WorkflowCompleted, at: int) -> None:
-        """Note that a workflow has ended in a conversation at this time (ms)."""
+        """Store the end of a workflow in a conversation at this time (ms)."""
 
-    def note_waking(self, at: int) -> None:
-        """Tell, with this commit, that a conversation wakes at this time (ms)."""
+    def schedule_snooze_end(self, at: int) -> None:
+        """Schedule the end of a snooze at this time (ms); the commit wakes the timer."""
 
     def put_conversation_tags(self, state: Conversation) -> None:
-        """Have the conversation found by its tags, and by no others."""
+        """Replace the rows by which the conversation's tags are found."""
 
-    def put_seen(self, user: int, conversation: int, seen: Seen, at: int) -> bool:
-        """Note what a user has seen of a conversation; return False if it is gone."""
+    def put_seen(self, user: int, conversation: int, seen: SeenMessages, at: int) -> bool:
+        """Store the messages that a user has seen in a conversation; return False if the conversation is gone."""
 
     def put_seen_mark(self, user: int, project: int, until: int | None) -> None:
-        """Note up to which time (ms) a user has seen everything of a project; None takes it back."""
+        """Store the time (ms) up to which a user has marked a project as seen; None removes the mark."""
 
     def put_network_logs(self, conversation: int, snapshot: bytes, at: int) -> None:
-        """Store a snapshot in place of the previous one."""
+        """Replace the network log snapshot."""
 
 
 class CommitReader(ConversationReader, PublishedReader, Protocol):
-    """Queries on what a command is decided on."""
+    """Queries on the state that a command is decided on."""
 
 
 class CommitTransaction(
@@ -202,4 +261,4 @@ class CommitTransaction(
     PublishTransaction,
     Protocol,
 ):
-    """Changes that a command's commit makes, its events and deliveries included."""
+    """Changes of a command's commit, including events and deliveries."""

@@ -1,7 +1,8 @@
-"""Redaction: what is taken out of one message, decided on the message as it is stored, and what events show of it then.
+"""The redaction and deletion of a message, decided on the stored message, and the change of its events.
 
-A hidden character becomes an asterisk, so that the places of the others stay: ranges mean the same before and after, and what
-is repeated changes nothing. The length of what was hidden can be seen; that of a whole text that was redacted can't.
+A redacted character becomes an asterisk, which keeps the positions of the others: a range means the same before and after, and
+a repeated redaction changes nothing. The length of a redacted part remains visible; the length of a whole redacted text
+does not.
 """
 
 from __future__ import annotations
@@ -19,19 +20,19 @@ from deskwire.engine.core.values import replace
 from deskwire.engine.uploads.upload import Attachment
 
 HIDDEN: Final = "*"
-"""A character of a text in the place of one that was redacted."""
+"""Replaces each redacted character of a text."""
 
-FIRST_WORDS: Final = 160
+PREVIEW_LENGTH_MAX: Final = 160
 """Characters of the newest message that the agents' view shows."""
 
-Change: TypeAlias = tuple[Message, Message]
-"""A message as it was, and as it is."""
+MessageChange: TypeAlias = tuple[Message, Message]
+"""A message before and after a change."""
 
 
-def redacted_message(command: RedactMessage, at: int) -> Change:
-    """Return the message before and after its redaction at this time (ms), equal if there was nothing left to redact.
+def redacted_message(command: RedactMessage, at: int) -> MessageChange:
+    """Return the message before and after its redaction at this time (ms); both are equal if nothing is left to redact.
 
-    Raises NotFound, or Invalid with each range and each attachment that the message does not have.
+    Raises NotFound, and Invalid with each range and attachment that the message does not have.
     """
     message = _found(command.found, command.message_id)
     problems = unfit(message, command.ranges, command.attachments)
@@ -41,8 +42,8 @@ def redacted_message(command: RedactMessage, at: int) -> Change:
     return message, message if after == message else replace(after, redacted_at=at)
 
 
-def erased_message(command: DeleteMessage, at: int) -> Change:
-    """Return the message before and after its deletion at this time (ms): nothing but its place and its author. Raises NotFound."""
+def erased_message(command: DeleteMessage, at: int) -> MessageChange:
+    """Return the message before and after its deletion at this time (ms); index and author stay. Raises NotFound."""
     message = _found(command.found, command.message_id)
     return message, replace(message, text="", attachments=(), redacted_at=at, deleted=True)
 
@@ -69,9 +70,9 @@ def _attachments(message: Message, command: RedactMessage) -> tuple[Attachment, 
 
 
 def unfit(message: Message, ranges: Sequence[tuple[int, int]], attachments: Sequence[str]) -> list[Problem]:
-    """Return what of a redaction the message does not have.
+    """Return a problem for each range and attachment that the message does not have.
 
-    An attachment that it lacks is no problem once something of it was redacted: that may have been among it.
+    A missing attachment is no problem if the message was redacted before, because that may have removed it.
     """
     length, problems = len(message.text), list[Problem]()
     for place, (_, end) in enumerate(ranges):
@@ -88,7 +89,7 @@ def unfit(message: Message, ranges: Sequence[tuple[int, int]], attachments: Sequ
 
 
 def rewritten(body: bytes, message: Message) -> bytes:
-    """Return an envelope that shows a message, in full or its first words, as it shows it now; others stay as they are."""
+    """Return an envelope with its copy of a message, full or preview, replaced by the present message."""
     envelope = orjson.loads(body)
     data = envelope["data"]
     shown, conversation = data.get("message"), data.get("conversation")
@@ -99,5 +100,5 @@ def rewritten(body: bytes, message: Message) -> bytes:
         shown["attachments"] = [each for each in shown["attachments"] if each["id"] in kept]
         shown["redactedAt"] = iso_or_none(message.redacted_at)
     if last is not None and last["id"] == message.id:
-        last["text"] = message.text[:FIRST_WORDS]
+        last["text"] = message.text[:PREVIEW_LENGTH_MAX]
     return bytes(memoryview(orjson.dumps(envelope)))

@@ -1,9 +1,9 @@
-"""Tags of conversations and contacts: the form in which they are stored and shown, and the key by which they are compared.
+"""Tags of conversations and contacts: their normal form, and the key by which they are compared.
 
-A tag is shown in small letters, with single blanks and in NFC: `VIP` and ` Vip ` are stored as `vip`. Apart from that it
-keeps its spelling, with accents, joiners and elongation. Two tags are the same if their keys are (`core.folding`), so
-a filter by `arger` finds `ärger`. Characters that can't be seen are refused, except the joiners that Persian, Indic scripts
-and emoji are written with.
+A tag is stored and shown in lower case, with single blanks and in NFC: `VIP` and ` Vip ` become `vip`. Otherwise it keeps
+its spelling, with accents, joiners and elongation. Two tags are the same if their keys are equal (`core.folding`), so
+a filter by `arger` finds `ärger`. Invisible characters are refused, except the joiners that Persian, Indic scripts
+and emoji need.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ TAGS_MAX: Final = 20
 LENGTH_MAX: Final = 40
 """Characters of a tag."""
 
-_UNSEEN: Final = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"})
-"""Categories of what can't be seen: controls, also those that turn the direction of writing, and what means nothing yet."""
+_INVISIBLE: Final = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"})
+"""Unicode categories of invisible characters: controls, including those of text direction, and unassigned characters."""
 
 _JOINED: Final = re.compile("(?<=\\S)[\u200c\u200d](?=\\S)")
-"""A zero width non-joiner or joiner inside a word: without them some words of Persian and some emoji are written wrong."""
+"""A zero width joiner or non-joiner inside a word. Some words of Persian and some emoji are wrong without it."""
 
 
 def normal_tag(text: str) -> str:
-    """Return the tag in its one form. Raises ValueError, with a reason, for what can't be one."""
+    """Return the tag in its normal form. Raises ValueError with a reason if it is no valid tag."""
     tag = " ".join(text.split())
-    for _ in range(2):  # small letters can be composed further, and what is composed have small ones
+    for _ in range(2):  # lower case letters may compose further, and composed ones may have a lower case
         tag = unicodedata.normalize("NFC", tag.lower())
-    if any(unicodedata.category(each) in _UNSEEN for each in _JOINED.sub("", tag)):
+    if any(unicodedata.category(each) in _INVISIBLE for each in _JOINED.sub("", tag)):
         raise ValueError("A tag has no characters that can't be seen.")
     if "," in tag:
         raise ValueError("A tag has no comma, which stands between the tags of a filter.")
@@ -45,12 +45,12 @@ def normal_tag(text: str) -> str:
 
 
 def normal_tags(tags: Iterable[str]) -> tuple[str, ...]:
-    """Return tags as they are stored, in order; of several with one key the first. Raises as `normal_tag`."""
+    """Return normal tags, sorted; of several with the same key the first. Raises as `normal_tag`."""
     return distinct_tags(map(normal_tag, tags))
 
 
 def distinct_tags(tags: Iterable[str]) -> tuple[str, ...]:
-    """Return stored tags in order; of several with one key the first."""
+    """Return stored tags, sorted; of several with the same key the first."""
     first: dict[str, str] = {}
     for tag in tags:
         first.setdefault(tag_key(tag), tag)
@@ -58,5 +58,5 @@ def distinct_tags(tags: Iterable[str]) -> tuple[str, ...]:
 
 
 def tag_key(tag: str) -> str:
-    """Return the key by which a tag is compared and found, also a ticket's."""
+    """Return the key by which a tag is compared and found; tickets use it too."""
     return fold_name(tag)

@@ -1,4 +1,4 @@
-"""The changes of drafts and held messages that a commit makes known to the pages of their author."""
+"""The changes of drafts and held messages that a commit publishes to their author's pages."""
 
 from __future__ import annotations
 
@@ -7,11 +7,16 @@ from typing import Any, Literal, Protocol
 
 from msgspec import Struct
 
-Outcome = Literal["sent", "taken_back", "refused"]
+HeldOutcome = Literal["sent", "taken_back", "refused"]
 
 
 class DraftChanged(Struct, frozen=True):
-    """A draft has another version, or is gone. Author and project are storage keys; `draft` is a `Draft`, None if it is gone."""
+    """A draft has a new version or was removed.
+
+    Args:
+        author, project: storage keys.
+        draft: a `Draft`; None if it was removed.
+    """
 
     author: int
     project: int
@@ -21,7 +26,7 @@ class DraftChanged(Struct, frozen=True):
 
 
 class MessageHeld(Struct, frozen=True):
-    """A message is held. `held` is a `HeldMessage`."""
+    """A message was held. `held` is a `HeldMessage`."""
 
     author: int
     project: int
@@ -30,13 +35,13 @@ class MessageHeld(Struct, frozen=True):
 
 
 class HeldEnded(Struct, frozen=True):
-    """A held message is held no longer. `held` is the `HeldMessage` if it was refused and is kept, else None."""
+    """A held message was sent, taken back or refused. `held` is the `HeldMessage` if it was refused, else None."""
 
     author: int
     project: int
     conversation_id: str
     message_id: str
-    outcome: Outcome
+    outcome: HeldOutcome
     held: Any
 
 

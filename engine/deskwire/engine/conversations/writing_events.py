@@ -1,7 +1,7 @@
-"""The passing events of drafts and held messages, for the pages of their author alone.
+"""The ephemeral events of drafts and held messages, for their author's pages only.
 
-Each follows its commit. A message on the bus is too small for a draft, so it names the change, and the other node reads the
-present version from the store.
+Each event follows its commit. A message on the bus is too small for a draft, so it only names the change, and the other node
+reads the present version from the store.
 """
 
 from __future__ import annotations
@@ -17,10 +17,8 @@ import trio
 from deskwire.engine.agents.presence import Ephemeral, ephemeral_event
 from deskwire.engine.agents.streams import AgentStreams
 from deskwire.engine.cluster.cluster import Bus
-from deskwire.engine.conversations.drafts.draft import draft_view
-from deskwire.engine.conversations.drafts.ports import DraftReader
-from deskwire.engine.conversations.held.held import held_view
-from deskwire.engine.conversations.held.ports import HeldReader
+from deskwire.engine.conversations.drafts import DraftReader, draft_view
+from deskwire.engine.conversations.held_messages import HeldReader, held_view
 from deskwire.engine.conversations.ports import ConversationReader
 from deskwire.engine.conversations.writing_changes import (
     DraftChanged,
@@ -41,7 +39,7 @@ KIND: Final = "writing"
 """The kind of message on the bus."""
 
 _QUEUE_MAX: Final = 256
-"""Changes on other nodes that wait to be read; one more is dropped, and pages see it when they read again."""
+"""Queued changes of other nodes. Further ones are dropped, and pages see them at their next read."""
 
 
 class WritingReader(DraftReader, HeldReader, ConversationReader, Protocol):
@@ -49,10 +47,10 @@ class WritingReader(DraftReader, HeldReader, ConversationReader, Protocol):
 
 
 class WritingEvents:
-    """Sends authors what becomes of their drafts and held messages; `run` does so for the commits of other nodes.
+    """Sends events of drafts and held messages to their authors; `run` does so for the commits of other nodes.
 
     Args:
-        bus: to other nodes; None for a node that is alone.
+        bus: connects the nodes; None for a single node.
     """
 
     def __init__(
@@ -70,7 +68,7 @@ class WritingEvents:
         self._bus = bus
         self._queue, self._queued = trio.open_memory_channel[Sequence[Any]](_QUEUE_MAX)
         if bus is not None:
-            bus.receive(KIND, self._hear)
+            bus.receive(KIND, self._receive)
 
     def follow(self, commits: Commits[WritingCommit]) -> None:
         """Send events for commits from now on."""
@@ -94,7 +92,7 @@ class WritingEvents:
             if self._bus is not None:
                 self._bus.send(KIND, orjson.dumps([change.project, change.author, *_reference(change)]))
 
-    def _hear(self, payload: bytes) -> None:
+    def _receive(self, payload: bytes) -> None:
         project, author, *reference = orjson.loads(payload)
         if self._streams.is_present(author, project):
             try:
@@ -121,7 +119,7 @@ class WritingEvents:
 
 
 def _reference(change: WritingChange) -> tuple[Any, ...]:
-    """Return what another node needs to find the change in the store."""
+    """Return the key by which another node finds the change in the store."""
     match change:
         case DraftChanged():
             return "draft", change.conversation_id, change.internal
@@ -134,14 +132,14 @@ def _reference(change: WritingChange) -> tuple[Any, ...]:
 def _found(
     author: int, project: int, reference: Sequence[Any], reader: WritingReader
 ) -> WritingChange | None:
-    """Return the change as it is stored now; None for a held message that has ended since, which has its own event."""
+    """Return the change with its present content; None for a held message that has ended, whose end has its own event."""
     kind, conversation_id, *rest = reference
     if kind == "draft":
         found = reader.conversation(project, conversation_id)
         if found is None:
             return None
         drafts = reader.drafts_in(author, found[0].rowid)
-        draft = next((each for each in drafts if each.place.internal == rest[0]), None)
+        draft = next((each for each in drafts if each.key.internal == rest[0]), None)
         return DraftChanged(author, project, conversation_id, rest[0], draft)
     held = reader.held_message(project, rest[0])
     if kind == "held":

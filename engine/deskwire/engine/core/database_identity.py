@@ -36,11 +36,16 @@ class IdentityRefusal(Struct, frozen=True):
 
 
 class DatabaseIdentity:
-    """The result of the last comparison. All methods may be called from any thread."""
+    """The result of the last comparison. All methods may be called from any thread.
+
+    Attributes:
+        refusal: keeps the node from working; None while it has the expected database. Read for each commit, so it is
+            no property.
+    """
 
     def __init__(self) -> None:
+        self.refusal: IdentityRefusal | None = None
         self._found: IdentityRefusal | None = None
-        self._blocking = False
 
     @property
     def found(self) -> IdentityRefusal | None:
@@ -50,11 +55,6 @@ class DatabaseIdentity:
         """
         return self._found
 
-    @property
-    def refusal(self) -> IdentityRefusal | None:
-        """The refusal that blocks the node. None while it can use the expected database."""
-        return self._found if self._blocking else None
-
     def refuse(self, reason: Reason, detail: str, *, blocking: bool = True) -> None:
         """Record that another database was found.
 
@@ -63,14 +63,15 @@ class DatabaseIdentity:
         Args:
             blocking: False if the expected database is available too, so that the node can work.
         """
-        known, self._found = self._found, IdentityRefusal(reason, detail)
-        was_blocking, self._blocking = self._blocking, blocking
+        known, was_blocking = self._found, self.refusal is not None
+        self._found = IdentityRefusal(reason, detail)
+        self.refusal = self._found if blocking else None
         if known is None or known.reason != reason or was_blocking != blocking:
             log.error("database.identity_refused", reason=reason, detail=detail, blocking=blocking)
 
     def accept(self) -> None:
         """Record that the database is the expected one. Logs if it was refused before."""
-        known, self._found, self._blocking = self._found, None, False
+        known, self._found, self.refusal = self._found, None, None
         if known is not None:
             log.info("database.identity_accepted", reason=known.reason)
 

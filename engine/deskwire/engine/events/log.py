@@ -25,7 +25,7 @@ from deskwire.engine.core.store import Store
 from deskwire.engine.core.values import replace
 from deskwire.engine.events.ports import EventReader, EventTransaction, LogCommit
 from deskwire.engine.events.tail import MemoryHead, Tail
-from deskwire.engine.events.types import AgentsSource, NamedTypesSource, StoredEvent, Topic
+from deskwire.engine.events.types import CATALOG, AgentsSource, NamedTypesSource, StoredEvent, Topic
 
 # The scope of a read: a project by its storage key, one topic, or all events for agents or for readers of named types.
 Source = int | Topic | AgentsSource | NamedTypesSource
@@ -264,7 +264,8 @@ class EventLog:
         extra = [opened[source] for source in self._sources(event) if source in opened] if opened else []
         if extra:
             self._in_opened[event.position] = extra
-        return extra if event.internal else [self._project(event.project), *extra]
+        internal = event.type not in CATALOG  # `StoredEvent.internal`, without its call for each event
+        return extra if internal else [self._project(event.project), *extra]
 
     def _sources(self, event: StoredEvent) -> Sequence[Topic | AgentsSource | NamedTypesSource]:
         """Return the sources other than the project that include the event."""

@@ -14,6 +14,7 @@ import orjson
 from msgspec import Struct
 from msgspec.structs import astuple
 
+from deskwire.engine.accounts.people import Project
 from deskwire.engine.core.clock import iso
 from deskwire.engine.core.ids import ulid_value
 
@@ -363,6 +364,10 @@ _TICKETS: Final = 1 << 61
 RESPONSES: Final = 1 << 62  # the lowest lane of survey responses
 
 
+NO_PROJECT: Final = 0
+"""Stands in the row of an event that is for one endpoint alone, so that no feed finds it."""
+
+
 class StoredEvent(Struct, frozen=True, eq=False):
     """A committed event.
 
@@ -446,6 +451,35 @@ def encode_envelope(draft: EventDraft, event_id: str, project_id: str, created_a
         }
     )
     return bytes(memoryview(encoded))  # a copy, because orjson's result keeps its 8 KiB buffer alive
+
+
+def stored_event(
+    position: int,
+    event_id: str,
+    project: Project,
+    draft: EventDraft,
+    conversation: int | None,
+    at: int,
+    *,
+    directed: bool,
+    ticket: int | None,
+) -> StoredEvent:
+    """Return an event at its place in the log; one that is `directed` to an endpoint is in no feed and in no topic."""
+    internal = REGISTRY[draft.type].audience != "all"
+    assert not (internal and (directed or draft.sequence is not None)), (
+        "what consumers do not get has no number"
+    )
+    return StoredEvent(
+        position,
+        event_id,
+        draft.type,
+        NO_PROJECT if directed else project.rowid,
+        conversation,
+        draft.sequence,
+        encode_envelope(draft, event_id, project.id, at),
+        ticket,
+        () if directed or internal else topics_of(project.rowid, draft.data),
+    )
 
 
 def matches(subscribed: frozenset[str], event_type: str) -> bool:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from deskwire.engine.accounts.people import Project
-from deskwire.engine.conversations.emit import announce
+from deskwire.engine.conversations.events import public_events
 from deskwire.engine.conversations.facts import Created, MessagePosted
 from deskwire.engine.core.values import replace
 from deskwire.engine.events.project_events import conversations_imported
@@ -61,7 +61,7 @@ def store_with_events(
     """
     drafts = [(thread, list(_drafts(thread, project, show))) for thread in threads]
     plan = [
-        (thread, draft, targets(tx, project, draft, thread.routed))
+        (thread, draft, targets(tx.routed_endpoints(project.rowid), draft, thread.routed))
         for thread, of_thread in drafts
         for draft in of_thread
     ]
@@ -74,7 +74,7 @@ def _drafts(thread: ImportedConversation, project: Project, show: Shown) -> Iter
     """Yield the events of a conversation, and advance its state with each."""
     if thread.before is None:
         thread.state = replace(thread.state, sequence=1)
-        yield from announce(Created(thread.state), thread.state, thread.contact, project.id, (), show)
+        yield from public_events(Created(thread.state), thread.state, thread.contact, project.id, (), show)
     for place, addition in enumerate(thread.additions):
         state = with_messages(thread.state, [addition.record])
         posted, sequence = MessagePosted(addition.message()), state.sequence + (not addition.record.internal)
@@ -83,7 +83,7 @@ def _drafts(thread: ImportedConversation, project: Project, show: Shown) -> Iter
         thread.state = state = replace(state, sequence=sequence, last_turn=turn)
         if not addition.record.internal:
             thread.additions[place] = addition._replace(sequence=sequence)
-        yield from announce(posted, state, thread.contact, project.id, (), show)
+        yield from public_events(posted, state, thread.contact, project.id, (), show)
 
 
 def _store(tx: ImportBatchTransaction, project: Project, threads: Sequence[ImportedConversation]) -> None:

@@ -8,9 +8,14 @@ from typing import Final, NamedTuple
 from msgspec import Struct, field
 
 from deskwire.engine.contacts.contact import Contact
+from deskwire.engine.conversations.activity import (
+    Milestone,
+    answered_milestone,
+    closed_milestone,
+    rated_milestone,
+)
 from deskwire.engine.conversations.conversation import Author, Conversation, Message
-from deskwire.engine.conversations.decide import waiting_since
-from deskwire.engine.conversations.milestones import Milestone, answered, closed, noted, rated
+from deskwire.engine.conversations.decide import report_fields, waiting_since
 from deskwire.engine.core.values import replace
 from deskwire.engine.importing.records import MessageRecord
 from deskwire.engine.uploads.upload import Attachment
@@ -102,7 +107,7 @@ def with_messages(state: Conversation, added: Sequence[MessageRecord]) -> Conver
     for record in added:
         if not record.internal:
             waiting = waiting_since(waiting, record.author_type, record.created_at)
-            if notes := noted(state, author_of(record), record.created_at):
+            if notes := report_fields(state, author_of(record), record.created_at):
                 state = replace(state, **notes)
     return replace(
         state,
@@ -129,12 +134,12 @@ def milestones(thread: ImportedConversation) -> Iterator[Milestone]:
     """
     before, state = thread.before, thread.state
     if state.answered_at is not None and (before is None or before.answered_at is None):
-        yield _dated(answered(state, _first_answer(thread), state.answered_at))
+        yield _dated(answered_milestone(state, _first_answer(thread), state.answered_at))
     if before is None and state.status == "CLOSED":
         at = state.updated_at if state.closed_at is None else state.closed_at
-        yield _dated(closed(state, at), duration_known=thread.duration_known)
+        yield _dated(closed_milestone(state, at), duration_known=thread.duration_known)
     if before is None and state.rating is not None:
-        yield rated(state, state.updated_at if state.rated_at is None else state.rated_at)
+        yield rated_milestone(state, state.updated_at if state.rated_at is None else state.rated_at)
 
 
 def _dated(milestone: Milestone, *, duration_known: bool = True) -> Milestone:

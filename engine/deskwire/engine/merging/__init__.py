@@ -1,1 +1,1 @@
-"""Contacts that become one."""
+"""Merging contacts."""

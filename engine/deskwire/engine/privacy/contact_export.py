@@ -22,7 +22,7 @@ from deskwire.engine.contacts.memory import MemoryReader, memory_view
 from deskwire.engine.contacts.ports import ContactReader
 from deskwire.engine.conversations.activity import activity_view as conversation_activity_view
 from deskwire.engine.conversations.conversation import Conversation, Message
-from deskwire.engine.conversations.emit import conversation_view, dashboard_message_view, message_view
+from deskwire.engine.conversations.events import conversation_view, dashboard_message_view, message_view
 from deskwire.engine.conversations.ports import ConversationReader
 from deskwire.engine.core.clock import iso, iso_or_none
 from deskwire.engine.core.errors import NotFound

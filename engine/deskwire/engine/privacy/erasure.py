@@ -25,12 +25,10 @@ from deskwire.engine.audit.trail import UNKNOWN_ORIGIN, AttributedStore, AuditTr
 from deskwire.engine.cluster.cluster import Cluster, SingleNode
 from deskwire.engine.contacts.contact import Contact, find_contact
 from deskwire.engine.contacts.ports import ContactReader, ContactTransaction
-from deskwire.engine.conversations.actor import ActorFailed
+from deskwire.engine.conversations.actors import ActorFailed, ActorRegistry, ask_all
 from deskwire.engine.conversations.commands import Delete
 from deskwire.engine.conversations.contacts import IdentityTransaction, erase_contact
 from deskwire.engine.conversations.ports import ConversationReader
-from deskwire.engine.conversations.registry import ActorRegistry
-from deskwire.engine.conversations.together import ask_all
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.errors import NotFound, Unavailable
 from deskwire.engine.core.store import Store

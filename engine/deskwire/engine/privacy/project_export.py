@@ -20,9 +20,9 @@ from msgspec import Struct
 
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.conversations.conversation import Conversation, Message
-from deskwire.engine.conversations.emit import conversation_view, message_view
-from deskwire.engine.conversations.listing import ConversationFilter, Listed, Sort
-from deskwire.engine.conversations.listing import Place as ConversationPlace
+from deskwire.engine.conversations.events import conversation_view, message_view
+from deskwire.engine.conversations.listing import ConversationFilter, ConversationSort, ListedConversation
+from deskwire.engine.conversations.listing import ConversationPageKey as ConversationPlace
 from deskwire.engine.conversations.ports import ConversationReader
 from deskwire.engine.core.clock import iso
 from deskwire.engine.core.store import Store
@@ -253,29 +253,34 @@ class ProjectExport:
             case "survey-responses":
                 return self._all_responses(since)
 
-    async def _listed(self, since: int | None) -> AsyncGenerator[Sequence[Listed], None]:
+    async def _listed(self, since: int | None) -> AsyncGenerator[Sequence[ListedConversation], None]:
         """Yield the conversations page by page.
 
         Sorted by creation, none moves during the export. Sorted by change, a changed one moves beyond the upper bound and is left
         to the next export. Imported conversations are queried separately because their last change may be much older.
         """
         if since is None:
-            lists = [(ConversationFilter(visible=True), Sort("created", "asc"))]
+            lists = [(ConversationFilter(visible=True), ConversationSort("created", "asc"))]
         else:
             changed = ConversationFilter(visible=True, changed_since=since, changed_before=self._now + 1)
             imported = ConversationFilter(visible=True, imported_since=since, changed_before=since)
-            lists = [(changed, Sort("updated", "asc")), (imported, Sort("created", "asc"))]
+            lists = [
+                (changed, ConversationSort("updated", "asc")),
+                (imported, ConversationSort("created", "asc")),
+            ]
         for wanted, sort in lists:
             async with aclosing(self._listed_by(wanted, sort)) as pages:
                 async for page in pages:
                     yield page
 
     async def _listed_by(
-        self, wanted: ConversationFilter, sort: Sort
-    ) -> AsyncGenerator[Sequence[Listed], None]:
+        self, wanted: ConversationFilter, sort: ConversationSort
+    ) -> AsyncGenerator[Sequence[ListedConversation], None]:
         project, after = self._project.rowid, None
 
-        def read(after: ConversationPlace | None, reader: ProjectExportReader) -> Sequence[Listed]:
+        def read(
+            after: ConversationPlace | None, reader: ProjectExportReader
+        ) -> Sequence[ListedConversation]:
             return reader.conversations(project, wanted, sort, after, PAGE_SIZE)
 
         while page := await self._store.read(partial(read, after)):

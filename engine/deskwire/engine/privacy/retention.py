@@ -23,11 +23,11 @@ from deskwire.engine.accounts.ports import AccountReader
 from deskwire.engine.accounts.sessions import SessionLifetime, SessionTransaction
 from deskwire.engine.audit.audited_changes import conversation_expired
 from deskwire.engine.audit.trail import AuditEntry, AuditTransaction, ChangeOrigin, RecordingHook
-from deskwire.engine.conversations.actor import ActorFailed
-from deskwire.engine.conversations.commands import Expire
-from deskwire.engine.conversations.expiry import Due, ExpiryReader, Kind, Windows
-from deskwire.engine.conversations.plan import Receipt
-from deskwire.engine.conversations.registry import ActorRegistry
+from deskwire.engine.conversations.actors import ActorFailed, ActorRegistry
+from deskwire.engine.conversations.commands import ConversationRetention, Expire
+from deskwire.engine.conversations.commit import Receipt
+from deskwire.engine.conversations.decide import ExpiryReason
+from deskwire.engine.conversations.ports import ExpiredConversation, ExpiryReader
 from deskwire.engine.core.actor import Actor
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.clock_jumps import ClockJumpDetector
@@ -54,7 +54,7 @@ class SweepReader(ExpiryReader, AccountReader, Protocol):
     """Queries on expired conversations and their projects."""
 
 
-_PageQuery = Callable[[SweepReader, tuple[int, int]], Sequence[Due]]
+_PageQuery = Callable[[SweepReader, tuple[int, int]], Sequence[ExpiredConversation]]
 
 
 class ConversationSweep:
@@ -79,7 +79,7 @@ class ConversationSweep:
         self._clock = clock
         self._bot_only_ms = bot_only_ms
         self._day_ms = day_ms
-        self.deleted: dict[Kind, int] = {"bot_only": 0, "archived": 0}
+        self.deleted: dict[ExpiryReason, int] = {"bot_only": 0, "archived": 0}
 
     async def run(self) -> None:
         """Delete all expired conversations.
@@ -96,7 +96,7 @@ class ConversationSweep:
             "bot_only", lambda reader, place: reader.bot_only_before(created_before, place, _PAGE_SIZE)
         )
 
-    async def _delete_all(self, kind: Kind, look: _PageQuery) -> None:
+    async def _delete_all(self, kind: ExpiryReason, look: _PageQuery) -> None:
         """Delete the conversations that the query returns, page by page, skipping those that can't be deleted."""
         place = (-1, -1)
         while conversations := await self._store.read(lambda reader, place=place: look(reader, place)):  # type: ignore[misc]
@@ -106,7 +106,7 @@ class ConversationSweep:
                 self.deleted[kind] += await self._delete(batch)
                 await trio.sleep(trio.current_time() - began)
 
-    async def _delete(self, batch: Sequence[Due]) -> int:
+    async def _delete(self, batch: Sequence[ExpiredConversation]) -> int:
         """Delete conversations through their actors.
 
         Return the number of deleted ones. Raises Unavailable if all failed.
@@ -120,7 +120,7 @@ class ConversationSweep:
             raise refusals[0]
         return sum(outcome is True for outcome in outcomes)
 
-    async def _ask(self, due: Due, outcomes: list[bool | Unavailable]) -> None:
+    async def _ask(self, due: ExpiredConversation, outcomes: list[bool | Unavailable]) -> None:
         project = await self._store.read(InlineQuery(lambda reader: reader.project(due.project)))
         if project is None:  # removed since the query, so it has no conversations
             outcomes.append(False)
@@ -140,9 +140,9 @@ class ConversationSweep:
         else:
             outcomes.append(receipt.state is None)
 
-    def _windows(self, project: Project) -> Windows:
+    def _windows(self, project: Project) -> ConversationRetention:
         days = project.settings.archived_retention_days
-        return Windows(self._bot_only_ms, None if days is None else days * self._day_ms)
+        return ConversationRetention(self._bot_only_ms, None if days is None else days * self._day_ms)
 
 
 def _expired(receipt: Receipt) -> Sequence[AuditEntry]:
@@ -157,9 +157,9 @@ def _archived(project: int, before: int) -> _PageQuery:
     return lambda reader, place: reader.archived_before(project, before, place, _PAGE_SIZE)
 
 
-def batches(conversations: Sequence[Due]) -> Iterator[Sequence[Due]]:
+def batches(conversations: Sequence[ExpiredConversation]) -> Iterator[Sequence[ExpiredConversation]]:
     """Yield batches in order, within CONVERSATIONS_BATCH_SIZE and BATCH_ROWS_MAX. A larger conversation is a batch of its own."""
-    batch: list[Due] = []
+    batch: list[ExpiredConversation] = []
     for due in conversations:
         if batch and (
             len(batch) == CONVERSATIONS_BATCH_SIZE

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import assert_never
 
+from deskwire.engine.conversations.commit import Receipt
 from deskwire.engine.conversations.facts import (
+    AgentFieldsUpdated,
     Assigned,
     Closed,
     Created,
     Deleted,
-    Filed,
     MessagePosted,
     MessageRewritten,
     Moved,
@@ -20,16 +21,12 @@ from deskwire.engine.conversations.facts import (
     WorkflowCompleted,
     WorkflowWaits,
 )
-from deskwire.engine.conversations.plan import Receipt
 from deskwire.engine.tickets.change import follow_contact, note_message, unlink_deleted
 from deskwire.engine.tickets.ports import TicketTransaction
 
 
 class TicketFollower:
-    """Updates linked tickets in every commit of a conversation (a `CommitHook`)."""
-
-    def before(self, _tx: object) -> None:
-        """Do nothing."""
+    """Updates the linked ticket in every commit of a conversation (a `CommitFollower`)."""
 
     def after(self, tx: TicketTransaction, receipt: Receipt) -> None:
         """Apply messages, a new contact and a deletion of the conversation to the ticket."""
@@ -47,7 +44,7 @@ class TicketFollower:
                 case Created() | Revealed() | Closed() | Reopened() | Assigned() | Updated():
                     pass
                 case (
-                    Filed()
+                    AgentFieldsUpdated()
                     | NetworkLogsReplaced()
                     | WorkflowWaits()
                     | WorkflowCompleted()

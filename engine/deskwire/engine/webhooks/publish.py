@@ -10,7 +10,7 @@ from msgspec import Struct
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.events.ports import EventTransaction
 from deskwire.engine.events.types import EXTENSIONS, EventDraft, StoredEvent, matches
-from deskwire.engine.webhooks.endpoint import disabled_reason, may_have
+from deskwire.engine.webhooks.endpoint import Endpoint, disabled_reason, may_have
 from deskwire.engine.webhooks.ports import DeliveryTransaction
 
 
@@ -26,15 +26,13 @@ class Target(Struct, frozen=True):
     skipped: str | None
 
 
-def targets(
-    tx: PublishTransaction, project: Project, draft: EventDraft, sent: dict[int, int]
-) -> list[Target]:
-    """Return the endpoints that an event is for; note in `sent` what they were sent last.
+def targets(endpoints: Sequence[Endpoint], draft: EventDraft, sent: dict[int, int]) -> list[Target]:
+    """Return those of a project's endpoints that an event is for; note in `sent` what they were sent last.
 
     What a disabled one is not sent counts, too: once it is enabled it can tell that something is missing.
     """
     found: list[Target] = []
-    for endpoint in tx.routed_endpoints(project.rowid):
+    for endpoint in endpoints:
         if not matches(endpoint.events, draft.type) or not may_have(endpoint, draft.type):
             continue
         skipped = None if endpoint.status == "enabled" else disabled_reason(endpoint.status_reason)
@@ -59,9 +57,16 @@ def append(
 ) -> StoredEvent:
     """Put an event into the log, with its deliveries to these targets, in this lane; return it."""
     event = tx.append_event(project, draft, conversation, at, ticket=ticket)
+    deliver(tx, event, targets, at, lane=lane)
+    return event
+
+
+def deliver(
+    tx: PublishTransaction, event: StoredEvent, targets: Sequence[Target], at: int, *, lane: int | None
+) -> None:
+    """Store the deliveries of an event to these targets, in this lane."""
     for target in targets:
         tx.insert_delivery(target.endpoint, event, lane, target.previous, at, skipped=target.skipped)
-    return event
 
 
 def extend(
@@ -85,5 +90,7 @@ def extend(
         about: storage key of the endpoint that it is about, which is not sent it.
     """
     assert draft.type in EXTENSIONS, "whatever everybody may have is appended with a number"
-    addressed = [each for each in targets(tx, project, draft, {}) if each.endpoint != about]
+    addressed = [
+        each for each in targets(tx.routed_endpoints(project.rowid), draft, {}) if each.endpoint != about
+    ]
     return append(tx, project, draft, subject, addressed, at, lane=lane, ticket=ticket)

@@ -15,7 +15,7 @@ from deskwire.engine.agents.streams import AgentStreams
 from deskwire.engine.audit.refusals import RefusalCache, RefusedCalls
 from deskwire.engine.audit.trail import AttributedStore, ChangeOrigin
 from deskwire.engine.cluster.cluster import Cluster, SingleNode
-from deskwire.engine.conversations.registry import ActorRegistry
+from deskwire.engine.conversations.actors import ActorRegistry
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.errors import Problem
 from deskwire.engine.core.secret import Keyring, Secrets

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Final
 
 from pydantic import ConfigDict, Field, WithJsonSchema
 
-from deskwire.engine.conversations.automation.lookup import find_workflow, tried_out
+from deskwire.engine.conversations.automation.lookup import find_workflow, trial_workflow
 from deskwire.engine.conversations.automation.simulate import simulate
 from deskwire.engine.core.errors import Invalid, NotFound, Problem
 from deskwire.engine.workflows.ports import WorkflowReader
@@ -179,7 +179,7 @@ async def simulate_workflow(call: Call[SimulationBody, Query]) -> Answer:
     """
     body, project = call.body, call.project
     await _look_at_flows(call)
-    workflow = await call.services.store.read(lambda reader: tried_out(reader, project, body.flows))
+    workflow = await call.services.store.read(lambda reader: trial_workflow(reader, project, body.flows))
     course = simulate(workflow, body.attributes, body.answers)
     return {
         "events": course.events,

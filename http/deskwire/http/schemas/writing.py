@@ -8,7 +8,7 @@ from pydantic import Field
 
 from deskwire.engine.accounts.people import AssigneeType
 from deskwire.engine.conversations.conversation import Status
-from deskwire.engine.conversations.drafts.draft import Mode
+from deskwire.engine.conversations.drafts import DraftMode
 from deskwire.http.schemas.base import (
     ConversationId,
     Count,
@@ -31,7 +31,7 @@ class Draft(Shape):
     `baseSequence` is the sequence of the conversation that you had seen, if that was sent.
     """
 
-    mode: Mode
+    mode: DraftMode
     text: DraftText
     attachments: list[Attachment]
     version: Version

@@ -14,10 +14,12 @@ from deskwire.engine.conversations.ports import Claimed
 from deskwire.engine.conversations.writing_changes import WritingChange
 from deskwire.engine.events.types import (
     ERASURE,
+    NO_PROJECT,
     REDACTION,
     EventDraft,
     StoredEvent,
     contact_lane,
+    stored_event,
     ticket_lane,
 )
 from deskwire.engine.idempotency.once import InProgress
@@ -44,7 +46,7 @@ from deskwire.storage.postgres.schema.days import TODAY
 from deskwire.storage.postgres.search.lookup import PostgresSearchReads
 from deskwire.storage.postgres.search.tickets import PostgresTicketReads, PostgresTicketWrites
 from deskwire.storage.tables.all import AllReads, AllWrites
-from deskwire.storage.tables.events.events import NO_PROJECT, ROW_COLUMNS, event_at
+from deskwire.storage.tables.events.events import ROW_COLUMNS
 from deskwire.storage.tables.webhooks.deliveries import INSERT_DELIVERY, delivery_at
 
 INSERT_EVENT: Final = (
@@ -104,13 +106,13 @@ class PostgresTransaction(PostgresReader, PostgresTicketWrites, LogWrites, AllWr
         self.rewritten: list[StoredEvent] = []
         self.due: list[int] = []
         self.runs_due: list[int] = []
-        self.wakings_due: list[int] = []
+        self.snoozes_due: list[int] = []
         self.held_due: list[int] = []
         self.writing: list[WritingChange] = []
         self._heads: dict[int, LogHead] = {}
         self._endpoint_versions: dict[int, int] = {}
         self._locked_rowids: set[int] = set()
-        self.forget_claims()
+        self.clear_claims()
         self.start_endpoints()
 
     def save_heads(self) -> None:
@@ -127,7 +129,7 @@ class PostgresTransaction(PostgresReader, PostgresTicketWrites, LogWrites, AllWr
             frozenset(self.erased),
             tuple(self.due),
             tuple(self.runs_due),
-            tuple(self.wakings_due),
+            tuple(self.snoozes_due),
             "callers" in words,
             tuple(word.partition(":")[2] for word in words if word.startswith("session:")),
             "people" in words,
@@ -217,7 +219,7 @@ class PostgresTransaction(PostgresReader, PostgresTicketWrites, LogWrites, AllWr
         ticket: int | None = None,
     ) -> StoredEvent:
         position, event_id = self.head(project.rowid).events.next(at)
-        event = event_at(
+        event = stored_event(
             position, event_id, project, draft, conversation, at, directed=directed, ticket=ticket
         )
         self.conn.execute(INSERT_EVENT, event_values(event, at))

@@ -6,11 +6,11 @@ from typing import Final
 
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.core.ids import IdGenerator, id_before
-from deskwire.engine.events.types import EventDraft, StoredEvent
+from deskwire.engine.events.types import EventDraft, StoredEvent, stored_event
 from deskwire.engine.webhooks.delivery import Delivery
 from deskwire.engine.webhooks.outcome import NOT_STORED
 from deskwire.storage.tables.base import Queries
-from deskwire.storage.tables.events.events import ROW_COLUMNS, TAIL, EventWrites, event_at, event_row
+from deskwire.storage.tables.events.events import LEVELS, ROW_COLUMNS, ROW_FIELDS, TAIL, EventWrites
 from deskwire.storage.tables.webhooks.deliveries import (
     INSERT_DELIVERY,
     DeliveryWrites,
@@ -135,10 +135,11 @@ class LogWrites(EventWrites, DeliveryWrites):
     ) -> StoredEvent:
         self._event_position += 1
         position, event_id = self._event_position, self._event_ids.new("evt", at)
-        event = event_at(
+        event = stored_event(
             position, event_id, project, draft, conversation, at, directed=directed, ticket=ticket
         )
-        self.conn.execute(_INSERT_EVENT, event_row(event, at))
+        # The values of `event_row`, without its call.
+        self.conn.execute(_INSERT_EVENT, (*ROW_FIELDS(event), at, LEVELS[event.type], event.ticket))
         start = position // TAIL * TAIL
         if start > self._added:
             self.conn.execute(_ADD_EVENTS, (self._added, start))

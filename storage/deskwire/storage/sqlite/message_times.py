@@ -44,7 +44,9 @@ class MessageTimes(ConversationWrites, ImportWrites):
 
     def insert_message(self, conversation: int, message: Message, sequence: int | None) -> None:
         super().insert_message(conversation, message, sequence)
-        self._note(1)
+        self._untimed += 1
+        if self._untimed >= BATCH_SIZE:
+            self._add_untimed()
 
     def insert_imported(
         self,
@@ -53,10 +55,10 @@ class MessageTimes(ConversationWrites, ImportWrites):
         conversations: Sequence[ConversationMark],
     ) -> None:
         super().insert_imported(messages, marks, conversations)
-        self._note(len(messages))
-
-    def _note(self, messages: int) -> None:
-        self._untimed += messages
+        self._untimed += len(messages)
         if self._untimed >= BATCH_SIZE:
-            add_untimed(self.conn)
-            self._untimed = 0
+            self._add_untimed()
+
+    def _add_untimed(self) -> None:
+        add_untimed(self.conn)
+        self._untimed = 0

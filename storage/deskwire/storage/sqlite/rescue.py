@@ -33,6 +33,9 @@ class Rescue:
 
     Args:
         connection: the writer's.
+
+    Attributes:
+        idle: True if nothing was saved; read for each commit.
     """
 
     def __init__(self, connection: sqlite3.Connection, database: DatabaseFile) -> None:
@@ -40,6 +43,7 @@ class Rescue:
         self._database = database
         self._folded = False
         self._copy: Path | None = None
+        self.idle = True
         self._reported: str | None = None
 
     @property
@@ -58,12 +62,8 @@ class Rescue:
                 self._copy = self._copied()
         except (OSError, sqlite3.Error) as error:
             log.error("database.rescue_failed", error=str(error), pid=os.getpid())
+        self.idle = not self._folded and self._copy is None
         return RETRY_DELAY_S if self.due else inf
-
-    @property
-    def idle(self) -> bool:
-        """True if nothing was saved."""
-        return not self._folded and self._copy is None
 
     def report(self) -> None:
         """Add the remedy to the refusal after the copy is complete. Runs in Trio's thread."""
@@ -75,6 +75,7 @@ class Rescue:
     def discard(self) -> None:
         """Remove the copy because the file is back at its path. Blocks."""
         copy, self._copy, self._reported, self._folded = self._copy, None, None, False
+        self.idle = True
         if copy is not None:
             with suppress(OSError):  # if the copy stays, the next start reports it
                 overwrite_and_unlink(copy)

@@ -43,7 +43,12 @@ log: Final = structlog.get_logger(__name__)
 
 
 class SqliteStore:
-    """Implements `ports.Store` on a SQLite file; created by `open_store`."""
+    """Implements `ports.Store` on a SQLite file; created by `open_store`.
+
+    Attributes:
+        submit: see `Store.submit`; bound to the writer, because each message goes through it.
+        run: runs the writer until cancelled.
+    """
 
     def __init__(
         self,
@@ -66,6 +71,7 @@ class SqliteStore:
         self._here = SqliteReader(connect_reader(path))
         self._database = DatabaseFile(path, self._file, hold_lock)
         self._writer = Writer(self._connection, self._file, batch, on_commit, queue, self._database)
+        self.submit, self.run = self._writer.submit, self._writer.run
 
     @property
     def commits(self) -> CommitCounters:
@@ -109,10 +115,6 @@ class SqliteStore:
         """See `Store.write`."""
         return await self._writer.write(job)
 
-    def submit(self, job: Callable[[Transaction], T], ended: Callable[[T | Exception], None]) -> None:
-        """See `Store.submit`."""
-        self._writer.submit(job, ended)
-
     async def read(self, query: Callable[[Reader], T]) -> T:
         """See `Store.read`. Raises Unavailable if the disk fails, or on a timeout of a waiting request.
 
@@ -129,10 +131,6 @@ class SqliteStore:
         return await trio.to_thread.run_sync(
             self._query, query, seconds, limiter=thread_limiter(self._turns, who)
         )
-
-    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Run the writer until cancelled."""
-        await self._writer.run(task_status=task_status)
 
     def close(self) -> None:
         """Close all connections; the last one checkpoints the WAL."""

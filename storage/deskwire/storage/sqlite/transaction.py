@@ -31,7 +31,7 @@ class SqliteTransaction(SqliteReader, LogWrites, MessageTimes, TicketErasure, Sq
     """`ports.Transaction` on the writer's connection.
 
     What a group commit makes known to the rest of the program gathers in `published`, `deliveries`, `erased`, `redacted`,
-    `rewritten`, `due`, `runs_due`, `wakings_due`, `held_due`, `writing` and `sessions_ended` until it is durable. `scrub_wanted` says that text was deleted
+    `rewritten`, `due`, `runs_due`, `snoozes_due`, `held_due`, `writing` and `sessions_ended` until it is durable. `scrub_wanted` says that text was deleted
     besides, `callers_changed` that something about server keys, machine credentials or projects is another, `people_changed` that a user has
     another password or is gone, or a member another role: the database says so, whoever has changed it.
     """
@@ -46,7 +46,7 @@ class SqliteTransaction(SqliteReader, LogWrites, MessageTimes, TicketErasure, Sq
         self.due: list[int] = []
         self.runs_due: list[int] = []
         self.sessions_ended: list[str] = []
-        self.wakings_due: list[int] = []
+        self.snoozes_due: list[int] = []
         self.held_due: list[int] = []
         self.writing: list[WritingChange] = []
         self.callers_changed = False
@@ -78,13 +78,13 @@ class SqliteTransaction(SqliteReader, LogWrites, MessageTimes, TicketErasure, Sq
                     f"CREATE TEMP TRIGGER IF NOT EXISTS {table}_{change.split()[0]} AFTER {change} ON main.{table} "
                     "BEGIN SELECT people_change(); END"
                 )
-        connection.create_function("contacts_change", 0, self.forget_claims)
+        connection.create_function("contacts_change", 0, self.clear_claims)
         for change in ("UPDATE", "DELETE"):
             connection.execute(
                 f"CREATE TEMP TRIGGER IF NOT EXISTS contacts_{change} AFTER {change} ON main.contacts "
                 "BEGIN SELECT contacts_change(); END"
             )
-        self.forget_claims()
+        self.clear_claims()
         self.start_events()
         self.start_endpoints()
         self.start_deliveries()
@@ -92,7 +92,7 @@ class SqliteTransaction(SqliteReader, LogWrites, MessageTimes, TicketErasure, Sq
 
     def forget(self) -> None:
         """Read anew what was remembered: after a rollback it may be what never was."""
-        self.forget_claims()
+        self.clear_claims()
         self.forget_endpoints()
         self.start_message_times()
         self.start_feeds()

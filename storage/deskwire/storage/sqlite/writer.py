@@ -141,7 +141,8 @@ class Writer:
         """See `Store.submit`."""
         if self._stopped:
             raise _shutting_down()
-        self._refuse_wrong_database()
+        if self._database is not None and self._database.refusal is not None:
+            self._refuse_wrong_database(self._database)
         if len(self._jobs) >= self._waiting_max:
             raise Unavailable("Too many changes wait for the disk; nothing was done.", code="overloaded")
         self._jobs.append(
@@ -156,12 +157,10 @@ class Writer:
         self.submit(job, slot.put)
         return await slot.take()
 
-    def _refuse_wrong_database(self) -> None:
-        """Raise Unavailable if the database was refused, and is still not the right one."""
-        if self._database is None or self._database.refusal is None:
-            return
-        self._database.look()
-        if (refusal := self._database.refusal) is not None:
+    def _refuse_wrong_database(self, database: DatabaseFile) -> None:
+        """Raise Unavailable if the refused database is still not the right one."""
+        database.look()
+        if (refusal := database.refusal) is not None:
             raise Unavailable(refusal.detail, code=WRONG_DATABASE)
 
     async def _rescued(self) -> float:
@@ -295,7 +294,7 @@ class Writer:
         tx.rewritten.clear()
         tx.due.clear()
         tx.runs_due.clear()
-        tx.wakings_due.clear()
+        tx.snoozes_due.clear()
         tx.held_due.clear()
         tx.writing.clear()
         tx.callers_changed = False
@@ -313,7 +312,7 @@ def commit_of(tx: SqliteTransaction) -> Commit:
         frozenset(tx.erased),
         tuple(tx.due),
         tuple(tx.runs_due),
-        tuple(tx.wakings_due),
+        tuple(tx.snoozes_due),
         tx.callers_changed,
         tuple(tx.sessions_ended),
         people=tx.people_changed,

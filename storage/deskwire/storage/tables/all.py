@@ -32,14 +32,16 @@ from deskwire.storage.tables.contacts.contacts import (
 from deskwire.storage.tables.contacts.lists import ContactListReads
 from deskwire.storage.tables.contacts.merging import MergeReads, MergeWrites
 from deskwire.storage.tables.conversations.activity import ActivityReads, ActivityWrites
-from deskwire.storage.tables.conversations.agent_view import AgentViewReads
-from deskwire.storage.tables.conversations.conversations import ConversationReads, ConversationWrites
+from deskwire.storage.tables.conversations.agent_view import AgentViewReads, SeenReads, SeenWrites
+from deskwire.storage.tables.conversations.conversations import (
+    ConversationReads,
+    ConversationWrites,
+    ExpiryReads,
+)
 from deskwire.storage.tables.conversations.drafts import DraftReads, DraftWrites
-from deskwire.storage.tables.conversations.expiry import ExpiryReads
-from deskwire.storage.tables.conversations.held import HeldReads, HeldWrites
+from deskwire.storage.tables.conversations.held_messages import HeldReads, HeldWrites
 from deskwire.storage.tables.conversations.imports import ImportReads, ImportWrites
 from deskwire.storage.tables.conversations.lists import ConversationListReads
-from deskwire.storage.tables.conversations.seen import SeenReads, SeenWrites
 from deskwire.storage.tables.events.consumers import ConsumerReads, ConsumerWrites
 from deskwire.storage.tables.events.events import EventReads, EventWrites, FeedReads
 from deskwire.storage.tables.idempotency import AnswerReads, AnswerWrites

@@ -1,5 +1,5 @@
 """The automation of conversations: workflows that run in them.
 
-`interpreter` carries out a workflow, `decide` joins it with the conversation's own rules, `answers` checks what the
-contact answers to a step, `lookup` finds workflows in the store, and `timers` wakes those whose wait is over.
+`interpreter` carries out a workflow, `decide` combines it with the conversation's own rules, `answers` checks the contact's
+answers to steps, and `lookup` finds workflows in the store. The timer of waiting workflows is in `conversations.timers`.
 """

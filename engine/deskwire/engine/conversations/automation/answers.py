@@ -1,4 +1,4 @@
-"""A contact's answer to a step of a workflow: its check, and its text as a message (ADR 20)."""
+"""The contact's answers to workflow steps: validation, and the text of an answer as a message (ADR 20)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _EMAIL_MAX: Final = 320
 
 
 def answer_problems(action: Buttons | Form, value: Any) -> list[Problem]:
-    """Return everything that is wrong with `value` as the answer; pointers are into the body of a reply."""
+    """Return all problems of `value` as an answer; pointers are into the body of a reply."""
     match action:
         case Buttons():
             problems = list(_picked(action, value))
@@ -32,7 +32,7 @@ def answer_problems(action: Buttons | Form, value: Any) -> list[Problem]:
 
 
 def answer_text(action: Buttons | Form, value: Any) -> str:
-    """Return a valid answer as a message of the contact: the button's label, or a line for each field; may be empty."""
+    """Return the text of a valid answer: the button's label, or a line for each field of a form; it may be empty."""
     match action:
         case Buttons():
             option = action.option(value)
@@ -49,7 +49,7 @@ def answer_text(action: Buttons | Form, value: Any) -> str:
 
 
 def text_answer(action: Buttons, text: str) -> str:
-    """Return the answer that a free text is: the id of the option with that label, else the text itself."""
+    """Return the answer for a free text: the id of the option with this label, else the text itself."""
     said = fold_name(text)
     labelled = (option.id for option in action.options if fold_name(option.label) == said)
     return next(labelled, text)

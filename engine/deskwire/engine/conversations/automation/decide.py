@@ -1,8 +1,8 @@
-"""The decision on a command for a conversation and the workflow that runs in it (decisions 7; ADR 20).
+"""The decision on a command together with the running workflow (decisions 7; ADR 20).
 
 - A conversation that becomes visible starts the project's workflow for that, unless an agent was there before.
 - An agent's reply, and a close that is not the workflow's own, end it as handed off.
-- What the contact writes answers a step only if that takes free text.
+- A message of the contact answers a step only if the step accepts free text.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from typing import Any, Final, Literal, assert_never
 from deskwire.engine.conversations.automation.answers import answer_problems, answer_text, text_answer
 from deskwire.engine.conversations.automation.interpreter import (
     Answered,
-    Begin,
-    Do,
     Effect,
     Elapsed,
-    Ended,
-    Input,
-    Say,
-    Surroundings,
+    RunCommand,
+    RunContext,
+    SendMessage,
+    WorkflowEnded,
+    WorkflowInput,
+    WorkflowStarted,
     advance,
 )
 from deskwire.engine.conversations.commands import (
@@ -50,12 +50,12 @@ from deskwire.engine.conversations.commands import (
 from deskwire.engine.conversations.conversation import Author, Conversation
 from deskwire.engine.conversations.decide import after, decide
 from deskwire.engine.conversations.facts import (
+    AgentFieldsUpdated,
     Assigned,
     Closed,
     Created,
     Deleted,
     Fact,
-    Filed,
     MessagePosted,
     MessageRewritten,
     Moved,
@@ -79,11 +79,11 @@ TRIGGERED: Final = "triggered"
 def workflow_needed(
     state: Conversation | None, command: Command | WorkflowCommand
 ) -> Literal["triggered"] | int | None:
-    """Return the workflow that `decide_with_workflow` needs: the triggered one, a version by its storage key, or none."""
+    """Return the workflow that `decide_with_workflow` needs: "triggered", the storage key of a version, or None."""
     run = None if state is None else state.run
     match command:
         case PostMessage():
-            return run.version if run is not None and _is_answer(run, command) else None
+            return run.version if run is not None and _answers_step(run, command) else None
         case Create():
             return TRIGGERED if command.visible else None
         case Patch(given):
@@ -116,32 +116,30 @@ def decide_with_workflow(
     workflow: Published | None,
     ids: Iterator[str],
 ) -> tuple[Fact, ...]:
-    """Return what follows from `command` at time `at` (ms), its workflow's part included; touch nothing.
+    """Return the facts of `command` at time `at` (ms), including those of its workflow. Pure.
 
     Args:
-        workflow: the one that `workflow_needed` names.
-        ids: fresh ids for messages.
+        workflow: the workflow that `workflow_needed` names.
+        ids: new ids for messages.
 
-    Raises as `decide`; also Conflict for a step that is not pending, and Invalid for an answer that does not fit it.
+    Raises as `decide`, Conflict if the step is not pending, and Invalid for an answer that does not fit it.
     """
     match command:
         case StartWorkflow(started):
-            return tuple(_started(_existing(state), started, at, ids))
+            return tuple(_start(_existing(state), started, at, ids))
         case AnswerStep(action_id, value):
-            return tuple(_answered(_existing(state), action_id, value, at, workflow, ids))
+            return tuple(_answer_step(_existing(state), action_id, value, at, workflow, ids))
         case WakeWorkflow():
-            return tuple(_woken(_existing(state), at, workflow, ids))
+            return tuple(_resumed(_existing(state), at, workflow, ids))
         case _:
             facts = decide(state, command, at)
-            if workflow is None and (state is None or state.run is None):
-                return facts
             return (*facts, *_consequences(state, command, facts, at, workflow, ids))
 
 
-def own_facts(
+def count_own_facts(
     state: Conversation | None, command: Command | WorkflowCommand, at: int, facts: Sequence[Fact]
 ) -> int:
-    """Return how many of the facts that a command has led to are its own; those behind are its workflow's."""
+    """Return how many of a command's facts are its own; the workflow's facts follow them."""
     match command:
         case StartWorkflow() | WakeWorkflow():
             return 0
@@ -159,22 +157,24 @@ def _existing(state: Conversation | None) -> Conversation:
     return state
 
 
-def _started(state: Conversation, workflow: Published, at: int, ids: Iterator[str]) -> Iterator[Fact]:
+def _start(state: Conversation, workflow: Published, at: int, ids: Iterator[str]) -> Iterator[Fact]:
     if state.run is not None:
         raise Conflict("A workflow runs in the conversation already.", code="workflow_running")
     if state.status == "CLOSED":
         raise Conflict("The conversation is closed; reopen it first.", code="conversation_closed")
     if not state.visible:
         raise Conflict("The conversation is hidden; make it visible first.", code="conversation_hidden")
-    yield from _moved(state, workflow, WorkflowRun(workflow.workflow_id, workflow.version), Begin(), at, ids)
+    yield from _advance(
+        state, workflow, WorkflowRun(workflow.workflow_id, workflow.version), WorkflowStarted(), at, ids
+    )
 
 
-def _answered(
+def _answer_step(
     state: Conversation, action_id: int, value: Any, at: int, workflow: Published | None, ids: Iterator[str]
 ) -> Iterator[Fact]:
     run = state.run
     if run is None or run.action_id != action_id or workflow is None:
-        raise Conflict("This step is not pending, or not any more.", code="step_not_pending")
+        raise Conflict("This step is not pending, or is no longer pending.", code="step_not_pending")
     action = workflow.definition.action((run.flow, run.action))
     assert isinstance(action, Buttons | Form), "only these wait for the contact"
     problems = answer_problems(action, value)
@@ -184,13 +184,13 @@ def _answered(
     if text := answer_text(action, value):
         facts = decide(state, PostMessage(next(ids), Author("contact"), text), at)
     yield from facts
-    yield from _moved(after(state, facts), workflow, run, Answered(value), at, ids)
+    yield from _advance(after(state, facts), workflow, run, Answered(value), at, ids)
 
 
-def _woken(state: Conversation, at: int, workflow: Published | None, ids: Iterator[str]) -> Iterator[Fact]:
+def _resumed(state: Conversation, at: int, workflow: Published | None, ids: Iterator[str]) -> Iterator[Fact]:
     run = state.run
     if run is not None and run.due_at is not None and run.due_at <= at and workflow is not None:
-        yield from _moved(state, workflow, run, Elapsed(), at, ids)
+        yield from _advance(state, workflow, run, Elapsed(), at, ids)
 
 
 def _consequences(
@@ -201,24 +201,29 @@ def _consequences(
     workflow: Published | None,
     ids: Iterator[str],
 ) -> Iterator[Fact]:
-    """Yield what a plain command brings about in the workflow that runs, or that starts with it."""
+    """Yield the facts of the workflow that a conversation command continues, ends or starts."""
     if not facts or any(isinstance(fact, Deleted) for fact in facts):
         return
     state = after(before, facts)
     run = state.run
     if run is None:
         if workflow is not None and _becomes_visible(facts) and state.status != "CLOSED" and not state.human:
-            yield from _moved(
-                state, workflow, WorkflowRun(workflow.workflow_id, workflow.version), Begin(), at, ids
+            yield from _advance(
+                state,
+                workflow,
+                WorkflowRun(workflow.workflow_id, workflow.version),
+                WorkflowStarted(),
+                at,
+                ids,
             )
     elif any(map(_takes_over, facts)):
         yield WorkflowCompleted(
             run.workflow_id, "handed_off", version=run.version, place=(run.flow, run.action)
         )
-    elif workflow is not None and isinstance(command, PostMessage) and _is_answer(run, command):
+    elif workflow is not None and isinstance(command, PostMessage) and _answers_step(run, command):
         action = workflow.definition.action((run.flow, run.action))
         assert isinstance(action, Buttons), "only buttons take free text"
-        yield from _moved(state, workflow, run, Answered(text_answer(action, command.text)), at, ids)
+        yield from _advance(state, workflow, run, Answered(text_answer(action, command.text)), at, ids)
 
 
 def _becomes_visible(facts: Sequence[Fact]) -> bool:
@@ -236,13 +241,20 @@ def _takes_over(fact: Fact) -> bool:
             return message.author.type == "agent" and not message.internal
         case Created() | Revealed() | Reopened() | Assigned() | Updated() | NetworkLogsReplaced():
             return False
-        case Filed() | WorkflowWaits() | WorkflowCompleted() | Moved() | Deleted() | MessageRewritten():
+        case (
+            AgentFieldsUpdated()
+            | WorkflowWaits()
+            | WorkflowCompleted()
+            | Moved()
+            | Deleted()
+            | MessageRewritten()
+        ):
             return False
         case _:
             assert_never(fact)
 
 
-def _is_answer(run: WorkflowRun, command: PostMessage) -> bool:
+def _answers_step(run: WorkflowRun, command: PostMessage) -> bool:
     return (
         run.takes_text
         and command.author.type == "contact"
@@ -251,11 +263,16 @@ def _is_answer(run: WorkflowRun, command: PostMessage) -> bool:
     )
 
 
-def _moved(
-    state: Conversation, workflow: Published, run: WorkflowRun, input_: Input, at: int, ids: Iterator[str]
+def _advance(
+    state: Conversation,
+    workflow: Published,
+    run: WorkflowRun,
+    input_: WorkflowInput,
+    at: int,
+    ids: Iterator[str],
 ) -> Iterator[Fact]:
-    """Yield the facts that the workflow makes until it rests or ends."""
-    around = Surroundings(at, state.attributes, workflow.assignees)
+    """Yield the facts of the workflow until it waits or ends."""
+    around = RunContext(at, state.attributes, workflow.assignees)
     effects, rest = advance(workflow.definition, run, input_, around)
     for effect in effects:
         facts = _facts_of(effect, state, workflow, at, ids)
@@ -269,13 +286,13 @@ def _facts_of(
     effect: Effect, state: Conversation, workflow: Published, at: int, ids: Iterator[str]
 ) -> tuple[Fact, ...]:
     match effect:
-        case Ended(reason, stopped, place):
+        case WorkflowEnded(reason, stopped, place):
             return (WorkflowCompleted(workflow.workflow_id, reason, stopped, workflow.version, place),)
-        case Say(text):
-            # Ours: no name, as that of the workflow is not for customers (ADR 20)
+        case SendMessage(text):
+            # Ours: no name, because the workflow's name is not for customers (ADR 20)
             return decide(state, PostMessage(next(ids), Author("bot", workflow.workflow_id), text), at)
-        case Do(command, place):
-            assert place is not None, "the interpreter knows it"
+        case RunCommand(command, place):
+            assert place is not None, "the interpreter sets the place"
             return tuple(by_step(fact, _step_at(workflow, place)) for fact in decide(state, command, at))
         case _:
             assert_never(effect)

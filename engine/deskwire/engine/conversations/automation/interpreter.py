@@ -1,4 +1,4 @@
-"""The interpreter of workflows: takes a run and an input, returns the effects and the run at rest (decisions 7).
+"""The interpreter of workflows: takes a run and an input, returns the effects and the waiting run (decisions 7).
 
 Rules:
 
@@ -40,13 +40,13 @@ from deskwire.engine.workflows.definition import (
 from deskwire.engine.workflows.runs import Ending, Stop, WorkflowRun
 
 _Immediate = MessageAction | AssignAction | SetAttributes | CloseConversation | HandOff
-"""Actions that are carried out at once and lead nowhere but to the next one, or to the end."""
+"""Actions that are carried out at once, and are followed by the next action or the end."""
 
 STEPS_MAX: Final = 1_000
-"""Actions that one run carries out at most; more would be an endless loop, or as good as one."""
+"""Maximum actions of a run; more are taken for an endless loop."""
 
 
-class Begin(Struct, frozen=True):
+class WorkflowStarted(Struct, frozen=True):
     """The workflow starts."""
 
 
@@ -57,21 +57,26 @@ class Answered(Struct, frozen=True):
 
 
 class Elapsed(Struct, frozen=True):
-    """The time that the workflow waited for has come."""
+    """The workflow's wait is over."""
 
 
-Input = Begin | Answered | Elapsed
+WorkflowInput = WorkflowStarted | Answered | Elapsed
 
 
-class Say(Struct, frozen=True):
+class SendMessage(Struct, frozen=True):
     """The bot writes a message."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
-    """The workflow is over; `stopped` says why if it could not go on, `place` at which action, None at the end of it all."""
+class WorkflowEnded:
+    """The workflow has ended.
+
+    Args:
+        stopped: the reason if it could not go on.
+        place: the action at which it ended, None after the last one.
+    """
 
     reason: Ending
     stopped: Stop | None = None
@@ -79,19 +84,19 @@ class Ended:
 
 
 @dataclass(frozen=True, slots=True)
-class Do:
-    """The workflow does what a command does, at the action at `place`."""
+class RunCommand:
+    """The workflow carries out a command, for the action at `place`."""
 
     command: Assign | Patch | Close
     place: ActionPosition | None = field(default=None, compare=False)
 
 
-Effect = Say | Do | Ended
-"""Something that a workflow does to its conversation."""
+Effect = SendMessage | RunCommand | WorkflowEnded
+"""An effect of a workflow on its conversation."""
 
 
-class Surroundings(Struct, frozen=True):
-    """The surroundings of a workflow: the time (ms), the conversation's attributes, assignees by type and id."""
+class RunContext(Struct, frozen=True):
+    """The data around a run: the time (ms), the conversation's attributes, and assignees by type and id."""
 
     at: int
     attributes: Mapping[str, Any]
@@ -99,19 +104,19 @@ class Surroundings(Struct, frozen=True):
 
 
 def advance(
-    definition: WorkflowDefinition, run: WorkflowRun, input_: Input, around: Surroundings
+    definition: WorkflowDefinition, run: WorkflowRun, input_: WorkflowInput, around: RunContext
 ) -> tuple[tuple[Effect, ...], WorkflowRun | None]:
-    """Return what the workflow does upon an input, and the run at rest; None if it has ended (the last effect)."""
+    """Return the effects of an input, and the waiting run; None if the workflow has ended, which is the last effect."""
     place, run = _resumed(definition, run, input_)
     effects: list[Effect] = []
     while place is not None:
         if run.steps >= STEPS_MAX:
-            return (*effects, Ended("handed_off", "step_limit", place)), None
+            return (*effects, WorkflowEnded("handed_off", "step_limit", place)), None
         run = replace(run, steps=run.steps + 1, flow=place[0], action=place[1])
         action = definition.action(place)
         match action:
             case Buttons() | Form():
-                return (*effects, Say(action.text)), replace(run, step=_step(definition, run, action))
+                return (*effects, SendMessage(action.text)), replace(run, step=_step(definition, run, action))
             case Wait(_, seconds):
                 return tuple(effects), replace(run, due_at=around.at + seconds * 1000)
             case Branch():
@@ -119,25 +124,25 @@ def advance(
             case MessageAction() | AssignAction() | SetAttributes() | CloseConversation() | HandOff():
                 done = _done(action, around, place)
                 match done:
-                    case (*first, Ended() as end):
-                        return (*effects, *first, Ended(end.reason, end.stopped, place)), None
+                    case (*first, WorkflowEnded() as end):
+                        return (*effects, *first, WorkflowEnded(end.reason, end.stopped, place)), None
                 effects += done
                 if isinstance(action, SetAttributes):
                     around = replace(around, attributes=merged(around.attributes, action.attributes))
                 place = definition.behind(place)
             case _:
                 assert_never(action)
-    return (*effects, Ended("completed")), None
+    return (*effects, WorkflowEnded("completed")), None
 
 
 def _resumed(
-    definition: WorkflowDefinition, run: WorkflowRun, input_: Input
+    definition: WorkflowDefinition, run: WorkflowRun, input_: WorkflowInput
 ) -> tuple[ActionPosition | None, WorkflowRun]:
-    """Return the place at which the run goes on, and the run: with the answer, and waiting for nothing."""
+    """Return the action at which the run continues, and the run with the answer and without a wait."""
     here = (run.flow, run.action)
     awake = replace(run, step=None, due_at=None)
     match input_:
-        case Begin():
+        case WorkflowStarted():
             return (0, 0), awake
         case Elapsed():
             return definition.behind(here), awake
@@ -152,36 +157,38 @@ def _resumed(
             assert_never(input_)
 
 
-def _done(action: _Immediate, around: Surroundings, place: ActionPosition) -> tuple[Effect, ...]:
+def _done(action: _Immediate, around: RunContext, place: ActionPosition) -> tuple[Effect, ...]:
     match action:
         case MessageAction(_, text):
-            return (Say(text),)
+            return (SendMessage(text),)
         case AssignAction(_, kind, assignee_id):
             assignee = around.assignees.get((kind, assignee_id))
             return (
-                Ended("handed_off", "assignee_gone") if assignee is None else Do(Assign(assignee), place),
+                WorkflowEnded("handed_off", "assignee_gone")
+                if assignee is None
+                else RunCommand(Assign(assignee), place),
             )
         case SetAttributes(_, attributes):
             if overfull(merged(around.attributes, attributes)) is not None:
-                return (Ended("handed_off", "attributes_full"),)
-            return (Do(Patch({"attributes": attributes}), place),)
+                return (WorkflowEnded("handed_off", "attributes_full"),)
+            return (RunCommand(Patch({"attributes": attributes}), place),)
         case CloseConversation():
-            return (Do(Close("bot"), place), Ended("completed"))
+            return (RunCommand(Close("bot"), place), WorkflowEnded("completed"))
         case HandOff():
-            return (Ended("handed_off"),)
+            return (WorkflowEnded("handed_off"),)
         case _:
             assert_never(action)
 
 
 def _branched(
-    definition: WorkflowDefinition, action: Branch, run: WorkflowRun, around: Surroundings
+    definition: WorkflowDefinition, action: Branch, run: WorkflowRun, around: RunContext
 ) -> ActionPosition | None:
     case = _as_case(_value(action.on, run, around))
     target = action.default if case is None else action.cases.get(case, action.default)
     return definition.entry(target)
 
 
-def _value(operand: Operand, run: WorkflowRun, around: Surroundings) -> Any:
+def _value(operand: Operand, run: WorkflowRun, around: RunContext) -> Any:
     match operand:
         case AttributeOperand(key):
             return around.attributes.get(key)
@@ -195,14 +202,14 @@ def _value(operand: Operand, run: WorkflowRun, around: Surroundings) -> Any:
 
 
 def _as_case(value: Any) -> str | None:
-    """Return the case that a value is: a text itself, a number or boolean as JSON; None for anything else."""
+    """Return the case of a value: a text itself, a number or boolean as JSON; None for any other value."""
     if isinstance(value, str):
         return value
     return orjson.dumps(value).decode() if isinstance(value, bool | int | float) else None
 
 
 def _step(definition: WorkflowDefinition, run: WorkflowRun, action: Buttons | Form) -> Mapping[str, Any]:
-    """Return the pending step as the contact's side sees it (contract 2.5): without the targets of its options."""
+    """Return the pending step in the form of the API (contract 2.5), without the targets of its options."""
     shown = _shown(action)
     return {
         "workflowId": run.workflow_id,

@@ -1,4 +1,4 @@
-"""Finds workflows in the store: by id, by trigger or by version, with those assignees that exist."""
+"""Queries for workflows: by id, by trigger or by version, with the assignees that exist."""
 
 from __future__ import annotations
 
@@ -19,10 +19,14 @@ from deskwire.engine.workflows.workflow import Published, Workflow
 def workflow_for(
     reader: PublishedReader, project: Project, needed: Literal["triggered"] | int | None
 ) -> Published | None:
-    """Return the workflow that `decide.workflow_needed` asks for; a few rows by their keys."""
+    """Return the workflow that `decide.workflow_needed` names. Reads a few rows by their keys."""
     if needed is None:
         return None
-    return triggered(reader, project) if needed == "triggered" else running(reader, project, needed)
+    return (
+        triggered_workflow(reader, project)
+        if needed == "triggered"
+        else running_workflow(reader, project, needed)
+    )
 
 
 def find_workflow(reader: WorkflowReader, project: Project, workflow_id: str) -> Workflow:
@@ -33,37 +37,37 @@ def find_workflow(reader: WorkflowReader, project: Project, workflow_id: str) ->
     return workflow
 
 
-def triggered(reader: PublishedReader, project: Project) -> Published | None:
-    """Return the workflow that a new conversation starts: of those with that trigger the newest (ADR 20)."""
+def triggered_workflow(reader: PublishedReader, project: Project) -> Published | None:
+    """Return the workflow that a new conversation starts: the newest one with that trigger (ADR 20)."""
     newest = reader.workflows(project.rowid, "conversation.created", None, 1)
-    return published(reader, project, newest[0]) if newest else None
+    return published_workflow(reader, project, newest[0]) if newest else None
 
 
-def published(reader: PublishedReader, project: Project, workflow: Workflow) -> Published:
+def published_workflow(reader: PublishedReader, project: Project, workflow: Workflow) -> Published:
     """Return a workflow's present version."""
     version, flows = reader.workflow_flows(workflow)
     return _published(reader, project, workflow.id, version, flows)
 
 
-def running(reader: PublishedReader, project: Project, version: int) -> Published:
-    """Return the version that a conversation runs, by its storage key.
+def running_workflow(reader: PublishedReader, project: Project, version: int) -> Published:
+    """Return the version with this storage key, which a conversation runs.
 
     Raises StaleState if there is none: a version is kept as long as it runs somewhere, so the conversation no longer does.
     """
     stored = reader.workflow_version(version)
     if stored is None:
-        raise StaleState("the version of the workflow that it ran is no more")
+        raise StaleState("the version of its workflow no longer exists")
     workflow_id, flows = stored
     return _published(reader, project, workflow_id, version, flows)
 
 
-def tried_out(reader: PublishedReader, project: Project, flows: Sequence[Any]) -> Published:
-    """Return flows that are known to be valid as a workflow to try out, which has no id."""
+def trial_workflow(reader: PublishedReader, project: Project, flows: Sequence[Any]) -> Published:
+    """Return valid flows as a workflow for a simulation, which has no id."""
     return _published(reader, project, "", 0, flows)
 
 
 def assignee_errors(reader: PublishedReader, project: Project, flows: Any) -> Iterator[DefinitionError]:
-    """Yield an error for each action that assigns to somebody whom the project does not have. Total over any JSON."""
+    """Yield an error for each action whose assignee the project does not have. Accepts any JSON."""
     for index, flow in enumerate(listed(flows, FLOWS_MAX)):
         actions = flow.get("actions") if isinstance(flow, Mapping) else None
         for position, action in enumerate(listed(actions, ACTIONS_MAX)):

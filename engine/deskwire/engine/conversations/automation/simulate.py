@@ -1,4 +1,4 @@
-"""The try-out of a workflow: its steps with a contact's answers, without a conversation (ADR 20)."""
+"""The simulation of a workflow with a contact's answers, without a conversation (ADR 20)."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from msgspec import Struct
 from deskwire.engine.conversations.automation.answers import answer_problems, answer_text
 from deskwire.engine.conversations.automation.interpreter import (
     Answered,
-    Begin,
-    Do,
     Effect,
     Elapsed,
-    Ended,
-    Input,
-    Say,
-    Surroundings,
+    RunCommand,
+    RunContext,
+    SendMessage,
+    WorkflowEnded,
+    WorkflowInput,
+    WorkflowStarted,
     advance,
 )
 from deskwire.engine.conversations.commands import Assign, Close, Patch
@@ -30,41 +30,42 @@ from deskwire.engine.workflows.workflow import Published
 
 
 class Simulation(Struct, frozen=True):
-    """The course of a try-out.
+    """The result of a simulation.
 
     Args:
-        events: everything that happened, in order, as the API shows it.
-        waits: the step that waits for an answer that was not given, None if there is none.
-        ended: how it ended, None if it waits.
+        events: the effects, answers and waits in order, in the form of the API.
+        waits: the step that waits for a further answer; None if the workflow has ended.
+        ended: how the workflow ended; None if it waits.
         attributes: the conversation's attributes at the end.
-        answers: the number of answers that were used.
+        answers: the number of answers used.
     """
 
     events: Sequence[Mapping[str, Any]]
     waits: Mapping[str, Any] | None
-    ended: Ended | None
+    ended: WorkflowEnded | None
     attributes: Mapping[str, Any]
     answers: int
 
 
 def simulate(workflow: Published, attributes: Mapping[str, Any], answers: Sequence[Any]) -> Simulation:
-    """Return what the workflow does from its beginning, until it ends or waits for an answer that is not given.
+    """Run a workflow from its beginning until it ends or needs a further answer.
 
-    A wait for a time passes at once; a run carries out at most `STEPS_MAX` actions, so it ends. Raises Invalid for an answer that does not fit the step that it is for.
+    A wait for a time passes at once. A run has at most `STEPS_MAX` actions, so the simulation ends. Raises Invalid for an
+    answer that does not fit its step.
     """
     definition = workflow.definition
     events: list[Mapping[str, Any]] = []
     run, used = WorkflowRun(workflow.workflow_id, workflow.version), 0
-    upcoming: Input = Begin()
+    upcoming: WorkflowInput = WorkflowStarted()
     while True:
-        effects, rest = advance(definition, run, upcoming, Surroundings(0, attributes, workflow.assignees))
+        effects, rest = advance(definition, run, upcoming, RunContext(0, attributes, workflow.assignees))
         for effect in effects:
-            if isinstance(effect, Ended):
+            if isinstance(effect, WorkflowEnded):
                 return Simulation(events, None, effect, attributes, used)
-            if isinstance(effect, Do) and isinstance(effect.command, Patch):
+            if isinstance(effect, RunCommand) and isinstance(effect.command, Patch):
                 attributes = merged(attributes, effect.command.given["attributes"])
             events.append(_event(effect))
-        assert rest is not None, "what has not ended rests"
+        assert rest is not None, "a workflow that has not ended waits"
         run, action = rest, definition.action((rest.flow, rest.action))
         if isinstance(action, Wait):
             events.append({"type": "waited", "actionId": action.id, "seconds": action.seconds})
@@ -91,18 +92,18 @@ def _check(action: Buttons | Form, value: Any, place: int) -> None:
 
 
 def _shown(rest: WorkflowRun) -> Mapping[str, Any]:
-    """Return the step that waits, without the workflow, which has no id."""
+    """Return the waiting step without the workflow's id, which is empty."""
     return {name: value for name, value in (rest.step or {}).items() if name != "workflowId"}
 
 
 def _event(effect: Effect) -> Mapping[str, Any]:
     match effect:
-        case Say(text):
+        case SendMessage(text):
             return {"type": "message", "text": text}
-        case Do(command):
+        case RunCommand(command):
             return _done(command)
-        case Ended():
-            raise AssertionError("it is the last")
+        case WorkflowEnded():
+            raise AssertionError("the caller handles the end")
         case _:
             assert_never(effect)
 
@@ -110,7 +111,7 @@ def _event(effect: Effect) -> Mapping[str, Any]:
 def _done(command: Assign | Patch | Close) -> Mapping[str, Any]:
     match command:
         case Assign(assignee):
-            assert assignee is not None, "a workflow assigns to somebody"
+            assert assignee is not None, "a workflow never unassigns"
             return {
                 "type": "assigned",
                 "assignee": {"type": assignee.type, "id": assignee.id, "name": assignee.name},

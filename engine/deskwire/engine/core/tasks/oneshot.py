@@ -9,19 +9,20 @@ from collections.abc import Callable
 from typing import Any, Final, Generic, TypeVar
 
 import trio
+from msgspec import Struct
 
 T = TypeVar("T")
 _NONE_YET: Final[Any] = object()
 
 
-class OneShot(Generic[T]):
-    """A result that one task sets and one task waits for."""
+class OneShot(Struct, Generic[T], eq=False, kw_only=True):
+    """A result that one task sets and one task waits for.
 
-    __slots__ = ("_answer", "_waiting")
+    A Struct, whose instances are made without a call in Python; the fields are for `put` and `take` alone.
+    """
 
-    def __init__(self) -> None:
-        self._answer: T | Exception = _NONE_YET
-        self._waiting: trio.lowlevel.Task | None = None
+    _answer: T | Exception = _NONE_YET
+    _waiting: trio.lowlevel.Task | None = None
 
     def put(self, answer: T | Exception) -> None:
         """Set the result. Later calls are ignored."""

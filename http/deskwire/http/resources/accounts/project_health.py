@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final, Protocol
 
 from deskwire.engine.accounts.people import Project
-from deskwire.engine.conversations.listing import ConversationFilter, Sort
+from deskwire.engine.conversations.listing import ConversationFilter, ConversationSort
 from deskwire.engine.conversations.ports import ConversationReader
 from deskwire.engine.core.clock import iso, iso_or_none
 from deskwire.engine.uploads.ports import UploadReader
@@ -23,7 +23,7 @@ routes = Routes(projects.routes.tag, in_project("conversations.read"))
 OUTSTANDING_MAX: Final = 10_000
 """The number up to which the deliveries that wait for one endpoint are counted."""
 
-_LONGEST_WAIT: Final = Sort("waiting", "desc")
+_LONGEST_WAIT: Final = ConversationSort("waiting", "desc")
 _WAITING: Final = ConversationFilter(waiting=True, archived=False, snoozed=False)
 
 

@@ -20,7 +20,7 @@ from deskwire.engine.accounts.sessions import (
 )
 from deskwire.engine.audit.audited_changes import signed_in
 from deskwire.engine.audit.trail import AuditEntry
-from deskwire.engine.conversations.typing.state import TYPING_TIMEOUT_S
+from deskwire.engine.conversations.typing import TYPING_TIMEOUT_S
 from deskwire.engine.core.clock import iso
 from deskwire.engine.core.errors import Forbidden, Unauthenticated
 from deskwire.engine.core.ids import new_id

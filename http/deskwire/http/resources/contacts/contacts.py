@@ -21,7 +21,7 @@ from deskwire.engine.conversations.listing import ConversationFilter
 from deskwire.engine.conversations.tags import TAGS_MAX, normal_tags
 from deskwire.engine.core.errors import Invalid, Problem
 from deskwire.engine.core.store import InlineQuery
-from deskwire.engine.merging.begin import Wanted
+from deskwire.engine.merging.merges import MergeRequest
 from deskwire.engine.ports import Transaction
 from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.texts import is_blank
@@ -232,7 +232,7 @@ async def change(call: Call[ContactPatch, Query], identifier: str, *, by_id: boo
 
 async def merge(call: Call[Any, Query], identifier: str, *, by_id: bool) -> Answer:
     """Merge the contact that the body names into the one with this `con_` id, or the backend's id; return that one."""
-    wanted = Wanted(identifier, call.body.source, by_id, actor_of(call))
+    wanted = MergeRequest(identifier, call.body.source, by_id, actor_of(call))
     target = (await call.services.merges.merge(call.project, wanted, call.origin)).id
 
     def survivor(reader: ContactReader) -> tuple[Contact, Profile]:

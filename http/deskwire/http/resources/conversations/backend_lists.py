@@ -8,15 +8,15 @@ from typing import Annotated, Any, Final, Literal, Protocol
 import orjson
 from pydantic import BeforeValidator, Field, WithJsonSchema, field_validator
 
-from deskwire.engine.conversations.emit import conversation_view
+from deskwire.engine.conversations.events import conversation_view
 from deskwire.engine.conversations.inbox import InboxReader
 from deskwire.engine.conversations.listing import (
     NEWEST_FIRST,
     ConversationFilter,
+    ConversationPageKey,
+    ConversationSort,
     FoundConversations,
-    Listed,
-    Place,
-    Sort,
+    ListedConversation,
 )
 from deskwire.engine.core.errors import BadRequest, Problem
 from deskwire.engine.core.store import InlineQuery
@@ -142,8 +142,8 @@ async def list_conversations(call: Call[Any, BackendConversationLists]) -> Answe
     query, project = call.query, call.project
     number = list_number(project.id, query)
     begun = query.goes_on(number)
-    after = None if begun is None else Place(*begun[0])
-    sort = Sort(query.sort, query.order)
+    after = None if begun is None else ConversationPageKey(*begun[0])
+    sort = ConversationSort(query.sort, query.order)
 
     def read(reader: ListReader) -> tuple[FoundConversations, str]:
         moment = (
@@ -154,11 +154,11 @@ async def list_conversations(call: Call[Any, BackendConversationLists]) -> Answe
 
     found, moment = await call.services.store.read(read)
 
-    def view(each: Listed) -> dict[str, Any]:
+    def view(each: ListedConversation) -> dict[str, Any]:
         shown = conversation_view(each.conversation, each.contact, project.id)
         return {**shown, "tags": list(each.conversation.tags)} if query.include else shown
 
-    def place(at: Place) -> tuple[int, ...]:
+    def place(at: ConversationPageKey) -> tuple[int, ...]:
         return number, at.value, at.rowid
 
     reached = None if found.reached is None else place(found.reached)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from deskwire.engine.conversations.activity import Activity, activity_view
+from deskwire.engine.conversations.activity import ConversationActivity, activity_view
 from deskwire.engine.conversations.commands import Close, Delete, MarkRead, Reopen
 from deskwire.engine.conversations.ports import ConversationReader
-from deskwire.engine.conversations.typing.state import Agent, SetTyping
+from deskwire.engine.conversations.typing import SetTyping, TypingAgent
 from deskwire.http.api.calls import Answer, Call, RawJson
 from deskwire.http.api.input.validation import Body, Query, nulls
 from deskwire.http.api.pagination import Paged, page
@@ -206,7 +206,7 @@ async def delete_message(call: Call[Body, Query]) -> Answer:
 )
 async def set_typing(call: Call[TypingBody, Query]) -> Answer:
     """Report that the signed-in agent is typing, or has stopped. Repeat it every few seconds while the agent types."""
-    agent = Agent(call.user.id, call.user.name)
+    agent = TypingAgent(call.user.id, call.user.name)
     return await operations.carry_out(call, SetTyping(agent, call.body.typing, call.body.internal))
 
 
@@ -293,7 +293,7 @@ async def list_activity(call: Call[Body, Paged]) -> Answer:
     """List who did what in a conversation, newest first."""
     query, identifier = call.query, operations.conversation_id(call)
 
-    def read(reader: ConversationReader) -> Sequence[Activity]:
+    def read(reader: ConversationReader) -> Sequence[ConversationActivity]:
         state, _ = operations.find(reader, call.project, identifier)
         return reader.conversation_activity(state.rowid, query.row, query.rows)
 

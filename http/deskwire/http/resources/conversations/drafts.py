@@ -8,16 +8,17 @@ from typing import Annotated, Any, Final, get_args
 
 from pydantic import Field
 
-from deskwire.engine.conversations.drafts.draft import (
+from deskwire.engine.conversations.drafts import (
     DRAFT_ATTACHMENTS_MAX,
     DRAFT_TEXT_MAX,
     Draft,
-    Mode,
-    Written,
+    DraftMode,
+    DraftWrite,
+    draft_key,
     draft_view,
     drafts_view,
+    write_draft,
 )
-from deskwire.engine.conversations.drafts.saving import place_in, save_written
 from deskwire.engine.core.errors import Invalid, NotFound
 from deskwire.engine.core.store import InlineJob, InlineQuery
 from deskwire.engine.ports import Reader, Transaction
@@ -43,7 +44,7 @@ _VERSION_MAX: Final = 1 << 53
 """Versions are exact in JavaScript."""
 _BRIEF_MAX: Final = 20_000
 """Characters up to which a merge takes well below a millisecond."""
-_MODES: Final[dict[str, Mode]] = {mode: mode for mode in get_args(Mode)}
+_MODES: Final[dict[str, DraftMode]] = {mode: mode for mode in get_args(DraftMode)}
 
 
 class DraftBody(Body):
@@ -82,7 +83,7 @@ async def get_drafts(call: Call[Body, Query]) -> Answer:
         return reader.drafts_in(author, state.rowid)
 
     found = await call.services.store.read(InlineQuery(read))
-    return drafts_view({draft.place.mode: draft for draft in found}, shown(call))
+    return drafts_view({draft.key.mode: draft for draft in found}, shown(call))
 
 
 class DraftList(Paged):
@@ -102,7 +103,7 @@ async def list_drafts(call: Call[Body, DraftList]) -> Answer:
     return page(
         query,
         drafts,
-        lambda draft: {**draft_view(draft, show), "conversationId": draft.place.conversation_id},
+        lambda draft: {**draft_view(draft, show), "conversationId": draft.key.conversation_id},
         lambda draft: (draft.updated_at, draft.rowid),
     )
 
@@ -124,11 +125,11 @@ async def put_draft(call: Call[DraftBody, Query]) -> Answer:
     attachments, problems = await operations.attached(call, body.attachments, "")
     if problems:
         raise Invalid(*problems)
-    written = Written(body.text, attachments, body.version, body.base_text, body.base_sequence)
+    written = DraftWrite(body.text, attachments, body.version, body.base_text, body.base_sequence)
 
     def save(tx: Transaction) -> dict[str, Any]:
         state, _ = operations.find(tx, call.project, identifier)
-        decided = save_written(tx, place_in(state, author, internal=_mode(call) == "note"), written, now)
+        decided = write_draft(tx, draft_key(state, author, internal=_mode(call) == "note"), written, now)
         draft = decided.draft
         return {"draft": draft and draft_view(draft, shown(call)), "merged": decided.merged}
 
@@ -136,7 +137,7 @@ async def put_draft(call: Call[DraftBody, Query]) -> Answer:
     return await call.services.store.write(InlineJob(save) if brief else save)
 
 
-def _mode(call: Call[Any, Any]) -> Mode:
+def _mode(call: Call[Any, Any]) -> DraftMode:
     mode = _MODES.get(call.path["mode"])
     if mode is None:
         raise NotFound("A conversation has two drafts of yours: reply and note.", code="draft_not_found")

@@ -6,11 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from deskwire.engine.conversations.conversation import Message
-from deskwire.engine.conversations.drafts.draft import draft_view
-from deskwire.engine.conversations.emit import dashboard_message_view
-from deskwire.engine.conversations.held.held import HeldMessage, held_view, no_such_held_message
-from deskwire.engine.conversations.held.holding import take_back
-from deskwire.engine.conversations.held.sending import Ready, Sent, ready, send
+from deskwire.engine.conversations.drafts import draft_view
+from deskwire.engine.conversations.events import dashboard_message_view
+from deskwire.engine.conversations.held_messages import (
+    HeldMessage,
+    held_view,
+    no_such_held_message,
+    take_back,
+)
+from deskwire.engine.conversations.held_sending import HeldSent, PreparedSend, prepare_send, send_held
 from deskwire.engine.core.errors import NotFound
 from deskwire.engine.core.ids import is_id
 from deskwire.engine.core.store import InlineJob
@@ -93,8 +97,8 @@ async def send_held_message(call: Call[SendHeldBody, Query]) -> Answer:
     message_id = _message_id(call)
     try:
         made = await call.services.store.read(lambda reader: _ready(reader, call, message_id))
-        if isinstance(made, Ready):
-            receipt = await send(call.services.actors, made, Sent(made, refused=True))
+        if isinstance(made, PreparedSend):
+            receipt = await send_held(call.services.actors, made, HeldSent(made, refused=True))
             assert receipt.message is not None, "it posts a message"
             return {**receipt.message, "internal": made.held.internal}
     except NotFound:  # the timer was first
@@ -102,14 +106,16 @@ async def send_held_message(call: Call[SendHeldBody, Query]) -> Answer:
     return made
 
 
-def _ready(reader: Reader, call: Call[SendHeldBody, Any], message_id: str) -> Ready | Mapping[str, Any]:
-    """Return what sends the message, or the message if it was sent. Raises NotFound, and Invalid as `ready`."""
+def _ready(
+    reader: Reader, call: Call[SendHeldBody, Any], message_id: str
+) -> PreparedSend | Mapping[str, Any]:
+    """Return what sends the message, or the message if it was sent. Raises NotFound, and Invalid as `prepare_send`."""
     held = reader.held_message(call.project.rowid, message_id)
     if held is None:
         return _sent(reader, call, message_id)
     if held.author != call.user.rowid:
         raise no_such_held_message()
-    return ready(reader, held, call.services.clock(), if_sequence=call.body.if_sequence)
+    return prepare_send(reader, held, call.services.clock(), if_sequence=call.body.if_sequence)
 
 
 def _sent(reader: Reader, call: Call[Any, Any], message_id: str) -> Mapping[str, Any]:

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, Final
 
-from deskwire.engine.conversations.agent_view import Sequenced, thread_view
 from deskwire.engine.conversations.conversation import Conversation
-from deskwire.engine.conversations.inbox import InboxReader, inbox_views
+from deskwire.engine.conversations.inbox import InboxReader, inbox_views, thread_view
+from deskwire.engine.conversations.listing import ThreadMessage
 from deskwire.engine.conversations.ports import ConversationReader
 from deskwire.engine.core.store import InlineQuery
 from deskwire.http.api.calls import Answer, Call
@@ -39,7 +39,7 @@ async def list_messages(call: Call[Any, ThreadList]) -> Answer:
     backwards = query.before is not None and query.after is None
     newest_first = query.order == "desc"
 
-    def read(reader: ConversationReader) -> tuple[Conversation, Sequence[Sequenced]]:
+    def read(reader: ConversationReader) -> tuple[Conversation, Sequence[ThreadMessage]]:
         state, _ = find(reader, call.project, identifier)
 
         def place(message_id: str | None) -> int | None:
@@ -75,7 +75,7 @@ async def since(call: Call[Any, Any], sequence: int) -> dict[str, Any]:
     """Return the sequence of the conversation in the path, and the newest messages and notes behind another sequence."""
     identifier = conversation_id(call)
 
-    def read(reader: ConversationReader) -> tuple[Conversation, Sequence[Sequenced]]:
+    def read(reader: ConversationReader) -> tuple[Conversation, Sequence[ThreadMessage]]:
         state, _ = find(reader, call.project, identifier)
         seen = reader.message_before(state.rowid, sequence)
         found = reader.thread(state.rowid, after=seen, before=None, newest_first=True, limit=SINCE_MAX)

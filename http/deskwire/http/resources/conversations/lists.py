@@ -9,14 +9,14 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, Wit
 from pydantic_core import PydanticCustomError
 
 from deskwire.engine.conversations.conversation import UNCLOSED, Status
-from deskwire.engine.conversations.emit import conversation_view
+from deskwire.engine.conversations.events import conversation_view
 from deskwire.engine.conversations.inbox import InboxReader, inbox_views
 from deskwire.engine.conversations.listing import (
     NEWEST_FIRST,
     ConversationFilter,
-    Listed,
-    Place,
-    Sort,
+    ConversationPageKey,
+    ConversationSort,
+    ListedConversation,
 )
 from deskwire.engine.conversations.tags import normal_tag
 from deskwire.engine.core.values import SortOrder
@@ -118,9 +118,9 @@ class ConversationLists(Paged):
     _not_before = field_validator("until")(later_than_since)
 
     @property
-    def in_order(self) -> Sort:
+    def in_order(self) -> ConversationSort:
         """The order of the list."""
-        return Sort(self.sort, self.order)
+        return ConversationSort(self.sort, self.order)
 
 
 async def list_conversations(call: Call[Any, ConversationLists]) -> Answer:
@@ -130,12 +130,14 @@ async def list_conversations(call: Call[Any, ConversationLists]) -> Answer:
         call.access.require_person("a list with `view=agent`, `unread` or `assignee=me`")
     after = _place(query, list_id)
 
-    def read(reader: ListReader) -> tuple[Sequence[tuple[dict[str, Any], Place]], Place | None]:
+    def read(
+        reader: ListReader,
+    ) -> tuple[Sequence[tuple[dict[str, Any], ConversationPageKey]], ConversationPageKey | None]:
         wanted, project = _filter(reader, call), call.project.rowid
         found = reader.search_conversations(project, wanted, query.in_order, after, query.rows)
         return _shown(reader, call, found.listed), found.reached
 
-    def place(at: Place) -> tuple[int, ...]:
+    def place(at: ConversationPageKey) -> tuple[int, ...]:
         return list_id, at.value, at.rowid
 
     rows, reached = await call.services.store.read(read)
@@ -144,8 +146,8 @@ async def list_conversations(call: Call[Any, ConversationLists]) -> Answer:
 
 
 def _shown(
-    reader: InboxReader, call: Call[Any, ConversationLists], listed: Sequence[Listed]
-) -> Sequence[tuple[dict[str, Any], Place]]:
+    reader: InboxReader, call: Call[Any, ConversationLists], listed: Sequence[ListedConversation]
+) -> Sequence[tuple[dict[str, Any], ConversationPageKey]]:
     """Return the objects of a list, in the view that was asked for, each with its place."""
     found = [(each.conversation, each.contact) for each in listed]
     if call.query.view == "agent":
@@ -155,13 +157,13 @@ def _shown(
     return [(view, each.at) for view, each in zip(views, listed, strict=True)]
 
 
-def _place(query: ConversationLists, list_id: int) -> Place | None:
+def _place(query: ConversationLists, list_id: int) -> ConversationPageKey | None:
     place = query.place
     if place is None:
         return None
     if place[0] != list_id:
         raise bad_cursor("This cursor is of a list with another filter or order.")
-    return Place(*place[1:])
+    return ConversationPageKey(*place[1:])
 
 
 def _filter(reader: ListReader, call: Call[Any, ConversationLists]) -> ConversationFilter:

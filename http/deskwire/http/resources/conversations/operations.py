@@ -11,8 +11,8 @@ from deskwire.engine.accounts.roles import assignable_user
 from deskwire.engine.audit.audited_changes import deleted
 from deskwire.engine.audit.trail import AuditEntry, RecordingHook
 from deskwire.engine.contacts.contact import Contact
-from deskwire.engine.conversations.actor import ActorCommand
-from deskwire.engine.conversations.automation.lookup import published
+from deskwire.engine.conversations.actors import ActorCommand
+from deskwire.engine.conversations.automation.lookup import published_workflow
 from deskwire.engine.conversations.commands import (
     Assign,
     Command,
@@ -21,10 +21,10 @@ from deskwire.engine.conversations.commands import (
     Reply,
     StartWorkflow,
 )
+from deskwire.engine.conversations.commit import Receipt
 from deskwire.engine.conversations.conversation import Conversation, Message, no_such_conversation
-from deskwire.engine.conversations.emit import conversation_view, dashboard_message_view, message_view
-from deskwire.engine.conversations.listing import NEWEST_FIRST, ConversationFilter, Place
-from deskwire.engine.conversations.plan import Receipt
+from deskwire.engine.conversations.events import conversation_view, dashboard_message_view, message_view
+from deskwire.engine.conversations.listing import NEWEST_FIRST, ConversationFilter, ConversationPageKey
 from deskwire.engine.conversations.ports import CommitReader, ConversationReader
 from deskwire.engine.core.actor import ANONYMOUS, SYSTEM, Actor
 from deskwire.engine.core.commits import CommitHook, CommitHooks
@@ -93,7 +93,7 @@ async def post(
         assert receipt.message is not None
         return shown(receipt.message)
 
-    identifier, directory = conversation_id(call), call.services.actors
+    identifier, directory = call.path["conversation_id"], call.services.actors
     kept: CommitHook[Receipt] | None = call.keeping(response, identifier)
     wrapper = kept if further is None else CommitHooks(kept, further)
     return response(await directory.ask(call.project, identifier, command, wrapper, by))
@@ -137,7 +137,7 @@ async def get_conversation(call: Call[Any, Any]) -> Answer:
 async def list_conversations(call: Call[Any, P], criteria: ConversationFilter) -> Answer:
     """Return a page of conversations, newest activity first."""
     query = call.query
-    after = Place(*query.place) if query.place else None
+    after = ConversationPageKey(*query.place) if query.place else None
     listed = await call.services.store.read(
         lambda reader: reader.conversations(call.project.rowid, criteria, NEWEST_FIRST, after, query.rows)
     )
@@ -386,4 +386,4 @@ def _startable(reader: CommitReader, call: Call[StartWorkflowBody, Any], identif
         raise Invalid(Problem("/workflowId", "unknown", "There is no such workflow in this project."))
     if workflow.trigger != "manual":
         raise Conflict("This workflow starts by itself in new conversations.", code="workflow_not_manual")
-    return published(reader, call.project, workflow)
+    return published_workflow(reader, call.project, workflow)

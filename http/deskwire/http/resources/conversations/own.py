@@ -7,9 +7,9 @@ from typing import Annotated, Any, Final
 from pydantic import Field
 
 from deskwire.engine.agents.presence import ephemeral_event
-from deskwire.engine.conversations.agent_view import Seen, mine_view
 from deskwire.engine.conversations.conversation import Conversation, no_such_conversation
-from deskwire.engine.conversations.inbox import InboxReader, counters
+from deskwire.engine.conversations.inbox import InboxReader, counters, mine_view
+from deskwire.engine.conversations.listing import SeenMessages
 from deskwire.engine.conversations.ports import ConversationReader, ConversationTransaction
 from deskwire.engine.core.clock import iso_or_none, milliseconds
 from deskwire.engine.core.errors import Invalid, Problem
@@ -61,17 +61,17 @@ async def _look_at_index(call: Call[SeenBody, Query]) -> None:
     await _seen(call)
 
 
-async def _seen(call: Call[SeenBody, Query]) -> tuple[Conversation, Seen]:
+async def _seen(call: Call[SeenBody, Query]) -> tuple[Conversation, SeenMessages]:
     """Return the conversation, and what is seen of it up to the index. Raises Invalid for an index without a message."""
     identifier, index = conversation_id(call), call.body.index
 
-    def read(reader: ConversationReader) -> tuple[Conversation, Seen]:
+    def read(reader: ConversationReader) -> tuple[Conversation, SeenMessages]:
         state, _ = find(reader, call.project, identifier)
         if index is None or index >= state.messages:
             message = f"The newest message has index {state.messages - 1}."
             raise Invalid(Problem("/index", "too_large", message))
-        unseen = reader.unseen_behind(state.rowid, index)
-        return state, Seen(index, state.contact_messages - unseen)
+        unseen = reader.unseen_after(state.rowid, index)
+        return state, SeenMessages(index, state.contact_messages - unseen)
 
     return await call.services.store.read(read)
 

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from deskwire.engine.agents.presence import ephemeral_event
 from deskwire.engine.conversations.automation.answers import answer_problems
-from deskwire.engine.conversations.automation.lookup import running
+from deskwire.engine.conversations.automation.lookup import running_workflow
 from deskwire.engine.conversations.commands import (
     AnswerStep,
     Close,
@@ -403,7 +403,7 @@ async def _look_at_answer(call: Call[ReplyBody, Query]) -> None:
         run = state.run
         if run is None or body.action_id not in (None, run.action_id):
             return []
-        action = running(reader, call.project, run.version).definition.action((run.flow, run.action))
+        action = running_workflow(reader, call.project, run.version).definition.action((run.flow, run.action))
         return answer_problems(action, body.value) if isinstance(action, Buttons | Form) else []
 
     refused = await call.services.store.read(problems) if "value" in body.model_fields_set else []

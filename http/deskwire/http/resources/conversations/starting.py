@@ -9,12 +9,12 @@ from pydantic import Field
 from deskwire.engine.accounts.people import Assignee
 from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.contacts.ports import ContactReader
-from deskwire.engine.conversations.agent_view import mine_view
 from deskwire.engine.conversations.commands import ContactRef, Create, PostMessage
+from deskwire.engine.conversations.commit import Receipt
 from deskwire.engine.conversations.conversation import Author
-from deskwire.engine.conversations.emit import agent_view
+from deskwire.engine.conversations.events import agent_view
 from deskwire.engine.conversations.facts import MessagePosted
-from deskwire.engine.conversations.plan import Receipt
+from deskwire.engine.conversations.inbox import mine_view
 from deskwire.engine.core.errors import Invalid, NotFound, Problem
 from deskwire.engine.core.ids import is_id, new_id
 from deskwire.engine.core.store import InlineQuery

@@ -17,9 +17,8 @@ from deskwire.engine.conversations.commands import (
 )
 from deskwire.engine.conversations.conversation import Author, Status
 from deskwire.engine.conversations.decide import MovedOn
-from deskwire.engine.conversations.drafts.saving import DraftSent
-from deskwire.engine.conversations.held.held import HOLD_MAX_S, HeldMessage, held_view
-from deskwire.engine.conversations.held.holding import hold
+from deskwire.engine.conversations.drafts import DraftSent
+from deskwire.engine.conversations.held_messages import HOLD_MAX_S, HeldMessage, held_view, hold_message
 from deskwire.engine.conversations.tags import TAGS_MAX, normal_tags
 from deskwire.engine.core.clock import milliseconds
 from deskwire.engine.core.errors import Invalid, Problem
@@ -183,7 +182,7 @@ async def _hold(
     show = partial(call.services.uploads.links.shown, now=now)
 
     def job(tx: Transaction) -> HeldMessage:
-        return hold(tx, call.project, message, body.draft_version)
+        return hold_message(tx, call.project, message, body.draft_version)
 
     def view(held: HeldMessage) -> Mapping[str, Any]:
         return held_view(held, show)

@@ -14,7 +14,7 @@ from deskwire.engine.accounts.machines import check_still_valid
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.conversations.conversation import Conversation, no_such_conversation
-from deskwire.engine.conversations.emit import conversation_view
+from deskwire.engine.conversations.events import conversation_view
 from deskwire.engine.core.errors import Problem, UnsupportedMediaType
 from deskwire.engine.core.store import InlineQuery
 from deskwire.engine.importing.batch import import_batch

@@ -9,7 +9,7 @@ import trio
 from pydantic import AfterValidator, Field
 
 from deskwire.engine.audit.audited_changes import replayed
-from deskwire.engine.conversations.emit import announce_test
+from deskwire.engine.conversations.events import webhook_test
 from deskwire.engine.core.clock import iso, milliseconds
 from deskwire.engine.core.errors import Conflict, Gone, NotFound
 from deskwire.engine.core.ids import id_before, is_id
@@ -202,7 +202,7 @@ async def test_endpoint(call: Call[Body, Query]) -> Answer:
         endpoint = find(tx)
         require_reading(call, endpoint.events)
         require_enabled(endpoint)
-        draft = announce_test(endpoint.id, endpoint.url)
+        draft = webhook_test(endpoint.id, endpoint.url)
         event = tx.append_event(call.project, draft, None, now, directed=True)
         return tx.insert_delivery(endpoint.rowid, event, None, None, now)
 

@@ -17,7 +17,7 @@ import psycopg
 from msgspec import Struct
 
 from deskwire.engine.cluster.ports import JoiningNode
-from deskwire.engine.conversations.held.held import RESTORED
+from deskwire.engine.conversations.held_messages import RESTORED
 from deskwire.engine.core.database_identity import Reason
 from deskwire.storage.dialect import POSTGRES
 from deskwire.storage.postgres.admin.preflight import connected
@@ -28,7 +28,7 @@ from deskwire.storage.postgres.driver.servers import Servers, watched
 from deskwire.storage.postgres.driver.session import Database
 from deskwire.storage.postgres.migrations.apply import require_migrated
 from deskwire.storage.tables.cluster import BARS
-from deskwire.storage.tables.conversations.held import problem_as_stored
+from deskwire.storage.tables.conversations.held_messages import problem_as_stored
 from deskwire.storage.tables.read_queries import AdminReads
 
 _NOTIFY_TIMEOUT_S: Final = 10.0

@@ -13,8 +13,8 @@ from typing import Any, Final
 
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.contacts.contact import Contact
-from deskwire.engine.conversations.agent_view import Beside
 from deskwire.engine.conversations.conversation import Conversation, Message
+from deskwire.engine.conversations.listing import AgentDetails
 from deskwire.engine.conversations.ports import Claimed
 from deskwire.engine.core.errors import StaleState
 from deskwire.engine.core.ids import day_of
@@ -37,7 +37,11 @@ from deskwire.storage.postgres.driver.recorded_reads import MissingRead, read_ke
 from deskwire.storage.postgres.transaction import GENERATION, PostgresTransaction
 from deskwire.storage.tables.contacts.contacts import contact_of
 from deskwire.storage.tables.conversations.columns import routed_of
-from deskwire.storage.tables.conversations.conversations import ConversationReads, packed, require_same
+from deskwire.storage.tables.conversations.conversations import (
+    ConversationReads,
+    attachments_json,
+    require_same,
+)
 from deskwire.storage.tables.webhooks.endpoints import EndpointWrites
 
 NEXT_ROWIDS: Final = (
@@ -88,7 +92,7 @@ class BufferedTransaction(PostgresTransaction):
             appends.deliveries,
             self.due,
             self.runs_due,
-            self.wakings_due,
+            self.snoozes_due,
             self.held_due,
             self.writing,
         )
@@ -202,18 +206,18 @@ class BufferedTransaction(PostgresTransaction):
                 message.text,
                 message.internal,
                 message.created_at,
-                packed(message.attachments),
+                attachments_json(message.attachments),
                 sequence,
                 project,
             ),
         )
 
-    def beside(self, conversations: Sequence[int]) -> Mapping[int, Beside]:
+    def agent_details(self, conversations: Sequence[int]) -> Mapping[int, AgentDetails]:
         """See the port. Raises NeedsOwnTransaction if the batch adds to one of the conversations."""
         if any(self._has_written_to(each) for each in conversations):
             raise NeedsOwnTransaction
         with self.buffer.reading_unchanged_rows():
-            return super().beside(conversations)
+            return super().agent_details(conversations)
 
     def erase_conversation(self, state: Conversation) -> None:
         raise NeedsOwnTransaction

@@ -19,10 +19,10 @@ from msgspec.structs import force_setattr
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.core.ids import IdGenerator, Prefix, day_of
 from deskwire.engine.events.ports import Advance, ProjectHead
-from deskwire.engine.events.types import EventDraft, StoredEvent
+from deskwire.engine.events.types import EventDraft, StoredEvent, stored_event
 from deskwire.engine.webhooks.delivery import Delivery
 from deskwire.storage.connection import Connection
-from deskwire.storage.tables.events.events import event_at, event_row
+from deskwire.storage.tables.events.events import event_row
 from deskwire.storage.tables.webhooks.deliveries import delivery_at, delivery_row
 
 PROJECT_SHIFT: Final = 40  # Bits of the position within its project; the project's number is above them.
@@ -175,7 +175,7 @@ class LogAppends:
         """Add an event, and return it with a provisional position and id."""
         number = next(_numbers)
         position, event_id = ProvisionalPosition(-number), ProvisionalId(f"evt_{number:026d}")
-        event = event_at(
+        event = stored_event(
             position, event_id, project, draft, conversation, at, directed=directed, ticket=ticket
         )
         self.events.append(_Event(event, project.rowid, at, not directed))

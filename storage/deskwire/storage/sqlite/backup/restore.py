@@ -16,7 +16,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from deskwire.engine.conversations.held.held import RESTORED
+from deskwire.engine.conversations.held_messages import RESTORED
 from deskwire.engine.core.secret import Secrets
 from deskwire.engine.core.values import ProgressReporter, no_progress
 from deskwire.storage.check.rules import Problem
@@ -36,7 +36,7 @@ from deskwire.storage.sqlite.backup.snapshot import problems as problems_in
 from deskwire.storage.sqlite.backup.unpack import Contents, read_archive
 from deskwire.storage.sqlite.database import lock_when_free
 from deskwire.storage.sqlite.directory import FILE_NAME, LOCK_NAME, RESTORING, DataDirectoryError
-from deskwire.storage.tables.conversations.held import problem_as_stored
+from deskwire.storage.tables.conversations.held_messages import problem_as_stored
 
 SKIPPED: Final = "restored from a backup"
 """The reason of deliveries that a restore ends."""

@@ -22,7 +22,7 @@ from deskwire.storage.tables.accounts.people import (
     as_user,
 )
 from deskwire.storage.tables.base import Queries
-from deskwire.storage.tables.conversations.held import HeldWrites
+from deskwire.storage.tables.conversations.held_messages import HeldWrites
 
 ORGANISATION: Final = "SELECT o.rowid, o.id, o.name, o.created_at FROM organisations o"
 _MEMBER: Final = f"SELECT {USER}, m.role, m.created_at FROM memberships m JOIN users u ON u.rowid = m.user"

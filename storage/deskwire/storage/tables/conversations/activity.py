@@ -1,4 +1,4 @@
-"""The activity of conversations, their milestones and tags, and the times at which those that are snoozed wake."""
+"""The activity of conversations, their milestones and tags, and the ends of snoozes."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from typing import Any, Final
 
 import orjson
 
-from deskwire.engine.conversations.activity import Activity, Change, Entry
+from deskwire.engine.conversations.activity import ActivityEntry, ConversationActivity, FieldChange, Milestone
 from deskwire.engine.conversations.conversation import Conversation
 from deskwire.engine.conversations.facts import WorkflowStep
-from deskwire.engine.conversations.milestones import Milestone
 from deskwire.engine.conversations.tags import tag_key
 from deskwire.engine.core.actor import Actor
 from deskwire.engine.core.ids import new_id
@@ -20,7 +19,7 @@ from deskwire.storage.tables.base import Changes, Queries
 _NO_ROW: Final = (1 << 63) - 1
 _ENTRY: Final = "id, conversation, at, actor_type, actor_id, actor_name, action, changes, event_id"
 _INSERT: Final = f"INSERT INTO conversation_activity ({_ENTRY}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
-"""Has values alone, so that PostgreSQL is sent those of many conversations in one statement."""
+"""Has parameters only, so that PostgreSQL gets the rows of many conversations in one statement."""
 _INSERT_WITH_STEP: Final = (
     f"INSERT INTO conversation_activity ({_ENTRY}, step_version, step_flow, step_action) "
     "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, (SELECT number FROM workflow_versions WHERE rowid = ?), ?, ?)"
@@ -28,9 +27,11 @@ _INSERT_WITH_STEP: Final = (
 
 
 class ActivityReads(Queries):
-    """The methods are those of `engine.conversations.ports.ConversationReader`."""
+    """See `engine.conversations.ports.ConversationReader`."""
 
-    def conversation_activity(self, conversation: int, before: int | None, limit: int) -> Sequence[Activity]:
+    def conversation_activity(
+        self, conversation: int, before: int | None, limit: int
+    ) -> Sequence[ConversationActivity]:
         rows = self.conn.execute(
             "SELECT id, at, actor_type, actor_id, actor_name, action, changes, step_version, step_flow, step_action, event_id, rowid "
             "FROM conversation_activity WHERE conversation = ? AND rowid < ? ORDER BY rowid DESC LIMIT ?",
@@ -45,13 +46,13 @@ class ActivityReads(Queries):
             (project, tag_key(after), limit),
         ).fetchall()
 
-    def next_waking(self) -> int | None:
+    def next_snooze_end(self) -> int | None:
         row = self.conn.execute(
             "SELECT snoozed_until FROM conversations WHERE snoozed_until IS NOT NULL ORDER BY snoozed_until LIMIT 1"
         ).fetchone()
         return None if row is None else int(row[0])
 
-    def due_wakings(self, until: int, limit: int) -> Sequence[tuple[str, str]]:
+    def due_snoozes(self, until: int, limit: int) -> Sequence[tuple[str, str]]:
         return self.conn.execute(
             "SELECT p.id, c.id FROM conversations c JOIN projects p ON p.rowid = c.project "
             "WHERE c.snoozed_until <= ? ORDER BY c.snoozed_until LIMIT ?",
@@ -60,12 +61,12 @@ class ActivityReads(Queries):
 
 
 class ActivityWrites(Changes):
-    """The methods are those of `engine.conversations.ports.ConversationTransaction`."""
+    """See `engine.conversations.ports.ConversationTransaction`."""
 
-    wakings_due: list[int]
+    snoozes_due: list[int]
 
     def insert_conversation_activity(
-        self, conversation: int, entry: Entry, at: int, event_id: str | None
+        self, conversation: int, entry: ActivityEntry, at: int, event_id: str | None
     ) -> None:
         by, step = entry.by, entry.step
         changes = orjson.dumps([[each.field, each.before, each.after] for each in entry.changes]).decode()
@@ -116,17 +117,17 @@ class ActivityWrites(Changes):
             ),
         )
 
-    def note_waking(self, at: int) -> None:
-        self.wakings_due.append(at)
+    def schedule_snooze_end(self, at: int) -> None:
+        self.snoozes_due.append(at)
 
 
-def _activity_of(row: tuple[Any, ...]) -> Activity:
+def _activity_of(row: tuple[Any, ...]) -> ConversationActivity:
     activity_id, at, actor_type, actor_id, actor_name, action, changes, *step, event_id, rowid = row
     version, flow, action_id = step
-    entry = Entry(
+    entry = ActivityEntry(
         Actor("server_key" if actor_type == "key" else actor_type, actor_id, actor_name),
         action,
-        tuple(Change(*each) for each in orjson.loads(changes)),
+        tuple(FieldChange(*each) for each in orjson.loads(changes)),
         None if flow is None else WorkflowStep(actor_id, version, flow, action_id),
     )
-    return Activity(activity_id, at, entry, event_id, rowid)
+    return ConversationActivity(activity_id, at, entry, event_id, rowid)

@@ -1,21 +1,26 @@
-"""The parts of the agent's view that are not in the conversations' own rows, and messages as a thread."""
+"""The agent's view: its parts outside the conversations' rows, threads, and the messages that each agent has seen.
+
+`agent_seen` has a row for an agent's position in a conversation, `seen_marks` a time up to which an agent has marked a project as
+seen. The newer of both counts. A mark does not apply to conversations imported after it. Messages before a conversation's own
+`seen_until` count as seen by every agent.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from deskwire.engine.conversations.agent_view import Beside, Sequenced
 from deskwire.engine.conversations.conversation import Author, Message
-from deskwire.engine.conversations.redaction import FIRST_WORDS
+from deskwire.engine.conversations.listing import AgentDetails, SeenMessages, ThreadMessage
+from deskwire.engine.conversations.redaction import PREVIEW_LENGTH_MAX
 from deskwire.storage.dialect import either
-from deskwire.storage.tables.base import Queries
+from deskwire.storage.tables.base import Changes, Queries
 from deskwire.storage.tables.conversations.conversations import MESSAGE, message_of
 from deskwire.storage.tables.workflows import run_of
 
-BESIDE: Final = either(
+AGENT_DETAILS: Final = either(
     "SELECT k.value, r.state, f.name, m.id, m.author_type, m.author_id, m.author_name, "
-    f"substr(m.text, 1, {FIRST_WORDS}), m.created_at, m.internal "
+    f"substr(m.text, 1, {PREVIEW_LENGTH_MAX}), m.created_at, m.internal "
     "FROM {numbers} k LEFT JOIN messages m ON m.rowid = "
     "(SELECT rowid FROM messages WHERE conversation = k.value AND deleted_at IS NULL ORDER BY rowid DESC LIMIT 1) "
     "LEFT JOIN workflow_runs r ON r.conversation = k.value "
@@ -29,14 +34,14 @@ _NO_ROW: Final = (1 << 63) - 1
 
 
 class AgentViewReads(Queries):
-    """Queries of the agent's view; the methods are those of `conversations.ports.ConversationReader`."""
+    """Queries of the agent's view; see `conversations.ports.ConversationReader`."""
 
-    def beside(self, conversations: Sequence[int]) -> Mapping[int, Beside]:
-        found: dict[int, Beside] = {}
-        for row in self.conn.execute(BESIDE[self.dialect], (self.dialect.listed(conversations),)):
+    def agent_details(self, conversations: Sequence[int]) -> Mapping[int, AgentDetails]:
+        found: dict[int, AgentDetails] = {}
+        for row in self.conn.execute(AGENT_DETAILS[self.dialect], (self.dialect.listed(conversations),)):
             key, state, workflow, message, *rest = row
             last = None if message is None else _beginning(message, *rest)
-            found[key] = Beside(last, run_of(state), workflow)
+            found[key] = AgentDetails(last, run_of(state), workflow)
         return found
 
     def message_before(self, conversation: int, sequence: int) -> int | None:
@@ -49,10 +54,10 @@ class AgentViewReads(Queries):
 
     def thread(
         self, conversation: int, *, after: int | None, before: int | None, newest_first: bool, limit: int
-    ) -> Sequence[Sequenced]:
+    ) -> Sequence[ThreadMessage]:
         sql = THREAD.format("DESC" if newest_first else "ASC")
         rows = self.conn.execute(sql, (conversation, after or 0, before or _NO_ROW, limit))
-        return [Sequenced(message_of(row), row[-2], row[-1]) for row in rows]
+        return [ThreadMessage(message_of(row), row[-2], row[-1]) for row in rows]
 
 
 def _beginning(
@@ -66,3 +71,100 @@ def _beginning(
 ) -> Message:
     author = Author(author_type, author_id, name)  # type: ignore[arg-type]  # as it was stored
     return Message(message_id, author, text, at, bool(internal))
+
+
+SEEN: Final = either(
+    "SELECT s.conversation, s.number, s.contact_messages, s.at FROM {numbers} k "
+    "{and_then} agent_seen s ON s.user = ? AND s.conversation = k.value"
+)
+_UNTIL: Final = (
+    "CASE WHEN coalesce(c.imported_at, 0) >= coalesce(s.until, 0) OR c.seen_until > coalesce(s.until, 0) "
+    "THEN c.seen_until ELSE coalesce(s.until, 0) END"
+)
+"""The time before which all messages of a conversation `c` are seen, with the mark `s` of its project; 0 for none."""
+_MARKED: Final = either(
+    f"SELECT c.rowid, {_UNTIL}, c.activity, c.messages, c.contact_messages FROM {{numbers}} k "
+    "{and_then} conversations c ON c.rowid = k.value "
+    "LEFT JOIN seen_marks s ON s.project = c.project AND s.user = ?"
+)
+_SINCE: Final = (
+    "SELECT count(*), coalesce(sum(CASE WHEN author_type = 'contact' THEN 1 ELSE 0 END), 0) FROM messages "
+    "WHERE conversation = ? AND number IS NOT NULL AND created_at >= ?"
+)
+_NEWEST_FIRST: Final = "SELECT number, author_type FROM messages WHERE conversation = ? ORDER BY rowid DESC"
+
+UNREAD: Final = (
+    "c.contact_messages > coalesce((SELECT s.contact_messages FROM agent_seen s WHERE s.user = ? AND s.conversation = c.rowid), 0) "
+    "AND (EXISTS (SELECT 1 FROM agent_seen s WHERE s.user = ? AND s.conversation = c.rowid AND s.at >= {until}) "
+    "OR (c.activity >= {until} AND EXISTS (SELECT 1 FROM messages m WHERE m.conversation = c.rowid AND m.author_type = 'contact' "
+    "AND m.number IS NOT NULL AND m.created_at >= {until})))"
+).replace(
+    "{until}", "(CASE WHEN coalesce(c.imported_at, 0) >= ? OR c.seen_until > ? THEN c.seen_until ELSE ? END)"
+)
+"""The condition that the contact wrote a message in `c` that a user has not seen."""
+
+
+def unread_values(user: int, mark: int) -> tuple[int, ...]:
+    """Return the values of UNREAD; `mark` is the user's seen mark in the project, 0 for none."""
+    marks = (mark, mark, mark)
+    return (user, user, *marks, *marks, *marks)
+
+
+class SeenReads(Queries):
+    """Queries on seen messages; see `conversations.ports.ConversationReader`."""
+
+    def seen(self, user: int, conversations: Sequence[int]) -> Mapping[int, SeenMessages]:
+        keys = self.dialect.listed(conversations)
+        rows = {row[0]: row[1:] for row in self.conn.execute(SEEN[self.dialect], (keys, user))}
+        found = {conversation: SeenMessages(index, count) for conversation, (index, count, _) in rows.items()}
+        marked = self.conn.execute(_MARKED[self.dialect], (keys, user)).fetchall()
+        for conversation, until, activity, messages, by_contact in marked:
+            at = rows[conversation][2] if conversation in rows else 0
+            if until and at < until:
+                later, unseen = (0, 0) if activity < until else self._since(conversation, until)
+                found[conversation] = SeenMessages(messages - later - 1, by_contact - unseen)
+        return found
+
+    def _since(self, conversation: int, until: int) -> tuple[int, int]:
+        """Return the number of messages since a time, and of those from the contact."""
+        messages, by_contact = self.conn.execute(_SINCE, (conversation, until)).fetchone()
+        return messages, int(by_contact)
+
+    def seen_mark(self, user: int, project: int) -> int | None:
+        row = self.conn.execute(
+            "SELECT s.until FROM seen_marks s WHERE s.user = ? AND s.project = ?", (user, project)
+        ).fetchone()
+        return None if row is None else row[0]
+
+    def unseen_after(self, conversation: int, index: int) -> int:
+        unseen = 0
+        for number, author in self.conn.execute(_NEWEST_FIRST, (conversation,)):
+            if number is not None and number <= index:
+                break
+            unseen += number is not None and author == "contact"
+        return unseen
+
+
+class SeenWrites(Changes):
+    """Changes of seen messages; see `conversations.ports.ConversationTransaction`."""
+
+    def put_seen(self, user: int, conversation: int, seen: SeenMessages, at: int) -> bool:
+        stored = self.conn.execute(
+            "INSERT INTO agent_seen SELECT ?, rowid, ?, ?, ? FROM conversations WHERE rowid = ? "
+            'ON CONFLICT ("user", conversation) DO UPDATE SET number = excluded.number, '
+            "contact_messages = excluded.contact_messages, at = excluded.at",
+            (user, seen.index, seen.contact_messages, at, conversation),
+        )
+        return stored.rowcount == 1
+
+    def put_seen_mark(self, user: int, project: int, until: int | None) -> None:
+        if until is None:
+            self.conn.execute(
+                "DELETE FROM seen_marks WHERE seen_marks.user = ? AND project = ?", (user, project)
+            )
+            return
+        self.conn.execute(
+            'INSERT INTO seen_marks ("user", project, until) VALUES (?, ?, ?) '
+            'ON CONFLICT ("user", project) DO UPDATE SET until = excluded.until',
+            (user, project, until),
+        )

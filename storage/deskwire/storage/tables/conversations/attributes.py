@@ -1,7 +1,7 @@
-"""The index of the attributes of conversations, which triggers keep: what a value is found by.
+"""The index of the attributes of conversations, which triggers maintain: the keys by which values are found.
 
-The index has the beginning of a text, an integer of 64 bits with all of its digits, and the integer part of another number, on
-which all databases agree; whether a conversation has the very value, its row tells.
+The key of a text is its beginning, of a 64-bit integer all of its digits, and of another number its integer part, on which all
+databases agree. The conversation's row decides whether it has exactly the value.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from deskwire.engine.definitions.attributes import AttributeIs
 from deskwire.storage.dialect import SQLITE, Dialect, differing
 
 TEXT_MAX: Final = 64
-"""Characters of a text that the index has."""
+"""Characters of a text in the index."""
 
 _LARGE: Final = 10**15
-"""From here on the doubles of the databases and of Python are written in different ways."""
+"""The databases and Python format doubles from this number on differently."""
 _INTEGERS: Final = range(-(1 << 63), 1 << 63)
-"""The integers that both databases have with all of their digits."""
+"""The integers that both databases store exactly."""
 
 
 def text_key(text: str) -> str:
-    """Return what a text, or a boolean as a text, is found by."""
+    """Return the index key of a text, or of a boolean as a text."""
     return text[:TEXT_MAX]
 
 
 def number_keys(number: Decimal) -> Sequence[str]:
-    """Return what a number is found by: from 10^15 on as an integer, and as a double."""
+    """Return the index keys of a number: from 10^15 on one as an integer and one as a double."""
     if -_LARGE < number < _LARGE:
         return (str(int(number)),)
     whole = number == number.to_integral_value() and int(number) in _INTEGERS
@@ -38,7 +38,7 @@ def number_keys(number: Decimal) -> Sequence[str]:
 
 
 def attribute_condition(dialect: Dialect, column: str, wanted: AttributeIs) -> tuple[str, tuple[Any, ...]]:
-    """Return the condition that attributes in a column of JSON have the value, with its values."""
+    """Return the condition that the attributes in a JSON column have a value, with its parameters."""
     number = wanted.number
     if dialect is SQLITE:
         boolean = None if wanted.boolean is None else int(wanted.boolean)
@@ -57,7 +57,7 @@ def attribute_condition(dialect: Dialect, column: str, wanted: AttributeIs) -> t
 
 
 def has_attribute(attributes: str, name: str, text: str, number: str | None, boolean: int | None) -> bool:
-    """Return whether attributes in JSON have a value, as `AttributeIs` has it; SQLite's function of this name."""
+    """Return whether attributes in JSON have the value of an `AttributeIs`; SQLite calls this function."""
     wanted = AttributeIs(name, text, number, None if boolean is None else bool(boolean))
     return wanted.fits(orjson.loads(attributes).get(name))
 
@@ -81,4 +81,4 @@ ATTRIBUTES_DIFFER: Final = differing(
     f"{_MISSING.format('k.name', 'k.value')} (SELECT 1 FROM attribute_keys(c.attributes) k WHERE k.name = g.name "
     "AND k.value = g.value)",
 )
-"""Conversations, and the names of attributes that they have and the index has not, or the other way round."""
+"""Finds attributes that are in a conversation's row but not in the index, and the reverse."""

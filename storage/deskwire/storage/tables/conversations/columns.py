@@ -1,4 +1,4 @@
-"""The columns of conversations: one table, from which the statements and the row mapping are made.
+"""The columns of conversations: one table that defines the statements and the row mapping.
 
 A new field of `Conversation` that is stored needs a migration and a row in COLUMNS.
 """
@@ -13,17 +13,16 @@ import orjson
 from deskwire.engine.accounts.people import Assignee
 from deskwire.engine.conversations.conversation import Conversation, Status
 
-Written: TypeAlias = Literal["by SQLite", "once", "always", "by turns", "by commands", "rarely"]
-"""The changes that write a column; "always" means every change, by a message or a command, and "by turns" that the contact
-begins to wait for an answer, or waits no more."""
+WriteOccasion: TypeAlias = Literal["by SQLite", "once", "always", "by turns", "by commands", "rarely"]
+"""The changes that write a column. "always" is every change; "by turns" are changes of `waiting_since`."""
 
 _STATUSES: Final[Mapping[str, Status]] = {status: status for status in get_args(Status)}
-"""Each status once in memory, and not with every state."""
+"""Shares the strings of statuses among all states."""
 _NO_ATTRIBUTES: Final[Mapping[str, Any]] = {}
-"""The attributes of all states that have none; nobody changes attributes in place."""
+"""Shared by all states without attributes, which are never changed in place."""
 
 
-class Column(NamedTuple):
+class ConversationColumn(NamedTuple):
     """A column, and the field of the state that it stores.
 
     Args:
@@ -31,12 +30,12 @@ class Column(NamedTuple):
         written: when; "by turns" and "rarely" are for indexed columns, as SQLite writes every index whose column a
             statement names, changed or not.
         field: of the state, if it has another name.
-        write: makes the stored value of a state; None stores the field as it is.
-        read: makes the field's value of what is stored; None takes it as it is.
+        write: converts a state to the stored value; None stores the field unchanged.
+        read: converts a stored value to the field's value; None takes it unchanged.
     """
 
     name: str
-    written: Written
+    written: WriteOccasion
     field: str | None = None
     write: Callable[[Conversation], object] | None = None
     read: Callable[[Any], object] | None = None
@@ -60,77 +59,77 @@ def _tags(stored: str) -> tuple[str, ...]:
 
 
 COLUMNS: Final = (
-    Column("rowid", "by SQLite"),
-    Column("id", "once"),
-    Column("project", "once"),
-    Column("created_at", "once"),
-    Column("imported_at", "once"),
-    Column("revision", "always"),
-    Column("sequence", "always"),
-    Column("last_turn", "always"),
-    Column("unread", "always", read=bool),
-    Column("messages", "always"),
-    Column("contact_messages", "always"),
-    Column("last_message_at", "always"),
-    Column("updated_at", "always"),
-    Column("waiting_since", "by turns"),
-    Column("title", "by commands"),
-    Column("closed_by", "by commands"),
-    Column("closed_at", "by commands"),
-    Column("rating", "by commands"),
-    Column("rated_at", "by commands"),
-    Column("rating_comment", "by commands"),
-    Column("ticket_id", "by commands"),
-    Column("visible", "by commands", read=bool),
-    Column("attributes", "by commands", write=lambda state: orjson.dumps(state.attributes).decode(), read=_attributes),
-    Column("tags", "by commands", write=lambda state: orjson.dumps(state.tags).decode(), read=_tags),
-    Column("contact_seen_index", "by commands"),
-    Column("contact_seen_at", "by commands"),
-    Column("seen_until", "by commands"),
-    Column("network_logs_at", "by commands"),
-    Column("asked_at", "by commands"),
-    Column("answered_at", "by commands"),
-    Column("opened_at", "by commands"),
-    Column("replier_id", "by commands"),
-    Column("team_id", "by commands"),
-    Column("status", "rarely", read=_status),
-    Column("archived", "rarely", read=bool),
-    Column("assignee_type", "rarely", "assignee", lambda state: state.assignee and state.assignee.type),
-    Column("assignee_id", "rarely", "assignee", lambda state: state.assignee and state.assignee.id),
-    Column("assignee_name", "rarely", "assignee", lambda state: state.assignee and state.assignee.name),
-    Column("human", "rarely", read=bool),
-    Column("archived_at", "rarely"),
-    Column("snoozed_until", "rarely"),
+    ConversationColumn("rowid", "by SQLite"),
+    ConversationColumn("id", "once"),
+    ConversationColumn("project", "once"),
+    ConversationColumn("created_at", "once"),
+    ConversationColumn("imported_at", "once"),
+    ConversationColumn("revision", "always"),
+    ConversationColumn("sequence", "always"),
+    ConversationColumn("last_turn", "always"),
+    ConversationColumn("unread", "always", read=bool),
+    ConversationColumn("messages", "always"),
+    ConversationColumn("contact_messages", "always"),
+    ConversationColumn("last_message_at", "always"),
+    ConversationColumn("updated_at", "always"),
+    ConversationColumn("waiting_since", "by turns"),
+    ConversationColumn("title", "by commands"),
+    ConversationColumn("closed_by", "by commands"),
+    ConversationColumn("closed_at", "by commands"),
+    ConversationColumn("rating", "by commands"),
+    ConversationColumn("rated_at", "by commands"),
+    ConversationColumn("rating_comment", "by commands"),
+    ConversationColumn("ticket_id", "by commands"),
+    ConversationColumn("visible", "by commands", read=bool),
+    ConversationColumn("attributes", "by commands", write=lambda state: orjson.dumps(state.attributes).decode(), read=_attributes),
+    ConversationColumn("tags", "by commands", write=lambda state: orjson.dumps(state.tags).decode(), read=_tags),
+    ConversationColumn("contact_seen_index", "by commands"),
+    ConversationColumn("contact_seen_at", "by commands"),
+    ConversationColumn("seen_until", "by commands"),
+    ConversationColumn("network_logs_at", "by commands"),
+    ConversationColumn("asked_at", "by commands"),
+    ConversationColumn("answered_at", "by commands"),
+    ConversationColumn("opened_at", "by commands"),
+    ConversationColumn("replier_id", "by commands"),
+    ConversationColumn("team_id", "by commands"),
+    ConversationColumn("status", "rarely", read=_status),
+    ConversationColumn("archived", "rarely", read=bool),
+    ConversationColumn("assignee_type", "rarely", "assignee", lambda state: state.assignee and state.assignee.type),
+    ConversationColumn("assignee_id", "rarely", "assignee", lambda state: state.assignee and state.assignee.id),
+    ConversationColumn("assignee_name", "rarely", "assignee", lambda state: state.assignee and state.assignee.name),
+    ConversationColumn("human", "rarely", read=bool),
+    ConversationColumn("archived_at", "rarely"),
+    ConversationColumn("snoozed_until", "rarely"),
 )  # fmt: skip
-BESIDES: Final = ("activity", "routed")
-"""Columns that store no field and are always written: the order of lists, and the last sequence sent to each endpoint."""
+ALWAYS_WRITTEN: Final = ("activity", "routed")
+"""Columns without a field that every change writes: the key of lists, and the last sequence sent to each endpoint."""
 HOUR: Final = "hour"
-"""The column of the hour of the last activity, which is indexed, and so written only when it is another one."""
+"""The column with the hour of the last activity. It is indexed, so it is written only when it changes."""
 OWNER: Final = "contact"
-"""The column of the contact whose conversation it is, which is written once and stores no field."""
+"""The column with the contact, which is written once and has no field."""
 HOUR_MS: Final = 3_600_000
 NOT_STORED: Final = ("run",)
-"""Fields that have no column: a run is in a table of its own."""
+"""Fields without a column; a run has its own table."""
 
 
-def _written(*when: Written) -> list[Column]:
-    """Return the columns that are written then: last those that store a field as it is."""
+def _written(*when: WriteOccasion) -> list[ConversationColumn]:
+    """Return the columns written on these occasions, those that store a field unchanged last."""
     return sorted(
         (column for column in COLUMNS if column.written in when), key=lambda column: column.write is None
     )
 
 
-def _update(columns: Sequence[Column], *more: str) -> str:
-    names = (*BESIDES, *more, *(column.name for column in columns))
+def _update(columns: Sequence[ConversationColumn], *more: str) -> str:
+    names = (*ALWAYS_WRITTEN, *more, *(column.name for column in columns))
     return f"UPDATE conversations SET {', '.join(f'{name} = ?' for name in names)} WHERE rowid = ?"
 
 
-def _made(columns: Sequence[Column]) -> list[Callable[[Conversation], object]]:
+def _made(columns: Sequence[ConversationColumn]) -> list[Callable[[Conversation], object]]:
     return [column.write for column in columns if column.write is not None]
 
 
-def _fields(columns: Sequence[Column]) -> Callable[[Conversation], tuple[Any, ...]]:
-    """Return a function that takes from a state the fields that are stored as they are, and its key at the end."""
+def _fields(columns: Sequence[ConversationColumn]) -> Callable[[Conversation], tuple[Any, ...]]:
+    """Return a function from a state to its fields that are stored unchanged, with its key at the end."""
     names = (*(column.source for column in columns if column.write is None), "rowid")
     taken: Callable[[Conversation], tuple[Any, ...]] = _compiled(
         f"lambda state: ({', '.join(f'state.{name}' for name in names)})"
@@ -138,10 +137,10 @@ def _fields(columns: Sequence[Column]) -> Callable[[Conversation], tuple[Any, ..
     return taken
 
 
-def _differ(*when: Written) -> Callable[[Conversation, Conversation], bool]:
-    """Return a function that says whether two states may differ in what is written then.
+def _differ(*when: WriteOccasion) -> Callable[[Conversation, Conversation], bool]:
+    """Return a function that says whether two states may differ in the columns written on these occasions.
 
-    They do not if they share the very objects: for Python 1 equals true, also inside attributes.
+    It compares identities, because in Python 1 equals true, also inside attributes.
     """
     names = dict.fromkeys(column.source for column in COLUMNS if column.written in when)
     differ: Callable[[Conversation, Conversation], bool] = _compiled(
@@ -151,7 +150,7 @@ def _differ(*when: Written) -> Callable[[Conversation, Conversation], bool]:
 
 
 def _compiled(source: str) -> Any:
-    """Make a function once, of names of fields alone: a change takes two thirds of the time that `attrgetter` needs."""
+    """Compile a function of field names. It takes two thirds of the time of an `attrgetter`."""
     return eval(source, {"__builtins__": {}})
 
 
@@ -164,8 +163,8 @@ _INSERTED: Final = _written("once", "always", "by turns", "by commands", "rarely
 BY_MESSAGES, BY_TURNS = _update(_BY_MESSAGES), _update(_BY_TURNS)
 USUAL, ALL = _update(_USUAL), _update(_ALL, HOUR)
 INSERT: Final = (
-    f"INSERT INTO conversations ({', '.join((OWNER, *BESIDES, HOUR, *(column.name for column in _INSERTED)))}) "
-    f"VALUES ({', '.join('?' * (2 + len(BESIDES) + len(_INSERTED)))})"
+    f"INSERT INTO conversations ({', '.join((OWNER, *ALWAYS_WRITTEN, HOUR, *(column.name for column in _INSERTED)))}) "
+    f"VALUES ({', '.join('?' * (2 + len(ALWAYS_WRITTEN) + len(_INSERTED)))})"
 )
 
 _made_usual, _made_all, _made_inserted = _made(_USUAL), _made(_ALL), _made(_INSERTED)
@@ -187,7 +186,7 @@ def insertion(state: Conversation, contact: int, routed: Mapping[int, int]) -> t
 def update(
     before: Conversation, state: Conversation, routed: Mapping[int, int]
 ) -> tuple[str, tuple[Any, ...]]:
-    """Return the statement that writes what has changed, with its values."""
+    """Return the statement that writes the changed columns, with its values."""
     activity = _activity(state)
     hour, besides = activity // HOUR_MS, (activity, _packed(routed))
     turned = _differ_by_turns(state, before)
@@ -212,12 +211,12 @@ def _packed(routed: Mapping[int, int]) -> str:
 
 
 def routed_of(stored: str) -> dict[int, int]:
-    """Return the last sequence that was sent to each endpoint, by the endpoint's key."""
+    """Return the last sequence sent to each endpoint, by the endpoint's storage key."""
     return {int(endpoint): sequence for endpoint, sequence in orjson.loads(stored).items()}
 
 
-def _in_order_of_fields() -> tuple[Column, ...]:
-    """Return the columns in the order of the state's fields; those behind the first of a field are at the end."""
+def _in_order_of_fields() -> tuple[ConversationColumn, ...]:
+    """Return the columns in the order of the state's fields; further columns of a field are at the end."""
     first = {column.source: column for column in reversed(COLUMNS)}
     ordered = [first[name] for name in Conversation.__struct_fields__ if name not in NOT_STORED]
     return (*ordered, *(column for column in COLUMNS if column not in ordered))
@@ -229,12 +228,12 @@ _ASSIGNEE: Final = [column.name for column in _SELECTED].index("assignee_type")
 _READ: Final = [(place, column.read) for place, column in enumerate(_SELECTED) if column.read is not None]
 
 SELECTED: Final = ", ".join(f"c.{column.name}" for column in _SELECTED)
-"""The columns of a state's row, for a statement in which `c` is the table."""
+"""The columns of a state, for a statement in which `c` is the table."""
 WIDTH: Final = len(_SELECTED)
 
 
 def conversation_of(row: Sequence[Any]) -> Conversation:
-    """Return the state in a row that begins with SELECTED, without its run."""
+    """Return the state in a row that starts with SELECTED, without its run."""
     values = [*row]
     for place, read in _READ:
         values[place] = read(values[place])

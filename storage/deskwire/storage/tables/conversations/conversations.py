@@ -1,4 +1,4 @@
-"""Conversations, their messages, and their network logs."""
+"""Conversations, their messages and network logs, and the conversations past their retention period."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ from typing import Any, Final
 
 import orjson
 
+from deskwire.engine.accounts.people import Project
 from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.conversations.conversation import Author, Conversation, Message
-from deskwire.engine.conversations.ports import Claimed
+from deskwire.engine.conversations.ports import Claimed, ExpiredConversation
 from deskwire.engine.core.errors import StaleState
 from deskwire.engine.core.values import replace
 from deskwire.engine.uploads.upload import Attachment
 from deskwire.storage.dialect import differing, postgres_json
+from deskwire.storage.tables.accounts.people import PROJECT, as_project
 from deskwire.storage.tables.base import Changes, Queries
 from deskwire.storage.tables.contacts.contacts import CONTACT_COLUMNS, contact_of
 from deskwire.storage.tables.conversations.columns import (
@@ -50,25 +52,25 @@ _CLAIMED: Final = (
     "JOIN contacts k ON k.rowid = c.contact WHERE c.rowid = ? AND c.id = ?"
 )
 _CLAIMS_MAX: Final = 4_096
-"""Conversations that were written to, of which is remembered what they are claimed with: 4 MB at most."""
+"""Conversations in the cache of claims, at most 4 MB."""
 
 _Version = tuple[str, int, int]
 
 
 def conversation_with_contact(row: Sequence[Any]) -> tuple[Conversation, Contact]:
-    """Return what a row of WITH_CONTACT has."""
+    """Return the conversation and the contact in a row of WITH_CONTACT."""
     run, state = run_of(row[0]), conversation_of(row[1:])
     return (state if run is None else replace(state, run=run)), contact_of(row[1 + WIDTH :])
 
 
 class ConversationReads(Queries):
-    """Queries on conversations; the methods are those of `ports.Reader`."""
+    """Queries on conversations; see `conversations.ports.ConversationReader`."""
 
     def conversation(self, project: int, conversation_id: str) -> tuple[Conversation, Contact] | None:
         row = self.conn.execute(_ONE, (conversation_id, project)).fetchone()
         if row is None:
             return None
-        return conversation_with_contact((row[0], conversation_id, *row[2:]))  # the id is in memory once
+        return conversation_with_contact((row[0], conversation_id, *row[2:]))  # shares the caller's string
 
     def conversation_ids(self, contact: int) -> Sequence[str]:
         sql = "SELECT id FROM conversations WHERE contact = ? ORDER BY created_at, rowid"
@@ -120,22 +122,22 @@ class ConversationReads(Queries):
 
 
 class ConversationWrites(Changes):
-    """Changes of conversations; the methods are those of `ports.Transaction`.
+    """Changes of conversations; see `conversations.ports.ConversationTransaction`.
 
-    What the busy ones are claimed with is remembered: all that is ever written goes through here.
+    Claims of busy conversations are cached. The cache is valid because this class makes all changes.
     """
 
     _claims: dict[int, tuple[_Version, Claimed]]
-    _claimed: tuple[int, Contact] | None  # the last one that was claimed, and its contact
+    _claimed: tuple[int, Contact] | None  # the last claimed conversation, and its contact
 
-    def forget_claims(self) -> None:
-        """Remember nothing yet, or no more: at the start, after a rollback, and after every change of a contact."""
+    def clear_claims(self) -> None:
+        """Clear the cache: at the start, after a rollback, and after every change of a contact."""
         self._claims = {}
         self._claimed = None
 
     def claim(self, state: Conversation) -> Claimed:
         known = self._claims.get(state.rowid)
-        if known is not None and known[0] == _version(state):
+        if known is not None and known[0] == (state.id, state.revision, state.sequence):
             self._claimed = state.rowid, known[1].contact
             return known[1]
         row = self.conn.execute(_CLAIMED, (state.rowid, state.id)).fetchone()
@@ -155,7 +157,8 @@ class ConversationWrites(Changes):
         if self._claimed is not None and self._claimed[0] == state.rowid:
             if len(self._claims) >= _CLAIMS_MAX:
                 self._claims.clear()
-            self._claims[state.rowid] = _version(state), Claimed(self._claimed[1], routed)
+            version = state.id, state.revision, state.sequence
+            self._claims[state.rowid] = version, Claimed(self._claimed[1], routed)
 
     def move_conversation(self, conversation: int, source: int, target: int) -> None:
         self._claims.pop(conversation, None)
@@ -172,7 +175,7 @@ class ConversationWrites(Changes):
         )
 
     def erase_conversation_rows(self, rowid: int) -> None:
-        """Remove the conversation's own rows; events and deliveries are removed elsewhere."""
+        """Remove the conversation's own rows, without its events and deliveries."""
         self._claims.pop(rowid, None)
         for table in _OWN:
             self.conn.execute(f"DELETE FROM {table} WHERE conversation = ?", (rowid,))
@@ -192,7 +195,7 @@ class ConversationWrites(Changes):
                 message.text,
                 message.internal,
                 message.created_at,
-                packed(message.attachments),
+                attachments_json(message.attachments),
                 sequence,
             ),
         )
@@ -202,7 +205,7 @@ class ConversationWrites(Changes):
             "UPDATE messages SET text = ?, attachments = ?, redacted_at = ?, deleted_at = ? WHERE id = ? AND conversation = ?",
             (
                 message.text,
-                packed(message.attachments),
+                attachments_json(message.attachments),
                 message.redacted_at,
                 at if message.deleted else None,
                 message.id,
@@ -215,7 +218,7 @@ class ConversationWrites(Changes):
         self.want_scrub()
 
     def attached_in(self, conversation: int) -> set[str]:
-        """Return the ids of what the conversation's messages have attached."""
+        """Return the ids of the uploads attached to the conversation's messages."""
         rows = self.conn.execute(
             "SELECT attachments FROM messages WHERE conversation = ? AND attachments IS NOT NULL",
             (conversation,),
@@ -252,13 +255,13 @@ _OWN: Final = (
     "held_messages",
     "moved_conversations",
 )
-"""Tables whose rows go with their conversation."""
+"""Tables whose rows are deleted with their conversation."""
 
 
 def require_same(state: Conversation, stored: Sequence[int] | None) -> None:
-    """Make sure that what is stored, by its revision, sequence and last change, is this state. Raises StaleState.
+    """Raise StaleState unless revision, sequence and last change of the stored state are those of this state.
 
-    A database that lost commits in a fail-over gives their numbers again; what has the same numbers is another state then.
+    The time of the last change is compared because a database that lost commits in a fail-over gives their numbers again.
     """
     expected = (state.revision, state.sequence, state.updated_at)
     found = None if stored is None else tuple(stored)
@@ -266,10 +269,6 @@ def require_same(state: Conversation, stored: Sequence[int] | None) -> None:
         raise StaleState(
             f"expected revision, sequence and last change {expected}; found {found or 'nothing'}"
         )
-
-
-def _version(state: Conversation) -> _Version:
-    return state.id, state.revision, state.sequence
 
 
 def message_of(row: tuple[Any, ...]) -> Message:
@@ -280,8 +279,45 @@ def message_of(row: tuple[Any, ...]) -> Message:
     )
 
 
-def packed(attachments: Sequence[Attachment]) -> str | None:
-    """Return a message's attachments as its row stores them."""
+def attachments_json(attachments: Sequence[Attachment]) -> str | None:
+    """Return attachments in the form of their column."""
     if not attachments:
         return None
     return orjson.dumps([[each.id, each.name, each.type, each.size] for each in attachments]).decode()
+
+
+_DUE: Final = (
+    "SELECT p.id, c.id, c.messages + c.sequence, {time}, c.rowid FROM conversations c "
+    "JOIN projects p ON p.rowid = c.project WHERE {chosen} AND {time} < ? AND ({time}, c.rowid) > (?, ?) "
+    "ORDER BY {time}, c.rowid LIMIT ?"
+)
+BOT_ONLY: Final = _DUE.format(time="coalesce(c.imported_at, c.created_at)", chosen="c.human = 0")
+ARCHIVED: Final = _DUE.format(time="c.archived_at", chosen="c.project = ?")
+PROJECTS: Final = (
+    f"SELECT {PROJECT} FROM projects p WHERE p.archived_retention_days IS NOT NULL AND EXISTS ("
+    "SELECT 1 FROM conversations c WHERE c.project = p.rowid "
+    "AND c.archived_at < ? - p.archived_retention_days * ?)"
+)
+
+
+class ExpiryReads(Queries):
+    """Queries on expired conversations; see `conversations.ports.ExpiryReader`."""
+
+    def bot_only_before(
+        self, created_before: int, after: tuple[int, int], limit: int
+    ) -> Sequence[ExpiredConversation]:
+        return [_due_of(row) for row in self.conn.execute(BOT_ONLY, (created_before, *after, limit))]
+
+    def archived_before(
+        self, project: int, archived_before: int, after: tuple[int, int], limit: int
+    ) -> Sequence[ExpiredConversation]:
+        rows = self.conn.execute(ARCHIVED, (project, archived_before, *after, limit))
+        return [_due_of(row) for row in rows]
+
+    def projects_with_expired(self, now: int, day_ms: int) -> Sequence[Project]:
+        return [as_project(row) for row in self.conn.execute(PROJECTS, (now, day_ms))]
+
+
+def _due_of(row: tuple[Any, ...]) -> ExpiredConversation:
+    project, conversation, rows, *place = row
+    return ExpiredConversation(project, conversation, rows, (place[0], place[1]))

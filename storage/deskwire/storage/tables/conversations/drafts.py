@@ -7,13 +7,13 @@ from typing import Any, Final
 
 import orjson
 
-from deskwire.engine.conversations.drafts.draft import Draft, Place
+from deskwire.engine.conversations.drafts import Draft, DraftKey
 from deskwire.engine.conversations.writing_changes import DraftChanged, WritingChange
 from deskwire.engine.core.values import replace
 from deskwire.engine.uploads.upload import Attachment
 from deskwire.storage.dialect import either
 from deskwire.storage.tables.base import Changes, Queries
-from deskwire.storage.tables.conversations.conversations import packed
+from deskwire.storage.tables.conversations.conversations import attachments_json
 
 _DRAFT: Final = (
     "SELECT d.author, d.project, d.conversation, (SELECT c.id FROM conversations c WHERE c.rowid = d.conversation), d.internal, "
@@ -33,7 +33,7 @@ _NO_PLACE: Final = ((1 << 63) - 1, 0)
 
 
 class DraftReads(Queries):
-    """The methods are those of `engine.conversations.drafts.ports.DraftReader`."""
+    """See `engine.conversations.drafts.DraftReader`."""
 
     def drafts_in(self, author: int, conversation: int) -> Sequence[Draft]:
         rows = self.conn.execute(
@@ -60,22 +60,22 @@ class DraftReads(Queries):
 
 
 class DraftWrites(Changes):
-    """The methods are those of `engine.conversations.drafts.ports.DraftTransaction`."""
+    """See `engine.conversations.drafts.DraftTransaction`."""
 
     writing: list[WritingChange]
 
-    def claim_draft(self, place: Place) -> Draft | None:
+    def claim_draft(self, key: DraftKey) -> Draft | None:
         row = self.conn.execute(
-            _CLAIMED[self.dialect], (place.conversation, place.author, int(place.internal))
+            _CLAIMED[self.dialect], (key.conversation, key.author, int(key.internal))
         ).fetchone()
         return None if row is None else _draft_of(row)
 
     def insert_draft(self, draft: Draft) -> None:
-        place = draft.place
+        key = draft.key
         self.inserted(
             "INSERT INTO drafts (author, project, conversation, internal, size, version, base_sequence, updated_at, attachments, text) "
             "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (place.author, place.project, place.conversation, int(place.internal), *_content(draft)),
+            (key.author, key.project, key.conversation, int(key.internal), *_content(draft)),
         )
 
     def save_draft(self, draft: Draft) -> None:
@@ -99,7 +99,7 @@ class DraftWrites(Changes):
         return [(row[0], attachments_of(row[1])) for row in self.conn.execute(sql, values).fetchall()]
 
     def strip_drafts(self, conversation: int, upload_ids: Collection[str]) -> None:
-        """Take uploads that are gone out of all drafts in a conversation; one that has nothing else goes as well."""
+        """Remove uploads that no longer exist from all drafts in a conversation, and drafts that are then empty."""
         rows = self.conn.execute(
             f"{_DRAFT} WHERE d.conversation = ? AND d.attachments IS NOT NULL", (conversation,)
         )
@@ -114,10 +114,8 @@ class DraftWrites(Changes):
                 self.delete_draft(draft)
             else:
                 self.save_draft(after)
-            place = draft.place
-            self.note_writing(
-                DraftChanged(place.author, place.project, place.conversation_id, place.internal, after)
-            )
+            key = draft.key
+            self.note_writing(DraftChanged(key.author, key.project, key.conversation_id, key.internal, after))
 
     def release_uploads(self, conversation: int, upload_ids: Collection[str]) -> None:
         for upload_id in set(upload_ids) - self.referred_to_in(conversation):
@@ -130,13 +128,13 @@ class DraftWrites(Changes):
                 )
 
     def referred_to_in(self, conversation: int) -> set[str]:
-        """Return the ids of the uploads that messages, held messages and drafts of a conversation have."""
+        """Return the ids of the uploads that a conversation's messages, held messages and drafts refer to."""
         rows = self.conn.execute(_KEPT, (conversation,))
         return {each[0] for (attachments,) in rows for each in orjson.loads(attachments)}
 
 
 def attachments_of(stored: str | None) -> tuple[Attachment, ...]:
-    """Return attachments as `packed` has stored them."""
+    """Return the attachments in a value of `attachments_json`."""
     return () if stored is None else tuple(Attachment(*each) for each in orjson.loads(stored))
 
 
@@ -146,12 +144,12 @@ def _content(draft: Draft) -> tuple[Any, ...]:
         draft.version,
         draft.base_sequence,
         draft.updated_at,
-        packed(draft.attachments),
+        attachments_json(draft.attachments),
         draft.text,
     )
 
 
 def _draft_of(row: Sequence[Any]) -> Draft:
     author, project, conversation, conversation_id, internal, text, attachments, *rest = row
-    place = Place(author, project, conversation, conversation_id, bool(internal))
-    return Draft(place, text, attachments_of(attachments), *rest)
+    key = DraftKey(author, project, conversation, conversation_id, bool(internal))
+    return Draft(key, text, attachments_of(attachments), *rest)

@@ -1,4 +1,4 @@
-"""Imported conversations and messages, many rows at a time."""
+"""Imported conversations and messages, read and written in batches."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from deskwire.engine.importing.ports import (
 from deskwire.storage.dialect import either
 from deskwire.storage.tables.base import Changes, Queries
 from deskwire.storage.tables.contacts.contacts import CONTACT_COLUMNS, contact_of
-from deskwire.storage.tables.conversations.conversations import INSERT_MESSAGE, packed
+from deskwire.storage.tables.conversations.conversations import INSERT_MESSAGE, attachments_json
 
 _CONTACTS: Final = either(
     f"SELECT {CONTACT_COLUMNS} FROM {{texts}} w {{and_then}} contacts k "
@@ -29,7 +29,7 @@ _MERGED: Final = either(
     "ON k.project = ? AND k.user_id = w.value AND k.erasing >= 2 "
     "JOIN contacts t ON t.rowid = k.merged_into AND t.erasing = 0 ORDER BY k.updated_at, k.rowid"
 )
-"""Of several of one id the latest comes last."""
+"""Of several contacts with one id, the latest comes last."""
 _CONVERSATIONS: Final = either(
     "SELECT i.external_id, c.id, c.rowid, i.fingerprint, k.user_id FROM {texts} w {and_then} imported_conversations i "
     "ON i.project = ? AND i.external_id = w.value JOIN conversations c ON c.rowid = i.conversation "
@@ -42,7 +42,7 @@ _MESSAGES: Final = either(
 
 
 class ImportReads(Queries):
-    """The methods are those of `engine.importing.ports.ImportReader`."""
+    """See `engine.importing.ports.ImportReader`."""
 
     def contacts_of(self, project: int, user_ids: Collection[str]) -> dict[str, Contact]:
         rows = self.conn.execute(_CONTACTS[self.dialect], (self.dialect.listed([*user_ids]), project))
@@ -57,7 +57,7 @@ class ImportReads(Queries):
         return found
 
     def _of_address(self, project: int, user_id: str) -> Contact | None:
-        """Return the oldest contact whose user id is this e-mail address in another case."""
+        """Return the oldest contact whose user id is this e-mail address in other upper and lower case letters."""
         rows = self.conn.execute(
             f"SELECT {CONTACT_COLUMNS} FROM contact_words w JOIN contacts k ON k.rowid = w.contact "
             "WHERE w.project = ? AND w.word = ? AND k.erasing = 0 ORDER BY k.rowid",
@@ -101,7 +101,7 @@ class ImportReads(Queries):
 
 
 class ImportWrites(Changes):
-    """The methods are those of `engine.importing.ports.ImportTransaction`."""
+    """See `engine.importing.ports.ImportTransaction`."""
 
     def insert_imported(
         self,
@@ -113,7 +113,9 @@ class ImportWrites(Changes):
         self.conn.executemany(
             INSERT_MESSAGE,
             (
-                row if row.attachments is None else (*row[:-2], packed(row.attachments), row.sequence)
+                row
+                if row.attachments is None
+                else (*row[:-2], attachments_json(row.attachments), row.sequence)
                 for row in messages
             ),
         )

@@ -10,20 +10,17 @@ a table, `project_events`, to which events are added `TAIL` positions at a time 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
+from operator import attrgetter
 from typing import Any, Final
 
-from deskwire.engine.accounts.people import Project
 from deskwire.engine.core.values import replace
 from deskwire.engine.events.types import (
     REGISTRY,
-    EventDraft,
     StoredEvent,
     Topic,
-    encode_envelope,
     ticket_lane,
-    topics_of,
 )
 from deskwire.storage.dialect import POSTGRES, SQLITE, Dialect, differing, either
 from deskwire.storage.tables.base import Changes, Queries
@@ -33,7 +30,10 @@ EVENT_COLUMNS: Final = "e.position, e.id, e.type, e.project, e.conversation, e.s
 # The columns for the values of `event_row`.
 ROW_COLUMNS: Final = "position, id, type, project, conversation, sequence, body, created_at, internal, ticket"
 
-NO_PROJECT: Final = 0  # the project of an event that is directed to one endpoint, so that no feed finds it
+LEVELS: Final[Mapping[str, int]] = {name: kind.level for name, kind in REGISTRY.items()}  # `internal` by type
+
+# The first values of ROW_COLUMNS, of an event.
+ROW_FIELDS: Final = attrgetter("position", "id", "type", "project", "conversation", "sequence", "body")
 
 _DELETED_CONVERSATION: Final = differing(
     sqlite="e.conversation IS NULL AND json_extract(CAST(e.body AS TEXT), '$.data.conversation.id') = :subject",
@@ -104,49 +104,9 @@ def event_of(row: Sequence[Any]) -> StoredEvent:
     return StoredEvent(*row)
 
 
-def event_at(
-    position: int,
-    event_id: str,
-    project: Project,
-    draft: EventDraft,
-    conversation: int | None,
-    at: int,
-    *,
-    directed: bool,
-    ticket: int | None,
-) -> StoredEvent:
-    """Return the event of a draft at its position; a `directed` event is in no feed and in no topic."""
-    internal = REGISTRY[draft.type].audience != "all"
-    assert not (internal and (directed or draft.sequence is not None)), (
-        "an event without consumers has no sequence number"
-    )
-    return StoredEvent(
-        position,
-        event_id,
-        draft.type,
-        NO_PROJECT if directed else project.rowid,
-        conversation,
-        draft.sequence,
-        encode_envelope(draft, event_id, project.id, at),
-        ticket,
-        () if directed or internal else topics_of(project.rowid, draft.data),
-    )
-
-
 def event_row(event: StoredEvent, at: int) -> tuple[object, ...]:
     """Return the values of ROW_COLUMNS."""
-    return (
-        event.position,
-        event.id,
-        event.type,
-        event.project,
-        event.conversation,
-        event.sequence,
-        event.body,
-        at,
-        REGISTRY[event.type].level,
-        event.ticket,
-    )
+    return (*ROW_FIELDS(event), at, LEVELS[event.type], event.ticket)
 
 
 class EventReads(Queries):

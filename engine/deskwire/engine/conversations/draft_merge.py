@@ -1,8 +1,8 @@
-"""The merge of two versions of a draft, in which no word of either is ever dropped.
+"""The merge of two versions of a draft, which never drops a word of either.
 
-A three-way merge is taken only if it has every word of both texts; a deletion on one side is undone where it would cost a
-word. A text replaces another one if it contains that one as whole words (`has_words`). The desk decides the same in
-`draft-merge.js`. The work is linear in the length of the texts, which strangers choose.
+A three-way merge is used only if it contains every word of both texts; a deletion on one side is undone if it would drop a
+word. A text replaces another one if it contains that one as whole words (`has_words`). The desk implements the same rules in
+`draft-merge.js`. The work is linear in the length of the texts, because clients choose them.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from typing import Final, NamedTuple
 
 from deskwire.engine.uploads.upload import Attachment
 
-BETWEEN: Final = "\n\n"
-"""The blank line between two texts that have nothing in common."""
+SEPARATOR: Final = "\n\n"
+"""Separates two texts that can't be merged otherwise."""
 
 
 _PARAGRAPHS: Final = re.compile(r"\n\s*\n")
 _NEAR: Final = 64  # characters on each side of a match that are searched for the rest of a word
-_PLACES_MAX: Final = 100  # matches that are examined, so that the work is bounded
+_PLACES_MAX: Final = 100  # matches that are examined, which bounds the work
 
 
 class _Change(NamedTuple):
-    """The one part in which a text differs from its base: `base[start:end]` was replaced by `text`."""
+    """The one part in which a text differs from its base: `text` replaces `base[start:end]`."""
 
     start: int
     end: int
@@ -37,8 +37,8 @@ def merged_text(stored: str, given: str, base: str | None = None) -> str:
 
     Args:
         stored: the newer version, written on another page.
-        given: the text that was written without knowledge of it.
-        base: the text that `given` was made from; None if that is not known.
+        given: a text whose author has not seen `stored`.
+        base: the text that `given` was made from; None if unknown.
     """
     if not given.strip() or has_words(stored, given.strip()):
         return stored
@@ -48,11 +48,11 @@ def merged_text(stored: str, given: str, base: str | None = None) -> str:
         found = _three_way(base, stored, given)
         if found is not None:
             return found
-    return f"{stored}{BETWEEN}{given}"
+    return f"{stored}{SEPARATOR}{given}"
 
 
 def has_words(text: str, words: str) -> bool:
-    """Return whether a text contains these words as whole words, or has a paragraph that begins with them."""
+    """Return whether a text contains these words as whole words, or in a paragraph that begins with them."""
     if any(paragraph.strip().startswith(words) for paragraph in _PARAGRAPHS.split(text)):
         return True
     last = text.rfind(words)
@@ -69,14 +69,14 @@ def has_words(text: str, words: str) -> bool:
 
 
 def _is_apart(text: str, at: int, size: int) -> bool:
-    """Return whether no word goes on before or after this part of a text."""
+    """Return whether this part of a text begins and ends at word boundaries."""
     before = re.split(r"\s", text[max(0, at - _NEAR) : at])[-1]
     after = re.split(r"\s", text[at + size : at + size + _NEAR])[0]
     return not any(unicodedata.category(each)[0] in "LNM" for each in before + after)
 
 
 def merged_attachments(stored: Iterable[Attachment], given: Iterable[Attachment]) -> tuple[Attachment, ...]:
-    """Return the attachments of both, each once, those that are stored first."""
+    """Return the attachments of both, each once, the stored ones first."""
     return tuple({each.id: each for each in (*stored, *given)}.values())
 
 
@@ -84,12 +84,12 @@ def _three_way(base: str, stored: str, given: str) -> str | None:
     """Return both changes of the base in one text; None if they overlap, or a word would be lost."""
     theirs, ours = _change(base, stored), _change(base, given)
     if not ours.text:
-        candidate = stored  # nothing but a deletion, which is undone
+        candidate = stored  # `given` only deletes, and that is undone
     elif not theirs.text:
         candidate = given
     else:
         first, second = sorted((theirs, ours))
-        if first.end >= second.start:  # side by side is too close: which comes first is not known
+        if first.end >= second.start:  # the order of adjacent changes is unknown
             return None
         between = base[first.end : second.start]
         candidate = f"{base[: first.start]}{first.text}{between}{second.text}{base[second.end :]}"
@@ -103,7 +103,7 @@ def _change(base: str, text: str) -> _Change:
 
 
 def _common_prefix(one: str, other: str) -> int:
-    """Return the number of characters that both texts begin with, by bisection: slices are compared at the speed of C."""
+    """Return the length of the common prefix, by bisection, because slices are compared in C."""
     low, high = 0, min(len(one), len(other))
     while low < high:
         middle = (low + high + 1) // 2

@@ -8,13 +8,13 @@ from typing import Any, Final
 import orjson
 
 from deskwire.engine.conversations.conversation import Message
-from deskwire.engine.conversations.held.held import ATTACHMENT_GONE, HeldMessage, Refusal
+from deskwire.engine.conversations.held_messages import ATTACHMENT_GONE, HeldMessage, SendRefusal
 from deskwire.engine.conversations.writing_changes import HeldEnded
 from deskwire.engine.core.values import replace
 from deskwire.engine.uploads.upload import Attachment
 from deskwire.storage.dialect import either
 from deskwire.storage.tables.base import Queries
-from deskwire.storage.tables.conversations.conversations import MESSAGE, message_of, packed
+from deskwire.storage.tables.conversations.conversations import MESSAGE, attachments_json, message_of
 from deskwire.storage.tables.conversations.drafts import IN_ORGANISATION, DraftWrites, attachments_of
 
 _HELD: Final = (
@@ -31,7 +31,7 @@ _BY: Final = (
 
 
 class HeldReads(Queries):
-    """The methods are those of `engine.conversations.held.ports.HeldReader`."""
+    """See `engine.conversations.held_messages.HeldReader`."""
 
     def held_message(self, project: int, message_id: str) -> HeldMessage | None:
         row = self.conn.execute(f"{_HELD} WHERE h.id = ? AND h.project = ?", (message_id, project)).fetchone()
@@ -69,7 +69,7 @@ class HeldReads(Queries):
 
 
 class HeldWrites(DraftWrites):
-    """The methods are those of `engine.conversations.held.ports.HeldTransaction`."""
+    """See `engine.conversations.held_messages.HeldTransaction`."""
 
     held_due: list[int]
 
@@ -92,13 +92,13 @@ class HeldWrites(DraftWrites):
                 held.send_at,
                 held.created_at,
                 None,
-                packed(held.attachments),
+                attachments_json(held.attachments),
                 held.text,
             ),
         )
         self.held_due.append(held.send_at)
 
-    def refuse_held(self, held: HeldMessage, problem: Refusal) -> None:
+    def refuse_held(self, held: HeldMessage, problem: SendRefusal) -> None:
         sql = "UPDATE held_messages SET problem = ? WHERE rowid = ?"
         self.conn.execute(sql, (problem_as_stored(problem), held.rowid))
 
@@ -112,7 +112,7 @@ class HeldWrites(DraftWrites):
         return [(row[0], attachments_of(row[1])) for row in self.conn.execute(sql, values).fetchall()]
 
     def forget_writing(self, author: int, organisation: int | None) -> Mapping[str, int]:
-        """Remove a user's drafts and held messages, in the projects of an organisation if one is given; return how many."""
+        """Remove a user's drafts and held messages, in all projects or those of an organisation; return their numbers."""
         drafts = self.forget_drafts(author, organisation)
         held = self.forget_held_messages(author, organisation)
         for conversation, attachments in (*drafts, *held):
@@ -124,7 +124,7 @@ class HeldWrites(DraftWrites):
         return {name: number for name, number in counted.items() if number}
 
     def strip_held(self, conversation: int, upload_ids: Collection[str]) -> None:
-        """Take uploads that are gone out of all held messages in a conversation, none of which is sent without them."""
+        """Remove uploads that no longer exist from all held messages in a conversation, and refuse to send these messages."""
         rows = self.conn.execute(
             f"{_HELD} WHERE h.conversation = ? AND h.attachments IS NOT NULL", (conversation,)
         )
@@ -132,7 +132,8 @@ class HeldWrites(DraftWrites):
             left = tuple([each for each in held.attachments if each.id not in upload_ids])
             if left != held.attachments:
                 self.conn.execute(
-                    "UPDATE held_messages SET attachments = ? WHERE rowid = ?", (packed(left), held.rowid)
+                    "UPDATE held_messages SET attachments = ? WHERE rowid = ?",
+                    (attachments_json(left), held.rowid),
                 )
                 self.refuse_held(held, ATTACHMENT_GONE)
                 kept = replace(held, attachments=left, problem=ATTACHMENT_GONE)
@@ -144,15 +145,15 @@ class HeldWrites(DraftWrites):
         self.conn.execute("DELETE FROM held_messages WHERE rowid = ?", (held.rowid,))
 
 
-def problem_as_stored(problem: Refusal) -> str:
-    """Return the reason of a refusal as its column has it."""
+def problem_as_stored(problem: SendRefusal) -> str:
+    """Return a refusal in the form of its column."""
     return orjson.dumps([problem.code, problem.detail]).decode()
 
 
 def _held_of(row: Sequence[Any]) -> HeldMessage:
     ids, (internal, text, attachments, if_sequence, follow), rest = row[:7], row[7:12], row[12:]
     send_at, created_at, problem, rowid = rest
-    refusal = None if problem is None else Refusal(*orjson.loads(problem))
+    refusal = None if problem is None else SendRefusal(*orjson.loads(problem))
     then = None if follow is None else orjson.loads(follow)
     content = (bool(internal), text, attachments_of(attachments), if_sequence, then)
     values = (*ids, *content, send_at, created_at, refusal, rowid)

@@ -1,20 +1,31 @@
-"""The objects that the API and the events show of a conversation, and the events that a fact causes."""
+"""The objects that the API and the events show of a conversation, and the events that a fact causes.
+
+Agents get the public events, and two events that no consumer gets:
+
+- `note.created` for a note, and for a message of a conversation that is hidden from the customer.
+- `conversation.changed` for changes of the agent's view that no public event shows, and in addition to public events if a
+  user, a server key or the service itself made the change, because public events do not name the actor.
+
+A public message causes no `conversation.changed` for its own effects: since when the contact waits, the end of a snooze, and
+the reopening of the conversation.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, assert_never
+from typing import Any, Final, assert_never
 
 from deskwire.engine.contacts.contact import Contact, contact_view
+from deskwire.engine.conversations.activity import ActivityEntry
 from deskwire.engine.conversations.conversation import Conversation, Message
-from deskwire.engine.conversations.decide import PUBLIC_NAMES
+from deskwire.engine.conversations.decide import PUBLIC_NAMES, Transition
 from deskwire.engine.conversations.facts import (
+    AgentFieldsUpdated,
     Assigned,
     Closed,
     Created,
     Deleted,
     Fact,
-    Filed,
     MessagePosted,
     MessageRewritten,
     Moved,
@@ -25,7 +36,8 @@ from deskwire.engine.conversations.facts import (
     WorkflowCompleted,
     WorkflowWaits,
 )
-from deskwire.engine.conversations.redaction import FIRST_WORDS
+from deskwire.engine.conversations.redaction import PREVIEW_LENGTH_MAX
+from deskwire.engine.core.actor import Actor
 from deskwire.engine.core.clock import iso, iso_or_none
 from deskwire.engine.core.values import replace
 from deskwire.engine.events.types import EventDraft
@@ -33,7 +45,7 @@ from deskwire.engine.uploads.links import Shown
 
 
 def conversation_view(state: Conversation, contact: Contact, project_id: str) -> dict[str, Any]:
-    """Return the conversation object (decisions 4). It has a `ratingComment` only if the contact left one."""
+    """Return the conversation object (decisions 4); `ratingComment` is left out if there is none."""
     assignee = state.assignee
     view = {
         "id": state.id,
@@ -66,7 +78,7 @@ def conversation_view(state: Conversation, contact: Contact, project_id: str) ->
 
 
 def message_view(message: Message, conversation_id: str, show: Shown) -> dict[str, Any]:
-    """Return the message object as a customer's side sees it (decisions 4)."""
+    """Return the message object of the public API (decisions 4)."""
     author = message.author
     return {
         "id": message.id,
@@ -81,18 +93,18 @@ def message_view(message: Message, conversation_id: str, show: Shown) -> dict[st
 
 
 def dashboard_message_view(message: Message, conversation_id: str, show: Shown) -> dict[str, Any]:
-    """Return the message object as agents see it: with `internal`, which tells notes from messages."""
+    """Return the message object for agents, in which `internal` marks notes."""
     return {**message_view(message, conversation_id, show), "internal": message.internal}
 
 
 def agent_view(
     state: Conversation, contact: Contact, project_id: str, last: Message | None, workflow: str | None
 ) -> dict[str, Any]:
-    """Return the conversation object with what only agents see, as their events have it.
+    """Return the conversation object for agents, in the form of their events.
 
     Args:
-        last: the newest message, which may be a note.
-        workflow: the name of the workflow that runs, if one does.
+        last: the newest message or note.
+        workflow: the name of the running workflow, if any.
     """
     run = state.run
     return {
@@ -102,7 +114,7 @@ def agent_view(
         "snoozedUntil": iso_or_none(state.snoozed_until),
         "waitingSince": iso_or_none(state.waiting_since),
         "messages": state.messages,
-        "lastMessage": last and first_words(last),
+        "lastMessage": last and message_preview(last),
         "contactSeenIndex": state.contact_seen_index,
         "contactSeenAt": iso_or_none(state.contact_seen_at),
         "networkLogsAt": iso_or_none(state.network_logs_at),
@@ -110,19 +122,19 @@ def agent_view(
     }
 
 
-def first_words(message: Message) -> dict[str, Any]:
-    """Return the newest message as the agents' view of a conversation shows it."""
+def message_preview(message: Message) -> dict[str, Any]:
+    """Return the preview of the newest message in the agent's view."""
     author = message.author
     return {
         "id": message.id,
         "author": {"type": author.type, "id": author.id, "name": author.name},
-        "text": message.text[:FIRST_WORDS],
+        "text": message.text[:PREVIEW_LENGTH_MAX],
         "internal": message.internal,
         "createdAt": iso(message.created_at),
     }
 
 
-def announce(
+def public_events(
     fact: Fact,
     after: Conversation,
     contact: Contact,
@@ -130,14 +142,14 @@ def announce(
     earlier: Sequence[Message],
     show: Shown,
 ) -> Iterator[EventDraft]:
-    """Yield the events that `fact` causes, in order.
+    """Yield the public events of a fact, in order.
 
     Args:
-        after: the state after the fact; its sequence is that of the last event yielded.
-        earlier: the customer-visible messages written before, needed for `Revealed` only.
-        show: gives a message's attachments their URLs.
+        after: the state after the fact; its sequence is that of the last event.
+        earlier: the customer-visible messages before the fact; only `Revealed` needs them.
+        show: makes the URLs of attachments.
     """
-    if not after.visible or isinstance(fact, NetworkLogsReplaced | Filed):
+    if not after.visible or isinstance(fact, NetworkLogsReplaced | AgentFieldsUpdated):
         return
     data: dict[str, Any] = {"conversation": conversation_view(after, contact, project_id)}
     match fact:
@@ -178,7 +190,7 @@ def announce(
 def _reveal(
     after: Conversation, contact: Contact, project_id: str, earlier: Sequence[Message], show: Shown
 ) -> Iterator[EventDraft]:
-    """Yield the creation and the messages of a conversation as it was while open, and its closing if it is closed."""
+    """Yield the events of a revealed conversation: its creation, its messages, and its closing if it is closed."""
     closed = after.status == "CLOSED"
     state = replace(after, sequence=after.sequence - len(earlier) - closed)
     if closed:
@@ -188,7 +200,7 @@ def _reveal(
     for message in earlier:
         state = replace(state, sequence=state.sequence + 1)
         data = {"conversation": conversation_view(state, contact, project_id)}
-        if message.deleted:  # its place has a number like the others
+        if message.deleted:  # deleted messages have a sequence number as well
             yield _rewriting(message, state.sequence, data)
         else:
             data = {"message": message_view(message, after.id, show), **data}
@@ -205,7 +217,7 @@ def _rewriting(message: Message, sequence: int, data: Mapping[str, Any]) -> Even
 
 
 def _deletion(after: Conversation, contact: Contact, reason: str) -> EventDraft:
-    """Return the event of a deletion: only what a mirror needs to prune, no personal data (decisions 4)."""
+    """Return the event of a deletion: the fields that a mirror needs, without personal data (decisions 4)."""
     conversation = {
         "id": after.id,
         "status": after.status,
@@ -217,11 +229,116 @@ def _deletion(after: Conversation, contact: Contact, reason: str) -> EventDraft:
     return EventDraft("conversation.deleted", after.sequence, data)
 
 
-def announce_contact(contact: Contact) -> EventDraft:
-    """Return the event of a changed identity; it has no number (contract 2.10)."""
+def contact_updated(contact: Contact) -> EventDraft:
+    """Return the event of a changed contact identity, which has no sequence (contract 2.10)."""
     return EventDraft("contact.updated", None, {"contact": contact_view(contact)})
 
 
-def announce_test(endpoint_id: str, url: str) -> EventDraft:
-    """Return the event that a test of an endpoint sends to it: of no conversation, and on no stream (decisions 6)."""
+def webhook_test(endpoint_id: str, url: str) -> EventDraft:
+    """Return the event that tests an endpoint; no stream has it (decisions 6)."""
     return EventDraft("webhook.test", None, {"endpointId": endpoint_id, "url": url})
+
+
+_NAMES: Final[Mapping[str, str]] = {
+    "title": "title",
+    "status": "status",
+    "closed_by": "closedBy",
+    "closed_at": "closedAt",
+    "unread": "unread",
+    "archived": "archived",
+    "assignee": "assignee",
+    "attributes": "attributes",
+    "rating": "rating",
+    "rating_comment": "ratingComment",
+    "ticket_id": "ticketId",
+    "visible": "visible",
+    "tags": "tags",
+    "snoozed_until": "snoozedUntil",
+    "waiting_since": "waitingSince",
+    "contact_seen_index": "contactSeenIndex",
+    "contact_seen_at": "contactSeenAt",
+    "network_logs_at": "networkLogsAt",
+}
+"""The fields that `conversation.changed` may name, with their names in the API."""
+
+_PARTLY_PUBLIC: Final = (AgentFieldsUpdated, NetworkLogsReplaced, Revealed, MessageRewritten)
+"""The facts that public events show incompletely or not at all."""
+
+
+def notes_posted(facts: Sequence[Fact], steps: Sequence[Transition]) -> Iterator[Message]:
+    """Yield the messages that only agents see. `facts` are those of the steps, with the names of authors."""
+    for fact, (_, _, after) in zip(facts, steps, strict=True):
+        if isinstance(fact, MessagePosted) and (fact.message.internal or not after.visible):
+            yield fact.message
+
+
+def changed_for_agents(steps: Sequence[Transition], entries: Sequence[ActivityEntry | None]) -> list[str]:
+    """Return the changed fields of the agent's view; none if public events show all changes."""
+    before, after = steps[0][0], steps[-1][2]
+    if before is None:
+        return [] if after.visible else ["created"]
+    if isinstance(steps[-1][1], Deleted):
+        return [] if after.visible else ["deleted"]
+    names = [public for name, public in _NAMES.items() if getattr(before, name) != getattr(after, name)]
+    if any(isinstance(fact, Moved) for _, fact, _ in steps):
+        names.append("contact")
+    if _running(before) != _running(after):
+        names.append("workflow")
+    if any(isinstance(fact, MessageRewritten) for _, fact, _ in steps):
+        names.append("messages")
+    return names if _public_events_are_incomplete(before, after, steps, entries) else []
+
+
+def _public_events_are_incomplete(
+    before: Conversation,
+    after: Conversation,
+    steps: Sequence[Transition],
+    entries: Sequence[ActivityEntry | None],
+) -> bool:
+    """Return whether public events leave out a change or its actor."""
+    if not before.visible and any(not isinstance(fact, MessagePosted) for _, fact, _ in steps):
+        return True
+    if any(entry is not None and entry.by.type != "bot" for entry in entries):
+        return True
+    if before.contact_seen_at != after.contact_seen_at:
+        return True
+    waits = any(isinstance(fact, WorkflowWaits) for _, fact, _ in steps)
+    return (waits and _running(before) != _running(after)) or any(
+        isinstance(fact, _PARTLY_PUBLIC) for _, fact, _ in steps
+    )
+
+
+def _running(state: Conversation) -> tuple[str, bool] | None:
+    """Return the part of the running workflow that agents see."""
+    return None if state.run is None else (state.run.workflow_id, state.run.step is not None)
+
+
+def rewritten_ids(facts: Sequence[Fact]) -> Mapping[str, list[str]]:
+    """Return the ids of redacted and deleted messages, as keyword arguments of `conversation_changed`."""
+    ids: dict[str, list[str]] = {}
+    for fact in facts:
+        if isinstance(fact, MessageRewritten):
+            ids.setdefault("deleted" if fact.message.deleted else "redacted", []).append(fact.message.id)
+    return ids
+
+
+def changed_by(
+    by: Actor | None, steps: Sequence[Transition], entries: Sequence[ActivityEntry | None], contact: Contact
+) -> Actor:
+    """Return the actor of a change: of the command, else the workflow, the contact, or the service itself."""
+    if by is not None:
+        return by
+    for entry in entries:
+        if entry is not None:
+            return entry.by
+    for _, fact, after in steps:
+        if isinstance(fact, MessagePosted) and fact.message.author.type == "contact":
+            return Actor("contact", contact.id, contact.name)
+        if isinstance(fact, WorkflowWaits) and after.run is not None:
+            return Actor("bot", after.run.workflow_id)
+    return Actor("system")
+
+
+def deleted_view(state: Conversation) -> dict[str, Any]:
+    """Return the object of a deleted hidden conversation, without its contact."""
+    return {"id": state.id}

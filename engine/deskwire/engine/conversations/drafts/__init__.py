@@ -1,1 +1,0 @@
-"""Drafts: the unsent texts of each agent, kept for each conversation."""

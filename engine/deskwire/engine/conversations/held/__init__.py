@@ -1,1 +1,0 @@
-"""Held messages: replies and notes that wait for their time, and can be taken back until then."""
