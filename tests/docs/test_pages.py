@@ -19,7 +19,7 @@ from deskwire.config.settings import SETTINGS, VARIABLES
 from deskwire.engine.agents.passing import PASSING
 from deskwire.engine.audit.actions import ACTIONS
 from deskwire.engine.events.types import AGENTS, CATALOG, REGISTRY
-from deskwire.http.api.app import ROUTES
+from deskwire.http.app import ROUTES
 from tests.docs.pages import blocks, documents, guides, name, named_anchors, promises, prose
 from tests.support.root import ROOT
 

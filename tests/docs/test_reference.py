@@ -20,9 +20,9 @@ from deskwire.commands.reference.extensions import extension_envelopes
 from deskwire.engine.core import errors as engine_errors
 from deskwire.engine.core.errors import DomainError
 from deskwire.engine.events.types import AGENTS, EXTENSIONS, REGISTRY
-from deskwire.http.api.app import ROUTES
 from deskwire.http.api.problems import STATUS
 from deskwire.http.api.routing import Media
+from deskwire.http.app import ROUTES
 from tests.support.root import ROOT
 
 REFERENCE = ROOT / "docs/reference"
@@ -172,9 +172,9 @@ def test_no_code_is_documented_that_the_sources_do_not_have() -> None:
 
 
 def test_every_code_of_a_single_problem_is_documented() -> None:
-    from deskwire.http.api.input import wording
+    from deskwire.http.api.input import validation_messages
 
-    found = {*problem_codes_in_sources(), *wording._CODES.values()}
+    found = {*problem_codes_in_sources(), *validation_messages._CODES.values()}
     assert len(found) > 20
     assert found <= PROBLEMS.keys()
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from deskwire.engine.stream.lease import ChannelLease
 from deskwire.engine.stream.subscription import Subscription
-from deskwire.http.stream.timekeeper import Timekeeper
+from deskwire.http.stream.heartbeat import Timekeeper
 from tests.plants.registry import Patch, plant
 
 

@@ -13,7 +13,7 @@ import httpx
 import pytest
 import trio
 
-from deskwire.http.stream.inflow import FRAMES
+from deskwire.http.stream.limits import FRAMES
 from tests.support.sockets.server_process import Server
 
 pytestmark = pytest.mark.long

@@ -17,7 +17,7 @@ import structlog
 import trio
 
 from deskwire.config.settings import LogFormat
-from deskwire.http.api.request_id import REQUEST_ID
+from deskwire.http.api.pipeline import REQUEST_ID
 from deskwire.logs import access
 from deskwire.logs import setup as logs
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 import pytest
 import trio
 
-from deskwire.http.server.connection import UNREAD_MAX, UNREAD_S
+from deskwire.http.transport.connection import UNREAD_MAX, UNREAD_S
 from tests.support.api.service import Service, running
 from tests.support.api.staff import person
 from tests.support.sockets.h11_oracle import Answer, answers

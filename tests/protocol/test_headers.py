@@ -6,7 +6,7 @@ import httpx
 import pytest
 from werkzeug.datastructures import Headers
 
-from deskwire.http.api.output.headers import BASELINE, STRICT_TRANSPORT, complete
+from deskwire.http.api.output.responses import BASELINE, STRICT_TRANSPORT, complete
 from tests.support.api.service import Service
 from tests.support.api.surveys import survey
 

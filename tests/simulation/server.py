@@ -55,17 +55,14 @@ from deskwire.engine.webhooks.dispatcher import Dispatcher
 from deskwire.engine.webhooks.http.address import Policy
 from deskwire.engine.webhooks.retry.circuit import Rule
 from deskwire.engine.webhooks.target import check_url
-from deskwire.http.api.ended_tokens import EndedTokens
-from deskwire.http.api.machines import Machines
-from deskwire.http.api.output.static import Once
-from deskwire.http.api.quart_app import make_app
-from deskwire.http.api.server_keys import ServerKeys
+from deskwire.http.api.auth.credential_caches import EndedTokens, Machines, ServerKeys
+from deskwire.http.api.auth.metrics_token import Scraping
+from deskwire.http.api.output.static import Desk, Once
+from deskwire.http.api.readiness import Readiness
 from deskwire.http.api.services import Services, Surveys, Webhooks
-from deskwire.http.metrics.scraper import Scraping
-from deskwire.http.pages.web_files import Desk
-from deskwire.http.resources.service.readiness import Readiness
-from deskwire.http.server.connections import Connections
+from deskwire.http.server.adapters.quart_app import make_app
 from deskwire.http.stream.server import RealtimeStream
+from deskwire.http.transport.connection_slots import Connections
 from deskwire.program import wiring as parts
 from deskwire.program.opening import Opened
 from deskwire.program.wiring import voice

@@ -36,19 +36,16 @@ from deskwire.engine.webhooks.couriers import Couriers
 from deskwire.engine.webhooks.dispatcher import Dispatcher
 from deskwire.engine.webhooks.news import DeliveryNews
 from deskwire.engine.webhooks.ownership import Lapses
-from deskwire.http.api.ended_tokens import EndedTokens
-from deskwire.http.api.machines import Machines
-from deskwire.http.api.output.static import Once
-from deskwire.http.api.server_keys import ServerKeys
+from deskwire.http.api.auth.credential_caches import EndedTokens, Machines, ServerKeys
+from deskwire.http.api.auth.metrics_token import Scraping
+from deskwire.http.api.auth.sessions import Sessions
+from deskwire.http.api.output.static import Desk, Once
+from deskwire.http.api.readiness import Readiness
 from deskwire.http.api.services import Services, Surveys
-from deskwire.http.api.sessions import Sessions
-from deskwire.http.metrics.measurements import Measurements
-from deskwire.http.metrics.scraper import Scraping
-from deskwire.http.pages.web_files import Desk
-from deskwire.http.resources.service.readiness import Readiness
+from deskwire.http.measurements import Measurements
 from deskwire.http.server.certificate import Certificate
-from deskwire.http.server.connections import Connections
 from deskwire.http.stream.server import RealtimeStream
+from deskwire.http.transport.connection_slots import Connections
 from deskwire.logs.access import tell_request
 from deskwire.program import build, reference, wiring
 from deskwire.program.errors import StartError

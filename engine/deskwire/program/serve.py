@@ -31,8 +31,8 @@ from deskwire.engine.core.commits import Subscribers
 from deskwire.engine.core.store import Inline
 from deskwire.engine.core.tasks.failure import kept_running
 from deskwire.engine.ports import Commit
-from deskwire.http.api.app import ROUTES
 from deskwire.http.api.services import Services
+from deskwire.http.app import ROUTES
 from deskwire.http.server.certificate import BadCertificate, Certificate
 from deskwire.http.server.fast_path import FastPath
 from deskwire.http.server.listener import FrontLimits, serve_front

@@ -63,19 +63,18 @@ from deskwire.engine.webhooks.ownership import Lapses
 from deskwire.engine.webhooks.retry.circuit import Rule
 from deskwire.engine.webhooks.target import check_url
 from deskwire.http.api.admission import Admission
+from deskwire.http.api.auth.sessions import Sessions
 from deskwire.http.api.input.multipart import OVERHEAD
-from deskwire.http.api.quart_app import make_app
 from deskwire.http.api.rate_limits import RateLimits, rate_of
 from deskwire.http.api.routing import BASE
 from deskwire.http.api.services import Limits, Services, Webhooks
-from deskwire.http.api.sessions import Sessions
-from deskwire.http.metrics.measurements import Measurements
-from deskwire.http.metrics.nodes import NodeMeasurements
+from deskwire.http.measurements import Measurements, NodeMeasurements
+from deskwire.http.server.adapters.hypercorn import HypercornServer
+from deskwire.http.server.adapters.quart_app import make_app
 from deskwire.http.server.certificate import Certificate
-from deskwire.http.server.connections import Connections
 from deskwire.http.server.fast_path import FastPath
-from deskwire.http.server.hypercorn_server import HypercornServer
 from deskwire.http.stream.server import RealtimeStream
+from deskwire.http.transport.connection_slots import Connections
 from deskwire.logs import setup as logs
 from deskwire.program import descriptors
 from deskwire.program.opening import Opened, RunningStore
@@ -439,7 +438,7 @@ def apart(here: Opened) -> Callable[[], str | None]:
 def http_server(config: Config, services: Services, fast_path: FastPath) -> HypercornServer:
     """Return the server of requests that are not plain."""
     return HypercornServer(
-        make_app(services),
+        make_app(services, ROUTES),
         idle_s=config.idle_connection_s,
         head_s=config.head_timeout_s,
         fast_path=fast_path,

@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from deskwire.http.api.app import ROUTES
+from deskwire.http.app import ROUTES
 from tests.api.conventions.test_json import JSON
 from tests.engine.workflows.building import FORM, workflow
 from tests.support.api.import_lines import bring, conversation, message

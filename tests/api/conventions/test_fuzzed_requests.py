@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deskwire.http.api.app import ROUTES
 from deskwire.http.api.routing import Route
+from deskwire.http.app import ROUTES
 from tests.api.conventions.test_guards import WITH_BODY, Walk, walking
 from tests.protocol.test_http_bytes import Port
 from tests.support.properties import budget, here, hold

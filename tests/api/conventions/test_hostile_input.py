@@ -9,8 +9,8 @@ from typing import Final
 import orjson
 import pytest
 
-from deskwire.http.api.app import ROUTES
 from deskwire.http.api.routing import Route
+from deskwire.http.app import ROUTES
 from tests.api.conventions.test_guards import WITH_BODY, Walk, walking
 
 pytestmark = pytest.mark.long  # each route with each bad text or spelling

@@ -12,7 +12,7 @@ import pytest
 import trio
 
 from deskwire.engine.ports import Transaction
-from deskwire.http.api.app import ROUTES
+from deskwire.http.app import ROUTES
 from deskwire.http.schemas.base import model_of
 from tests.support.api.machines import credentials_of, make
 from tests.support.api.service import Service, running, tapping

@@ -12,8 +12,8 @@ import trio
 from quart_trio import QuartTrio
 
 from deskwire.engine.core.errors import Unavailable
-from deskwire.http.api.quart_app import make_app
 from deskwire.http.api.services import Services
+from deskwire.http.server.adapters.quart_app import make_app
 from deskwire.program import serve as program
 from deskwire.program.parts import services_of
 from tests.api.conventions.test_idempotency import Held, queued

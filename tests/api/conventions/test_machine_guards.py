@@ -14,8 +14,8 @@ from deskwire.engine.accounts.machines import Machine
 from deskwire.engine.audit.trail import Actor, By
 from deskwire.engine.core.values import replace
 from deskwire.engine.ports import Transaction
-from deskwire.http.api.app import ROUTES
 from deskwire.http.api.routing import Route
+from deskwire.http.app import ROUTES
 from tests.api.conventions.test_guards import Walk, call_of, walking
 from tests.support.api.machine_guards import ALSO, ANY, PARTLY, PERSONAL, READS_USER
 from tests.support.api.machines import credentials_of, make

@@ -10,7 +10,7 @@ import httpx
 import orjson
 import pytest
 
-from deskwire.http.api.output.packing import LEAST, packed, takes_gzip
+from deskwire.http.api.output.compression import LEAST, packed, takes_gzip
 from tests.support.api.service import Service, running
 from tests.support.api.staff import organisation_of
 

@@ -18,9 +18,9 @@ import pytest
 import trio
 
 from deskwire.engine.core.http1 import plain_request
-from deskwire.http.api.app import ROUTES
+from deskwire.http.api.route_trie import Place, Table
 from deskwire.http.api.routing import Route
-from deskwire.http.server.route_trie import Place, Table
+from deskwire.http.app import ROUTES
 from tests.api.operating.test_metrics import scrape
 from tests.support.api.request_paths import ask
 from tests.support.api.service import Service, running

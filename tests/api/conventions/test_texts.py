@@ -9,8 +9,8 @@ import httpx
 import pytest
 
 from deskwire.engine.core.errors import BadRequest, Invalid, Problem
-from deskwire.http.api.app import ROUTES
 from deskwire.http.api.input.validation import Body, parse_body, parse_query
+from deskwire.http.app import ROUTES
 from tests.support.api.service import Service
 
 BLANKS = [" ", "\t\n", "\u00a0\u2003", "\u200b", "\u2060\ufeff", "\u2028"]

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import pytest
 import trio
 
-from deskwire.http.server.pacing import PacedBody
+from deskwire.http.server.adapters.quart_app import PacedBody
 from tests.support.api.service import Service
 
 JSON = b"Content-Type: application/json\r\n"

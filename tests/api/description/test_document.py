@@ -20,7 +20,7 @@ from deskwire.commands.reference.openapi import document as made
 from deskwire.commands.reference.openapi.samples import BODIES, LINES, sample
 from deskwire.engine.core.values import replace
 from deskwire.engine.events.types import AGENTS, CATALOG, EXTENSIONS
-from deskwire.http.api.app import ROUTES
+from deskwire.http.app import ROUTES
 from deskwire.http.pages.explorer import routes as description_routes
 from deskwire.http.schemas.agent_events import DATA as AGENT_DATA
 from deskwire.http.schemas.base import public_name

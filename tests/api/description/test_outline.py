@@ -12,8 +12,8 @@ from pydantic import BaseModel
 from deskwire.commands.reference.openapi import document as made
 from deskwire.commands.reference.openapi.schemas import Schemas
 from deskwire.engine.core.values import replace
-from deskwire.http.api.app import ROUTES
 from deskwire.http.api.calls import Answer, Call
+from deskwire.http.app import ROUTES
 
 from .outline import FILE, outline
 

@@ -12,8 +12,8 @@ from deskwire.engine.agents.streams import AgentStreams
 from deskwire.engine.cluster.cluster import Alone
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.stream.hub import Hub
-from deskwire.http.api.holding import Holding
-from deskwire.http.resources.service.readiness import Readiness
+from deskwire.http.api.admission import Holding
+from deskwire.http.api.readiness import Readiness
 from tests.support.api.service import running
 
 _ALL = {"Hub", "AgentStreams", "Holding"}

@@ -15,8 +15,8 @@ import trio
 
 from deskwire.engine.accounts.machines import EVERY_PERMISSION
 from deskwire.engine.events.types import LISTABLE
-from deskwire.http.api.app import ROUTES
 from deskwire.http.api.routing import Route
+from deskwire.http.app import ROUTES
 from tests.api.events.test_channels_agree import receiving
 from tests.api.webhooks.test_deliveries import ended
 from tests.support.api.machines import credentials_of, make

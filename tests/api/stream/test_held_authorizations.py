@@ -11,8 +11,7 @@ import trio
 
 from deskwire.engine.core.errors import Unavailable
 from deskwire.http.api import pipeline
-from deskwire.http.api.admission import Admission
-from deskwire.http.api.holding import HELD_S
+from deskwire.http.api.admission import HELD_S, Admission
 from deskwire.http.resources.stream import consumers
 from tests.api.stream.test_revocation import Streams, project_channel
 from tests.support.api.agent_stream import Page, page

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deskwire.http.api.input.client_address import client_address, is_trusted
+from deskwire.http.api.input.headers import client_address, is_trusted
 
 INSIDE = (ip_network("10.0.0.0/8"), ip_network("127.0.0.1/32"), ip_network("2001:db8:1::/48"))
 CLIENT = "203.0.113.9"

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deskwire.http.api.input.decoding import DEPTH_MAX, Malformed, decoded, escaped, large_integers
+from deskwire.http.api.input.validation import DEPTH_MAX, Malformed, decoded, large_integers
+from deskwire.http.api.input.validation_messages import pointer_token
 
 LEAST, MOST = -(2**63), 2**64 - 1
 NUMBERS = st.one_of(
@@ -28,7 +29,7 @@ VALUES = st.recursive(
 def large(value: Any, pointer: str = "") -> list[str]:
     """Where the integers are that orjson would make doubles of."""
     if isinstance(value, dict):
-        return [at for name, each in value.items() for at in large(each, f"{pointer}/{escaped(name)}")]
+        return [at for name, each in value.items() for at in large(each, f"{pointer}/{pointer_token(name)}")]
     if isinstance(value, list):
         return [at for index, each in enumerate(value) for at in large(each, f"{pointer}/{index}")]
     beyond = isinstance(value, int) and not LEAST <= value <= MOST

@@ -9,7 +9,7 @@ import trio
 import trio.testing
 
 from deskwire.engine.core.errors import Unavailable
-from deskwire.http.api.password_hashing import PER_NETWORK, PLACES, THREADS, Hashing
+from deskwire.http.api.auth.passwords import PER_NETWORK, PLACES, THREADS, Hashing
 
 HERE, THERE = "192.0.2.1", "192.0.2.2"
 

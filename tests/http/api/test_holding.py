@@ -10,7 +10,7 @@ import trio
 from trio.testing import MockClock
 
 from deskwire.engine.core.errors import NotFound, Unavailable
-from deskwire.http.api.holding import HELD_MAX, HELD_S, STRANGERS_MAX, Holding
+from deskwire.http.api.admission import HELD_MAX, HELD_S, STRANGERS_MAX, Holding
 
 AWAY = Unavailable("The database could not be read.", code="storage_failed")
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from deskwire.engine.audit.actions import ACTIONS
-from deskwire.http.api.app import ROUTES
 from deskwire.http.api.routing import _OUTDATING
+from deskwire.http.app import ROUTES
 
 REMEMBERED_BY_NOBODY = {
     **dict.fromkeys(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from deskwire.http.server.pacing import HELD_MAX, PacedBody
+from deskwire.http.server.adapters.quart_app import HELD_MAX, PacedBody
 
 
 async def test_a_body_waits_for_room_and_goes_on_when_it_is_read() -> None:

@@ -12,9 +12,9 @@ from pydantic import BaseModel
 
 from deskwire.commands.reference.openapi.samples import BODIES
 from deskwire.engine.core.errors import Invalid
-from deskwire.http.api.app import ROUTES
-from deskwire.http.api.input.partial import what_fits
+from deskwire.http.api.input.partial_bodies import what_fits
 from deskwire.http.api.input.validation import Body, parse_body
+from deskwire.http.app import ROUTES
 from deskwire.http.schemas.base import public_name
 
 MODELS: Final = sorted({each.body for each in ROUTES if each.further and each.body}, key=public_name)

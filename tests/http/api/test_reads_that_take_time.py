@@ -17,7 +17,7 @@ from deskwire.engine.core.errors import Unauthenticated
 from deskwire.engine.core.values import replace
 from deskwire.engine.ports import Commit, Reader, Transaction
 from deskwire.engine.webhooks.endpoint import Endpoint
-from deskwire.http.api.server_keys import ServerKeys
+from deskwire.http.api.auth.credential_caches import ServerKeys
 from deskwire.http.resources.webhooks.endpoints import _followed
 from tests.support.builders import NOON, PROJECT, InlineStore, endpoint
 

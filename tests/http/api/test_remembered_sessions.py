@@ -13,9 +13,8 @@ from werkzeug.datastructures import Headers
 from deskwire.engine.accounts.sessions import Life, Session, hash_session_secret, new_session_secret
 from deskwire.engine.core.errors import Unauthenticated, Unavailable
 from deskwire.engine.core.values import replace
+from deskwire.http.api.auth.sessions import TOUCH_MS, Sessions, is_own, origin_of
 from deskwire.http.api.input.headers import PlainFields
-from deskwire.http.api.origins import is_own, origin_of
-from deskwire.http.api.sessions import TOUCH_MS, Sessions
 
 SECRET = new_session_secret()
 SESSION = Session("ses_1", "usr_1", "", 0, 0)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from werkzeug.datastructures import Headers
 
 from deskwire.engine.core.errors import Forbidden, Unauthenticated
-from deskwire.http.metrics.scraper import Scraping
+from deskwire.http.api.auth.metrics_token import Scraping
 
 TOKEN = "a token of thirty-two characters"
 OPEN = Scraping()

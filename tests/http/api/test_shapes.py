@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import pytest
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
-from deskwire.http.api.app import ROUTES
+from deskwire.http.app import ROUTES
 from deskwire.http.schemas.base import Shape, model_of, page_of, public_name
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from deskwire.engine.events.types import CATALOG, CONFIDENTIAL, LISTABLE, NAMEABLE, STORED
-from deskwire.http.pages.web_files import Tree, load
+from deskwire.http.api.output.static import Tree, load
 from tests.support.root import ROOT
 
 FOLDER = ROOT / "http/deskwire/http/pages/desk"

@@ -21,10 +21,10 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from deskwire.http.server.connection import FrontStream
-from deskwire.http.server.connections import SHARE, Connections, Place
 from deskwire.http.server.listener import FrontLimits
-from deskwire.http.server.turns import Turns
+from deskwire.http.transport.connection import FrontStream
+from deskwire.http.transport.connection_slots import SHARE, Connections, Place
+from deskwire.http.transport.fair_scheduling import Turns
 from tests.support.sockets.certificates import Files
 from tests.support.streaming import NOON, Front, Stage, real_front, real_stage, small_app
 

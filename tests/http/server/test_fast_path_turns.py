@@ -11,12 +11,12 @@ import pytest
 import trio
 import trio.testing
 
-from deskwire.http.api.app import ROUTES
 from deskwire.http.api.pipeline import Request, Response
 from deskwire.http.api.services import Services
+from deskwire.http.app import ROUTES
 from deskwire.http.server import fast_path as fast_path_module
-from deskwire.http.server.connection import FrontStream
 from deskwire.http.server.fast_path import FastPath
+from deskwire.http.transport.connection import FrontStream
 
 _REQUEST = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
 

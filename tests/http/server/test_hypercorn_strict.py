@@ -8,7 +8,7 @@ import h11
 import pytest
 import trio
 
-from deskwire.http.api.output.headers import BASELINE
+from deskwire.http.api.output.responses import BASELINE
 from tests.support.streaming import Front
 
 UPGRADE = b"Connection: close, Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: \r\n"

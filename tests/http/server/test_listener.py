@@ -13,9 +13,9 @@ import trio
 from wsproto.events import TextMessage
 
 from deskwire.engine.stream.token import Grant, issue
-from deskwire.http.server.connection import FrontStream
-from deskwire.http.server.connections import Connections
 from deskwire.http.server.listener import FrontLimits
+from deskwire.http.transport.connection import FrontStream
+from deskwire.http.transport.connection_slots import Connections
 from tests.support.sockets.raw_peer import RawPeer, upgrade
 from tests.support.streaming import (
     CHANNEL,

@@ -15,7 +15,7 @@ from trio.testing import MockClock
 from deskwire.engine.core.counters import Commits
 from deskwire.engine.core.database_identity import DatabaseIdentity
 from deskwire.engine.ports import Store
-from deskwire.http.resources.service.readiness import FRESH_S, RETRY_S, TRY_S, Readiness
+from deskwire.http.api.readiness import FRESH_S, RETRY_S, TRY_S, Readiness
 from tests.simulation.disk import Disk, new_disk
 
 

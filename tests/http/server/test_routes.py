@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deskwire.engine.core.errors import BadRequest
-from deskwire.http.api.app import ROUTES
+from deskwire.http.api.route_trie import Table, parts_of, path_of
 from deskwire.http.api.routing import Route
-from deskwire.http.server.route_trie import Table, parts_of, path_of
+from deskwire.http.app import ROUTES
 
 ALL, DIRECT = Table(ROUTES), Table(ROUTES, direct=True)
 WORDS = sorted({part for route in ROUTES for part in route.path.split("/") if not part.startswith("<")})

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from trio.testing import MockClock, memory_stream_pair
 from wsproto.events import CloseConnection, Event, Ping, Pong, TextMessage
 
-from deskwire.http.stream.inflow import FRAMES, LARGEST_AT_ONCE, MESSAGES
+from deskwire.http.stream.limits import FRAMES, LARGEST_AT_ONCE, MESSAGES
 from deskwire.http.stream.server import RealtimeStream
-from deskwire.http.stream.websocket.inlet import MessageAssembler, TooLong
+from deskwire.http.stream.websocket import MessageAssembler, TooLong
 from tests.support.sockets.raw_peer import RawPeer, upgrade
 from tests.support.streaming import CHANNEL, KEY, JumpStore, Stage, jump_stage, serve_one
 

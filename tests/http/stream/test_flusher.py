@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import trio
 from trio.testing import wait_all_tasks_blocked
 
-from deskwire.http.stream.flusher import Flusher
+from deskwire.http.stream.event_writer import Flusher
 
 
 @dataclass(eq=False)

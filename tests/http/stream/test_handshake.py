@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from deskwire.http.stream.websocket.handshake import Handshake, NoWebsocket
+from deskwire.http.stream.websocket import Handshake, NoWebsocket
 from tests.support.sockets.raw_peer import upgrade
 
 KEY = b"dGhlIHNhbXBsZSBub25jZQ=="

@@ -15,7 +15,7 @@ from wsproto.events import BytesMessage, CloseConnection, Ping, Pong, TextMessag
 
 from deskwire.engine.core.values import replace
 from deskwire.engine.stream.token import Grant, issue
-from deskwire.http.stream.websocket.handshake import Handshake
+from deskwire.http.stream.websocket import Handshake
 from tests.support.sockets.raw_peer import RawPeer, upgrade
 from tests.support.streaming import CHANNEL, KEY, KEY_ID, NOON, PROJECT_ID, STREAM_KEY, Front, Stage
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import trio
 from trio.testing import MockClock
 
-from deskwire.http.stream.strangers import KEPT_S, WAIT_S, Stranger, Strangers
+from deskwire.http.stream.limits import KEPT_S, WAIT_S, Stranger, Strangers
 
 
 async def taken(places: Strangers, network: str = "a") -> Stranger:

@@ -10,7 +10,7 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from deskwire.http.server.turns import LONGEST_S, Turns
+from deskwire.http.transport.fair_scheduling import LONGEST_S, Turns
 from tests.support.streaming import NOON, real_front, real_stage, small_app
 
 HELLO = b"GET /hello HTTP/1.1\r\nHost: x\r\n\r\n"

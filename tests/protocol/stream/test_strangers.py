@@ -13,7 +13,7 @@ import pytest
 import trio
 from wsproto.events import TextMessage
 
-from deskwire.http.stream import strangers as bounds
+from deskwire.http.stream import limits as bounds
 from tests.support.api.service import Service, running
 from tests.support.sockets.raw_peer import RawPeer, upgrade
 

@@ -23,8 +23,8 @@ from deskwire.engine.privacy.erasure import Erasures
 from deskwire.engine.webhooks.couriers import Couriers
 from deskwire.engine.webhooks.dispatcher import Dispatcher
 from deskwire.engine.webhooks.following import DeliveryFollower
-from deskwire.http.api.quart_app import make_app
 from deskwire.http.api.services import Services
+from deskwire.http.server.adapters.quart_app import make_app
 from deskwire.program import wiring as parts
 from tests.simulation.nodes.shared import Database
 from tests.simulation.nodes.way import Way

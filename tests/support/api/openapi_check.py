@@ -14,8 +14,8 @@ import jsonschema_rs
 import orjson
 
 from deskwire.commands.reference.openapi.document import document
-from deskwire.http.api.app import ROUTES
-from deskwire.http.server.route_trie import Table, parts_of
+from deskwire.http.api.route_trie import Table, parts_of
+from deskwire.http.app import ROUTES
 
 PROBLEM: Final = "application/problem+json"
 _UNKNOWN: Final = {"not_found", "method_not_allowed"}

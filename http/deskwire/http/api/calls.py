@@ -20,9 +20,9 @@ from deskwire.engine.events.internal import Setting
 from deskwire.engine.events.telling import Telling
 from deskwire.engine.idempotency.once import Keeping, Once
 from deskwire.engine.ports import Store, Transaction
+from deskwire.http.api.auth.credential_caches import WhileGood
 from deskwire.http.api.input.headers import Fields
 from deskwire.http.api.input.validation import Body, Query
-from deskwire.http.api.machines import WhileGood
 from deskwire.http.api.services import Services
 
 T = TypeVar("T")

@@ -9,9 +9,8 @@ from typing import Any, Final
 from deskwire.engine.core import errors
 from deskwire.engine.core.errors import HEADER, PROBLEMS_MAX, DomainError, Problem
 from deskwire.engine.core.http1 import phrase
-from deskwire.http.api.input.decoding import escaped
-from deskwire.http.api.output.headers import missing
-from deskwire.http.api.output.lines import line_of
+from deskwire.http.api.input.validation_messages import pointer_token
+from deskwire.http.api.output.responses import line_of, missing
 
 PROBLEM: Final = "application/problem+json"
 
@@ -87,7 +86,7 @@ def _located(pointer: str) -> tuple[str, str]:
 
 
 def _of_name(name: str) -> str:
-    return f"/{escaped(name)}" if name else ""
+    return f"/{pointer_token(name)}" if name else ""
 
 
 def cut(text: str, most: int) -> str:

@@ -33,20 +33,16 @@ from deskwire.engine.uploads.service import UploadService
 from deskwire.engine.voice.reply import Voice
 from deskwire.engine.webhooks.delivery import Delivery
 from deskwire.engine.webhooks.endpoint import Endpoint
-from deskwire.http.api.admission import Admission
-from deskwire.http.api.ended_tokens import EndedTokens
-from deskwire.http.api.holding import Holding
-from deskwire.http.api.input.client_address import Network
-from deskwire.http.api.machines import Machines
-from deskwire.http.api.output.static import Once, Static
-from deskwire.http.api.password_hashing import Hashing
+from deskwire.http.api.admission import Admission, Holding
+from deskwire.http.api.auth.credential_caches import EndedTokens, Machines, ServerKeys
+from deskwire.http.api.auth.metrics_token import Scraping
+from deskwire.http.api.auth.passwords import Hashing
+from deskwire.http.api.auth.sessions import Sessions
+from deskwire.http.api.input.headers import Network
+from deskwire.http.api.output.static import Desk, Once, Static
 from deskwire.http.api.rate_limits import RateLimits
-from deskwire.http.api.server_keys import ServerKeys
-from deskwire.http.api.sessions import Sessions
-from deskwire.http.metrics.measurements import Measurements
-from deskwire.http.metrics.scraper import Scraping
-from deskwire.http.pages.web_files import Desk
-from deskwire.http.resources.service.readiness import Readiness
+from deskwire.http.api.readiness import Readiness
+from deskwire.http.measurements import Measurements
 
 
 class Webhooks(Struct, frozen=True):

@@ -7,34 +7,9 @@ from typing import Final
 
 from msgspec import Struct
 
-from deskwire.engine.core.counters import Histogram, SharedCommits
+from deskwire.engine.core.counters import Histogram
+from deskwire.http.measurements import NodeMeasurements
 from deskwire.http.metrics.metric import Metric, Rows, Scrape
-
-
-class NodeMeasurements(Struct, frozen=True):
-    """The sources of a node's figures.
-
-    Args:
-        commits: of the batches of its writer.
-        lease_s: seconds for which its lease is still surely its own, 0 if it is over.
-        clock_offset_s: how far its clock is ahead of the database's.
-        live: the number of nodes with a valid lease, as it knows them.
-        on_duty: whether it does what only one node does.
-        behind: events that its memory is known to lack.
-        hints: heads that other nodes have told of, by whether that was `new` or `known`.
-        messages: messages to and from other nodes, by what became of them: `sent`, `received`, `dropped`.
-        barrier_s: how long it has waited for all nodes to forget something.
-    """
-
-    commits: SharedCommits
-    lease_s: Callable[[], float]
-    clock_offset_s: Callable[[], float]
-    live: Callable[[], int]
-    on_duty: Callable[[], bool]
-    behind: Callable[[], int]
-    hints: Callable[[], Mapping[str, int]]
-    messages: Callable[[], Mapping[str, int]]
-    barrier_s: Histogram
 
 
 def _one(read: Callable[[NodeMeasurements], float | Histogram]) -> Callable[[Scrape], Rows]:

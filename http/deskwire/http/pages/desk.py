@@ -10,9 +10,8 @@ from werkzeug.http import parse_accept_header
 from deskwire.engine.core.errors import NotFound
 from deskwire.http.api.calls import Answer, Call, Page, Streamed
 from deskwire.http.api.input.validation import Body, Query
-from deskwire.http.api.output.static import Static, pieces
+from deskwire.http.api.output.static import PAGE, Static, Tree, pieces
 from deskwire.http.api.routing import OPEN, Media, Routes, Tag
-from deskwire.http.pages.web_files import PAGE, Tree
 
 routes = Routes(
     Tag("Desk", "The page that agents work in, and the files that it is made of."),

@@ -18,8 +18,7 @@ from deskwire.engine.definitions.attributes import (
     TOO_DEEP,
     size_of,
 )
-from deskwire.http.api.input.texts import SHOWING
-from deskwire.http.api.input.validation import few
+from deskwire.http.api.input.validation import SHOWING, few
 
 RATING_COMMENT_MAX: Final = 2_000
 """Characters of the words beside a rating."""

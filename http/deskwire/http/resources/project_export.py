@@ -11,8 +11,8 @@ from pydantic import Field, ValidationInfo, field_validator
 
 from deskwire.engine.audit.deeds import project_exported
 from deskwire.engine.privacy.project_export import Kind, Mark, ProjectExport, Wanted
+from deskwire.http.api.audit_records import recorded
 from deskwire.http.api.calls import Answer, Call, Streamed
-from deskwire.http.api.exports import recorded
 from deskwire.http.api.input.validation import Body, Query, Time
 from deskwire.http.api.pagination import bad_cursor, decode_cursor_as_of, encode_cursor
 from deskwire.http.api.routing import Media, Routes, Tag, s2s

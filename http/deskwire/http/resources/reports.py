@@ -13,8 +13,8 @@ from deskwire.engine.reports.export import csv_of
 from deskwire.engine.reports.period import Period, day_name
 from deskwire.engine.reports.ports import By, ReportReader, Scope
 from deskwire.engine.reports.report import Metric, Report, compute
+from deskwire.http.api.audit_records import record_export
 from deskwire.http.api.calls import Answer, Call, Page
-from deskwire.http.api.exports import record_export
 from deskwire.http.api.input.periods import PeriodQuery
 from deskwire.http.api.input.validation import Body, Flag, bad_query
 from deskwire.http.api.routing import Media, Routes, Tag, either

@@ -28,8 +28,7 @@ from deskwire.engine.snippets.snippet import (
     snippet_view,
 )
 from deskwire.http.api.calls import Answer, Call
-from deskwire.http.api.input.texts import SHOWING, in_form
-from deskwire.http.api.input.validation import Body, Query, given_fields, nulls
+from deskwire.http.api.input.validation import SHOWING, Body, Query, given_fields, in_form, nulls
 from deskwire.http.api.pagination import Paged, page
 from deskwire.http.api.routing import LARGE, Routes, Tag, dashboard, personal
 from deskwire.http.resources.fields import Name

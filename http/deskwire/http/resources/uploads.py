@@ -16,13 +16,13 @@ from deskwire.engine.uploads.service import find_upload
 from deskwire.engine.uploads.shelf import Job
 from deskwire.engine.uploads.upload import Upload
 from deskwire.http.api.calls import Answer, Call, Streamed
+from deskwire.http.api.input.body_timeout import Steady, too_slow
 from deskwire.http.api.input.multipart import boundary_of, read_file
 from deskwire.http.api.input.validation import Body, Query
 from deskwire.http.api.output.downloads import Pieces, content_type, headers_of, unchanged, wanted_part
 from deskwire.http.api.routing import OPEN, Media, Routes, Tag, either
 from deskwire.http.schemas import tickets as shapes
 from deskwire.http.schemas.base import Deleted
-from deskwire.http.server.steady_body import Steady, too_slow
 
 routes = Routes(
     Tag("Uploads", "Upload files, and download them by signed URLs."),

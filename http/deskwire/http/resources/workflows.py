@@ -22,8 +22,7 @@ from deskwire.engine.workflows.ports import WorkflowReader, WorkflowTransaction
 from deskwire.engine.workflows.validation.check import workflow_errors
 from deskwire.engine.workflows.workflow import WORKFLOWS_MAX, Workflow, full_view, workflow_view
 from deskwire.http.api.calls import Answer, Call, Tagged
-from deskwire.http.api.input.decoding import INTEGERS, large_integers
-from deskwire.http.api.input.validation import Body, Query
+from deskwire.http.api.input.validation import INTEGERS, Body, Query, large_integers
 from deskwire.http.api.pagination import Paged, page
 from deskwire.http.api.routing import WHOLE, Routes, Tag, dashboard
 from deskwire.http.schemas import workflows as shapes

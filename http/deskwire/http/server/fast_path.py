@@ -24,14 +24,13 @@ from deskwire.engine.core.http1 import END, HEAD_MAX, RequestHead, phrase, plain
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.limits.rate_limit import Quota
 from deskwire.http.api.input.headers import PlainFields, mimetype_of
-from deskwire.http.api.output.headers import BASELINE, STRICT_TRANSPORT
-from deskwire.http.api.pipeline import Request, Response, failed, handle, note, parameters
+from deskwire.http.api.output.responses import BASELINE, STRICT_TRANSPORT
+from deskwire.http.api.pipeline import REQUEST_ID, Request, Response, failed, handle, note, parameters
 from deskwire.http.api.rate_limits import header_fields
-from deskwire.http.api.request_id import REQUEST_ID
+from deskwire.http.api.route_trie import Table
 from deskwire.http.api.routing import Route
 from deskwire.http.api.services import Services
-from deskwire.http.server.connection import STREAM, UNREAD_MAX, UNREAD_S, FrontStream, TlsFrontStream
-from deskwire.http.server.route_trie import Table
+from deskwire.http.transport.connection import STREAM, UNREAD_MAX, UNREAD_S, FrontStream, TlsFrontStream
 
 log: Final = structlog.get_logger(__name__)
 

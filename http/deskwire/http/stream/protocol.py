@@ -23,7 +23,7 @@ from deskwire.engine.stream.hub import ConsumerSuperseded, Hub, TooManyTakeovers
 from deskwire.engine.stream.subscription import Loss
 from deskwire.engine.stream.token import Grant, TokenRefused, verify
 from deskwire.http.stream import pusher
-from deskwire.http.stream.session import Session
+from deskwire.http.stream.connection import Session
 
 NEEDED: Final = "conversations.read"
 """The permission that a machine credential needs for as long as a stream that it has authorized goes on."""

@@ -22,20 +22,24 @@ from deskwire.engine.core.tasks.failure import survived
 from deskwire.engine.core.tasks.outage import outlast
 from deskwire.engine.ports import Store
 from deskwire.engine.stream.hub import Hub
-from deskwire.http.api.input.client_address import Network, client_address
-from deskwire.http.metrics.measurements import Traffic
-from deskwire.http.server.connection import LINGER_S, FrontStream
-from deskwire.http.server.drain import drain
+from deskwire.http.api.input.headers import Network, client_address
+from deskwire.http.measurements import Traffic
 from deskwire.http.stream import pusher
-from deskwire.http.stream.flusher import Flusher
-from deskwire.http.stream.lifetime import GOODBYE_S
+from deskwire.http.stream.connection import Session, SessionLimits
+from deskwire.http.stream.event_writer import Flusher
+from deskwire.http.stream.limits import KEPT_S, Stranger, Strangers
 from deskwire.http.stream.protocol import HELD_S, PusherProtocol
-from deskwire.http.stream.refused_authorizations import RefusedAuthorizations
-from deskwire.http.stream.revocations import Revocations
-from deskwire.http.stream.session import Session, SessionLimits
-from deskwire.http.stream.strangers import KEPT_S, Stranger, Strangers
-from deskwire.http.stream.websocket.frames import close_frame, text_frame
-from deskwire.http.stream.websocket.handshake import Handshake, NoWebsocket, Opening
+from deskwire.http.stream.revocations import RefusedAuthorizations, Revocations
+from deskwire.http.stream.socket_writer import GOODBYE_S
+from deskwire.http.stream.websocket import (
+    CLOSE_FRAME,
+    Handshake,
+    NoWebsocket,
+    Opening,
+    close_frame,
+    text_frame,
+)
+from deskwire.http.transport.connection import LINGER_S, FrontStream, drain
 
 log: Final = structlog.get_logger(__name__)
 
@@ -194,7 +198,7 @@ class RealtimeStream:
             return None
         if isinstance(result, NoWebsocket):
             with trio.move_on_after(LINGER_S):
-                await drain(stream)
+                await drain(stream, CLOSE_FRAME)
             return None
         return result
 
@@ -252,4 +256,4 @@ async def _turn_away(stream: trio.abc.Stream, goodbye: pusher.Close) -> None:
     refusal = text_frame(pusher.error(goodbye.message, goodbye.code))
     with trio.move_on_after(GOODBYE_S):
         await stream.send_all(refusal + close_frame(goodbye.code, goodbye.message))
-        await drain(stream)
+        await drain(stream, CLOSE_FRAME)

@@ -17,11 +17,11 @@ from deskwire.commands.reference.openapi.parameters import parameters
 from deskwire.commands.reference.openapi.responses import header_components, headers, responses
 from deskwire.commands.reference.openapi.schemas import Schema, Schemas
 from deskwire.commands.reference.tables import plain
-from deskwire.http.api.app import ROUTES
-from deskwire.http.api.cookies import PLAIN
+from deskwire.http.api.auth.sessions import PLAIN
 from deskwire.http.api.input.validation import Empty
 from deskwire.http.api.output.static import Static
 from deskwire.http.api.routing import AccessKind, Media, Route
+from deskwire.http.app import ROUTES
 from deskwire.http.schemas.conversations import MergedDocument, MovedOnDocument
 from deskwire.http.schemas.events import ENVELOPES
 from deskwire.http.schemas.extensions import ENVELOPES as EXTENDED

@@ -15,7 +15,7 @@ from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin
 from pydantic import BaseModel
 
 from deskwire.engine.core.errors import PROBLEMS_MAX, Problem
-from deskwire.http.api.input.decoding import escaped
+from deskwire.http.api.input.validation_messages import pointer_token
 
 
 class Unknown:
@@ -46,7 +46,9 @@ class Unknown:
         """Count names at a place; the first ones become problems."""
         self.count += count
         for name in islice(names, PROBLEMS_MAX - len(self.problems)):
-            self.problems.append(Problem(f"{place}{self._mark}{escaped(name)}", self._code, self._message))
+            self.problems.append(
+                Problem(f"{place}{self._mark}{pointer_token(name)}", self._code, self._message)
+            )
 
 
 def without_unknown(model: type[BaseModel], value: Any, unknown: Unknown, place: str = "") -> Any:

@@ -3,22 +3,33 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from functools import cache
-from typing import Annotated, Any, ClassVar, Final, TypeVar, cast
+from itertools import islice
+from typing import Annotated, Any, ClassVar, Final, NamedTuple, TypeVar, cast
 
+import orjson
 from msgspec import Struct
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, WithJsonSchema
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    WithJsonSchema,
+)
 from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError
 
 from deskwire.engine.core.clock import milliseconds
 from deskwire.engine.core.errors import PROBLEMS_MAX, BadRequest, Invalid, Problem
-from deskwire.http.api.input.decoding import INTEGERS, Malformed, decoded, large_integers
-from deskwire.http.api.input.texts import nul_parameters, nul_problems
+from deskwire.engine.core.folding import BLANKS
+from deskwire.engine.core.nul import CODE, NUL, SENTENCE, places_of_nul
 from deskwire.http.api.input.unknown_fields import Unknown, without_unknown
-from deskwire.http.api.input.wording import UNKNOWN_PARAMETER, problem_of
+from deskwire.http.api.input.validation_messages import UNKNOWN_PARAMETER, problem_of
 
 B = TypeVar("B", bound="Body")
 L = TypeVar("L", bound=Sequence[str])
@@ -292,3 +303,198 @@ def bad_query(*problems: Problem, unnamed: int = 0) -> BadRequest:
     named = ", ".join(problem.pointer[1:] for problem in problems[:PROBLEMS_MAX])
     detail = f"Query parameters are not right: {named}."
     return BadRequest(detail, code="bad_query", problems=problems, unnamed=unnamed)
+
+
+# DOC decoding.py: """JSON as it was sent: its value, or in clear words why there is none, and the numbers that a value would not show.
+#
+# Numbers are those that every JSON reader can hold (RFC 8259 6): integers of 64 bits, else doubles. An integer beyond
+# that would become a double that differs from it, so whoever keeps the value has to know of it (ADR 5).
+# """
+#
+
+
+DEPTH_MAX: Final = 1_024
+"""Levels of arrays and objects, one in the other."""
+
+_LEAST, _MOST = -(1 << 63), (1 << 64) - 1
+INTEGERS: Final = f"An integer is at least {_LEAST} and at most {_MOST}; send a larger number as a text."
+
+_WORDS: Final = (
+    ("depth limit exceeded", f"it is nested more than {DEPTH_MAX:,} levels deep"),
+    ("number is infinity", "a number in it is too large; the largest is about 1.8e308"),
+    ("byte order mark", "it begins with a byte order mark, which JSON does not have"),
+    ("not valid UTF-8", "it is not in UTF-8"),
+    ("surrogate", "an escape in a text stands for half a character, a surrogate without the other one"),
+)
+"""Our words where the parser's would need explaining."""
+
+_CONSTANT: Final = re.compile(r".?[+-]?(?:NaN|Infinity)", re.DOTALL)
+"""What some writers take for numbers; the parser points at its sign, or behind that."""
+
+_TOKEN: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|-?[0-9][0-9.eE+-]*+|[{}\[\],:]')
+
+
+class Malformed(ValueError):
+    """This is not JSON, or more than is read here; the text goes on behind "The body is not valid JSON: "."""
+
+
+def decoded(raw: bytes) -> Any:
+    """The value. Of a key that an object has more than once the last one counts. Raises Malformed."""
+    try:
+        return orjson.loads(raw)
+    except orjson.JSONDecodeError as error:
+        raise Malformed(_in_words(raw, error)) from None
+
+
+def _in_words(raw: bytes, error: orjson.JSONDecodeError) -> str:
+    if not raw.strip():
+        return "it is empty"
+    where = f" (line {error.lineno}, column {error.colno})"
+    if _CONSTANT.match(error.doc, max(error.pos - 1, 0)):
+        return f"NaN and Infinity are no numbers in JSON{where}"
+    for sign, words in _WORDS:
+        if sign in error.msg:
+            return words + where
+    return f"{error.msg}{where}"
+
+
+class Large(NamedTuple):
+    """Integers that a value does not show as they are: `pointers` to the first ones, and how many more there are."""
+
+    pointers: list[str]
+    unnamed: int
+
+
+def large_integers(raw: bytes, value: Any) -> Large:
+    """The integers in a JSON text that its value does not show as they are.
+
+    Args:
+        value: the text's value; as they are doubles there, one without a large double is not looked at any further.
+    """
+    return _large_integers(raw) if _has_large_double(value) else Large([], 0)
+
+
+def _has_large_double(value: Any) -> bool:
+    waiting = [value]
+    while waiting:
+        each = waiting.pop()
+        if type(each) is float:
+            if not _LEAST < each < _MOST:  # the least itself may be the nearest double to a lesser one
+                return True
+        elif type(each) is dict:
+            waiting += each.values()
+        elif type(each) is list:
+            waiting += each
+    return False
+
+
+def _large_integers(raw: bytes) -> Large:
+    """Walk through the pieces of a text that is known to be JSON; a stack holds the way to the next one.
+
+    Only so many pointers are put together: each of them can be as long as the text.
+    """
+    pointers: list[str] = []
+    unnamed = 0
+    for way in _ways_to_large_integers(raw):
+        if len(pointers) < PROBLEMS_MAX:
+            pointers.append("".join(f"/{pointer_token(str(part))}" for part in way))
+        else:
+            unnamed += 1
+    return Large(pointers, unnamed)
+
+
+def _ways_to_large_integers(raw: bytes) -> Iterator[list[str | int]]:
+    """The names and indices that lead to each of them, in one list that goes on changing."""
+    way: list[str | int] = []
+    before = b""
+    for match in _TOKEN.finditer(raw):
+        piece = match[0]
+        if piece == b"{":
+            way.append("")
+        elif piece == b"[":
+            way.append(0)
+        elif piece in b"]}":
+            way.pop()
+        elif piece == b"," and isinstance(way[-1], int):
+            way[-1] += 1
+        elif piece[:1] == b'"' and before in (b"{", b",") and isinstance(way[-1], str):
+            way[-1] = orjson.loads(piece)
+        elif (
+            piece[:1] in b"-0123456789" and piece.lstrip(b"-").isdigit() and not _LEAST <= int(piece) <= _MOST
+        ):
+            yield way
+        before = piece
+
+
+# DOC texts.py: """The rules that every text of an input is held to: it shows something, and has no U+0000.
+#
+# A form that a text must have is said in a sentence; the pattern is for the description of the API.
+# """
+#
+
+
+_ESCAPED_NUL: Final = b"\\u0000"
+"""U+0000 as it stands in JSON, where no text has it in any other way (RFC 8259 7)."""
+
+
+def is_blank(text: str) -> bool:
+    """Return whether a text has characters, and none of them shows anything."""
+    return bool(text) and all(unicodedata.category(character) in BLANKS for character in text)
+
+
+def _showing(text: str) -> str:
+    if is_blank(text):
+        raise PydanticCustomError("blank", "This must not be blank.")
+    return text
+
+
+SHOWING: Final = AfterValidator(_showing)
+"""The mark of a text that must not consist of blanks only; an empty one is for its length to refuse."""
+
+
+def _whole(text: str) -> str:
+    if NUL in text:
+        raise PydanticCustomError(CODE, SENTENCE)
+    return text
+
+
+PlainText = Annotated[str, AfterValidator(_whole)]
+"""A text without U+0000, in a body that is kept as it was sent and may have some elsewhere."""
+
+
+def in_form(pattern: str, sentence: str, described: str | None = None) -> tuple[Any, ...]:
+    """Return the marks of a text that fully matches a pattern.
+
+    Args:
+        sentence: what a caller is told whose text does not.
+        described: the pattern as ECMA 262 writes it, if it is another one.
+    """
+    matches = re.compile(pattern).fullmatch
+
+    def check(text: str) -> str:
+        if text and matches(text) is None:
+            raise PydanticCustomError("form", "{sentence}", {"sentence": sentence})
+        return text
+
+    return AfterValidator(check), Field(json_schema_extra={"pattern": described or f"^(?:{pattern})$"})
+
+
+def nul_problems(value: Any, raw: bytes) -> tuple[Problem, ...]:
+    """Return a problem for each of the first texts of a JSON value that have U+0000.
+
+    Args:
+        raw: what the value was read from; without an escape in it there is nothing to look for.
+    """
+    if _ESCAPED_NUL not in raw:
+        return ()
+    ways = islice(places_of_nul(value), PROBLEMS_MAX)
+    return tuple(
+        Problem("".join(f"/{pointer_token(str(part))}" for part in way), CODE, SENTENCE) for way in ways
+    )
+
+
+def nul_parameters(pairs: dict[str, list[str]]) -> tuple[Problem, ...]:
+    """Return a problem for each query parameter whose value has U+0000."""
+    return tuple(
+        Problem(f"?{name}", CODE, SENTENCE) for name, values in pairs.items() if any(NUL in v for v in values)
+    )

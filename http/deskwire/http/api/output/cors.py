@@ -14,8 +14,8 @@ from typing import Final
 from quart import Request, Response
 from werkzeug.datastructures import Headers
 
+from deskwire.http.api.route_trie import Place
 from deskwire.http.api.routing import BASE, Route
-from deskwire.http.server.route_trie import Place
 
 _USERS: Final = frozenset({"dashboard", "either", "user", "organisation", "project"})
 _BESIDES: Final = frozenset(

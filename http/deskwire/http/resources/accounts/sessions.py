@@ -27,7 +27,7 @@ from deskwire.engine.core.ids import new_id
 from deskwire.engine.ports import Transaction
 from deskwire.http.api.calls import Answer, Call, Page
 from deskwire.http.api.input.validation import Body, Query
-from deskwire.http.api.output.lines import line_of
+from deskwire.http.api.output.responses import line_of
 from deskwire.http.api.pipeline import JSON
 from deskwire.http.api.routing import OPEN, VISITOR, Routes
 from deskwire.http.resources.accounts import tokens

@@ -24,8 +24,7 @@ from deskwire.engine.events.internal import memory_changed, tell_agents
 from deskwire.engine.events.types import contact_lane
 from deskwire.engine.ports import Reader, Transaction
 from deskwire.http.api.calls import Answer, Call
-from deskwire.http.api.input.texts import SHOWING
-from deskwire.http.api.input.validation import Body, Query, nulls, refuse_null
+from deskwire.http.api.input.validation import SHOWING, Body, Query, nulls, refuse_null
 from deskwire.http.api.pagination import EMPTY_PAGE, Paged, page
 from deskwire.http.api.routing import LARGE, Routes, Tag, dashboard
 from deskwire.http.schemas import content as shapes

@@ -12,8 +12,7 @@ from deskwire.engine.contacts.addresses import EMAIL_MAX, PHONE_MAX, clean_email
 from deskwire.engine.conversations.conversation import Status, Unclosed
 from deskwire.engine.conversations.tags import TAGS_MAX
 from deskwire.engine.core.sorting import Order
-from deskwire.http.api.input.texts import SHOWING
-from deskwire.http.api.input.validation import Body, Query
+from deskwire.http.api.input.validation import SHOWING, Body, Query
 from deskwire.http.api.pagination import LIMIT_MAX, Paged
 from deskwire.http.resources.fields import Attributes, Name, Tag, Time, Title, WebUrl
 

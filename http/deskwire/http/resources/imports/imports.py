@@ -29,6 +29,7 @@ from deskwire.engine.importing.records import (
 from deskwire.engine.importing.withdrawals import about
 from deskwire.engine.ports import Reader, Transaction
 from deskwire.http.api.calls import Answer, Call
+from deskwire.http.api.input.body_timeout import Steady
 from deskwire.http.api.input.headers import Fields, mimetype_of
 from deskwire.http.api.input.ndjson import Line, Lines
 from deskwire.http.api.input.validation import Body, Flag, Query
@@ -46,7 +47,6 @@ from deskwire.http.resources.imports.lines import (
 from deskwire.http.resources.imports.withdrawals import withdraw
 from deskwire.http.schemas import conversations as conversation_shapes
 from deskwire.http.schemas import imports as shapes
-from deskwire.http.server.steady_body import Steady
 
 _NEEDED: Final = ("projects.manage", "conversations.manage", "conversations.reply")
 

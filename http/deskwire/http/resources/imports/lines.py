@@ -21,11 +21,9 @@ from deskwire.engine.importing.records import (
     Refusal,
 )
 from deskwire.engine.importing.times import AHEAD_MS, possible_conversation, possible_message
-from deskwire.http.api.input.decoding import Malformed, decoded
 from deskwire.http.api.input.ndjson import Line
-from deskwire.http.api.input.partial import what_fits
-from deskwire.http.api.input.texts import SHOWING
-from deskwire.http.api.input.validation import Body, fitted
+from deskwire.http.api.input.partial_bodies import what_fits
+from deskwire.http.api.input.validation import SHOWING, Body, Malformed, decoded, fitted
 from deskwire.http.resources.conversations.requests import AssigneeRef, Content, Identity
 from deskwire.http.resources.fields import Attributes, Name, RatingComment, Title, UserId
 

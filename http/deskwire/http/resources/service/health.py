@@ -7,7 +7,7 @@ from werkzeug.http import parse_accept_header
 
 from deskwire.engine.cluster.grace_period import ELSEWHERE_S
 from deskwire.http.api.calls import Answer, Call, Page
-from deskwire.http.api.input.client_address import is_trusted
+from deskwire.http.api.input.headers import is_trusted
 from deskwire.http.api.input.validation import Body, Query
 from deskwire.http.api.routing import OPEN, Routes, Tag
 from deskwire.http.schemas import service as shapes

@@ -16,8 +16,8 @@ from msgspec import Struct
 from deskwire.engine.core.errors import BadRequest, Invalid, Problem
 from deskwire.engine.core.nul import CODE, NUL, SENTENCE
 from deskwire.engine.stream.resume import is_resume
-from deskwire.http.api.input.decoding import decoded, escaped
-from deskwire.http.api.input.texts import is_blank
+from deskwire.http.api.input.validation import decoded, is_blank
+from deskwire.http.api.input.validation_messages import pointer_token
 
 CONSUMER_ID_LIMIT: Final = 128
 _FIELDS: Final = ("socket_id", "channel_name", "consumerId", "typingEvents", "resume")
@@ -77,7 +77,7 @@ class _Check:
         self._values = {**sent, **added}
         self._added = added
         self._problems = [
-            Problem(f"/{escaped(name)}", "unknown_field", "Unknown field.")
+            Problem(f"/{pointer_token(name)}", "unknown_field", "Unknown field.")
             for name in sent
             if name not in _FIELDS
         ]

@@ -18,8 +18,7 @@ from deskwire.engine.surveys.insights.progress import refresh_view
 from deskwire.engine.surveys.ports import SurveyReader, SurveyTransaction
 from deskwire.engine.surveys.survey import Survey
 from deskwire.http.api.calls import Answer, Call
-from deskwire.http.api.input.texts import SHOWING
-from deskwire.http.api.input.validation import Body, Positive, Query, few
+from deskwire.http.api.input.validation import SHOWING, Body, Positive, Query, few
 from deskwire.http.api.routing import WHOLE, Routes, Tag
 from deskwire.http.resources.surveys.surveys import MANAGE, ONE, READ
 from deskwire.http.schemas import surveys as shapes

@@ -25,8 +25,8 @@ from deskwire.engine.surveys.find import find_survey, find_version
 from deskwire.engine.surveys.ports import SurveyReader, SurveyTransaction
 from deskwire.engine.surveys.survey import Response, ResponseFilter, Survey, SurveyVersion, response_view
 from deskwire.engine.webhooks.publish import extend
+from deskwire.http.api.audit_records import recorded
 from deskwire.http.api.calls import Answer, Call, Streamed
-from deskwire.http.api.exports import recorded
 from deskwire.http.api.input.validation import Body, Positive, Query, Time
 from deskwire.http.api.pagination import Paged, page
 from deskwire.http.api.routing import LARGE, Media, Routes, Tag, s2s

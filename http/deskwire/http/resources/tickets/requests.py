@@ -13,8 +13,7 @@ from deskwire.engine.core.errors import Invalid, Problem
 from deskwire.engine.core.sorting import Order
 from deskwire.engine.tickets.ports import SortKey
 from deskwire.engine.tickets.ticket import Priority, Status
-from deskwire.http.api.input.texts import SHOWING
-from deskwire.http.api.input.validation import Body, Flag, given_fields, unique
+from deskwire.http.api.input.validation import SHOWING, Body, Flag, given_fields, unique
 from deskwire.http.api.pagination import Paged
 from deskwire.http.resources.fields import Time, Title
 

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 
 import trio
 from msgspec import Struct, field
 
-from deskwire.engine.core.counters import Commits, Histogram, Room
+from deskwire.engine.core.counters import Commits, Histogram, Room, SharedCommits
 from deskwire.engine.core.database_identity import DatabaseIdentity
 from deskwire.engine.core.http1 import METHODS
 from deskwire.engine.privacy.retention import Pruned
 from deskwire.engine.search.indexer import Progress
 from deskwire.engine.webhooks.dispatcher import Dispatcher
-from deskwire.http.server.connections import Connections
-
-if TYPE_CHECKING:
-    from deskwire.http.metrics.nodes import NodeMeasurements
+from deskwire.http.transport.connection_slots import Connections
 
 _STALL_S: Final = (0.0001, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
 _TURN_S: Final = 0.25
@@ -97,6 +94,32 @@ class Stalls:
             self._began = time.perf_counter()
         else:
             self.collections[info["generation"]].observe(time.perf_counter() - self._began)
+
+
+class NodeMeasurements(Struct, frozen=True):
+    """The sources of a node's figures.
+
+    Args:
+        commits: of the batches of its writer.
+        lease_s: seconds for which its lease is still surely its own, 0 if it is over.
+        clock_offset_s: how far its clock is ahead of the database's.
+        live: the number of nodes with a valid lease, as it knows them.
+        on_duty: whether it does what only one node does.
+        behind: events that its memory is known to lack.
+        hints: heads that other nodes have told of, by whether that was `new` or `known`.
+        messages: messages to and from other nodes, by what became of them: `sent`, `received`, `dropped`.
+        barrier_s: how long it has waited for all nodes to forget something.
+    """
+
+    commits: SharedCommits
+    lease_s: Callable[[], float]
+    clock_offset_s: Callable[[], float]
+    live: Callable[[], int]
+    on_duty: Callable[[], bool]
+    behind: Callable[[], int]
+    hints: Callable[[], Mapping[str, int]]
+    messages: Callable[[], Mapping[str, int]]
+    barrier_s: Histogram
 
 
 class Measurements(Struct, frozen=True):

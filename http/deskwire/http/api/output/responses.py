@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
 
+import orjson
 from werkzeug.datastructures import Headers
 
 BASELINE: Final = (
@@ -35,3 +36,12 @@ def missing(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]
     there = {name.lower() for name, _ in headers}
     wanted = ((name.lower().encode(), value.encode()) for name, value in BASELINE)
     return [(name, value) for name, value in wanted if name not in there]
+
+
+# DOC lines.py: """JSON as it is sent: one line that ends, so that a terminal's prompt stands behind it on a line of its own."""
+#
+
+
+def line_of(value: Mapping[str, Any]) -> bytes:
+    """Return an object as a line of JSON."""
+    return orjson.dumps(value, option=orjson.OPT_APPEND_NEWLINE)

@@ -9,11 +9,15 @@ from typing import Any, Final
 import structlog
 import trio
 
-from deskwire.engine.audit.trail import Deed
-from deskwire.engine.core.errors import Unavailable
+from deskwire.engine.audit.refusals import RefusedCall
+from deskwire.engine.audit.trail import COUNTED_MS, Actor, By, Deed
+from deskwire.engine.core.errors import DomainError, Unavailable
+from deskwire.engine.core.limits.network import network_of
 from deskwire.engine.core.store import Brief
 from deskwire.engine.core.values import replace
-from deskwire.http.api.calls import Call
+from deskwire.http.api.calls import Call, Caller
+from deskwire.http.api.routing import Route
+from deskwire.http.api.services import Services
 
 log: Final = structlog.get_logger(__name__)
 
@@ -54,3 +58,44 @@ async def _counted(
                 await record_export(call, more)
             except Unavailable as error:
                 log.warning("audit.lines_not_recorded", reason=error.reason, lines=sent)
+
+
+# DOC refused_calls.py: """Refused calls as the audit trail counts them: by credential, or by network where none is known (ADR 45)."""
+#
+
+
+def note_refused(
+    services: Services,
+    caller: Caller | None,
+    error: DomainError,
+    route: Route,
+    address: str | None,
+    request_id: str,
+) -> None:
+    """Count a call that was refused.
+
+    Args:
+        caller: None if the call was refused before it was known whose it is.
+        address: of the client, as far as trusted proxies tell.
+        request_id: of the call.
+    """
+    at = services.clock()
+    kind = _kind(caller or Caller(), error, at // COUNTED_MS, network_of(address))
+    services.refused_calls.note(kind, By(kind.actor, at, address, request_id), route.operation_id)
+
+
+def _kind(caller: Caller, error: DomainError, slot: int, network: str) -> RefusedCall:
+    reason, shown = error.reason, error.credential
+    if shown is not None:
+        actor = Actor(shown.type, shown.id)
+        return RefusedCall(slot, actor, reason, network, project=shown.project, account=shown.account)
+    project, organisation, user = caller.project, caller.organisation, caller.user
+    return RefusedCall(
+        slot,
+        caller.actor,
+        reason,
+        network,
+        organisation=None if organisation is None else organisation.rowid,
+        project=None if project is None else project.rowid,
+        account=None if user is None or project is not None or organisation is not None else user.rowid,
+    )

@@ -7,11 +7,16 @@ one by HTTP status. Only a request that is no websocket request at all gets an H
 from __future__ import annotations
 
 import binascii
+from collections.abc import Iterator
 from typing import Final
 from urllib.parse import parse_qs, unquote
 
 import h11
+import trio
 from msgspec import Struct
+from wsproto.connection import Connection, ConnectionState, ConnectionType
+from wsproto.events import Event, TextMessage
+from wsproto.frame_protocol import CloseReason, Frame, FrameDecoder, FrameProtocol, Opcode, ParseFailed
 from wsproto.utilities import generate_accept_token
 
 from deskwire.engine.core.clock import wall_clock
@@ -19,6 +24,7 @@ from deskwire.engine.core.http1 import phrase
 from deskwire.engine.core.ids import new_id
 from deskwire.http.api.problems import raw_problem
 from deskwire.http.stream import pusher
+from deskwire.http.stream.limits import HangUp, Inflow
 
 PREFIX: Final = "/app/"
 _VERSION: Final = b"13"
@@ -130,3 +136,170 @@ def _is_nonce(key: bytes) -> bool:
         return len(binascii.a2b_base64(key, strict_mode=True)) == _NONCE_BYTES
     except binascii.Error:
         return False
+
+
+# DOC frames.py: """Websocket frames as bytes (RFC 6455 5.2)."""
+#
+
+
+_TEXT: Final = 0x81
+CLOSE_FRAME: Final = b"\x88"
+"""The first byte of a close frame."""
+_SHORT: Final = 125
+_TWO_BYTES: Final = 0xFFFF
+
+
+def text_frame(payload: bytes) -> bytes:
+    """Return `payload`, which is UTF-8, as one unmasked, unfragmented text frame."""
+    size = len(payload)
+    if size <= _SHORT:
+        return bytes((_TEXT, size)) + payload
+    if size <= _TWO_BYTES:
+        return bytes((_TEXT, 126)) + size.to_bytes(2) + payload
+    return bytes((_TEXT, 127)) + size.to_bytes(8) + payload
+
+
+def close_frame(code: int, reason: str) -> bytes:
+    """Return an unmasked close frame (5.5.1); the reason is cut to what a control frame holds."""
+    payload = code.to_bytes(2) + reason.encode()[: _SHORT - 2].decode(errors="ignore").encode()
+    return CLOSE_FRAME + bytes((len(payload),)) + payload
+
+
+# DOC inlet.py: """The inbound side of a stream connection: frames, counted, and messages put together from them; no I/O (RFC 6455 5.4)."""
+#
+
+
+class Inlet:
+    """The inbound side of one connection.
+
+    Args:
+        largest: bytes of a message at most.
+        rest: bytes that came behind the handshake.
+        frames: the number of frames so far.
+    """
+
+    __slots__ = ("_assembler", "_inflow", "_largest", "frames", "wire")
+
+    def __init__(self, largest: int, rest: bytes) -> None:
+        self.wire = Wire(largest, rest)
+        self.frames = 0
+        self._largest = largest
+        self._assembler = MessageAssembler(largest)
+        self._inflow = Inflow(largest)
+
+    def feed(self, data: bytes) -> None:
+        """Take what was read. Raises HangUp."""
+        if self.wire.state is not ConnectionState.CLOSED:
+            self.wire.receive_data(data)
+        self._inflow.bytes(len(data), trio.current_time())
+
+    def events(self) -> Iterator[Event]:
+        """Yield what has come. A read without a whole frame counts as one, as it costs as much. Raises HangUp."""
+        before = self.frames
+        for event in self.wire.events():
+            self._count()
+            yield event
+        if self.frames == before:
+            self._count()
+
+    def text(self, event: TextMessage) -> str | None:
+        """Return the whole message, if this is its last part. Raises HangUp."""
+        try:
+            text = self._assembler.add(event)
+        except TooLong:
+            raise HangUp(pusher.too_big(self._largest)) from None
+        if text is not None:
+            self._inflow.message(trio.current_time())
+        return text
+
+    def _count(self) -> None:
+        self.frames += 1
+        self._inflow.frame(trio.current_time())
+
+
+class TooLong(Exception):
+    """A message has more bytes than it may."""
+
+
+class MessageAssembler:
+    """The inbound messages of one connection. Nothing is kept between two, and one buffer of one that is under way.
+
+    Args:
+        limit: largest number of bytes of a whole message.
+    """
+
+    __slots__ = ("_buffer", "_limit")
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._buffer: bytearray | None = None
+
+    def add(self, event: TextMessage) -> str | None:
+        """Return the whole message, if this is its last part. Raises TooLong."""
+        if self._buffer is None and event.message_finished:
+            self._check(len(event.data.encode()))
+            return event.data
+        buffer = self._buffer = bytearray() if self._buffer is None else self._buffer
+        buffer += event.data.encode()
+        self._check(len(buffer))
+        if not event.message_finished:
+            return None
+        self._buffer = None
+        return buffer.decode()
+
+    def _check(self, size: int) -> None:
+        if size > self._limit:
+            raise TooLong
+
+
+# DOC parser.py: """The websocket's frames as wsproto reads them, with two rules that it does not have (RFC 6455).
+#
+# * The largest frame: a longer one is refused at its head, not once that much has come.
+# * Close code 1014, Bad Gateway, which IANA has registered since.
+# """
+#
+
+
+_BAD_GATEWAY: Final = 1014
+_NORMAL: Final = CloseReason.NORMAL_CLOSURE.to_bytes(2)
+
+
+class Wire(Connection):
+    """The server's end of a connection after its handshake.
+
+    Args:
+        longest: bytes of a frame's payload at most; beyond it the connection is to be closed with 1009.
+        rest: bytes that came behind the handshake.
+    """
+
+    def __init__(self, longest: int, rest: bytes) -> None:
+        super().__init__(ConnectionType.SERVER)
+        self._proto = _Frames(longest)
+        self.receive_data(rest)
+
+
+class _Frames(FrameProtocol):
+    def __init__(self, longest: int) -> None:
+        super().__init__(client=False, extensions=[])
+        self._frame_decoder = _Decoder(longest)
+
+    def _process_close(self, frame: Frame) -> Frame:
+        payload = frame.payload
+        assert isinstance(payload, bytes), "a close frame comes whole, and is not decoded before"
+        if payload[:2] != _BAD_GATEWAY.to_bytes(2):
+            return super()._process_close(frame)
+        read = super()._process_close(frame._replace(payload=_NORMAL + payload[2:]))
+        return read._replace(payload=(_BAD_GATEWAY, payload[2:].decode()))
+
+
+class _Decoder(FrameDecoder):
+    def __init__(self, longest: int) -> None:
+        super().__init__(client=False)
+        self._longest = longest
+
+    def parse_extended_payload_length(self, opcode: Opcode, payload_len: int) -> int | None:
+        """Return the length, once it is known. Raises ParseFailed."""
+        length = super().parse_extended_payload_length(opcode, payload_len)
+        if length is not None and length > self._longest:
+            raise ParseFailed(f"A message may have {self._longest} bytes.", CloseReason.MESSAGE_TOO_BIG)
+        return length

@@ -10,7 +10,6 @@ from pydantic_core import ErrorDetails
 
 from deskwire.engine.core.errors import Problem
 from deskwire.engine.core.nul import CODE
-from deskwire.http.api.input.decoding import escaped
 
 _CODES: Final = {
     "blank": "blank",
@@ -96,13 +95,18 @@ def _form(pattern: str) -> str:
     )
 
 
+def pointer_token(part: str) -> str:
+    """Write a name as it stands in a JSON Pointer (RFC 6901)."""
+    return part.replace("~", "~0").replace("/", "~1")
+
+
 def problem_of(error: ErrorDetails, mark: str) -> Problem:
     """Return one of pydantic's errors as a problem, with its place, its code and a sentence.
 
     Args:
         mark: `?` for a query parameter, `/` for a field of a body.
     """
-    parts = [escaped(str(part)) for part in error["loc"] if part != _KEY]
+    parts = [pointer_token(str(part)) for part in error["loc"] if part != _KEY]
     pointer = f"?{'.'.join(parts)}" if mark == "?" else "".join(f"/{part}" for part in parts)
     kind = error["type"]
     return Problem(pointer, _CODES.get(kind, "invalid"), _sentence(error))

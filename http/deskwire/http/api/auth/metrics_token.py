@@ -14,8 +14,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from deskwire.engine.core.errors import Forbidden, Unauthenticated
-from deskwire.http.api.input.client_address import Network, is_trusted
-from deskwire.http.api.input.headers import Fields
+from deskwire.http.api.input.headers import Fields, Network, is_trusted
 
 _FORWARDED: Final = (
     "forwarded",

@@ -6,12 +6,15 @@ commit is answered: who ends a session and hears so can rely on it.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Final, Protocol
+from urllib.parse import urlsplit
 
 import structlog
 from msgspec import Struct, field
 
 from deskwire.engine.accounts.sessions import (
+    SESSION_SECRET,
     Life,
     Session,
     SessionCommit,
@@ -23,9 +26,7 @@ from deskwire.engine.core.commits import Commits
 from deskwire.engine.core.errors import Forbidden, Shown, Unauthenticated, Unavailable
 from deskwire.engine.core.store import Brief, Inline, Store
 from deskwire.engine.core.values import replace
-from deskwire.http.api.cookies import session_cookie, setting, taking_back
 from deskwire.http.api.input.headers import Fields
-from deskwire.http.api.origins import is_own, origin_of, require_own_page
 
 log: Final = structlog.get_logger(__name__)
 
@@ -149,3 +150,118 @@ class Sessions(Struct):
             await self.store.write(Brief(lambda tx: tx.touch_session(session.id, session.last_seen_at)))
         except Unavailable as error:
             log.warning("session.use_not_noted", reason=error.reason)
+
+
+# DOC cookies.py: """The cookie of a browser's session: its two names, how it is read, set and taken back (RFC 6265).
+#
+# `__Host-` has browsers see to it that only this host sets the cookie, by TLS alone. Over plain HTTP they refuse that name,
+# so a service without TLS has another one; each service reads only its own.
+# """
+#
+
+
+PLAIN: Final = "deskwire"
+SECURE: Final = f"__Host-{PLAIN}"
+
+
+def session_cookie(headers: Fields, *, secure: bool) -> str | None:
+    """Return the session's secret that the request's cookies have; None without one.
+
+    Raises Unauthenticated (`bad_session_cookie`) for what is none, and for two that differ: another page of the host
+    may have set one of them.
+    """
+    name = _name(secure)
+    pairs = (pair.partition("=") for line in headers.getlist("cookie") for pair in line.split(";"))
+    given = {content.strip() for key, _, content in pairs if key.strip() == name}
+    if not given:
+        return None
+    if len(given) > 1:
+        raise Unauthenticated(
+            f"The request has two different cookies named {name}; delete this site's cookies and sign in again.",
+            code="bad_session_cookie",
+        )
+    (secret,) = given
+    if SESSION_SECRET.fullmatch(secret) is None:
+        raise Unauthenticated(
+            f"The cookie {name} is none of this service; sign in again.", code="bad_session_cookie"
+        )
+    return secret
+
+
+def setting(secret: str, lasts_s: int, *, secure: bool) -> str:
+    """Return the `Set-Cookie` that gives a browser its session's secret.
+
+    Args:
+        lasts_s: seconds for which the browser keeps it at most; the service decides whether it is still good.
+    """
+    return f"{_name(secure)}={secret}; Max-Age={lasts_s}; {_attributes(secure)}"
+
+
+def taking_back(*, secure: bool) -> str:
+    """Return the `Set-Cookie` that has a browser forget its session."""
+    return f"{_name(secure)}=; Max-Age=0; {_attributes(secure)}"
+
+
+def _name(secure: bool) -> str:
+    return SECURE if secure else PLAIN
+
+
+def _attributes(secure: bool) -> str:
+    return f"Path=/; HttpOnly; SameSite=Strict{'; Secure' if secure else ''}"
+
+
+# DOC origins.py: """The origin of the page that makes a request, and whether it is our own (ADR 15).
+#
+# A browser says it in `Sec-Fetch-Site`, which no page can write; over plain HTTP it does not, and `Origin` has to do. Ours is
+# the public URL's, and the one in the browser's address bar, which is `Host`: a cookie that a browser sends was set by the
+# host that it sends it to, so a name that somebody else has pointed here brings no session along.
+# """
+#
+
+
+_SAME: Final = "same-origin"
+_DEFAULT_PORTS: Final = {"http": 80, "https": 443}
+
+
+@lru_cache(maxsize=16)
+def origin_of(url: str | None) -> str | None:
+    """Return the origin of a URL as browsers write it; None for None."""
+    if url is None:
+        return None
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    shown = f"[{host}]" if ":" in host else host
+    port = "" if parts.port in (None, _DEFAULT_PORTS.get(parts.scheme)) else f":{parts.port}"
+    return f"{parts.scheme}://{shown}{port}"
+
+
+def is_own(origin: str, headers: Fields, public: str | None, *, secure: bool) -> bool:
+    """Tell whether an `Origin` is ours.
+
+    Args:
+        public: the origin of the public URL, if that is set.
+        secure: whether the request came by TLS.
+    """
+    host = headers.getlist("host")
+    here = f"{'https' if secure else 'http'}://{host[0].lower()}" if len(host) == 1 else None
+    return origin in (public, here)
+
+
+def require_own_page(headers: Fields, public: str | None, *, secure: bool) -> None:
+    """Raise Forbidden (`cross_site_request`) unless the browser says that a page of ours makes the request."""
+    sites, origins = headers.getlist("sec-fetch-site"), headers.getlist("origin")
+    if sites:
+        if [*sites] != [_SAME]:
+            raise _refusal("`Sec-Fetch-Site` is not `same-origin`.")
+    elif len(origins) != 1:
+        raise _refusal(
+            "It has neither `Sec-Fetch-Site` nor `Origin`; use an access token outside of a browser."
+        )
+    elif not is_own(origins[0], headers, public, secure=secure):
+        raise _refusal("`Origin` is not that of this service; is DESKWIRE_PUBLIC_URL right?")
+
+
+def _refusal(reason: str) -> Forbidden:
+    return Forbidden(
+        f"A cookie changes something only for a page of this very origin. {reason}", code="cross_site_request"
+    )

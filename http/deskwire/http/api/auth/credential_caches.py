@@ -1,0 +1,184 @@
+"""The server keys that were looked up, for as long as nothing about keys and projects changes.
+
+A key is looked up for every call, and a query costs more than the rest of the call's checks. The hash of a key is
+what is remembered, not the key. Any commit that changes keys or projects makes all of it forgotten, before that
+commit is answered: who revokes a key and hears so can rely on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from typing import Final, TypeVar
+
+from msgspec import Struct, field
+
+from deskwire.engine.accounts.access_tokens import AccessTokenReader
+from deskwire.engine.accounts.credentials import Identity
+from deskwire.engine.accounts.machines import (
+    Machine,
+    check_good,
+    check_still_good,
+    hash_secret,
+    machine_shown,
+)
+from deskwire.engine.accounts.people import ServerKey
+from deskwire.engine.accounts.ports import CallerCommit
+from deskwire.engine.accounts.server_keys import authenticate_key, hash_server_key
+from deskwire.engine.accounts.sessions import SessionCommit
+from deskwire.engine.core.clock import Clock
+from deskwire.engine.core.commits import Commits
+from deskwire.engine.core.errors import Shown, Unauthenticated
+from deskwire.engine.core.store import Inline
+from deskwire.engine.core.store import Store as ScopedStore
+from deskwire.engine.ports import Reader, Store, Transaction
+
+_CACHE_SIZE_MAX: Final = 1_000
+"""Keys that are remembered; with more of them in use at once each is looked up now and then."""
+
+
+class ServerKeys(Struct):
+    """The keys of the callers."""
+
+    store: Store
+    _known: dict[bytes, ServerKey] = field(default_factory=dict)
+
+    async def authenticate(self, key: str) -> ServerKey:
+        """See `authenticate_key`; only valid keys are remembered.
+
+        What was looked up before a change, and found after it, is kept by nobody.
+        """
+        hashed, known = hash_server_key(key), self._known
+        found = known.get(hashed)
+        if found is None:
+            found = await self.store.read(Inline(lambda reader: authenticate_key(reader, hashed)))
+            if len(known) >= _CACHE_SIZE_MAX:
+                known.clear()
+            known[hashed] = found
+        return found
+
+    def known(self, key: str) -> ServerKey | None:
+        """Return the server key, if it is remembered."""
+        return self._known.get(hash_server_key(key))
+
+    def follow(self, commits: Commits[CallerCommit]) -> None:
+        """Forget what commits change from now on."""
+        commits.subscribe(lambda _: self.forget(), "callers")
+
+    def forget(self) -> None:
+        """Look all up again: keys or projects have changed."""
+        self._known = {}  # a look-up under way remembers what it finds in the old one
+
+
+# DOC machines.py: """The machine credentials that were looked up, for as long as nothing about them and projects changes.
+#
+# As with server keys, the hash of a secret is what is remembered, and any commit that changes a credential makes all of it
+# forgotten before that commit is answered. What ends by the clock is found out with each call.
+# """
+#
+
+
+T = TypeVar("T")
+
+
+class WhileGood(Struct, frozen=True):
+    """A store whose reads are refused once a machine credential has ended, or has lost one of these permissions."""
+
+    store: Store
+    name: str
+    permissions: frozenset[str]
+    clock: Clock
+
+    async def write(self, job: Callable[[Transaction], T]) -> T:
+        """See `Store.write`."""
+        return await self.store.write(job)
+
+    def submit(self, job: Callable[[Transaction], T], ended: Callable[[T | Exception], None]) -> None:
+        """See `Store.submit`."""
+        self.store.submit(job, ended)
+
+    async def read(self, query: Callable[[Reader], T]) -> T:
+        """See `Store.read`."""
+        now = self.clock()
+
+        def checked(reader: Reader) -> T:
+            check_still_good(reader, self.name, self.permissions, now)
+            return query(reader)
+
+        return await self.store.read(Inline(checked) if isinstance(query, Inline) else checked)
+
+
+class Machines(Struct):
+    """The machine credentials of the callers."""
+
+    store: Store
+    _known: dict[bytes, Machine] = field(default_factory=dict)
+
+    async def authenticate(self, secret: str, now: int) -> tuple[Machine, str]:
+        """Return the credential with this secret, and the name under which that authorizes what outlasts the call.
+
+        Raises Unauthenticated if there is none, or it is good no more.
+        """
+        hashed, known = hash_secret(secret), self._known
+        found = known.get(hashed)
+        if found is None:
+            found = await self.store.read(Inline(lambda reader: machine_shown(reader, hashed)))
+            if len(known) >= _CACHE_SIZE_MAX:
+                known.clear()
+            known[hashed] = found
+        return found, check_good(found, hashed, now)
+
+    async def check(self, name: str, permissions: Iterable[str], now: int) -> None:
+        """Raise Unauthenticated or Forbidden if a call that has gone on for a while may not go on.
+
+        Args:
+            name: the one that `authenticate` has returned.
+            permissions: those that the call needs.
+        """
+        await self.store.read(Inline(lambda reader: check_still_good(reader, name, permissions, now)))
+
+    def follow(self, commits: Commits[CallerCommit]) -> None:
+        """Forget what commits change from now on."""
+        commits.subscribe(lambda _: self.forget(), "callers")
+
+    def forget(self) -> None:
+        """Look all up again: credentials or projects have changed."""
+        self._known = {}  # a look-up under way remembers what it finds in the old one
+
+
+# DOC ended_tokens.py: """The access tokens that have ended before their time, remembered for as long as none is added.
+#
+# As with sessions, the commit that ends a token makes all of it forgotten before that commit is answered, on every node.
+# """
+#
+
+
+class _Known(Struct):
+    ids: Collection[str] | None = None
+
+
+class EndedTokens(Struct):
+    """The ended tokens of the callers; `check` costs a look into a set."""
+
+    store: ScopedStore[AccessTokenReader, object]
+    _known: _Known = field(default_factory=_Known)
+
+    async def check(self, identity: Identity, now: int) -> None:
+        """Raise Unauthenticated (`token_ended`) if the identity's token has ended.
+
+        Args:
+            now: in milliseconds.
+        """
+        known = self._known
+        if known.ids is None:
+            known.ids = frozenset(await self.store.read(Inline(lambda reader: reader.ended_tokens(now))))
+        if identity.token in known.ids:
+            ended = Unauthenticated("This access token was ended; sign in again.", code="token_ended")
+            raise ended.of(Shown("user", identity.value)) if identity.claim == "id" else ended
+
+    def follow(self, commits: Commits[SessionCommit]) -> None:
+        """Forget what commits change from now on."""
+        commits.subscribe(lambda _: self.forget(), "sessions")
+
+    def forget(self) -> None:
+        """Read all again: a token has ended."""
+        self._known = _Known()  # a look-up under way remembers what it finds in the old one

@@ -1,0 +1,302 @@
+"""The Quart-Trio app: takes a request through its route's checks to its handler, and back."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
+from http import HTTPStatus
+from typing import Final
+
+import structlog
+import trio
+from hypercorn.typing import ASGIReceiveCallable, ASGISendCallable, ASGISendEvent
+from quart import Response as QuartResponse
+from quart import g, request
+from quart.wrappers import Request
+from quart_trio import QuartTrio
+from quart_trio.asgi import TrioASGIHTTPConnection
+from quart_trio.wrappers.request import TrioBody, TrioRequest
+from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound
+
+from deskwire.engine.core.errors import DomainError
+from deskwire.engine.core.ids import new_id
+from deskwire.engine.core.tasks.failure import contained
+from deskwire.http.api.output.cors import Cors
+from deskwire.http.api.output.responses import complete, line_of
+from deskwire.http.api.pipeline import (
+    REQUEST_ID,
+    Request,
+    Response,
+    failed,
+    handle,
+    note,
+    parameters,
+    refused,
+)
+from deskwire.http.api.problems import PROBLEM, problem
+from deskwire.http.api.rate_limits import header_fields
+from deskwire.http.api.route_trie import Table, parts_of, path_of
+from deskwire.http.api.routing import Route
+from deskwire.http.api.services import Services
+from deskwire.http.transport.connection import UNREAD_MAX, UNREAD_S
+from deskwire.http.transport.connection_slots import PLACE
+
+_HTTP_CODES: Final = {404: "not_found", 405: "method_not_allowed"}
+
+
+class _App(QuartTrio):
+    """Quart, with our table in the place of its URL map, which splits a path when it is decoded already (ADR 7)."""
+
+    def __init__(self, services: Services) -> None:
+        super().__init__(__name__, static_folder=None)
+        self._services = services
+
+    def create_url_adapter(self, request: object) -> None:
+        """Return None: the table says which route a request is for."""
+
+    async def dispatch_request(self, request_context: object = None) -> QuartResponse:
+        """Have the request carried out. Raises HTTPException for an unknown path or method."""
+        if g.place is None:
+            raise NotFound
+        g.route = g.place.routes.get(request.method)
+        if g.route is None:
+            raise MethodNotAllowed(g.place.routes)
+        incoming = Request(
+            _request_id(),
+            self._services.clock(),
+            request.method,
+            g.route,
+            g.values,
+            partial(parameters, request.query_string.decode("utf-8", "replace")),
+            request.headers,
+            request.remote_addr,
+            request.mimetype,
+            request.content_length,
+            request.body,
+            place=request.scope.get("state", {}).get(PLACE),
+            secure=request.scheme == "https",
+        )
+        try:
+            response, g.quota = await handle(self._services, incoming)
+        except BaseException as error:  # noqa: BLE001  # here, as quart-trio drops what comes with a cancellation
+            response = failed(incoming.id, error)
+        return _response(response)
+
+
+def make_app(services: Services, routes: Iterable[Route]) -> QuartTrio:
+    """The ASGI app with all routes."""
+    app = _App(services)
+    app.config["MAX_CONTENT_LENGTH"] = None  # each route has its own bound, and one has none
+    app.asgi_http_class = PacedConnection
+    app.request_class = PacedRequest
+    app.register_error_handler(DomainError, _refused)
+    app.register_error_handler(HTTPException, _refused_by_quart)
+    app.register_error_handler(Exception, _failed)
+    cors = Cors(services.limits.cors_origins)
+    app.before_request(partial(_begin, services))
+    app.before_request(partial(_find, Table(routes)))
+    app.before_request(partial(_asked_beforehand, cors))
+    app.after_request(partial(_end, services, cors))
+    return app
+
+
+def _response(ours: Response) -> QuartResponse:
+    response = QuartResponse(
+        ours.body if ours.pieces is None else ours.pieces,
+        ours.status,
+        headers=dict(ours.headers),
+        content_type=ours.content_type or None,
+    )
+    if not ours.content_type:
+        response.headers.pop("Content-Type", None)
+    if ours.pieces is not None:
+        response.timeout = None  # what bounds it is the time that each write may take
+    return response
+
+
+def _request_id() -> str:
+    return str(g.request_id)
+
+
+async def _begin(services: Services) -> None:
+    g.request_id = new_id("req", services.clock())
+    g.started = time.perf_counter()
+    g.quota = g.route = None
+    REQUEST_ID.set(g.request_id)
+
+
+async def _find(table: Table) -> None:
+    """Find where the request's path leads. Raises BadRequest."""
+    found = table.find(parts_of(path_of(request.scope["raw_path"].decode("ascii"))))
+    g.place, g.values = found or (None, {})
+
+
+async def _asked_beforehand(cors: Cors) -> QuartResponse | None:
+    return cors.preflight(request, g.place)
+
+
+async def _end(services: Services, cors: Cors, response: QuartResponse) -> QuartResponse:
+    response.headers["X-Request-Id"] = _request_id()
+    if g.quota is not None:
+        response.headers.update(header_fields(g.quota))
+    cors.open_up(request, g.route, response.headers)
+    complete(response.headers, secure=request.scheme == "https")
+    rule = g.route.path if g.route else None
+    note(services, request.method, rule, response.status_code, g.started, _request_id())
+    return response
+
+
+async def _refused(error: DomainError) -> QuartResponse:
+    """Answer what was refused before its route was known."""
+    return _response(refused(error, _request_id()))
+
+
+async def _refused_by_quart(error: HTTPException) -> QuartResponse:
+    """Answer what never reached a handler: an unknown path, a wrong method."""
+    status = error.code or HTTPStatus.INTERNAL_SERVER_ERROR
+    headers = {}
+    valid_methods = getattr(error, "valid_methods", None)
+    if valid_methods:
+        headers["Allow"] = ", ".join(sorted(valid_methods))
+    detail = {
+        404: "There is no such path. A slash within an id is sent as %2F.",
+        405: f"This path answers to {headers.get('Allow', 'other methods')}.",
+    }.get(status, error.description or "The request can't be served.")
+    document = problem(status, _HTTP_CODES.get(status, "bad_request"), detail, _request_id())
+    return QuartResponse(line_of(document), status, headers=headers, content_type=PROBLEM)
+
+
+async def _failed(error: Exception) -> QuartResponse:
+    return _response(failed(_request_id(), error))
+
+
+# DOC pacing.py: """Request bodies that come no faster than they are read.
+#
+# Quart keeps what has come and was not read yet, up to the largest body of all. Here what is kept is bounded: the
+# connection is not read on until the handler has taken its part, and TCP tells the client.
+#
+# What is left of a body when its answer is ready is read away first, so that the connection can have another request.
+# Where that would be too much, or takes too long, the answer says that the connection ends (`strict`, RFC 9112 9.6).
+# """
+#
+
+
+log: Final = structlog.get_logger(__name__)
+
+HELD_MAX: Final = 256 * 1024
+"""Bytes that may wait for the handler; the connection hands over up to 64 KiB at a time."""
+
+
+class PacedBody(TrioBody):
+    """A body that says when there is room for more."""
+
+    def __init__(self, expected_content_length: int | None, max_content_length: int | None) -> None:
+        super().__init__(expected_content_length, max_content_length)
+        self._taken = trio.Event()
+        self._over = trio.Event()
+        self._abandoned = False
+        self._left = expected_content_length  # None: nobody knows
+        self._unread = 0
+        self.ask: Callable[[], Awaitable[None]] | None = None
+        """Asks the client for the body, while it waits to be asked."""
+
+    async def __anext__(self) -> bytes:
+        """The bytes that have come since the last call. The first call asks a client for them that waits to be asked."""
+        if self.ask is not None:
+            ask, self.ask = self.ask, None
+            await ask()
+        data = await super().__anext__()
+        self._taken.set()
+        return data
+
+    async def room(self) -> None:
+        """Return when there is room for more."""
+        while len(self._data) > HELD_MAX and not self._abandoned:
+            self._taken = trio.Event()
+            await self._taken.wait()
+
+    def append(self, data: bytes) -> None:
+        """Hold what has come, for as long as somebody may read it."""
+        self.ask = None
+        if self._left is not None:
+            self._left -= len(data)
+        if not self._abandoned:
+            super().append(data)
+            return
+        self._unread += len(data)
+        if self._unread > UNREAD_MAX:
+            self._over.set()
+
+    def set_complete(self) -> None:
+        """Note that all has come."""
+        super().set_complete()
+        self._over.set()
+
+    async def abandon(self) -> None:
+        """Take the rest, and forget it: the answer is ready, and Hypercorn waits until all is taken.
+
+        Returns when all of it has come, or it is clear that the connection can't have another request.
+        """
+        self._abandoned = True
+        self._taken.set()
+        if self.ask is not None and self._left is not None and self._left <= UNREAD_MAX:
+            await self.ask()  # a small body, after which the connection can have another request
+        elif self.ask is not None:
+            return
+        if self._left is None or self._left <= UNREAD_MAX:
+            with trio.move_on_after(UNREAD_S):
+                await self._over.wait()
+
+
+class PacedRequest(TrioRequest):
+    """A request with such a body."""
+
+    body_class = PacedBody
+
+
+class PacedConnection(TrioASGIHTTPConnection):
+    """Quart's handler of a request; it takes any target, and waits for room before it reads on."""
+
+    def _create_request_from_scope(self, send: ASGISendCallable) -> Request:
+        self.scope["path"] = (
+            "/"  # Quart's own, which can't be read from every target; the table takes the raw one
+        )
+        request = super()._create_request_from_scope(send)
+        if request.headers.get("expect", "").lower() == "100-continue":
+            assert isinstance(request.body, PacedBody)
+            request.body.ask = request.scope["state"][PLACE].continue_body
+        return request
+
+    async def handle_messages(  # type: ignore[override]  # as in quart-trio
+        self, nursery: trio.Nursery, request: Request, receive: ASGIReceiveCallable
+    ) -> None:
+        """Pass the body on until the client is gone; that ends the handler."""
+        assert isinstance(request.body, PacedBody)
+        while True:
+            message = await receive()
+            if message["type"] == "http.request":
+                request.body.append(message.get("body", b""))
+                if not message.get("more_body", False):
+                    request.body.set_complete()
+                await request.body.room()
+            elif message["type"] == "http.disconnect":
+                break
+        nursery.cancel_scope.cancel()
+
+    async def handle_request(  # type: ignore[override]  # as in quart-trio
+        self, nursery: trio.Nursery, request: Request, send: ASGISendCallable
+    ) -> None:
+        """Have the request answered; from then on nobody reads its body."""
+        body = request.body
+        assert isinstance(body, PacedBody)
+
+        async def answer(message: ASGISendEvent) -> None:
+            if message["type"] == "http.response.start":
+                await body.abandon()
+            await send(message)
+
+        # What breaks an answer that has begun can only end it: Hypercorn closes what was left open.
+        with contained(lambda failure: log.error("http.failed", exc_info=failure)):
+            await super().handle_request(nursery, request, answer)
+        nursery.cancel_scope.cancel()
