@@ -6,7 +6,7 @@ import httpx
 import pytest
 from werkzeug.datastructures import Headers
 
-from deskwire.http.api.output.responses import BASELINE, STRICT_TRANSPORT, complete
+from deskwire.http.api.output.responses import BASELINE, STRICT_TRANSPORT, add_missing_headers
 from tests.support.api.service import Service
 from tests.support.api.surveys import survey
 
@@ -45,12 +45,12 @@ async def test_every_answer_has_all_of_them_and_names_no_server(service: Service
 @pytest.mark.parametrize("secure", [True, False])
 def test_only_what_comes_by_https_says_that_it_always_will(secure: bool) -> None:
     headers = Headers()
-    complete(headers, secure=secure)
+    add_missing_headers(headers, secure=secure)
     assert (STRICT_TRANSPORT[0] in headers) == secure
 
 
 def test_an_answer_that_has_its_own_keeps_it() -> None:
     headers = Headers({"Cache-Control": "private"})
-    complete(headers, secure=False)
+    add_missing_headers(headers, secure=False)
     assert headers["Cache-Control"] == "private"
     assert sorted(headers.keys()) == sorted(NAMES)

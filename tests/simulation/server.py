@@ -55,11 +55,12 @@ from deskwire.engine.webhooks.dispatcher import Dispatcher
 from deskwire.engine.webhooks.http.address import Policy
 from deskwire.engine.webhooks.retry.circuit import Rule
 from deskwire.engine.webhooks.target import check_url
-from deskwire.http.api.auth.credential_caches import EndedTokens, Machines, ServerKeys
-from deskwire.http.api.auth.metrics_token import Scraping
-from deskwire.http.api.output.static import Desk, Once
+from deskwire.http.api.auth.credential_caches import EndedTokenCache, MachineCredentialCache, ServerKeyCache
+from deskwire.http.api.auth.metrics_token import ScrapeAccess
+from deskwire.http.api.output.static import DeskFiles, Lazy
 from deskwire.http.api.readiness import Readiness
 from deskwire.http.api.services import Services, Surveys, Webhooks
+from deskwire.http.app import ROUTES
 from deskwire.http.server.adapters.quart_app import make_app
 from deskwire.http.stream.server import RealtimeStream
 from deskwire.http.transport.connection_slots import Connections
@@ -94,7 +95,7 @@ class _Current:
         return getattr(_PROCESS.services, name)
 
 
-APP: Final = make_app(cast(Services, _Current()))
+APP: Final = make_app(cast(Services, _Current()), ROUTES)
 _tls: Final = cache(partial(ssl.SSLContext, ssl.PROTOCOL_TLS_CLIENT))
 
 
@@ -383,10 +384,10 @@ class Server:
         )
         return Services(
             store=self.disk,
-            keys=ServerKeys(self.disk),
-            machines=Machines(self.disk),
+            keys=ServerKeyCache(self.disk),
+            machines=MachineCredentialCache(self.disk),
             sessions=parts.sessions(config, self.disk),
-            ended_tokens=EndedTokens(self.disk),
+            ended_tokens=EndedTokenCache(self.disk),
             actors=actors,
             erasures=Erasures(nursery, self.disk, trio_ms, actors),
             merges=Merges(nursery, self.disk, trio_ms, actors),
@@ -420,11 +421,11 @@ class Server:
                 None,
                 Connections(),
             ),
-            scraping=Scraping(None, None, ()),
-            desk=Desk(shown=False),
-            description=Once(description),
-            event_description=Once(asyncapi.description),
-            error_page=Once(errors_page.page),
+            scraping=ScrapeAccess(None, None, ()),
+            desk=DeskFiles(shown=False),
+            description=Lazy(description),
+            event_description=Lazy(asyncapi.description),
+            error_page=Lazy(errors_page.page),
             tell_request=lambda *_: None,
             readiness=Readiness(self.disk, self.disk.commits),
         )

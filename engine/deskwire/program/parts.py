@@ -36,10 +36,10 @@ from deskwire.engine.webhooks.couriers import Couriers
 from deskwire.engine.webhooks.dispatcher import Dispatcher
 from deskwire.engine.webhooks.news import DeliveryNews
 from deskwire.engine.webhooks.ownership import Lapses
-from deskwire.http.api.auth.credential_caches import EndedTokens, Machines, ServerKeys
-from deskwire.http.api.auth.metrics_token import Scraping
+from deskwire.http.api.auth.credential_caches import EndedTokenCache, MachineCredentialCache, ServerKeyCache
+from deskwire.http.api.auth.metrics_token import ScrapeAccess
 from deskwire.http.api.auth.sessions import Sessions
-from deskwire.http.api.output.static import Desk, Once
+from deskwire.http.api.output.static import DeskFiles, Lazy
 from deskwire.http.api.readiness import Readiness
 from deskwire.http.api.services import Services, Surveys
 from deskwire.http.measurements import Measurements
@@ -76,10 +76,10 @@ class Parts(Struct, frozen=True, kw_only=True):
     sealing: Sealing
     rotation: Rotation
     signing: Signing
-    keys: ServerKeys
-    machines: Machines
+    keys: ServerKeyCache
+    machines: MachineCredentialCache
     sessions: Sessions
-    ended_tokens: EndedTokens
+    ended_tokens: EndedTokenCache
     events: EventLog
     follower: Follower | None
     relay: Relay | None
@@ -126,8 +126,12 @@ async def assemble(
         resume_window_s=config.stream_resume_window_s,
         nodes=None if here.heads is None else (here.cluster, here.bus),
     )
-    keys, machines, sessions = ServerKeys(store), Machines(store), wiring.sessions(config, store)
-    ended_tokens = EndedTokens(store)
+    keys, machines, sessions = (
+        ServerKeyCache(store),
+        MachineCredentialCache(store),
+        wiring.sessions(config, store),
+    )
+    ended_tokens = EndedTokenCache(store)
     agents = wiring.agents(config, here, events)
     news = wiring.news(store, agents)
     dispatcher = wiring.dispatcher(config, store, sealing, news, here.membership)
@@ -223,12 +227,12 @@ def services_of(parts: Parts, actors: trio.Nursery, registry: ActorRegistry) -> 
         version=build.version(),
         commit=build.commit(),
         measured=parts.measured,
-        scraping=Scraping(config.metrics_token, config.public_url, config.trusted_proxies),
+        scraping=ScrapeAccess(config.metrics_token, config.public_url, config.trusted_proxies),
         trusted_proxies=config.trusted_proxies,
-        description=Once(reference.openapi),
-        event_description=Once(reference.asyncapi),
-        error_page=Once(reference.errors),
-        desk=Desk(config.web_dir, shown=config.ui),
+        description=Lazy(reference.openapi),
+        event_description=Lazy(reference.asyncapi),
+        error_page=Lazy(reference.errors),
+        desk=DeskFiles(config.web_dir, shown=config.ui),
         tell_request=tell_request,
         readiness=Readiness(
             store,

@@ -68,6 +68,7 @@ from deskwire.http.api.input.multipart import OVERHEAD
 from deskwire.http.api.rate_limits import RateLimits, rate_of
 from deskwire.http.api.routing import BASE
 from deskwire.http.api.services import Limits, Services, Webhooks
+from deskwire.http.app import ROUTES
 from deskwire.http.measurements import Measurements, NodeMeasurements
 from deskwire.http.server.adapters.hypercorn import HypercornServer
 from deskwire.http.server.adapters.quart_app import make_app

@@ -22,7 +22,7 @@ _STALL_S: Final = (0.0001, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1,
 _TURN_S: Final = 0.25
 
 
-class Requests:
+class RequestCounts:
     """Responses by method, route and status, and the time that they took to make.
 
     A request that no route takes counts for the route None. Its method is anything that a client may write, so
@@ -159,5 +159,5 @@ class Measurements(Struct, frozen=True):
     node: NodeMeasurements | None = None
     pruned: Pruned = field(default_factory=Pruned)
     stalls: Stalls = field(default_factory=Stalls)
-    requests: Requests = field(default_factory=Requests)
+    requests: RequestCounts = field(default_factory=RequestCounts)
     threads: trio.CapacityLimiter = field(default_factory=lambda: trio.CapacityLimiter(1))

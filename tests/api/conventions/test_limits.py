@@ -13,6 +13,7 @@ from quart_trio import QuartTrio
 
 from deskwire.engine.core.errors import Unavailable
 from deskwire.http.api.services import Services
+from deskwire.http.app import ROUTES
 from deskwire.http.server.adapters.quart_app import make_app
 from deskwire.program import serve as program
 from deskwire.program.parts import services_of
@@ -105,7 +106,7 @@ def apps(monkeypatch: pytest.MonkeyPatch) -> Apps:
 
     def tapped(*args: Any) -> Services:
         services = services_of(*args)
-        made.append(make_app(services))
+        made.append(make_app(services, ROUTES))
         return services
 
     monkeypatch.setattr(program, "services_of", tapped)

@@ -18,7 +18,7 @@ import pytest
 import trio
 
 from deskwire.engine.core.http1 import plain_request
-from deskwire.http.api.route_trie import Place, Table
+from deskwire.http.api.route_trie import RouteNode, RouteTrie
 from deskwire.http.api.routing import Route
 from deskwire.http.app import ROUTES
 from tests.api.operating.test_metrics import scrape
@@ -123,13 +123,13 @@ async def test_no_route_has_a_second_path(service: Service) -> None:
     }  # a dot is the name of a file that there is not
 
 
-def _names_a_file(place: Place) -> bool:
+def _names_a_file(place: RouteNode) -> bool:
     """Whether the routes there serve packaged files, where a dot is the name of a file that there is not."""
     return place.names[-1:] in (("asset",), ("file",))
 
 
 def test_the_lane_takes_none_of_them_for_a_route() -> None:
-    lanes = Table(ROUTES, direct=True)
+    lanes = RouteTrie(ROUTES, direct=True)
     for route, target in aliases():
         head = plain_request(f"{route.method} {target} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
         found = None if head is None else lanes.find(head.path.split("/"))

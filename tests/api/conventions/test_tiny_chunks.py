@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import pytest
 import trio
 
-from deskwire.http.server.adapters.quart_app import PacedBody
+from deskwire.http.server.adapters.quart_app import BackpressureBody
 from tests.support.api.service import Service
 
 JSON = b"Content-Type: application/json\r\n"
@@ -45,14 +45,14 @@ def post(path: bytes = b"/v3/auth/token", more: bytes = JSON) -> bytes:
 def appended(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The sizes of the pieces that are handed to requests."""
     sizes: list[int] = []
-    append = PacedBody.append
+    append = BackpressureBody.append
 
-    def noting(self: PacedBody, data: bytes) -> None:
+    def noting(self: BackpressureBody, data: bytes) -> None:
         if data:
             sizes.append(len(data))
         append(self, data)
 
-    monkeypatch.setattr(PacedBody, "append", noting)
+    monkeypatch.setattr(BackpressureBody, "append", noting)
     return sizes
 
 

@@ -12,7 +12,7 @@ from deskwire.engine.agents.streams import AgentStreams
 from deskwire.engine.cluster.cluster import Alone
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.stream.hub import Hub
-from deskwire.http.api.admission import Holding
+from deskwire.http.api.admission import HeldCalls
 from deskwire.http.api.readiness import Readiness
 from tests.support.api.service import running
 
@@ -51,7 +51,7 @@ async def test_only_a_trusted_balancer_ends_the_waits_of_a_node_that_is_not_read
         with monkeypatch.context() as patch:
             patch.setattr(Readiness, "refusal", refusal)
             patch.setattr(Alone, "valid_until", valid_until)
-            for each in (Hub, AgentStreams, Holding):
+            for each in (Hub, AgentStreams, HeldCalls):
                 patch.setattr(each, "send_away_nowait", lambda self: seen.add(type(self).__name__))
             encoded = [(name.encode(), value.encode()) for name, value in headers.items()]
             answer = await service.http.get(f"{service.url}/readyz", headers=encoded)

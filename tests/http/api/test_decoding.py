@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deskwire.http.api.input.validation import DEPTH_MAX, Malformed, decoded, large_integers
+from deskwire.http.api.input.validation import DEPTH_MAX, MalformedJson, decode_json, large_integers
 from deskwire.http.api.input.validation_messages import pointer_token
 
 LEAST, MOST = -(2**63), 2**64 - 1
@@ -45,8 +45,8 @@ def test_every_integer_that_is_lost_is_named_and_nothing_else(
     except UnicodeEncodeError:
         return  # half a character: no JSON
     try:
-        read = decoded(raw)
-    except Malformed:
+        read = decode_json(raw)
+    except MalformedJson:
         assert "\\ud" in raw.decode().lower()
         return
     assert large_integers(raw, read) == (large(value), 0)
@@ -58,7 +58,7 @@ def test_every_integer_that_is_lost_is_named_and_nothing_else(
     "text", ["1e20", "1E308", "-1e19", "1.8446744073709552e19", "[1.5, 1e300]", "0.1e21"]
 )
 def test_a_double_is_no_integer_however_large(text: str) -> None:
-    assert large_integers(text.encode(), decoded(text.encode())).pointers == []
+    assert large_integers(text.encode(), decode_json(text.encode())).pointers == []
 
 
 @pytest.mark.parametrize(
@@ -86,20 +86,20 @@ def test_a_double_is_no_integer_however_large(text: str) -> None:
     ],
 )
 def test_what_is_not_read_is_told_in_clear_words(raw: bytes, words: str) -> None:
-    with pytest.raises(Malformed) as told:
-        decoded(raw)
+    with pytest.raises(MalformedJson) as told:
+        decode_json(raw)
     assert words in str(told.value)
 
 
 def test_the_deepest_that_may_be_is_read() -> None:
     raw = b"[" * DEPTH_MAX + b"18446744073709551616" + b"]" * DEPTH_MAX
-    assert large_integers(raw, decoded(raw)) == (["/0" * DEPTH_MAX], 0)
+    assert large_integers(raw, decode_json(raw)) == (["/0" * DEPTH_MAX], 0)
 
 
 @given(st.binary(max_size=40))
 def test_no_bytes_make_it_fail_in_another_way(raw: bytes) -> None:
     try:
-        value = decoded(raw)
-    except Malformed:
+        value = decode_json(raw)
+    except MalformedJson:
         return
     assert all(pointer == "" or pointer[0] == "/" for pointer in large_integers(raw, value).pointers)

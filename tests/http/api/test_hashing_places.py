@@ -9,7 +9,7 @@ import trio
 import trio.testing
 
 from deskwire.engine.core.errors import Unavailable
-from deskwire.http.api.auth.passwords import PER_NETWORK, PLACES, THREADS, Hashing
+from deskwire.http.api.auth.passwords import QUEUE_MAX, QUEUE_PER_NETWORK_MAX, THREADS, PasswordHashing
 
 HERE, THERE = "192.0.2.1", "192.0.2.2"
 
@@ -17,7 +17,7 @@ HERE, THERE = "192.0.2.1", "192.0.2.2"
 class Slow:
     """Jobs that take until they are let go."""
 
-    def __init__(self, hashing: Hashing, nursery: trio.Nursery) -> None:
+    def __init__(self, hashing: PasswordHashing, nursery: trio.Nursery) -> None:
         self.begun = 0
         self._hashing = hashing
         self._nursery = nursery
@@ -44,10 +44,10 @@ class Slow:
 
 
 async def test_one_network_holds_two_places_however_many_it_asks_for() -> None:
-    hashing = Hashing()
+    hashing = PasswordHashing()
     async with trio.open_nursery() as nursery:
         slow = Slow(hashing, nursery)
-        assert await slow.asked(HERE, 500) == PER_NETWORK
+        assert await slow.asked(HERE, 500) == QUEUE_PER_NETWORK_MAX
         assert await slow.asked(THERE) == 1
         slow.let_go()
     assert await hashing.run(HERE, str, 5) == "5"
@@ -56,7 +56,7 @@ async def test_one_network_holds_two_places_however_many_it_asks_for() -> None:
 
 
 async def test_a_network_that_asks_for_more_leaves_a_thread_for_the_others() -> None:
-    hashing = Hashing()
+    hashing = PasswordHashing()
     async with trio.open_nursery() as nursery:
         slow = Slow(hashing, nursery)
         await slow.asked(HERE, 500)
@@ -66,27 +66,29 @@ async def test_a_network_that_asks_for_more_leaves_a_thread_for_the_others() -> 
 
 async def test_who_has_shown_a_credential_waits_behind_no_more_than_all_places() -> None:
     async with trio.open_nursery() as nursery:
-        slow = Slow(Hashing(), nursery)
-        assert await slow.asked(None, 500) == PLACES
+        slow = Slow(PasswordHashing(), nursery)
+        assert await slow.asked(None, 500) == QUEUE_MAX
         assert await slow.asked(HERE) == 0
         slow.let_go()
 
 
 async def test_a_place_is_given_back_by_who_leaves_the_line() -> None:
-    hashing = Hashing()
+    hashing = PasswordHashing()
     async with trio.open_nursery() as nursery:
         slow = Slow(hashing, nursery)
         assert await slow.asked(THERE, THREADS) == THREADS
         with trio.CancelScope() as left:
             async with trio.open_nursery() as waiting:
-                assert await Slow(hashing, waiting).asked(HERE, PER_NETWORK) == PER_NETWORK
+                assert (
+                    await Slow(hashing, waiting).asked(HERE, QUEUE_PER_NETWORK_MAX) == QUEUE_PER_NETWORK_MAX
+                )
                 left.cancel()
-        assert await slow.asked(HERE, 3) == PER_NETWORK
+        assert await slow.asked(HERE, 3) == QUEUE_PER_NETWORK_MAX
         slow.let_go()
 
 
 async def test_what_a_job_raises_comes_through_and_its_place_is_free_again() -> None:
-    hashing = Hashing()
-    for _ in range(2 * PLACES):
+    hashing = PasswordHashing()
+    for _ in range(2 * QUEUE_MAX):
         with pytest.raises(ValueError, match="invalid literal"):
             await hashing.run(HERE, int, "x")

@@ -10,7 +10,7 @@ import trio
 from trio.testing import MockClock
 
 from deskwire.engine.core.errors import NotFound, Unavailable
-from deskwire.http.api.admission import HELD_MAX, HELD_S, STRANGERS_MAX, Holding
+from deskwire.http.api.admission import HELD_ANONYMOUS_MAX, HELD_CALLS_MAX, HOLD_TIMEOUT_S, HeldCalls
 
 AWAY = Unavailable("The database could not be read.", code="storage_failed")
 
@@ -28,8 +28,8 @@ def away_until(back_at: float, error: Exception = AWAY) -> Callable[[], Awaitabl
 
 
 async def test_call_is_answered_when_the_database_is_back(autojump_clock: MockClock) -> None:
-    holding = Holding()
-    assert await holding.hold(away_until(4), HELD_S, "shop", stranger=False) == "done"
+    holding = HeldCalls()
+    assert await holding.hold(away_until(4), HOLD_TIMEOUT_S, "shop", stranger=False) == "done"
     assert 4 <= trio.current_time() < 4.6
     assert (holding.held, holding.waited, holding.refused) == (0, 1, 0)
 
@@ -42,43 +42,43 @@ async def test_call_that_waits_pauses_before_each_further_try(autojump_clock: Mo
         raise AWAY
 
     with pytest.raises(Unavailable):
-        await Holding().hold(work, 1.0, "shop", stranger=False)
+        await HeldCalls().hold(work, 1.0, "shop", stranger=False)
     assert len(tries) > 2
     assert all(later - earlier >= 0.125 for earlier, later in pairwise(tries))
 
 
 async def test_call_that_succeeds_at_once_takes_no_place(autojump_clock: MockClock) -> None:
-    holding = Holding()
-    assert await holding.hold(away_until(0), HELD_S, "shop", stranger=True) == "done"
+    holding = HeldCalls()
+    assert await holding.hold(away_until(0), HOLD_TIMEOUT_S, "shop", stranger=True) == "done"
     assert holding.waited == 0
 
 
 async def test_call_is_refused_with_the_last_reason_when_its_time_is_over(autojump_clock: MockClock) -> None:
-    holding = Holding()
+    holding = HeldCalls()
     with pytest.raises(Unavailable) as refused:
-        await holding.hold(away_until(60), HELD_S, "shop", stranger=False)
+        await holding.hold(away_until(60), HOLD_TIMEOUT_S, "shop", stranger=False)
     assert refused.value.reason == "storage_failed"
-    assert trio.current_time() == HELD_S
+    assert trio.current_time() == HOLD_TIMEOUT_S
     assert holding.held == 0
 
 
 @pytest.mark.parametrize("error", [NotFound("None."), Unavailable("Too many.", code="overloaded")])
 async def test_other_refusals_do_not_wait(error: Exception, autojump_clock: MockClock) -> None:
     with pytest.raises(type(error)):
-        await Holding().hold(away_until(60, error), HELD_S, "shop", stranger=False)
+        await HeldCalls().hold(away_until(60, error), HOLD_TIMEOUT_S, "shop", stranger=False)
     assert trio.current_time() == 0
 
 
-@pytest.mark.parametrize(("stranger", "total"), [(True, STRANGERS_MAX), (False, HELD_MAX)])
+@pytest.mark.parametrize(("stranger", "total"), [(True, HELD_ANONYMOUS_MAX), (False, HELD_CALLS_MAX)])
 async def test_nobody_has_all_places(stranger: bool, total: int, autojump_clock: MockClock) -> None:
     """Strangers can't pile calls up, and take no place of those who are known."""
-    holding, refused = Holding(), list[str]()
+    holding, refused = HeldCalls(), list[str]()
 
     async def call(who: str) -> None:
         try:
-            await holding.hold(away_until(60), HELD_S, who, stranger=stranger)
+            await holding.hold(away_until(60), HOLD_TIMEOUT_S, who, stranger=stranger)
         except Unavailable:
-            if trio.current_time() < HELD_S:
+            if trio.current_time() < HOLD_TIMEOUT_S:
                 refused.append(who)
 
     async with trio.open_nursery() as nursery:
@@ -95,12 +95,12 @@ async def test_nobody_has_all_places(stranger: bool, total: int, autojump_clock:
 
 
 async def test_calls_that_wait_are_refused_if_another_node_is_ready(autojump_clock: MockClock) -> None:
-    holding = Holding()
+    holding = HeldCalls()
     async with trio.open_nursery() as nursery:
 
         async def call() -> None:
             with pytest.raises(Unavailable) as refused:
-                await holding.hold(away_until(60), HELD_S, "shop", stranger=False)
+                await holding.hold(away_until(60), HOLD_TIMEOUT_S, "shop", stranger=False)
             assert refused.value.reason == "storage_failed"
 
         nursery.start_soon(call)
@@ -111,7 +111,7 @@ async def test_calls_that_wait_are_refused_if_another_node_is_ready(autojump_clo
 
 
 async def test_place_of_a_client_that_has_gone_is_free(autojump_clock: MockClock) -> None:
-    holding = Holding()
+    holding = HeldCalls()
     with trio.move_on_after(1):
-        await holding.hold(away_until(60), HELD_S, "shop", stranger=True)
+        await holding.hold(away_until(60), HOLD_TIMEOUT_S, "shop", stranger=True)
     assert holding.held == 0

@@ -5,25 +5,25 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deskwire.http.api.input.ndjson import Line, Lines
+from deskwire.http.api.input.ndjson import NdjsonLine, NdjsonReader
 
 LIMIT = 8
 
 
-def cut(body: bytes, pieces: list[int]) -> list[Line]:
+def cut(body: bytes, pieces: list[int]) -> list[NdjsonLine]:
     """The lines of a body that comes in pieces of these sizes, and then the rest."""
-    lines, found = Lines(LIMIT), list[Line]()
+    lines, found = NdjsonReader(LIMIT), list[NdjsonLine]()
     for size in pieces:
         piece, body = body[:size], body[size:]
         found += lines.feed(piece)
     return [*found, *lines.feed(body), *lines.end()]
 
 
-def expected(body: bytes) -> list[Line]:
+def expected(body: bytes) -> list[NdjsonLine]:
     whole = body.split(b"\n")
     whole[0] = whole[0].removeprefix(b"\xef\xbb\xbf")
     return [
-        Line(number, None if len(content) > LIMIT else content)
+        NdjsonLine(number, None if len(content) > LIMIT else content)
         for number, content in enumerate(whole, 1)
         if content.strip()
     ]
@@ -45,10 +45,10 @@ def test_it_is_cut_at_its_ends_of_lines_wherever_its_pieces_end(body: bytes, pie
 
 
 def test_a_line_beyond_the_bound_is_passed_over_and_the_next_one_is_as_good_as_any() -> None:
-    lines = Lines(LIMIT)
-    assert lines.feed(b"one\n" + b"x" * 100) == [Line(1, b"one")]
+    lines = NdjsonReader(LIMIT)
+    assert lines.feed(b"one\n" + b"x" * 100) == [NdjsonLine(1, b"one")]
     for _ in range(1_000):
         assert lines.feed(b"x" * 100) == []
-    assert lines.feed(b"x\nthree\n") == [Line(2, None), Line(3, b"three")]
+    assert lines.feed(b"x\nthree\n") == [NdjsonLine(2, None), NdjsonLine(3, b"three")]
     assert lines.feed(b"y" * 9) == []
-    assert lines.end() == [Line(4, None)]
+    assert lines.end() == [NdjsonLine(4, None)]

@@ -5,11 +5,11 @@ from __future__ import annotations
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from deskwire.http.server.adapters.quart_app import HELD_MAX, PacedBody
+from deskwire.http.server.adapters.quart_app import BUFFERED_BYTES_MAX, BackpressureBody
 
 
 async def test_a_body_waits_for_room_and_goes_on_when_it_is_read() -> None:
-    body = PacedBody(None, None)
+    body = BackpressureBody(None, None)
     piece, taken = b"x" * 65_536, 0
 
     async def come() -> None:
@@ -22,23 +22,23 @@ async def test_a_body_waits_for_room_and_goes_on_when_it_is_read() -> None:
         nursery.start_soon(come)
         await wait_all_tasks_blocked()
         first = await anext(body)
-        assert HELD_MAX < len(first) <= HELD_MAX + len(piece)
+        assert BUFFERED_BYTES_MAX < len(first) <= BUFFERED_BYTES_MAX + len(piece)
         taken = len(first)
         async for data in body:
-            assert len(data) <= HELD_MAX + len(piece)
+            assert len(data) <= BUFFERED_BYTES_MAX + len(piece)
             taken += len(data)
     assert taken == 100 * len(piece)
 
 
 async def test_once_the_answer_goes_out_the_rest_is_taken_and_forgotten(autojump_clock: MockClock) -> None:
-    body = PacedBody(None, None)
-    body.append(b"x" * (HELD_MAX + 1))
+    body = BackpressureBody(None, None)
+    body.append(b"x" * (BUFFERED_BYTES_MAX + 1))
     async with trio.open_nursery() as nursery:
         nursery.start_soon(body.room)
         await wait_all_tasks_blocked()
         await body.abandon()
     for _ in range(10):
-        body.append(b"y" * HELD_MAX)
+        body.append(b"y" * BUFFERED_BYTES_MAX)
     await body.room()
     body.set_complete()
     assert b"y" not in await anext(body)

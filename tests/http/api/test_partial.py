@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from deskwire.commands.reference.openapi.samples import BODIES
 from deskwire.engine.core.errors import Invalid
-from deskwire.http.api.input.partial_bodies import what_fits
+from deskwire.http.api.input.partial_bodies import valid_part
 from deskwire.http.api.input.validation import Body, parse_body
 from deskwire.http.app import ROUTES
 from deskwire.http.schemas.base import public_name
@@ -45,7 +45,7 @@ def test_whatever_is_sent_only_what_fits_is_there(model: type[Body], data: st.Da
     names = [field.alias or name for name, field in model.model_fields.items()]
     sent |= data.draw(st.dictionaries(st.sampled_from(names), ODD, max_size=2))
     raw = orjson.dumps(sent)
-    made = what_fits(model, sent)
+    made = valid_part(model, sent)
     held(model, made)
     try:
         parsed = parse_body(model, raw)
@@ -58,4 +58,4 @@ def test_whatever_is_sent_only_what_fits_is_there(model: type[Body], data: st.Da
 @pytest.mark.parametrize("value", [{}, None, [], 5, "x"])
 def test_of_what_is_no_object_nothing_fits(value: object) -> None:
     for model in MODELS:
-        assert what_fits(model, value).model_fields_set == set()
+        assert valid_part(model, value).model_fields_set == set()

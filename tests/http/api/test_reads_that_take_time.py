@@ -17,7 +17,7 @@ from deskwire.engine.core.errors import Unauthenticated
 from deskwire.engine.core.values import replace
 from deskwire.engine.ports import Commit, Reader, Transaction
 from deskwire.engine.webhooks.endpoint import Endpoint
-from deskwire.http.api.auth.credential_caches import ServerKeys
+from deskwire.http.api.auth.credential_caches import ServerKeyCache
 from deskwire.http.resources.webhooks.endpoints import _followed
 from tests.support.builders import NOON, PROJECT, InlineStore, endpoint
 
@@ -50,7 +50,7 @@ async def test_a_key_that_is_revoked_while_it_is_looked_up_is_remembered_by_nobo
     autojump_clock: MockClock, store: SlowStore
 ) -> None:
     store.at_once(lambda tx: tx.insert_key("key_1", PROJECT.rowid, hash_server_key(KEY), "kkkk", "", NOON))
-    keys = ServerKeys(store)
+    keys = ServerKeyCache(store)
     commits = Subscribers[Commit]()
     keys.follow(commits)
     store.takes_s = (2.0,)
@@ -71,7 +71,7 @@ def _revoke(tx: Transaction) -> None:
 
 async def test_a_key_is_looked_up_once_until_a_commit_changes_keys(store: SlowStore) -> None:
     store.at_once(lambda tx: tx.insert_key("key_1", PROJECT.rowid, hash_server_key(KEY), "kkkk", "", NOON))
-    keys = ServerKeys(store)
+    keys = ServerKeyCache(store)
     for _ in range(3):
         assert (await keys.authenticate(KEY)).id == "key_1"
     assert store.asked == 1

@@ -13,12 +13,12 @@ from werkzeug.datastructures import Headers
 from deskwire.engine.accounts.sessions import Life, Session, hash_session_secret, new_session_secret
 from deskwire.engine.core.errors import Unauthenticated, Unavailable
 from deskwire.engine.core.values import replace
-from deskwire.http.api.auth.sessions import TOUCH_MS, Sessions, is_own, origin_of
+from deskwire.http.api.auth.sessions import TOUCH_INTERVAL_MS, Sessions, is_own, origin_of
 from deskwire.http.api.input.headers import PlainFields
 
 SECRET = new_session_secret()
 SESSION = Session("ses_1", "usr_1", "", 0, 0)
-LIFE = Life(10 * TOUCH_MS, 30 * TOUCH_MS)
+LIFE = Life(10 * TOUCH_INTERVAL_MS, 30 * TOUCH_INTERVAL_MS)
 
 
 @dataclass
@@ -90,11 +90,17 @@ async def test_what_was_looked_up_before_an_end_is_kept_by_nobody() -> None:
 
 async def test_of_calls_at_once_one_notes_the_use_and_then_none_for_a_minute() -> None:
     shelf, sessions = opened()
-    for at in (TOUCH_MS - 1, TOUCH_MS, TOUCH_MS, 2 * TOUCH_MS - 1, 2 * TOUCH_MS):
+    for at in (
+        TOUCH_INTERVAL_MS - 1,
+        TOUCH_INTERVAL_MS,
+        TOUCH_INTERVAL_MS,
+        2 * TOUCH_INTERVAL_MS - 1,
+        2 * TOUCH_INTERVAL_MS,
+    ):
         async with trio.open_nursery() as nursery:
             for _ in range(5):
                 nursery.start_soon(sessions.of, Asking(), at)
-    assert shelf.noted == [TOUCH_MS, 2 * TOUCH_MS]
+    assert shelf.noted == [TOUCH_INTERVAL_MS, 2 * TOUCH_INTERVAL_MS]
 
 
 async def test_a_full_disk_stops_no_call_and_no_sliding() -> None:
@@ -117,7 +123,9 @@ async def test_a_session_slides_up_to_its_longest_time() -> None:
 
 
 async def test_a_clock_that_was_set_back_refuses_nobody() -> None:
-    shelf, sessions = opened(found=replace(SESSION, created_at=5 * TOUCH_MS, last_seen_at=5 * TOUCH_MS))
+    shelf, sessions = opened(
+        found=replace(SESSION, created_at=5 * TOUCH_INTERVAL_MS, last_seen_at=5 * TOUCH_INTERVAL_MS)
+    )
     assert await sessions.of(Asking(), 0) is not None
     assert shelf.noted == []
 

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from werkzeug.datastructures import Headers
 
 from deskwire.engine.core.errors import Forbidden, Unauthenticated
-from deskwire.http.api.auth.metrics_token import Scraping
+from deskwire.http.api.auth.metrics_token import ScrapeAccess
 
 TOKEN = "a token of thirty-two characters"
-OPEN = Scraping()
+OPEN = ScrapeAccess()
 
 
 @pytest.mark.parametrize("peer", ["127.0.0.1", "127.8.9.10", "::1", "::ffff:127.0.0.1"])
@@ -59,7 +59,7 @@ def test_a_request_for_another_name_is_not_local(host: str) -> None:
     ],
 )
 def test_a_public_url_says_that_there_is_a_proxy(public_url: str | None, local: bool) -> None:
-    scraping, headers = Scraping(public_url=public_url), Headers({"Host": "127.0.0.1"})
+    scraping, headers = ScrapeAccess(public_url=public_url), Headers({"Host": "127.0.0.1"})
     if local:
         scraping.check_local("127.0.0.1", headers)
     else:
@@ -69,7 +69,7 @@ def test_a_public_url_says_that_there_is_a_proxy(public_url: str | None, local: 
 
 @pytest.mark.parametrize("network", ["127.0.0.0/8", "127.0.0.1/32", "0.0.0.0/0"])
 def test_a_peer_that_is_trusted_as_a_proxy_is_not_local_even_if_it_says_nothing(network: str) -> None:
-    scraping, headers = Scraping(trusted_proxies=(ip_network(network),)), Headers({"Host": "127.0.0.1"})
+    scraping, headers = ScrapeAccess(trusted_proxies=(ip_network(network),)), Headers({"Host": "127.0.0.1"})
     with pytest.raises(Forbidden):
         scraping.check_local("127.0.0.1", headers)
     scraping.check_local("::1", headers)
@@ -77,11 +77,11 @@ def test_a_peer_that_is_trusted_as_a_proxy_is_not_local_even_if_it_says_nothing(
 
 @given(st.text())
 def test_only_the_token_itself_is_taken(credential: str) -> None:
-    scraping = Scraping(TOKEN)
+    scraping = ScrapeAccess(TOKEN)
     scraping.check_token(TOKEN)
     with pytest.raises(Unauthenticated):
         scraping.check_token(credential)
 
 
 def test_the_token_is_not_in_the_representation() -> None:
-    assert TOKEN not in repr(Scraping(TOKEN))
+    assert TOKEN not in repr(ScrapeAccess(TOKEN))

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from deskwire.engine.events.types import CATALOG, CONFIDENTIAL, LISTABLE, NAMEABLE, STORED
-from deskwire.http.api.output.static import Tree, load
+from deskwire.http.api.output.static import FileTree, load_tree
 from tests.support.root import ROOT
 
 FOLDER = ROOT / "http/deskwire/http/pages/desk"
@@ -38,8 +38,8 @@ VENDORED = {
 changes those changes this."""
 
 
-def tree() -> Tree:
-    return load(FOLDER)
+def tree() -> FileTree:
+    return load_tree(FOLDER)
 
 
 def told(text: str) -> str:
@@ -152,7 +152,7 @@ def test_the_name_of_all_files_changes_with_any_of_them(tmp_path: Path) -> None:
             path.unlink()
         for name, text in files.items():
             (tmp_path / f"{name}.js").write_text(text)
-        return load(tmp_path).name
+        return load_tree(tmp_path).name
 
     names = [
         named(a="1", b="2"),

@@ -18,7 +18,13 @@ from cryptography.hazmat.primitives.serialization import (
 from structlog.testing import capture_logs
 from trio.testing import MockClock
 
-from deskwire.http.server.certificate import LOOK_S, SOON_DAYS, BadCertificate, Certificate, secured
+from deskwire.http.server.certificate import (
+    POLL_INTERVAL_S,
+    WARNING_DAYS,
+    BadCertificate,
+    Certificate,
+    load_certificate,
+)
 from tests.support.sockets.certificates import DAY, NOW, Files
 
 
@@ -44,7 +50,7 @@ def events(said: list[Any]) -> list[str]:
 
 def refusal(files: Files) -> str:
     with pytest.raises(BadCertificate) as caught:
-        secured(files.chain, files.key)
+        load_certificate(files.chain, files.key)
     return str(caught.value)
 
 
@@ -79,7 +85,7 @@ def test_a_key_with_a_passphrase_is_refused_and_nobody_is_asked_for_it(files: Fi
 
 
 def test_old_versions_of_tls_are_not_spoken(files: Files) -> None:
-    assert secured(files.chain, files.key).context.minimum_version == ssl.TLSVersion.TLSv1_2
+    assert load_certificate(files.chain, files.key).context.minimum_version == ssl.TLSVersion.TLSv1_2
 
 
 def test_it_is_said_whom_the_certificate_is_for(files: Files) -> None:
@@ -105,12 +111,12 @@ def test_one_that_is_out_of_its_time_is_served_and_complained_about(files: Files
 async def test_the_days_that_are_left_are_counted_when_they_are_few(
     files: Files, said: list[Any], autojump_clock: MockClock
 ) -> None:
-    files.write(days=SOON_DAYS + 0.5)
+    files.write(days=WARNING_DAYS + 0.5)
     certificate = opened(files)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(certificate.run)
         for _ in range(4):
-            await trio.sleep(4 * LOOK_S)  # virtual time: the mock clock jumps
+            await trio.sleep(4 * POLL_INTERVAL_S)  # virtual time: the mock clock jumps
             files.now += 5 * DAY
         nursery.cancel_scope.cancel()
     assert [entry.get("days") for entry in said if entry["event"] == "tls.certificate_expires"] == [9, 4]
@@ -122,10 +128,10 @@ async def test_a_changed_file_is_read_by_itself(files: Files, autojump_clock: Mo
     before = certificate.context()
     async with trio.open_nursery() as nursery:
         nursery.start_soon(certificate.run)
-        await trio.sleep(3 * LOOK_S)  # virtual time: the mock clock jumps
+        await trio.sleep(3 * POLL_INTERVAL_S)  # virtual time: the mock clock jumps
         assert certificate.context() is before
         files.write("new.test")
-        await trio.sleep(3 * LOOK_S)  # virtual time: the mock clock jumps
+        await trio.sleep(3 * POLL_INTERVAL_S)  # virtual time: the mock clock jumps
         assert certificate.covers("new.test")
         nursery.cancel_scope.cancel()
 

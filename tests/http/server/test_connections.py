@@ -23,8 +23,8 @@ from hypothesis.stateful import (
 
 from deskwire.http.server.listener import FrontLimits
 from deskwire.http.transport.connection import FrontStream
-from deskwire.http.transport.connection_slots import SHARE, Connections, Place
-from deskwire.http.transport.fair_scheduling import Turns
+from deskwire.http.transport.connection_slots import SHARE, Connections, ConnectionSlot
+from deskwire.http.transport.fair_scheduling import FairScheduler
 from tests.support.sockets.certificates import Files
 from tests.support.streaming import NOON, Front, Stage, real_front, real_stage, small_app
 
@@ -32,7 +32,7 @@ HELLO = b"GET /hello HTTP/1.1\r\nHost: x\r\n\r\n"
 ATTACKER = "127.0.0.2"
 
 
-def taken(connections: Connections, *peers: str) -> tuple[list[Place], list[str]]:
+def taken(connections: Connections, *peers: str) -> tuple[list[ConnectionSlot], list[str]]:
     """Places for connections from these addresses, and a list of those that are ended."""
     ended: list[str] = []
     places = []
@@ -133,7 +133,7 @@ class Machine(RuleBasedStateMachine):
         super().__init__()
         self.connections = Connections(6, unsent_max=400)
         self.ended: list[int] = []
-        self.open: dict[int, tuple[Place, str]] = {}
+        self.open: dict[int, tuple[ConnectionSlot, str]] = {}
         self.state: dict[int, tuple[int, bool, str]] = {}  # since, idle, owner
         self.unsent: dict[int, int] = {}
         self.made = 0
@@ -336,7 +336,7 @@ async def test_handshakes_that_never_end_keep_nobody_from_tls(stage: Stage, tmp_
 
 async def test_a_connection_that_is_closed_while_it_waits_for_its_turn_is_read_by_nobody_else() -> None:
     ours, theirs = (trio.SocketStream(end) for end in trio.socket.socketpair())
-    stream, turns = FrontStream(ours, write_timeout_s=60), Turns()
+    stream, turns = FrontStream(ours, write_timeout_s=60), FairScheduler()
     stream.place, stream.turns = Connections(10).admit("198.51.100.7", stream.end), turns
     await turns.take("somebody else", "198.51.100.8")
     async with theirs, trio.open_nursery() as nursery:

@@ -11,7 +11,7 @@ import pytest
 import trio
 import trio.testing
 
-from deskwire.http.api.pipeline import Request, Response
+from deskwire.http.api.pipeline import ApiRequest, ApiResponse
 from deskwire.http.api.services import Services
 from deskwire.http.app import ROUTES
 from deskwire.http.server import fast_path as fast_path_module
@@ -26,9 +26,9 @@ def begun(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The paths of the requests that were begun; each is answered at once."""
     paths: list[str] = []
 
-    async def handled(_services: Services, asked: Request) -> tuple[Response, None]:
+    async def handled(_services: Services, asked: ApiRequest) -> tuple[ApiResponse, None]:
         paths.append(asked.route.path)
-        return Response(200, "application/json", b"{}"), None
+        return ApiResponse(200, "application/json", b"{}"), None
 
     monkeypatch.setattr(fast_path_module, "handle", handled)
     monkeypatch.setattr(fast_path_module, "note", lambda *_: None)

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from trio.testing import MockClock, memory_stream_pair
 from wsproto.events import CloseConnection, Event, Ping, Pong, TextMessage
 
-from deskwire.http.stream.limits import FRAMES, LARGEST_AT_ONCE, MESSAGES
+from deskwire.http.stream.limits import FRAME_RATE, LARGE_MESSAGES_BURST, MESSAGE_RATE
 from deskwire.http.stream.server import RealtimeStream
-from deskwire.http.stream.websocket import MessageAssembler, TooLong
+from deskwire.http.stream.websocket import MessageAssembler, MessageTooLong
 from tests.support.sockets.raw_peer import RawPeer, upgrade
 from tests.support.streaming import CHANNEL, KEY, JumpStore, Stage, jump_stage, serve_one
 
@@ -76,12 +76,12 @@ async def told(peer: RawPeer) -> tuple[list[Event], int, str]:
 
 
 FLOODS = [
-    (b"", _PING, "frames", FRAMES.burst),
-    (b"", _PONG, "frames", FRAMES.burst),
-    (b"\x01\x81" + _MASK + b"x", b"\x00\x81" + _MASK + b"x", "frames", FRAMES.burst),
-    (b"\x01\x80" + _MASK, b"\x00\x80" + _MASK, "frames", FRAMES.burst),
-    (b"", b"\x81\x82" + _MASK + b"{}", "messages", MESSAGES.burst),
-    (b"", b"\x81\xfe\x60\x00" + _MASK + b"[" * 0x6000, "bytes", LARGEST_AT_ONCE * _LARGEST // 0x6000),
+    (b"", _PING, "frames", FRAME_RATE.burst),
+    (b"", _PONG, "frames", FRAME_RATE.burst),
+    (b"\x01\x81" + _MASK + b"x", b"\x00\x81" + _MASK + b"x", "frames", FRAME_RATE.burst),
+    (b"\x01\x80" + _MASK, b"\x00\x80" + _MASK, "frames", FRAME_RATE.burst),
+    (b"", b"\x81\x82" + _MASK + b"{}", "messages", MESSAGE_RATE.burst),
+    (b"", b"\x81\xfe\x60\x00" + _MASK + b"[" * 0x6000, "bytes", LARGE_MESSAGES_BURST * _LARGEST // 0x6000),
 ]
 
 
@@ -113,7 +113,7 @@ async def test_who_sends_its_bytes_one_by_one_is_ended_too(
     """Count each byte as a frame: it is a read, which costs as much."""
     await subscribed(peer, stage)
     with suppress(trio.BrokenResourceError):
-        for byte in b"\x81\xfe\x60\x00" + b"x" * FRAMES.burst:
+        for byte in b"\x81\xfe\x60\x00" + b"x" * FRAME_RATE.burst:
             await peer.stream.send_all(bytes((byte,)))
             await trio.testing.wait_all_tasks_blocked()
     assert (await told(peer))[1] == 4100
@@ -124,10 +124,12 @@ async def test_the_allowance_comes_back_with_time(
 ) -> None:
     await subscribed(peer, stage)
     for _ in range(5):
-        await peer.stream.send_all(_PING * (FRAMES.burst - 20))
-        for _ in range(FRAMES.burst - 20):
+        await peer.stream.send_all(_PING * (FRAME_RATE.burst - 20))
+        for _ in range(FRAME_RATE.burst - 20):
             assert isinstance(await peer.until(Pong), Pong)
-        await trio.sleep(FRAMES.burst / (FRAMES.per_minute / 60))  # virtual time: the mock clock jumps
+        await trio.sleep(
+            FRAME_RATE.burst / (FRAME_RATE.per_minute / 60)
+        )  # virtual time: the mock clock jumps
 
 
 async def test_the_most_that_a_real_client_sends_at_once_is_taken(
@@ -152,7 +154,7 @@ async def test_a_read_full_of_frames_leaves_turns_to_others(
     autojump_clock: MockClock, stage: Stage, peer: RawPeer, of_a_subscriber: bool
 ) -> None:
     """Pongs have no answer, so that nothing else is waited for."""
-    turns, frames = 0, FRAMES.burst // 2
+    turns, frames = 0, FRAME_RATE.burst // 2
     if of_a_subscriber:
         await subscribed(peer, stage)
     async with trio.open_nursery() as nursery:
@@ -282,5 +284,5 @@ def test_a_message_is_the_same_however_it_is_cut(text: str, marks: list[int]) ->
         try:
             found = [texts.add(TextMessage(part, message_finished=False)) for part in parts]
             assert [*found, texts.add(TextMessage(""))] == [None] * len(parts) + [text]
-        except TooLong:
+        except MessageTooLong:
             assert limit < len(text.encode())

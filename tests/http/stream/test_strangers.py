@@ -7,10 +7,15 @@ from collections.abc import Callable
 import trio
 from trio.testing import MockClock
 
-from deskwire.http.stream.limits import KEPT_S, WAIT_S, Stranger, Strangers
+from deskwire.http.stream.limits import (
+    SLOT_TIMEOUT_S,
+    SLOT_WAIT_TIMEOUT_S,
+    UnsubscribedLimit,
+    UnsubscribedSlot,
+)
 
 
-async def taken(places: Strangers, network: str = "a") -> Stranger:
+async def taken(places: UnsubscribedLimit, network: str = "a") -> UnsubscribedSlot:
     """Return a place that is free now."""
     start = trio.current_time()
     place = await places.admit(network)
@@ -19,22 +24,22 @@ async def taken(places: Strangers, network: str = "a") -> Stranger:
     return place
 
 
-async def waited(places: Strangers, network: str = "a") -> tuple[bool, float]:
+async def waited(places: UnsubscribedLimit, network: str = "a") -> tuple[bool, float]:
     """Return whether a connection got a place, and after how many seconds."""
     start = trio.current_time()
     return await places.admit(network) is not None, trio.current_time() - start
 
 
 async def test_one_networks_places_are_not_anothers(autojump_clock: MockClock) -> None:
-    places = Strangers(2)
+    places = UnsubscribedLimit(2)
     for _ in range(2):
         await taken(places, "a")
     await taken(places, "b")
-    assert await waited(places, "a") == (False, WAIT_S)
+    assert await waited(places, "a") == (False, SLOT_WAIT_TIMEOUT_S)
 
 
 async def test_whoever_has_subscribed_needs_no_place(autojump_clock: MockClock) -> None:
-    places = Strangers(2)
+    places = UnsubscribedLimit(2)
     for _ in range(1_000):
         (await taken(places)).known()
 
@@ -42,7 +47,7 @@ async def test_whoever_has_subscribed_needs_no_place(autojump_clock: MockClock) 
 async def test_who_waits_gets_the_place_of_one_that_subscribes_in_the_order_of_coming(
     autojump_clock: MockClock,
 ) -> None:
-    places = Strangers(1)
+    places = UnsubscribedLimit(1)
     held, order = await taken(places), list[int]()
 
     async def wait(number: int) -> None:
@@ -65,8 +70,8 @@ async def test_who_waits_gets_the_place_of_one_that_subscribes_in_the_order_of_c
 async def test_connections_that_come_and_go_get_no_more_places_than_ones_that_stay(
     autojump_clock: MockClock,
 ) -> None:
-    places, start, got = Strangers(3), trio.current_time(), 0
-    while trio.current_time() < start + 10 * KEPT_S:
+    places, start, got = UnsubscribedLimit(3), trio.current_time(), 0
+    while trio.current_time() < start + 10 * SLOT_TIMEOUT_S:
         place = await places.admit("a")
         if place is not None:
             got += 1
@@ -75,7 +80,7 @@ async def test_connections_that_come_and_go_get_no_more_places_than_ones_that_st
 
 
 async def test_one_that_has_had_its_time_makes_room_for_who_waits(autojump_clock: MockClock) -> None:
-    places, ended = Strangers(2), list[int]()
+    places, ended = UnsubscribedLimit(2), list[int]()
 
     def note(number: int) -> Callable[[], None]:
         return lambda: ended.append(number)
@@ -83,30 +88,30 @@ async def test_one_that_has_had_its_time_makes_room_for_who_waits(autojump_clock
     for number in range(2):
         (await taken(places)).make_room = note(number)
         await trio.sleep(1)  # virtual time: the mock clock jumps
-    await trio.sleep(KEPT_S - 3)  # virtual time: the mock clock jumps
+    await trio.sleep(SLOT_TIMEOUT_S - 3)  # virtual time: the mock clock jumps
     assert ended == []
     assert await waited(places) == (True, 1)
     assert ended == [0]
 
 
 async def test_one_that_nobody_needs_the_place_of_is_left_alone(autojump_clock: MockClock) -> None:
-    places, ended = Strangers(2), list[str]()
+    places, ended = UnsubscribedLimit(2), list[str]()
     (await taken(places)).make_room = lambda: ended.append("it")
-    await trio.sleep(100 * KEPT_S)  # virtual time: the mock clock jumps
+    await trio.sleep(100 * SLOT_TIMEOUT_S)  # virtual time: the mock clock jumps
     await taken(places)
     assert ended == []
 
 
 async def test_a_place_of_one_that_has_ended_late_is_free_at_once(autojump_clock: MockClock) -> None:
-    places = Strangers(1)
+    places = UnsubscribedLimit(1)
     held = await taken(places)
-    await trio.sleep(KEPT_S)  # virtual time: the mock clock jumps
+    await trio.sleep(SLOT_TIMEOUT_S)  # virtual time: the mock clock jumps
     held.leave()
     await taken(places)
 
 
 async def test_at_the_stop_nobody_waits_any_longer(autojump_clock: MockClock) -> None:
-    places = Strangers(1)
+    places = UnsubscribedLimit(1)
     await taken(places)
     async with trio.open_nursery() as nursery:
         for _ in range(3):
@@ -119,11 +124,11 @@ async def test_at_the_stop_nobody_waits_any_longer(autojump_clock: MockClock) ->
 
 async def test_networks_of_which_nobody_comes_any_more_are_forgotten(autojump_clock: MockClock) -> None:
     """Forget networks, as an attacker may have any number of them."""
-    places = Strangers(2)
+    places = UnsubscribedLimit(2)
     for number in range(1_000):
         (await taken(places, f"2001:db8:{number:x}::/64")).leave()
     stays = await taken(places, "stays")
     stays.make_room = lambda: None  # its connection is there
-    await trio.sleep(KEPT_S)  # virtual time: the mock clock jumps
+    await trio.sleep(SLOT_TIMEOUT_S)  # virtual time: the mock clock jumps
     await taken(places, "new")
     assert len(places) == 2

@@ -10,13 +10,15 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from deskwire.http.transport.fair_scheduling import LONGEST_S, Turns
+from deskwire.http.transport.fair_scheduling import TURN_MAX_S, FairScheduler
 from tests.support.streaming import NOON, real_front, real_stage, small_app
 
 HELLO = b"GET /hello HTTP/1.1\r\nHost: x\r\n\r\n"
 
 
-async def order(turns: Turns, *waiting: tuple[str, str], held_s: float = 0.001) -> list[tuple[float, str]]:
+async def order(
+    turns: FairScheduler, *waiting: tuple[str, str], held_s: float = 0.001
+) -> list[tuple[float, str]]:
     """Return when each of these has its turn, if all come at once behind one that holds it."""
     called: list[tuple[float, str]] = []
     began = trio.current_time()
@@ -42,29 +44,33 @@ async def order(turns: Turns, *waiting: tuple[str, str], held_s: float = 0.001) 
 
 async def test_one_network_has_a_turn_and_then_the_next(autojump_clock: MockClock) -> None:
     many = [(f"a{n}", "a") for n in range(5)]
-    called = await order(Turns(), *many, ("b0", "b"), ("c0", "c"), ("b1", "b"))
+    called = await order(FairScheduler(), *many, ("b0", "b"), ("c0", "c"), ("b1", "b"))
     assert [name for _, name in called] == ["a0", "b0", "c0", "a1", "b1", "a2", "a3", "a4"]
 
 
 async def test_nobody_pauses_while_nobody_known_is_served(autojump_clock: MockClock) -> None:
-    assert [at for at, _ in await order(Turns(), ("a", "a"), ("b", "b"), ("c", "c"))] == [0, 0.001, 0.002]
+    assert [at for at, _ in await order(FairScheduler(), ("a", "a"), ("b", "b"), ("c", "c"))] == [
+        0,
+        0.001,
+        0.002,
+    ]
 
 
 async def test_beside_somebody_known_a_turn_is_followed_by_a_longer_pause(
     autojump_clock: MockClock,
 ) -> None:
-    turns = Turns()
+    turns = FairScheduler()
     turns.note_known()
     assert [at for at, _ in await order(turns, ("a", "a"), ("b", "b"), ("c", "c"))] == [0, 0.003, 0.006]
 
 
 async def test_who_does_not_give_the_turn_back_has_it_for_a_moment_only(autojump_clock: MockClock) -> None:
-    called = await order(Turns(), ("a", "a"), ("b", "b"), held_s=60)
-    assert [at for at, _ in called] == [0, LONGEST_S]
+    called = await order(FairScheduler(), ("a", "a"), ("b", "b"), held_s=60)
+    assert [at for at, _ in called] == [0, TURN_MAX_S]
 
 
 async def test_a_turn_that_nobody_used_for_long_makes_nobody_wait_for_long(autojump_clock: MockClock) -> None:
-    turns = Turns()
+    turns = FairScheduler()
     async with trio.open_nursery() as nursery:
         nursery.start_soon(turns.run)
         await turns.take("slow", "a")
@@ -79,13 +85,13 @@ async def test_a_turn_that_nobody_used_for_long_makes_nobody_wait_for_long(autoj
 
 async def test_two_tasks_of_one_connection_may_both_wait(autojump_clock: MockClock) -> None:
     """Hypercorn reads on while a request is answered."""
-    called = await order(Turns(), ("reader", "a"), ("b", "b"), ("reader", "a"), held_s=0.001)
+    called = await order(FairScheduler(), ("reader", "a"), ("b", "b"), ("reader", "a"), held_s=0.001)
     assert [name for _, name in called] == ["reader", "b", "reader"]
 
 
 @pytest.mark.parametrize("seed", range(20))
 async def test_everybody_has_a_turn_whoever_leaves_the_queue(autojump_clock: MockClock, seed: int) -> None:
-    rng, turns, served, holding = Random(seed), Turns(), set[int](), set[int]()
+    rng, turns, served, holding = Random(seed), FairScheduler(), set[int](), set[int]()
 
     async def one(number: int) -> None:
         patience_s = rng.choice((0.001, 0.01, 1_000))
@@ -95,7 +101,7 @@ async def test_everybody_has_a_turn_whoever_leaves_the_queue(autojump_clock: Moc
             assert not holding
             holding.add(number)
             try:
-                await trio.sleep(rng.random() * LONGEST_S * 0.9)  # virtual time: the mock clock jumps
+                await trio.sleep(rng.random() * TURN_MAX_S * 0.9)  # virtual time: the mock clock jumps
             finally:
                 holding.discard(number)
                 turns.release(number)

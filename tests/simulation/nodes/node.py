@@ -24,6 +24,7 @@ from deskwire.engine.webhooks.couriers import Couriers
 from deskwire.engine.webhooks.dispatcher import Dispatcher
 from deskwire.engine.webhooks.following import DeliveryFollower
 from deskwire.http.api.services import Services
+from deskwire.http.app import ROUTES
 from deskwire.http.server.adapters.quart_app import make_app
 from deskwire.program import wiring as parts
 from tests.simulation.nodes.shared import Database
@@ -63,7 +64,7 @@ class _Current:
 
 
 _CURRENT: Final = tuple(_Current() for _ in range(NODES))
-_APPS: Final = tuple(make_app(cast(Services, each)) for each in _CURRENT)
+_APPS: Final = tuple(make_app(cast(Services, each), ROUTES) for each in _CURRENT)
 
 
 class Node(Server):

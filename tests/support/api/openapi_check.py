@@ -14,7 +14,7 @@ import jsonschema_rs
 import orjson
 
 from deskwire.commands.reference.openapi.document import document
-from deskwire.http.api.route_trie import Table, parts_of
+from deskwire.http.api.route_trie import RouteTrie, path_segments
 from deskwire.http.app import ROUTES
 
 PROBLEM: Final = "application/problem+json"
@@ -39,7 +39,7 @@ def described() -> Mapping[str, Any]:
     return document()
 
 
-_TABLE: Final = Table(ROUTES)
+_TABLE: Final = RouteTrie(ROUTES)
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ async def check(response: httpx.Response) -> None:
     request = response.request
     if "unchecked" in request.extensions:
         return
-    found = _TABLE.find(parts_of(request.url.raw_path.decode("ascii").partition("?")[0]))
+    found = _TABLE.find(path_segments(request.url.raw_path.decode("ascii").partition("?")[0]))
     route = None if found is None else found[0].routes.get(request.method)
     if route is None:
         await _check_unknown(response)

@@ -105,5 +105,5 @@ def _title(status: int) -> str:
 
 
 def _stream_rows() -> list[tuple[str, str]]:
-    ends = {value for value in vars(pusher).values() if isinstance(value, pusher.Close)}
+    ends = {value for value in vars(pusher).values() if isinstance(value, pusher.StreamClose)}
     return [(str(end.code), end.message) for end in sorted(ends, key=lambda end: (end.code, end.message))]

@@ -23,10 +23,10 @@ RETRY_AFTER_S: Final = 1
 IMPORTS_MAX: Final = 2
 """Imports that may be under way; each commits as fast as it can, so more of them only make each other wait."""
 
-STRANGERS_PART: Final = 4
+ANONYMOUS_SHARE: Final = 4
 """Of the room for bodies those who have shown no credential get this part at most."""
 
-LARGE_BYTES: Final = 64 * 1024
+LARGE_BODY_BYTES: Final = 64 * 1024
 """A body of more than that can take milliseconds to be parsed, in which nobody else has a turn."""
 
 _Kind = Literal["requests", "waits", "bodies", "writes", "imports"]
@@ -85,7 +85,7 @@ class Admission:
         self._requests = Shares(requests_max)
         self._waits = Shares(waits_max)
         self._bodies = Shares(bodies_bytes_max)
-        self._strangers = Shares(bodies_bytes_max // STRANGERS_PART)
+        self._strangers = Shares(bodies_bytes_max // ANONYMOUS_SHARE)
         self._imports = Shares(IMPORTS_MAX)
         self.parsing: Final = Paced()
         self._writes_max = writes_max
@@ -199,20 +199,20 @@ class Admission:
 T = TypeVar("T")
 
 # The restart or fail-over of a database, and less than any balancer's time for an answer.
-HELD_S: Final = 15.0
-HELD_MAX: Final = 1_000  # calls of known callers: a task and some kilobytes each
-STRANGERS_MAX: Final = 250  # calls whose credential must be looked up in the database
+HOLD_TIMEOUT_S: Final = 15.0
+HELD_CALLS_MAX: Final = 1_000  # calls of known callers: a task and some kilobytes each
+HELD_ANONYMOUS_MAX: Final = 250  # calls whose credential must be looked up in the database
 
 
-class Holding:
+class HeldCalls:
     """The places of calls that wait for the database.
 
     `waited` counts the calls that waited, and `refused` the calls for which there was no place.
     """
 
     def __init__(self) -> None:
-        self._known = Shares(HELD_MAX)
-        self._strangers = Shares(STRANGERS_MAX)
+        self._known = Shares(HELD_CALLS_MAX)
+        self._strangers = Shares(HELD_ANONYMOUS_MAX)
         self._waiting: set[trio.CancelScope] = set()
         self.waited = 0
         self.refused = 0

@@ -30,7 +30,7 @@ async def record_export(call: Call[Any, Any], deed: Deed) -> None:
     await call.services.store.write(Brief(lambda tx: tx.record(deed)))
 
 
-async def recorded(
+async def recorded_export(
     call: Call[Any, Any], deed: Deed, lines: AsyncGenerator[bytes, None]
 ) -> AsyncIterator[bytes]:
     """Record an export, and return its lines, which add their number to the record's `lines` once they are sent.

@@ -20,7 +20,7 @@ from deskwire.engine.events.internal import Setting
 from deskwire.engine.events.telling import Telling
 from deskwire.engine.idempotency.once import Keeping, Once
 from deskwire.engine.ports import Store, Transaction
-from deskwire.http.api.auth.credential_caches import WhileGood
+from deskwire.http.api.auth.credential_caches import RevocableStore
 from deskwire.http.api.input.headers import Fields
 from deskwire.http.api.input.validation import Body, Query
 from deskwire.http.api.services import Services
@@ -144,7 +144,7 @@ class Call(Struct, Generic[B, Q], frozen=True):
         machine, services = self.access.machine, self.services
         if machine is None:
             return services.store
-        return WhileGood(services.store, self.access.authorizes_as, machine.permissions, services.clock)
+        return RevocableStore(services.store, self.access.authorizes_as, machine.permissions, services.clock)
 
     @property
     def project(self) -> Project:
@@ -247,7 +247,7 @@ class RawJson(Struct, frozen=True):
     body: bytes
 
 
-class Page(Struct, frozen=True):
+class BytesAnswer(Struct, frozen=True):
     """A response that is there as bytes, with headers of its own."""
 
     body: bytes
@@ -278,7 +278,7 @@ def _tags(given: Sequence[str]) -> frozenset[str] | None:
     return frozenset({ANY} if tags.star_tag else tags.as_set(include_weak=True) - {ANY})
 
 
-class Replayed(Struct, frozen=True):
+class ReplayedAnswer(Struct, frozen=True):
     """A response that was given before, as it was."""
 
     body: bytes
@@ -291,9 +291,9 @@ class Tagged(Struct, frozen=True):
     tag: str
 
 
-Answer = Mapping[str, Any] | RawJson | Page | Streamed | Replayed | Tagged
+Answer = Mapping[str, Any] | RawJson | BytesAnswer | Streamed | ReplayedAnswer | Tagged
 
 Handler = Callable[[Call[Any, Any]], Awaitable[Answer]]
 
-Look = Callable[[Call[Any, Any]], Awaitable[None]]
+Precheck = Callable[[Call[Any, Any]], Awaitable[None]]
 """Raises Invalid with what it finds wrong; what of the body does not fit its model is None (`partial.what_fits`)."""

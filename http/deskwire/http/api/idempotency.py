@@ -21,7 +21,7 @@ from deskwire.engine.core.errors import (
 from deskwire.engine.core.store import Brief, Inline
 from deskwire.engine.core.values import replace
 from deskwire.engine.idempotency.once import Once
-from deskwire.http.api.calls import Answer, Call, Replayed
+from deskwire.http.api.calls import Answer, Call, ReplayedAnswer
 from deskwire.http.api.input.headers import Fields
 from deskwire.http.api.routing import Route
 
@@ -78,7 +78,7 @@ async def _answered_once(route: Route, call: Call[Any, Any], key: str) -> Answer
                 raise
         except AlreadyAnswered as found:
             answers.repeats.replayed += 1
-            return Replayed(found.body)
+            return ReplayedAnswer(found.body)
         except IdempotencyMismatch:
             answers.repeats.mismatch += 1
             raise

@@ -38,32 +38,38 @@ from deskwire.engine.core.limits.rate_limit import Quota
 from deskwire.engine.core.nul import NUL
 from deskwire.engine.core.tasks.failure import survived
 from deskwire.engine.core.values import replace
-from deskwire.http.api.admission import CROWDED, HELD_S, LARGE_BYTES
+from deskwire.http.api.admission import CROWDED, HOLD_TIMEOUT_S, LARGE_BODY_BYTES
 from deskwire.http.api.audit_records import note_refused
 from deskwire.http.api.auth.authentication import admit, require_permission
 from deskwire.http.api.calls import (
     NO_CONTENT,
     Answer,
+    BytesAnswer,
     Call,
     Caller,
-    Page,
     RawJson,
-    Replayed,
+    ReplayedAnswer,
     Streamed,
     Tagged,
 )
 from deskwire.http.api.idempotency import REPLAYED, answered, key_of
-from deskwire.http.api.input.headers import Fields, client_address, foreign_charset, single
-from deskwire.http.api.input.partial_bodies import refusal_with_all, what_fits
-from deskwire.http.api.input.validation import Body, Empty, bad_query, decoded, parse_body, parse_query
-from deskwire.http.api.output.compression import LEAST, PACKED, VARY, packed, takes_gzip
-from deskwire.http.api.output.contact_masking import concealed
-from deskwire.http.api.output.responses import line_of
+from deskwire.http.api.input.headers import Fields, client_address, single_value, unsupported_charset
+from deskwire.http.api.input.partial_bodies import refusal_with_prechecks, valid_part
+from deskwire.http.api.input.validation import Body, Empty, bad_query, decode_json, parse_body, parse_query
+from deskwire.http.api.output.compression import (
+    COMPRESS_MIN_BYTES,
+    GZIP_HEADERS,
+    VARY,
+    accepts_gzip,
+    compress,
+)
+from deskwire.http.api.output.contact_masking import mask_contacts
+from deskwire.http.api.output.responses import json_line
 from deskwire.http.api.problems import PROBLEM, problem, refusal
 from deskwire.http.api.rate_limits import refusal_of
 from deskwire.http.api.routing import Route
 from deskwire.http.api.services import Services
-from deskwire.http.transport.connection_slots import Place
+from deskwire.http.transport.connection_slots import ConnectionSlot
 
 log: Final = structlog.get_logger(__name__)
 
@@ -93,7 +99,7 @@ _PARAMETERS_MAX: Final = 100
 """Parameters of a query that are read at all; no call has a tenth of them."""
 
 
-class Request(Struct, frozen=True):
+class ApiRequest(Struct, frozen=True):
     """A request that has found its route.
 
     Args:
@@ -122,7 +128,7 @@ class Request(Struct, frozen=True):
     length: int | None
     body: AsyncIterable[bytes]
     whole: bytes | None = None
-    place: Place | None = None
+    place: ConnectionSlot | None = None
     secure: bool = False
 
     def drop(self) -> None:
@@ -136,7 +142,7 @@ class Request(Struct, frozen=True):
             self.place.expect_reader()
 
 
-class Response(Struct, frozen=True):
+class ApiResponse(Struct, frozen=True):
     """A response. With `pieces` these are its body, of an unknown length."""
 
     status: int
@@ -146,7 +152,7 @@ class Response(Struct, frozen=True):
     pieces: AsyncIterator[bytes] | None = None
 
 
-async def handle(services: Services, request: Request) -> tuple[Response, Quota | None]:
+async def handle(services: Services, request: ApiRequest) -> tuple[ApiResponse, Quota | None]:
     """Return the response, and what the caller has left of its calls; None if that was not counted.
 
     Raises what is a bug.
@@ -163,11 +169,11 @@ async def handle(services: Services, request: Request) -> tuple[Response, Quota 
             error = services.rate_limits.note_failure(exchange.client) or error
         if exchange.can_wait(error):
             await trio.sleep(REFUSED_S)
-        response = refused(error, request.id)
+        response = refusal_response(error, request.id)
     return response, exchange.quota
 
 
-def parameters(query: str) -> Mapping[str, list[str]]:
+def query_parameters(query: str) -> Mapping[str, list[str]]:
     """Return the parameters of a query, each as often as it came. Raises BadRequest if there are far too many."""
     values: dict[str, list[str]] = {}
     if not query:
@@ -179,13 +185,13 @@ def parameters(query: str) -> Mapping[str, list[str]]:
     return values
 
 
-def refused(error: DomainError, request_id: str) -> Response:
+def refusal_response(error: DomainError, request_id: str) -> ApiResponse:
     """Return the response to a request that is refused."""
     document, headers = refusal(error, request_id)
-    return Response(document["status"], PROBLEM, line_of(document), headers)
+    return ApiResponse(document["status"], PROBLEM, json_line(document), headers)
 
 
-def failed(request_id: str, error: BaseException) -> Response:
+def internal_error_response(request_id: str, error: BaseException) -> ApiResponse:
     """Return the response to a request that met a bug: the log has the traceback, the client the id to ask for.
 
     Raises what of the error ends the task on purpose; see `survived`.
@@ -193,10 +199,10 @@ def failed(request_id: str, error: BaseException) -> Response:
     survived(error, lambda failure: log.error("http.failed", request_id=request_id, exc_info=failure))
     detail = "Something went wrong here. Give the request id when you report it."
     document = problem(500, "internal_error", detail, request_id)
-    return Response(500, PROBLEM, line_of(document))
+    return ApiResponse(500, PROBLEM, json_line(document))
 
 
-def note(
+def record_response(
     services: Services, method: str, route: str | None, status: int, began: float, request_id: str
 ) -> None:
     """Count a response and log it.
@@ -227,7 +233,7 @@ class _Exchange:
         "quota",
     )
 
-    def __init__(self, services: Services, request: Request) -> None:
+    def __init__(self, services: Services, request: ApiRequest) -> None:
         self._services = services
         self._request = request
         forwarded_for = request.headers.getlist("x-forwarded-for")
@@ -253,18 +259,18 @@ class _Exchange:
             return isinstance(error, _AGAINST_BODIES)
         return error.reason == CROWDED
 
-    def can_be_packed(self, response: Response) -> bool:
+    def can_be_packed(self, response: ApiResponse) -> bool:
         """Tell whether the response is packed for a browser that takes that: it is what a user reads, and long."""
         if not self._read_by_user or response.content_type != JSON or response.pieces is not None:
             return False
-        return len(response.body) >= LEAST and "ETag" not in response.headers
+        return len(response.body) >= COMPRESS_MIN_BYTES and "ETag" not in response.headers
 
-    async def packed(self, response: Response) -> Response:
+    async def packed(self, response: ApiResponse) -> ApiResponse:
         """Return the response packed, if the browser takes that; see `output.packing`."""
-        if not takes_gzip(self._request.headers.get("accept-encoding")):
+        if not accepts_gzip(self._request.headers.get("accept-encoding")):
             return replace(response, headers={**response.headers, **VARY})
-        body = await packed(response.body)
-        return replace(response, headers={**response.headers, **PACKED}, body=body)
+        body = await compress(response.body)
+        return replace(response, headers={**response.headers, **GZIP_HEADERS}, body=body)
 
     async def serve(self) -> Answer:
         request, services = self._request, self._services
@@ -284,7 +290,7 @@ class _Exchange:
         try:
             raw = self._raw = await self._read()
             if raw and route.json_only:
-                single(request.headers, "content-type")
+                single_value(request.headers, "content-type")
             if raw and route.json_only and request.mimetype != JSON:
                 raise UnsupportedMediaType(
                     f"The body must be {JSON}, not {request.mimetype or 'of no type'}."
@@ -299,12 +305,12 @@ class _Exchange:
                 return await answered(route, call, key)
             answer = partial(self._answer, call, key)
             return await (self._held_while_away(answer) if route.held else answer())
-        except Invalid as refused:
+        except Invalid as invalid:
             if not route.further:
                 raise
             fits = await self._parsed(_what_fits, raw)
             call = Call(services, caller, request.path, query, fits, raw, request, self.client)
-            raise await refusal_with_all(route, call, refused) from None
+            raise await refusal_with_prechecks(route, call, invalid) from None
         finally:
             tenant.waiting = False
             if self._taken:
@@ -324,7 +330,7 @@ class _Exchange:
     async def _held_while_away(self, work: Callable[[], Awaitable[T]]) -> T:
         """Return what `work` returns, tried again for a while if the database is away; see `Holding`."""
         if self._hold_until is None:
-            self._hold_until = trio.current_time() + HELD_S
+            self._hold_until = trio.current_time() + HOLD_TIMEOUT_S
         who = self._caller_without_database() if self._caller is None else self._who
         stranger = who is None
         who = ("address", network_of(self.client)) if who is None else who
@@ -365,7 +371,7 @@ class _Exchange:
         """Return the answer without what a machine may not see; one that is streamed ends when the credential does."""
         if isinstance(answer, Streamed):
             return replace(answer, pieces=self._until_refused(answer.pieces))
-        return concealed(answer, caller.permissions)
+        return mask_contacts(answer, caller.permissions)
 
     async def _until_refused(self, pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         """Yield the pieces; if the caller loses its right in between, end the connection, so that the rest is seen to be missing."""
@@ -381,7 +387,7 @@ class _Exchange:
         route, content_type = self._request.route, self._request.headers.get("content-type")
         if content_type is None or ";" not in content_type or (route.body is None and route.json_only):
             return
-        charset = foreign_charset(content_type) if self._request.mimetype in _TEXTS else None
+        charset = unsupported_charset(content_type) if self._request.mimetype in _TEXTS else None
         if charset is not None:
             raise UnsupportedMediaType(f"The body must be UTF-8, not {charset[:_CHARSET_MAX]}.")
 
@@ -459,7 +465,7 @@ class _Exchange:
         model, load = self._request.route.body, self._services.admission
         if model is None:
             return Empty()
-        if len(raw) <= LARGE_BYTES and not self._stranger:
+        if len(raw) <= LARGE_BODY_BYTES and not self._stranger:
             return parse(model, raw)
         async with load.parsing.turn(self._who):
             return parse(model, raw)
@@ -473,29 +479,29 @@ _AGAINST_BODIES: Final = (BadRequest, Invalid, TooLarge, UnsupportedMediaType)
 
 
 def _what_fits(model: type[Body], raw: bytes) -> Body:
-    return what_fits(model, decoded(raw) if raw else {})
+    return valid_part(model, decode_json(raw) if raw else {})
 
 
 def _too_large(limit: int) -> TooLarge:
     return TooLarge(f"The body may have at most {limit:,} bytes.")
 
 
-def _response(answer: Answer) -> Response:
+def _response(answer: Answer) -> ApiResponse:
     if answer is NO_CONTENT:
-        return Response(204, "")
+        return ApiResponse(204, "")
     match answer:
-        case Page(body, content_type, headers, status):
-            return Response(status, content_type, body, headers)
-        case Replayed(body):
-            return Response(200, JSON, body + b"\n", {REPLAYED: "true"})
+        case BytesAnswer(body, content_type, headers, status):
+            return ApiResponse(status, content_type, body, headers)
+        case ReplayedAnswer(body):
+            return ApiResponse(200, JSON, body + b"\n", {REPLAYED: "true"})
         case Streamed(pieces, content_type, headers, status):
-            return Response(status, content_type, b"", headers, pieces)
+            return ApiResponse(status, content_type, b"", headers, pieces)
         case RawJson(body):
-            return Response(200, JSON, body)
+            return ApiResponse(200, JSON, body)
         case Tagged(view, tag):
-            return Response(200, JSON, line_of(view), {"ETag": f'"{tag}"'})
+            return ApiResponse(200, JSON, json_line(view), {"ETag": f'"{tag}"'})
         case Mapping():
-            return Response(200, JSON, line_of(answer))
+            return ApiResponse(200, JSON, json_line(answer))
         case _:
             assert_never(answer)
 

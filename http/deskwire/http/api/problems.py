@@ -10,7 +10,7 @@ from deskwire.engine.core import errors
 from deskwire.engine.core.errors import HEADER, PROBLEMS_MAX, DomainError, Problem
 from deskwire.engine.core.http1 import phrase
 from deskwire.http.api.input.validation_messages import pointer_token
-from deskwire.http.api.output.responses import line_of, missing
+from deskwire.http.api.output.responses import json_line, missing_headers
 
 PROBLEM: Final = "application/problem+json"
 
@@ -115,10 +115,10 @@ def raw_problem(
     status: int, code: str, detail: str, request_id: str
 ) -> tuple[list[tuple[bytes, bytes]], bytes]:
     """The headers and the body of a problem document, for what is answered without Quart."""
-    body = line_of(problem(status, code, detail, request_id))
+    body = json_line(problem(status, code, detail, request_id))
     headers = [
         (b"content-type", PROBLEM.encode()),
         (b"content-length", b"%d" % len(body)),
         (b"x-request-id", request_id.encode()),
     ]
-    return [*headers, *missing(headers)], body
+    return [*headers, *missing_headers(headers)], body

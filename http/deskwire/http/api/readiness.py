@@ -18,11 +18,11 @@ from deskwire.engine.core.database_identity import WRONG_DATABASE, DatabaseIdent
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.ports import Store, Transaction
 
-FRESH_S: Final = 5.0
+COMMIT_FRESH_S: Final = 5.0
 """The seconds for which a commit shows that the disk accepts writes."""
-RETRY_S: Final = 1.0
+RETRY_DELAY_S: Final = 1.0
 """The seconds between two tries of a disk that has failed."""
-TRY_S: Final = 2.0
+TRY_TIMEOUT_S: Final = 2.0
 """The seconds that a try may take, and that a caller waits at most."""
 
 
@@ -88,7 +88,11 @@ class Readiness:
 
     def _known(self) -> bool:
         """Return whether the last result is recent enough to use."""
-        last = self._tried_at + RETRY_S if self._commits.failure else self._commits.done_at + FRESH_S
+        last = (
+            self._tried_at + RETRY_DELAY_S
+            if self._commits.failure
+            else self._commits.done_at + COMMIT_FRESH_S
+        )
         return self._under_way is None and trio.current_time() < last
 
     async def _tried(self) -> Unavailable | None:
@@ -98,11 +102,11 @@ class Readiness:
                 self._try()
             except Unavailable as refusal:
                 return refusal
-        with trio.move_on_after(TRY_S):
+        with trio.move_on_after(TRY_TIMEOUT_S):
             while self._under_way is not None:
                 await self._under_way.wait()
             return None
-        return _refused(f"The disk has taken nothing for {TRY_S:g} s.")
+        return _refused(f"The disk has taken nothing for {TRY_TIMEOUT_S:g} s.")
 
     def _try(self) -> None:
         over = trio.Event()

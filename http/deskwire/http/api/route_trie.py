@@ -41,7 +41,7 @@ def path_of(target: str) -> str:
     return url.path or "/"
 
 
-def parts_of(path: str) -> list[str]:
+def path_segments(path: str) -> list[str]:
     """Return the parts of a path as it was sent, each decoded (RFC 3986 2.4: not before they are separated).
 
     Raises BadRequest for what is not percent-encoded UTF-8.
@@ -61,7 +61,7 @@ def _bad(why: str) -> BadRequest:
     return BadRequest(f"The path can't be read. {why}", code="bad_path")
 
 
-class Place(Struct):
+class RouteNode(Struct):
     """A place in paths: the words that may stand there, else a value, and the routes of paths that end there.
 
     Args:
@@ -72,12 +72,12 @@ class Place(Struct):
 
     names: tuple[str, ...] = ()
     rest: bool = False
-    words: dict[str, Place] = field(default_factory=dict)
-    value: Place | None = None
+    words: dict[str, RouteNode] = field(default_factory=dict)
+    value: RouteNode | None = None
     routes: dict[str, Route] = field(default_factory=dict)
 
 
-class Table:
+class RouteTrie:
     """The routes by the words of their paths. A word goes before a value, whatever the method.
 
     Args:
@@ -85,7 +85,7 @@ class Table:
     """
 
     def __init__(self, routes: Iterable[Route], *, direct: bool = False) -> None:
-        self._root = Place()
+        self._root = RouteNode()
         for route in routes:
             place = self._made(route.path)
             if route.direct or not direct:
@@ -93,19 +93,19 @@ class Table:
                 if route.method == "GET":
                     place.routes["HEAD"] = route  # RFC 9110 9.3.2
 
-    def _made(self, path: str) -> Place:
+    def _made(self, path: str) -> RouteNode:
         place = self._root
         for part in path.split("/"):
             if part.startswith("<"):
                 names = (*place.names, part.strip("<>").rpartition(":")[2])
-                place.value = place.value or Place(names, part.startswith(_REST))
+                place.value = place.value or RouteNode(names, part.startswith(_REST))
                 assert place.value.names == names, f"{path}: one place, one name"
                 place = place.value
             else:
-                place = place.words.setdefault(part, Place(place.names))
+                place = place.words.setdefault(part, RouteNode(place.names))
         return place
 
-    def find(self, parts: Iterable[str]) -> tuple[Place, dict[str, str]] | None:
+    def find(self, parts: Iterable[str]) -> tuple[RouteNode, dict[str, str]] | None:
         """Return the place where the parts of a path lead, and the values among them by name; None if nothing is there."""
         place = self._root
         values: list[str] = []

@@ -18,7 +18,7 @@ from pydantic.alias_generators import to_camel
 from deskwire.engine.core.errors import DomainError
 from deskwire.engine.core.values import replace
 from deskwire.engine.events.internal import Setting
-from deskwire.http.api.calls import Answer, B, Call, Handler, Look, Q
+from deskwire.http.api.calls import Answer, B, Call, Handler, Precheck, Q
 from deskwire.http.api.input.validation import Body, Empty, Query
 from deskwire.http.api.rate_limits import Counted
 from deskwire.http.api.services import Limits, Services
@@ -80,7 +80,7 @@ AccessKind = Literal[
 """The credentials that a route takes."""
 
 
-class Access(Struct, frozen=True):
+class RouteAccess(Struct, frozen=True):
     """The credential that a route asks for, and the permission.
 
     `server_key`: a server key, whose project it is. `dashboard`: a user and the `project` header. `either`: one of
@@ -106,41 +106,41 @@ class Access(Struct, frozen=True):
         return (*(() if self.permission is None else (self.permission,)), *self.also)
 
 
-OPEN: Final = Access("none")
-VISITOR: Final = Access("visitor")
-S2S: Final = Access("server_key")
-SCRAPER: Final = Access("metrics")
-SIGNED_IN: Final = Access("user")
+OPEN: Final = RouteAccess("none")
+VISITOR: Final = RouteAccess("visitor")
+S2S: Final = RouteAccess("server_key")
+SCRAPER: Final = RouteAccess("metrics")
+SIGNED_IN: Final = RouteAccess("user")
 
 
-def in_organisation(permission: str | None = None) -> Access:
+def in_organisation(permission: str | None = None) -> RouteAccess:
     """Return the access of members of the organisation in the path, with this permission if any."""
-    return Access("organisation", permission)
+    return RouteAccess("organisation", permission)
 
 
-def in_project(permission: str | None = None, *also: str) -> Access:
+def in_project(permission: str | None = None, *also: str) -> RouteAccess:
     """Return the access of members of the organisation that owns the project in the path."""
-    return Access("project", permission, machines=True, also=also)
+    return RouteAccess("project", permission, machines=True, also=also)
 
 
-def dashboard(permission: str, *also: str) -> Access:
+def dashboard(permission: str, *also: str) -> RouteAccess:
     """Return the access of a dashboard endpoint that needs these permissions (decisions 3)."""
-    return Access("dashboard", permission, machines=True, also=also)
+    return RouteAccess("dashboard", permission, machines=True, also=also)
 
 
-def s2s(permission: str | None, *also: str) -> Access:
+def s2s(permission: str | None, *also: str) -> RouteAccess:
     """Return the access of server keys, and of machine credentials with these permissions; None for any of them."""
-    return Access("server_key", permission, machines=True, also=also)
+    return RouteAccess("server_key", permission, machines=True, also=also)
 
 
-def personal(access: Access) -> Access:
+def personal(access: RouteAccess) -> RouteAccess:
     """Return the same access for people alone: of what is somebody's own, or what a machine could gain rights by."""
     return replace(access, machines=False)
 
 
-def either(permission: str) -> Access:
+def either(permission: str) -> RouteAccess:
     """Return the access of a server key, and of users with this permission."""
-    return Access("either", permission, machines=True)
+    return RouteAccess("either", permission, machines=True)
 
 
 class Media(Struct, frozen=True):
@@ -203,7 +203,7 @@ class Route(Struct, frozen=True):
     path: str
     operation_id: str
     tag: Tag
-    access: Access
+    access: RouteAccess
     handler: Handler
     body: type[Body] | None
     query: type[Query]
@@ -217,7 +217,7 @@ class Route(Struct, frozen=True):
     answer: Documented | None = None
     errors: tuple[str, ...] = ()
     quota: Counted = "calls"
-    further: tuple[Look, ...] = ()
+    further: tuple[Precheck, ...] = ()
     records: tuple[str, ...] = ()
     unrecorded: str = ""
     tells: Setting | None = None
@@ -264,7 +264,7 @@ class Routes(Struct):
     """The routes of one resource, gathered by decorator."""
 
     tag: Tag
-    access: Access | None = None
+    access: RouteAccess | None = None
     prefix: str = BASE
     watching: bool = False
     unrecorded: str = ""
@@ -274,7 +274,7 @@ class Routes(Struct):
         self,
         method: Method,
         path: str,
-        access: Access | None = None,
+        access: RouteAccess | None = None,
         *,
         operation_id: str,
         body: type[Body] | None = None,
@@ -288,7 +288,7 @@ class Routes(Struct):
         answer: Documented | None = None,
         errors: tuple[str, ...] = (),
         quota: Counted = "calls",
-        further: tuple[Look, ...] = (),
+        further: tuple[Precheck, ...] = (),
         records: tuple[str, ...] = (),
         unrecorded: str = "",
         tells: Setting | None = None,

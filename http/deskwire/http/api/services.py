@@ -33,13 +33,13 @@ from deskwire.engine.uploads.service import UploadService
 from deskwire.engine.voice.reply import Voice
 from deskwire.engine.webhooks.delivery import Delivery
 from deskwire.engine.webhooks.endpoint import Endpoint
-from deskwire.http.api.admission import Admission, Holding
-from deskwire.http.api.auth.credential_caches import EndedTokens, Machines, ServerKeys
-from deskwire.http.api.auth.metrics_token import Scraping
-from deskwire.http.api.auth.passwords import Hashing
+from deskwire.http.api.admission import Admission, HeldCalls
+from deskwire.http.api.auth.credential_caches import EndedTokenCache, MachineCredentialCache, ServerKeyCache
+from deskwire.http.api.auth.metrics_token import ScrapeAccess
+from deskwire.http.api.auth.passwords import PasswordHashing
 from deskwire.http.api.auth.sessions import Sessions
 from deskwire.http.api.input.headers import Network
-from deskwire.http.api.output.static import Desk, Once, Static
+from deskwire.http.api.output.static import DeskFiles, Lazy, Static
 from deskwire.http.api.rate_limits import RateLimits
 from deskwire.http.api.readiness import Readiness
 from deskwire.http.measurements import Measurements
@@ -117,10 +117,10 @@ class Services(Struct, frozen=True):
     """
 
     store: Store
-    keys: ServerKeys
-    machines: Machines
+    keys: ServerKeyCache
+    machines: MachineCredentialCache
     sessions: Sessions
-    ended_tokens: EndedTokens
+    ended_tokens: EndedTokenCache
     actors: ActorRegistry
     erasures: Erasures
     merges: Merges
@@ -144,24 +144,24 @@ class Services(Struct, frozen=True):
     version: str
     commit: str
     measured: Measurements
-    scraping: Scraping
-    description: Once[Static]
-    event_description: Once[Static]
-    error_page: Once[Static]
+    scraping: ScrapeAccess
+    description: Lazy[Static]
+    event_description: Lazy[Static]
+    error_page: Lazy[Static]
     tell_request: Callable[[str, str | None, int, float, str], None]
-    desk: Desk
+    desk: DeskFiles
     readiness: Readiness
     stand_ins: StandIns
     refused_calls: RefusedCalls
     sign_in: bool = True
     trusted_proxies: Sequence[Network] = ()
     throttle: Throttle = field(default_factory=lambda: Throttle(trio.current_time))
-    hashing: Hashing = field(default_factory=Hashing)
+    hashing: PasswordHashing = field(default_factory=PasswordHashing)
     refusals: Refusals = field(default_factory=Refusals)
     key_uses: dict[int, int] = field(default_factory=dict)
     machine_uses: dict[int, int] = field(default_factory=dict)
     cluster: Cluster = field(default_factory=Alone)
-    holding: Holding = field(default_factory=Holding)
+    holding: HeldCalls = field(default_factory=HeldCalls)
     authorization_refused: Callable[[str, str, float, bool], None] = lambda *_: None
 
     def signed(self, by: By) -> Services:

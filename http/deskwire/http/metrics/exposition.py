@@ -13,7 +13,7 @@ from prometheus_client.metrics_core import Metric as Family
 from deskwire.engine.audit.push import PushHealth
 from deskwire.engine.core.counters import Room
 from deskwire.engine.core.errors import Unavailable
-from deskwire.http.api.calls import Answer, Call, Page
+from deskwire.http.api.calls import Answer, BytesAnswer, Call
 from deskwire.http.api.input.validation import Body, Query
 from deskwire.http.api.routing import SCRAPER, Media, Routes, Tag
 from deskwire.http.api.services import Services
@@ -53,7 +53,7 @@ async def metrics(call: Call[Body, Query]) -> Answer:
         (metric, list(metric.read(scrape))) for metric in METRICS
     ]  # on Trio's thread, on which the numbers change
     text = await trio.to_thread.run_sync(_written, rows, limiter=measured.threads)
-    return Page(text, CONTENT_TYPE_PLAIN_0_0_4)
+    return BytesAnswer(text, CONTENT_TYPE_PLAIN_0_0_4)
 
 
 async def _conditions(measured: Measurements) -> Mapping[str, int]:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from msgspec import Struct
-
 from deskwire.engine.core.counters import Histogram
 from deskwire.http.measurements import NodeMeasurements
 from deskwire.http.metrics.metric import Metric, Rows, Scrape

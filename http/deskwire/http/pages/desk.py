@@ -8,9 +8,9 @@ from typing import Any, Final
 from werkzeug.http import parse_accept_header
 
 from deskwire.engine.core.errors import NotFound
-from deskwire.http.api.calls import Answer, Call, Page, Streamed
+from deskwire.http.api.calls import Answer, BytesAnswer, Call, Streamed
 from deskwire.http.api.input.validation import Body, Query
-from deskwire.http.api.output.static import PAGE, Static, Tree, pieces
+from deskwire.http.api.output.static import INDEX_FILE, FileTree, Static, chunks
 from deskwire.http.api.routing import OPEN, Media, Routes, Tag
 
 routes = Routes(
@@ -88,12 +88,12 @@ async def desk_file(call: Call[Body, Query]) -> Answer:
     """Fetch a file of the desk. The version is a digest of all of its files, so what is there never changes."""
     tree, kept = await _tree(call), call.services.desk.kept
     static = tree.files.get(call.path["file"])
-    if static is None or call.path["file"] == PAGE or (kept and call.path["tree"] != tree.name):
+    if static is None or call.path["file"] == INDEX_FILE or (kept and call.path["tree"] != tree.name):
         raise NotFound("The desk has no such file in this version.")
     return _sent(call, static, _KEPT if kept else _CHECKED)
 
 
-async def _tree(call: Call[Body, Any]) -> Tree:
+async def _tree(call: Call[Body, Any]) -> FileTree:
     """The files. Raises NotFound."""
     if not call.services.desk.shown:
         raise NotFound(_OFF)
@@ -109,11 +109,11 @@ def _sent(call: Call[Body, Any], static: Static, headers: Mapping[str, str]) -> 
     request = call.incoming.headers
     own = {"ETag": f'W/"{static.tag}"', "Vary": "Accept-Encoding", **headers}
     if static.known_to(request.get("if-none-match")):
-        return Page(b"", static.content_type, own, 304)
+        return BytesAnswer(b"", static.content_type, own, 304)
     if parse_accept_header(request.get("accept-encoding"))["gzip"] > 0:
         return _whole(static.packed, static.content_type, {**own, "Content-Encoding": "gzip"})
     return _whole(static.body, static.content_type, own)
 
 
 def _whole(shared: bytes, content_type: str, headers: Mapping[str, str]) -> Streamed:
-    return Streamed(pieces(shared), content_type, {**headers, "Content-Length": str(len(shared))})
+    return Streamed(chunks(shared), content_type, {**headers, "Content-Length": str(len(shared))})

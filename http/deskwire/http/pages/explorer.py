@@ -10,9 +10,9 @@ from typing import Any, Final
 from werkzeug.http import parse_accept_header
 
 from deskwire.engine.core.errors import NotFound
-from deskwire.http.api.calls import Answer, Call, Page, Streamed
+from deskwire.http.api.calls import Answer, BytesAnswer, Call, Streamed
 from deskwire.http.api.input.validation import Body, Query
-from deskwire.http.api.output.static import Once, Static, pieces
+from deskwire.http.api.output.static import Lazy, Static, chunks
 from deskwire.http.api.routing import BASE, OPEN, Media, Routes, Tag
 from deskwire.http.pages.errors import POLICY
 
@@ -102,14 +102,14 @@ def _page(call: Call[Body, Query], static: Static, headers: Mapping[str, str]) -
     request = call.incoming.headers
     all_headers = {"ETag": f'W/"{static.tag}"', "Vary": "Accept-Encoding", **headers}
     if static.known_to(request.get("if-none-match")):
-        return Page(b"", static.content_type, all_headers, 304)
+        return BytesAnswer(b"", static.content_type, all_headers, 304)
     if parse_accept_header(request.get("accept-encoding"))["gzip"] > 0:
         return _sent(static.packed, static.content_type, {**all_headers, "Content-Encoding": "gzip"})
     return _sent(static.body, static.content_type, all_headers)
 
 
 def _sent(shared: bytes, content_type: str, headers: Mapping[str, str]) -> Streamed:
-    return Streamed(pieces(shared), content_type, {**headers, "Content-Length": str(len(shared))})
+    return Streamed(chunks(shared), content_type, {**headers, "Content-Length": str(len(shared))})
 
 
 def _loaded() -> Mapping[str, Static]:
@@ -131,4 +131,4 @@ def _loaded() -> Mapping[str, Static]:
     return MappingProxyType(loaded)
 
 
-_explorer: Final = Once(_loaded)
+_explorer: Final = Lazy(_loaded)

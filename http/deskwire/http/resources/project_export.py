@@ -11,7 +11,7 @@ from pydantic import Field, ValidationInfo, field_validator
 
 from deskwire.engine.audit.deeds import project_exported
 from deskwire.engine.privacy.project_export import Kind, Mark, ProjectExport, Wanted
-from deskwire.http.api.audit_records import recorded
+from deskwire.http.api.audit_records import recorded_export
 from deskwire.http.api.calls import Answer, Call, Streamed
 from deskwire.http.api.input.validation import Body, Query, Time
 from deskwire.http.api.pagination import bad_cursor, decode_cursor_as_of, encode_cursor
@@ -121,7 +121,7 @@ async def _exported(call: Call[Body, ExportQuery], kind: Kind) -> Answer:
     wanted = Wanted(project, kind, show, since, call.query.updated_since)
     export = ProjectExport(call.while_good, wanted, now)
     lines = export.lines(lambda mark: encode_cursor(number, mark.at, as_of=mark.event_id))
-    sent = await recorded(call, project_exported(project, kind), lines)
+    sent = await recorded_export(call, project_exported(project, kind), lines)
     disposition = {"Content-Disposition": f'attachment; filename="{project.id}-{kind}.ndjson"'}
     return Streamed(sent, NDJSON, disposition)
 

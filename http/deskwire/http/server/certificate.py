@@ -23,9 +23,9 @@ from deskwire.engine.core.clock import Clock
 
 log: Final = structlog.get_logger(__name__)
 
-LOOK_S: Final = 60.0
+POLL_INTERVAL_S: Final = 60.0
 """Seconds between two looks at the files. Nobody is in a hurry: a certificate is renewed weeks before its end."""
-SOON_DAYS: Final = 14
+WARNING_DAYS: Final = 14
 """How many days before a certificate's end the log begins to say so, daily."""
 _DAY_MS: Final = 86_400_000
 _ALPN: Final = ("http/1.1",)
@@ -37,7 +37,7 @@ class BadCertificate(Exception):
     """The certificate or its key can't be used; the text says why."""
 
 
-class Secured(Struct, frozen=True):
+class LoadedCertificate(Struct, frozen=True):
     """A certificate that connections can be secured with.
 
     Args:
@@ -65,7 +65,7 @@ class Certificate:
         self._clock = clock
         self._wanted = trio.Event()
         self._stamp = self._look()
-        self._secured = secured(chain, key)
+        self._secured = load_certificate(chain, key)
         self._warned: int | None = None
         self._note(self._secured)
 
@@ -90,7 +90,7 @@ class Certificate:
     async def run(self) -> None:
         """Keep the certificate fresh until cancelled."""
         while True:
-            with trio.move_on_after(LOOK_S):
+            with trio.move_on_after(POLL_INTERVAL_S):
                 await self._wanted.wait()
             asked, self._wanted = self._wanted.is_set(), trio.Event()
             stamp = self._look()
@@ -102,7 +102,7 @@ class Certificate:
     def _replace(self) -> None:
         now = self._clock()
         try:
-            new = secured(self._chain, self._key)
+            new = load_certificate(self._chain, self._key)
             if new.ends <= now < self._secured.ends:
                 raise BadCertificate(f"The certificate in {self._chain} has expired.")
         except BadCertificate as error:
@@ -111,7 +111,7 @@ class Certificate:
             self._secured = new
             self._note(new)
 
-    def _note(self, new: Secured) -> None:
+    def _note(self, new: LoadedCertificate) -> None:
         log.info("tls.certificate", names=list(new.names), until=_day(new.ends))
         if new.begins > self._clock():
             log.error("tls.certificate_not_valid_yet", begins=_day(new.begins))
@@ -121,7 +121,7 @@ class Certificate:
     def _warn_of_the_end(self) -> None:
         """Say once a day how many days are left, when they are few."""
         days = (self._secured.ends - self._clock()) // _DAY_MS
-        if days < SOON_DAYS and days != self._warned:
+        if days < WARNING_DAYS and days != self._warned:
             self._warned = days
             if self._secured.ends <= self._clock():
                 log.error("tls.certificate_expired", until=_day(self._secured.ends))
@@ -133,7 +133,7 @@ class Certificate:
         return tuple(map(_stamp, (self._chain, self._key)))
 
 
-def secured(chain: Path, key: Path) -> Secured:
+def load_certificate(chain: Path, key: Path) -> LoadedCertificate:
     """The certificate in these files. Raises BadCertificate."""
     try:
         certificate, *_ = x509.load_pem_x509_certificates(_content(chain))
@@ -152,7 +152,7 @@ def secured(chain: Path, key: Path) -> Secured:
     ) as error:  # what this OpenSSL does not take, or files that change under our eyes
         raise BadCertificate(f"{chain} and {key} can't be used: {error}") from error
     begins, ends = certificate.not_valid_before_utc, certificate.not_valid_after_utc
-    return Secured(context, _names(certificate), _ms(begins), _ms(ends))
+    return LoadedCertificate(context, _names(certificate), _ms(begins), _ms(ends))
 
 
 def _public_part(path: Path) -> bytes:

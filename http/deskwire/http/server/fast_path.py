@@ -25,12 +25,26 @@ from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.limits.rate_limit import Quota
 from deskwire.http.api.input.headers import PlainFields, mimetype_of
 from deskwire.http.api.output.responses import BASELINE, STRICT_TRANSPORT
-from deskwire.http.api.pipeline import REQUEST_ID, Request, Response, failed, handle, note, parameters
+from deskwire.http.api.pipeline import (
+    REQUEST_ID,
+    ApiRequest,
+    ApiResponse,
+    handle,
+    internal_error_response,
+    query_parameters,
+    record_response,
+)
 from deskwire.http.api.rate_limits import header_fields
-from deskwire.http.api.route_trie import Table
+from deskwire.http.api.route_trie import RouteTrie
 from deskwire.http.api.routing import Route
 from deskwire.http.api.services import Services
-from deskwire.http.transport.connection import STREAM, UNREAD_MAX, UNREAD_S, FrontStream, TlsFrontStream
+from deskwire.http.transport.connection import (
+    DRAIN_BYTES_MAX,
+    DRAIN_TIMEOUT_S,
+    STREAM_REQUEST,
+    FrontStream,
+    TlsFrontStream,
+)
 
 log: Final = structlog.get_logger(__name__)
 
@@ -57,7 +71,7 @@ class FastPath:
 
     def __init__(self, services: Services, routes: Iterable[Route], *, idle_s: float) -> None:
         self._services = services
-        self._table = Table(routes, direct=True)
+        self._table = RouteTrie(routes, direct=True)
         self._idle_s = idle_s
         self._waiting: dict[trio.CancelScope, tuple[float, FrontStream]] = {}  # since when; the longest first
         self._wakeup = trio.Event()
@@ -175,13 +189,13 @@ class FastPath:
         request_id = new_id("req", at)
         REQUEST_ID.set(request_id)
         headers = PlainFields(head.fields)
-        request = Request(
+        request = ApiRequest(
             request_id,
             at,
             head.method,
             route,
             path,
-            partial(parameters, head.query),
+            partial(query_parameters, head.query),
             headers,
             connection.peer,
             mimetype_of(headers.get("content-type")),
@@ -197,8 +211,8 @@ class FastPath:
         except _Gone:
             return False
         except BaseException as error:  # noqa: BLE001  # the request's top: a bug in one is one answer of 500
-            response = failed(request_id, error)
-        note(services, head.method, route.path, response.status, began, request_id)
+            response = internal_error_response(request_id, error)
+        record_response(services, head.method, route.path, response.status, began, request_id)
         if connection.missing and not head.last:
             await self._read_away(connection)
         goes_on = not (head.last or self._stopping or connection.missing)
@@ -210,8 +224,8 @@ class FastPath:
 
     async def _read_away(self, connection: _Connection) -> None:
         """Read what is left of a body that nobody wants, if it is little and comes soon."""
-        if connection.missing <= UNREAD_MAX:
-            with trio.move_on_after(UNREAD_S), suppress(_Gone):
+        if connection.missing <= DRAIN_BYTES_MAX:
+            with trio.move_on_after(DRAIN_TIMEOUT_S), suppress(_Gone):
                 async for _ in connection:
                     pass
 
@@ -222,7 +236,7 @@ def _by_halves(data: bytes) -> bool:
         data.find(END, 0, HEAD_MAX) < 0
         and len(data) < HEAD_MAX
         and data.startswith(_BEGINNINGS)
-        and not data.startswith(STREAM)
+        and not data.startswith(STREAM_REQUEST)
     )
 
 
@@ -309,7 +323,9 @@ def _lines(fields: Iterable[tuple[str, str]]) -> str:
     return "".join([f"{name.lower()}: {value}\r\n" for name, value in fields])
 
 
-def _written(response: Response, request_id: str, left: Quota | None, secure: bool, goes_on: bool) -> bytes:
+def _written(
+    response: ApiResponse, request_id: str, left: Quota | None, secure: bool, goes_on: bool
+) -> bytes:
     """Return the response as it goes out."""
     assert response.pieces is None or "Content-Length" in response.headers, "a direct route knows the length"
     head = _head(response.status, response.content_type, secure, frozenset(response.headers))

@@ -29,9 +29,9 @@ from deskwire.engine.core.tasks.failure import contained
 from deskwire.http.api.problems import raw_problem
 from deskwire.http.server.adapters.hypercorn import HypercornServer
 from deskwire.http.server.fast_path import FastPath
-from deskwire.http.transport.connection import STREAM, FrontStream, TlsFrontStream
+from deskwire.http.transport.connection import STREAM_REQUEST, FrontStream, TlsFrontStream
 from deskwire.http.transport.connection_slots import Connections
-from deskwire.http.transport.fair_scheduling import Turns
+from deskwire.http.transport.fair_scheduling import FairScheduler
 
 log: Final = structlog.get_logger(__name__)
 
@@ -139,7 +139,7 @@ class _Front:
         self._stream = stream
         self._limits = limits
         self._tls = tls
-        self._turns = Turns()
+        self._turns = FairScheduler()
         self._handshakes = Connections(limits.handshakes)
         self._requests: set[FrontStream] = set()
         self._streams: set[FrontStream] = set()
@@ -247,7 +247,7 @@ class _Front:
         finally:
             if not first:
                 await self._over(stream)
-        if first and first.startswith(STREAM):
+        if first and first.startswith(STREAM_REQUEST):
             self._to_the_stream(stream, streams)
         elif first:
             self._requests.add(stream)
@@ -315,13 +315,13 @@ class _Front:
     async def _for_stream(self, stream: FrontStream) -> bool:
         """Tell whether what comes next on the connection is for the stream; the bytes stay there."""
         with trio.move_on_after(self._limits.peek_s):
-            return (await _peek(stream)).startswith(STREAM)
+            return (await _peek(stream)).startswith(STREAM_REQUEST)
         raise trio.ClosedResourceError("the rest of a request did not come in time")
 
     async def _shaken_hands(self, stream: TlsFrontStream) -> bool:
         """Shake hands; return whether TLS is spoken on the connection from here on."""
-        if speaks_http(await stream.first_byte()):
-            await told_to_use_tls(stream)
+        if is_plain_http(await stream.first_byte()):
+            await refuse_plain_http(stream)
             return False
         with trio.move_on_after(self._limits.handshake_s) as scope:
             await stream.turn()
@@ -358,7 +358,7 @@ def _tell(failure: BaseException) -> None:
 async def _peek(stream: FrontStream) -> bytes:
     """Return enough of a request's first bytes to route by, and push them back; empty if the client sends none."""
     first = b""
-    while len(first) < len(STREAM) and STREAM.startswith(first):
+    while len(first) < len(STREAM_REQUEST) and STREAM_REQUEST.startswith(first):
         data = await stream.receive_some(_PEEK)
         if not data:
             break
@@ -374,12 +374,12 @@ async def _peek(stream: FrontStream) -> bytes:
 _DETAIL: Final = "This port speaks TLS: use https:// and wss://."
 
 
-def speaks_http(first_byte: bytes) -> bool:
+def is_plain_http(first_byte: bytes) -> bool:
     """Tell whether a connection that begins with this byte is plain HTTP: a method, where TLS begins with 22."""
     return first_byte.isalpha()
 
 
-async def told_to_use_tls(stream: trio.abc.Stream) -> None:
+async def refuse_plain_http(stream: trio.abc.Stream) -> None:
     """Answer whatever is being asked with 400 `tls_required`, and close. Raises BrokenResourceError."""
     await stream.send_all(_answer(new_id("req", wall_clock())))
     await stream.aclose()

@@ -16,13 +16,13 @@ from deskwire.engine.stream.subscription import Subscription
 from deskwire.http.measurements import Traffic
 from deskwire.http.stream import pusher
 from deskwire.http.stream.event_writer import EventWriter, Flusher
-from deskwire.http.stream.heartbeat import Timekeeper
-from deskwire.http.stream.limits import HangUp, Stranger, TooMuch
+from deskwire.http.stream.heartbeat import ConnectionTimeouts
+from deskwire.http.stream.limits import ProtocolViolation, RateExceeded, UnsubscribedSlot
 from deskwire.http.stream.socket_writer import Lifetime, SocketWriter
-from deskwire.http.stream.websocket import CLOSE_FRAME, Inlet, text_frame
-from deskwire.http.transport.connection import LINGER_S, FrontStream, drain
+from deskwire.http.stream.websocket import CLOSE_FRAME, InboundMessages, text_frame
+from deskwire.http.transport.connection import LINGER_TIMEOUT_S, FrontStream, drain
 
-DEAF_S: Final = 5.0  # clients authorize and subscribe at once, or are held up by us
+UNSUBSCRIBED_GRACE_S: Final = 5.0  # clients authorize and subscribe at once, or are held up by us
 
 
 class SessionLimits(Struct, frozen=True):
@@ -34,7 +34,7 @@ class SessionLimits(Struct, frozen=True):
     unsubscribed_s: float
 
 
-class Session:
+class StreamSession:
     """An accepted websocket. `run` is its life; `send`, `follow` and `end` are for its owner.
 
     Args:
@@ -67,16 +67,16 @@ class Session:
         traffic: Traffic,
         limits: SessionLimits,
         rest: bytes,
-        stranger: Stranger,
+        stranger: UnsubscribedSlot,
     ) -> None:
-        inlet = Inlet(limits.inbound_bytes, rest)
+        inlet = InboundMessages(limits.inbound_bytes, rest)
         self.subscriptions: dict[str, Subscription] = {}
         self._stream = stream
         self._hub = hub
-        self._stranger: Stranger | None = stranger
+        self._stranger: UnsubscribedSlot | None = stranger
         self._writer = SocketWriter(stream, limits.write_timeout_s, traffic)
         self._lifetime = Lifetime(self._writer, inlet.wire)
-        self._timekeeper = Timekeeper(
+        self._timekeeper = ConnectionTimeouts(
             hub,
             self.subscriptions,
             self._writer,
@@ -86,7 +86,7 @@ class Session:
             unsubscribed_s=limits.unsubscribed_s,
         )
         self._events = EventWriter(flusher, self._writer, self._lifetime, self._timekeeper)
-        self._reader = Reader(stream, inlet, self._writer, self._lifetime, self._timekeeper)
+        self._reader = MessageReader(stream, inlet, self._writer, self._lifetime, self._timekeeper)
         stranger.make_room = partial(self.end, pusher.NEVER_SUBSCRIBED)
 
     @property
@@ -97,7 +97,7 @@ class Session:
     @property
     def is_deaf(self) -> bool:
         """True if the client should have subscribed by now, has not, and waits for no channel."""
-        return not self.subscriptions and self._timekeeper.unsubscribed_for_s > DEAF_S
+        return not self.subscriptions and self._timekeeper.unsubscribed_for_s > UNSUBSCRIBED_GRACE_S
 
     async def run(self, handler: MessageHandler) -> None:
         """Serve until the connection is over: `handler` greets, then receives each text message, in order.
@@ -155,7 +155,7 @@ class Session:
         """Count the end of the connection as one for a refused authorization."""
         self._writer.traffic.unauthorized += not self._writer.ending
 
-    def end(self, goodbye: pusher.Close) -> None:
+    def end(self, goodbye: pusher.StreamClose) -> None:
         """End the connection with a goodbye; only the first call counts."""
         self._lifetime.end(goodbye)
 
@@ -184,7 +184,7 @@ class MessageHandler(Protocol):
         """Act on a text message."""
 
 
-class Reader:
+class MessageReader:
     """The reading end of one connection; its task also keeps the time, as it waits anyway.
 
     Args:
@@ -197,10 +197,10 @@ class Reader:
     def __init__(
         self,
         stream: trio.abc.Stream,
-        inlet: Inlet,
+        inlet: InboundMessages,
         writer: SocketWriter,
         lifetime: Lifetime,
-        timekeeper: Timekeeper,
+        timekeeper: ConnectionTimeouts,
     ) -> None:
         self._stream = stream
         self._inlet = inlet
@@ -218,9 +218,9 @@ class Reader:
     async def _read_or_hang_up(self, handler: MessageHandler) -> None:
         try:
             await self._read(handler)
-        except HangUp as cause:
-            self._writer.traffic.flooded += isinstance(cause, TooMuch)
-            self._lifetime.goodbye_s = LINGER_S  # no close frame is looked for (RFC 6455 7.1.1)
+        except ProtocolViolation as cause:
+            self._writer.traffic.flooded += isinstance(cause, RateExceeded)
+            self._lifetime.goodbye_s = LINGER_TIMEOUT_S  # no close frame is looked for (RFC 6455 7.1.1)
             self._lifetime.end(cause.goodbye)
             await drain(self._stream, CLOSE_FRAME)  # has checkpoints, in which the goodbye is said
 
@@ -264,7 +264,7 @@ class Reader:
                 if (text := self._inlet.text(event)) is not None:
                     await handler.receive(text)
             case BytesMessage():
-                raise HangUp(pusher.TEXT_ONLY)
+                raise ProtocolViolation(pusher.TEXT_ONLY)
             case _:
                 pass
         return False
@@ -278,4 +278,6 @@ class Reader:
         if wire.state is ConnectionState.REMOTE_CLOSING:
             await self._writer.write(wire.send(event.response()))
             return True
-        raise HangUp(pusher.Close(event.code, event.reason or "Malformed frame."))  # wsproto's verdict
+        raise ProtocolViolation(
+            pusher.StreamClose(event.code, event.reason or "Malformed frame.")
+        )  # wsproto's verdict

@@ -15,7 +15,7 @@ import trio
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.stream.subscription import Batch, Subscription
 from deskwire.http.stream import pusher
-from deskwire.http.stream.heartbeat import Timekeeper
+from deskwire.http.stream.heartbeat import ConnectionTimeouts
 from deskwire.http.stream.socket_writer import Lifetime, SocketWriter
 from deskwire.http.stream.websocket import text_frame
 
@@ -31,7 +31,7 @@ class EventWriter:
     __slots__ = ("_catching_up", "_flusher", "_lifetime", "_pending", "_timekeeper", "_writer")
 
     def __init__(
-        self, flusher: Flusher, writer: SocketWriter, lifetime: Lifetime, timekeeper: Timekeeper
+        self, flusher: Flusher, writer: SocketWriter, lifetime: Lifetime, timekeeper: ConnectionTimeouts
     ) -> None:
         self._flusher = flusher
         self._writer = writer

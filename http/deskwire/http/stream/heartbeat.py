@@ -19,11 +19,11 @@ from deskwire.engine.stream.hub import Hub
 from deskwire.engine.stream.subscription import Subscription
 from deskwire.http.stream import pusher
 from deskwire.http.stream.socket_writer import Lifetime, SocketWriter
-from deskwire.http.stream.websocket import Wire
+from deskwire.http.stream.websocket import WebsocketConnection
 
-CONFIRM_S: Final = 1.0
+CONFIRM_INTERVAL_S: Final = 1.0
 """The shortest time between two pings that ask for a confirmation."""
-GRACE_S: Final = 0.25
+CONFIRM_DELAY_S: Final = 0.25
 """How much longer such a ping waits for frames to go along with, as a write of its own costs as much as they do."""
 _UNANSWERED: Final = 2
 """Heartbeats without a pong after which the peer is taken for gone."""
@@ -59,11 +59,13 @@ class Heartbeat:
 
     def due_at(self) -> float:
         """Return when the next ping is to be sent."""
-        return min(self._beat, self._last + CONFIRM_S + GRACE_S) if self._wanted else self._beat
+        return (
+            min(self._beat, self._last + CONFIRM_INTERVAL_S + CONFIRM_DELAY_S) if self._wanted else self._beat
+        )
 
     def may_go_along(self, now: float) -> bool:
         """Return whether a ping may follow the frames that are written now."""
-        return now >= self._last + CONFIRM_S
+        return now >= self._last + CONFIRM_INTERVAL_S
 
     def want(self) -> None:
         """Ask for a confirmation of what was written."""
@@ -104,7 +106,7 @@ class Heartbeat:
 #
 
 
-class Timekeeper:
+class ConnectionTimeouts:
     """The times of one connection, in seconds on Trio's clock.
 
     Args:
@@ -135,7 +137,7 @@ class Timekeeper:
         hub: Hub,
         subscriptions: Mapping[str, Subscription],
         writer: SocketWriter,
-        wire: Wire,
+        wire: WebsocketConnection,
         lifetime: Lifetime,
         *,
         ping_s: float,

@@ -17,32 +17,32 @@ from deskwire.engine.core.limits.rate_limit import Rate, take
 from deskwire.engine.core.tasks.mutex import Mutex
 from deskwire.http.stream import pusher
 
-FRAMES: Final = Rate(per_minute=60 * 50, burst=500)
+FRAME_RATE: Final = Rate(per_minute=60 * 50, burst=500)
 """Frames, each part of a message and each control frame; also a read that brings none to its end."""
-MESSAGES: Final = Rate(per_minute=60 * 25, burst=250)
-LARGEST_AT_ONCE: Final = 16
+MESSAGE_RATE: Final = Rate(per_minute=60 * 25, burst=250)
+LARGE_MESSAGES_BURST: Final = 16
 """Messages of the largest size that may come at once; from then on the bytes of one in each second."""
 _SECOND_NS: Final = 1_000_000_000
 
 
 @cache  # there is one
 def _bytes_rate(largest: int) -> Rate:
-    return Rate(per_minute=60 * largest, burst=LARGEST_AT_ONCE * largest)
+    return Rate(per_minute=60 * largest, burst=LARGE_MESSAGES_BURST * largest)
 
 
-class HangUp(Exception):
+class ProtocolViolation(Exception):
     """A peer has broken a rule, and its connection ends; `goodbye` tells it why."""
 
-    def __init__(self, goodbye: pusher.Close) -> None:
+    def __init__(self, goodbye: pusher.StreamClose) -> None:
         super().__init__(goodbye.message)
         self.goodbye = goodbye
 
 
-class TooMuch(HangUp):
+class RateExceeded(ProtocolViolation):
     """A peer has sent more than it may."""
 
 
-class Inflow:
+class InboundRate:
     """The account of what one connection has sent. Each method raises TooMuch.
 
     Args:
@@ -57,22 +57,22 @@ class Inflow:
 
     def frame(self, now_s: float) -> None:
         """Count a frame."""
-        self._frames = _count(FRAMES, self._frames, 1, now_s, pusher.TOO_MANY_FRAMES)
+        self._frames = _count(FRAME_RATE, self._frames, 1, now_s, pusher.TOO_MANY_FRAMES)
 
     def message(self, now_s: float) -> None:
         """Count a message."""
-        self._messages = _count(MESSAGES, self._messages, 1, now_s, pusher.TOO_MANY_MESSAGES)
+        self._messages = _count(MESSAGE_RATE, self._messages, 1, now_s, pusher.TOO_MANY_MESSAGES)
 
     def bytes(self, count: int, now_s: float) -> None:
         """Count bytes."""
         self._bytes = _count(_bytes_rate(self._largest), self._bytes, count, now_s, pusher.TOO_MANY_BYTES)
 
 
-def _count(rate: Rate, full_at_ns: int, count: int, now_s: float, refusal: pusher.Close) -> int:
+def _count(rate: Rate, full_at_ns: int, count: int, now_s: float, refusal: pusher.StreamClose) -> int:
     """Return when the bucket is full again after that. Raises TooMuch."""
     after = take(rate, full_at_ns, int(now_s * _SECOND_NS), count)
     if after is None:
-        raise TooMuch(refusal)
+        raise RateExceeded(refusal)
     return after
 
 
@@ -87,9 +87,9 @@ def _count(rate: Rate, full_at_ns: int, count: int, now_s: float, refusal: pushe
 #
 
 
-KEPT_S: Final = 10.0
+SLOT_TIMEOUT_S: Final = 10.0
 """How long a place is kept for its connection: far longer than clients take to authorize and subscribe."""
-WAIT_S: Final = 5.0
+SLOT_WAIT_TIMEOUT_S: Final = 5.0
 """How long a newcomer waits; pusher-js calls its connection unavailable after 10 s."""
 
 
@@ -97,7 +97,7 @@ def _ended() -> None:
     """Do nothing: the connection has ended already."""
 
 
-class Stranger(Struct, eq=False):
+class UnsubscribedSlot(Struct, eq=False):
     """A connection that has not subscribed, in its place.
 
     Args:
@@ -116,43 +116,43 @@ class Stranger(Struct, eq=False):
     def leave(self) -> None:
         """Note that the connection has ended. Its place is kept for its time, which bounds the rate of connections."""
         self.make_room = _ended
-        if self.since + KEPT_S <= trio.current_time():
+        if self.since + SLOT_TIMEOUT_S <= trio.current_time():
             self._places.free(self)
 
 
 class _Places(Struct, eq=False):
     """The places of one network, in the order in which they were taken."""
 
-    taken: dict[Stranger, None] = field(default_factory=dict)
+    taken: dict[UnsubscribedSlot, None] = field(default_factory=dict)
     line: Mutex = field(default_factory=Mutex)
     freed: trio.Event = field(default_factory=trio.Event)
 
-    def free(self, stranger: Stranger) -> None:
+    def free(self, stranger: UnsubscribedSlot) -> None:
         self.taken.pop(stranger, None)
         self.freed.set()
 
-    async def take(self, limit: int) -> Stranger:
+    async def take(self, limit: int) -> UnsubscribedSlot:
         while len(self.taken) >= limit:
             oldest = next(iter(self.taken))
-            if oldest.since + KEPT_S <= trio.current_time():
+            if oldest.since + SLOT_TIMEOUT_S <= trio.current_time():
                 del self.taken[oldest]
                 oldest.make_room()
                 continue
             self.freed = trio.Event()
-            with trio.move_on_at(oldest.since + KEPT_S):
+            with trio.move_on_at(oldest.since + SLOT_TIMEOUT_S):
                 await self.freed.wait()
-        stranger = Stranger(self, trio.current_time())
+        stranger = UnsubscribedSlot(self, trio.current_time())
         self.taken[stranger] = None
         return stranger
 
     def forgettable(self, now: float) -> bool:
         """Return whether nobody needs it any more."""
         return not self.line.held and all(
-            place.make_room is _ended and place.since + KEPT_S <= now for place in self.taken
+            place.make_room is _ended and place.since + SLOT_TIMEOUT_S <= now for place in self.taken
         )
 
 
-class Strangers:
+class UnsubscribedLimit:
     """The places of all networks.
 
     Args:
@@ -166,7 +166,7 @@ class Strangers:
         self._swept = 0.0
         self._closed = False
 
-    async def admit(self, network: str | None) -> Stranger | None:
+    async def admit(self, network: str | None) -> UnsubscribedSlot | None:
         """Give a new connection its place, at once if one is free; return None if none is free in time.
 
         Args:
@@ -175,10 +175,10 @@ class Strangers:
         if self._closed:
             return None
         if network is None:
-            return Stranger(_Places(), trio.current_time())
+            return UnsubscribedSlot(_Places(), trio.current_time())
         self._sweep()
         places = self._networks.setdefault(network, _Places())
-        with trio.move_on_after(WAIT_S) as waiting:
+        with trio.move_on_after(SLOT_WAIT_TIMEOUT_S) as waiting:
             self._waiting.add(waiting)
             try:
                 async with places.line:
@@ -200,7 +200,7 @@ class Strangers:
     def _sweep(self) -> None:
         """Forget the networks from which nobody has come for a while; seldom, as it checks all of them."""
         now = trio.current_time()
-        if now - self._swept >= KEPT_S:
+        if now - self._swept >= SLOT_TIMEOUT_S:
             self._swept = now
             self._networks = {
                 name: places for name, places in self._networks.items() if not places.forgettable(now)

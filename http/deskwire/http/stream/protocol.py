@@ -23,12 +23,12 @@ from deskwire.engine.stream.hub import ConsumerSuperseded, Hub, TooManyTakeovers
 from deskwire.engine.stream.subscription import Loss
 from deskwire.engine.stream.token import Grant, TokenRefused, verify
 from deskwire.http.stream import pusher
-from deskwire.http.stream.connection import Session
+from deskwire.http.stream.connection import StreamSession
 
-NEEDED: Final = "conversations.read"
+REQUIRED_PERMISSION: Final = "conversations.read"
 """The permission that a machine credential needs for as long as a stream that it has authorized goes on."""
 
-HELD_S: Final = 8.0
+OUTAGE_TIMEOUT_S: Final = 8.0
 """Seconds that a client waits for its first message or its subscription while the database is away; pusher-js calls its
 connection unavailable after 10."""
 
@@ -69,7 +69,7 @@ class PusherProtocol:
         hub: Hub,
         clock: Clock,
         signing: Keyring,
-        session: Session,
+        session: StreamSession,
         project: Project,
         ends_at: Callable[[float], None] = lambda _: None,
     ) -> None:
@@ -142,7 +142,7 @@ class PusherProtocol:
                 await self.session.send(refused)
             case pusher.Signin():
                 await self.session.send(pusher.error("There is no user sign-in here."))
-            case pusher.Malformed(reason):
+            case pusher.MalformedMessage(reason):
                 await self.session.send(pusher.error(reason))
             case pusher.Pong() | pusher.Ignored():
                 pass
@@ -156,7 +156,7 @@ class PusherProtocol:
             channel = open_channel(project, name)
             grant = self._verified(project, name, auth)
             subscribe = partial(self._subscribe_as, project, channel, grant)
-            await outlast(subscribe, trio.current_time() + HELD_S)
+            await outlast(subscribe, trio.current_time() + OUTAGE_TIMEOUT_S)
         except ConsumerSuperseded as refusal:
             await self._refuse(name, "ConsumerSuperseded", refusal, 409)
             self._stand_by(channel, grant.consumer_id)
@@ -193,7 +193,9 @@ class PusherProtocol:
         noted, now = self.keys, self._clock()
         if key_id not in noted:
             self.keys = (*noted, intern(key_id))  # thousands of connections have the same one
-        until = await self._store.read(Inline(lambda reader: good_until(reader, key_id, now, NEEDED)))
+        until = await self._store.read(
+            Inline(lambda reader: good_until(reader, key_id, now, REQUIRED_PERMISSION))
+        )
         if until <= now:
             self.keys = noted
             raise _no_longer_good(key_id)
@@ -256,7 +258,7 @@ class PusherProtocol:
         self.session.spawn(wait)
 
 
-def _revoked(names: tuple[str, ...]) -> pusher.Close:
+def _revoked(names: tuple[str, ...]) -> pusher.StreamClose:
     return pusher.CREDENTIAL_ENDED if any(map(is_machine, names)) else pusher.REVOKED
 
 

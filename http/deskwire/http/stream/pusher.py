@@ -44,65 +44,65 @@ FIRST_OWN_CODE: Final = 4000
 """The first code that the Pusher protocol has; those below are websocket's."""
 
 
-class Close(Struct, frozen=True):
+class StreamClose(Struct, frozen=True):
     """An end that the client is told: a close code, wsproto's or one of `CloseCode`, with its text."""
 
     code: int
     message: str
 
 
-def too_big(limit: int) -> Close:
+def too_big(limit: int) -> StreamClose:
     """Return the end for a message of more than `limit` bytes."""
-    return Close(CloseCode.MESSAGE_TOO_BIG, f"A message may have {limit} bytes.")
+    return StreamClose(CloseCode.MESSAGE_TOO_BIG, f"A message may have {limit} bytes.")
 
 
-TEXT_ONLY: Final = Close(CloseCode.UNSUPPORTED_DATA, "Only text messages are spoken here.")
-UNKNOWN_APP: Final = Close(CloseCode.APP_UNKNOWN, "There is no app with this key.")
-BAD_PROTOCOL: Final = Close(CloseCode.PROTOCOL_UNSUPPORTED, "The protocol version must be 5, 6 or 7.")
-SUPERSEDED: Final = Close(CloseCode.UNAUTHORIZED, "Superseded by another consumer")
-ENDED: Final = Close(CloseCode.UNAUTHORIZED, "This consumer has been ended by a call to the API.")
-PARTLY_ENDED: Final = Close(
+TEXT_ONLY: Final = StreamClose(CloseCode.UNSUPPORTED_DATA, "Only text messages are spoken here.")
+UNKNOWN_APP: Final = StreamClose(CloseCode.APP_UNKNOWN, "There is no app with this key.")
+BAD_PROTOCOL: Final = StreamClose(CloseCode.PROTOCOL_UNSUPPORTED, "The protocol version must be 5, 6 or 7.")
+SUPERSEDED: Final = StreamClose(CloseCode.UNAUTHORIZED, "Superseded by another consumer")
+ENDED: Final = StreamClose(CloseCode.UNAUTHORIZED, "This consumer has been ended by a call to the API.")
+PARTLY_ENDED: Final = StreamClose(
     CloseCode.RECONNECT_LATER,
     "A consumer of this connection has been ended by a call to the API; connect again.",
 )
-REVOKED: Final = Close(
+REVOKED: Final = StreamClose(
     CloseCode.UNAUTHORIZED, "The server key that authorized this connection has been revoked."
 )
-CREDENTIAL_ENDED: Final = Close(
+CREDENTIAL_ENDED: Final = StreamClose(
     CloseCode.UNAUTHORIZED,
     "The machine credential that authorized this connection was revoked or rotated, or has expired.",
 )
-PARTLY_REVOKED: Final = Close(
+PARTLY_REVOKED: Final = StreamClose(
     CloseCode.RECONNECT_LATER, "A server key that authorized some of this has been revoked; connect again."
 )
-OVER_CAPACITY: Final = Close(CloseCode.RECONNECT_LATER, "Over capacity; connect again.")
-NEVER_SUBSCRIBED: Final = Close(CloseCode.RECONNECT_LATER, "No subscription was made; connect again.")
-CROWDED: Final = Close(
+OVER_CAPACITY: Final = StreamClose(CloseCode.RECONNECT_LATER, "Over capacity; connect again.")
+NEVER_SUBSCRIBED: Final = StreamClose(CloseCode.RECONNECT_LATER, "No subscription was made; connect again.")
+CROWDED: Final = StreamClose(
     CloseCode.RECONNECT_LATER,
     "Too many connections from this address have not subscribed; connect again.",
 )
-TOO_MANY_FRAMES: Final = Close(
+TOO_MANY_FRAMES: Final = StreamClose(
     CloseCode.RECONNECT_LATER, "More websocket frames than a connection may send; connect again."
 )
-TOO_MANY_MESSAGES: Final = Close(
+TOO_MANY_MESSAGES: Final = StreamClose(
     CloseCode.RECONNECT_LATER, "More messages than a connection may send; connect again."
 )
-TOO_MANY_BYTES: Final = Close(
+TOO_MANY_BYTES: Final = StreamClose(
     CloseCode.RECONNECT_LATER, "More bytes than a connection may send; connect again."
 )
-UNREADABLE: Final = Close(CloseCode.RECONNECT_LATER, "The events can't be read now; connect again.")
-LAPSED: Final = Close(
+UNREADABLE: Final = StreamClose(CloseCode.RECONNECT_LATER, "The events can't be read now; connect again.")
+LAPSED: Final = StreamClose(
     CloseCode.RECONNECT_LATER, "This node can't hold the channel any longer; connect again."
 )
-REAUTHORIZE: Final = Close(
+REAUTHORIZE: Final = StreamClose(
     CloseCode.RECONNECT_LATER, "The authorization of a channel was refused for now; connect again."
 )
-STANDBY: Final = Close(CloseCode.RECONNECT_LATER, "The channel is free again; connect and subscribe.")
-SHUTTING_DOWN: Final = Close(
+STANDBY: Final = StreamClose(CloseCode.RECONNECT_LATER, "The channel is free again; connect and subscribe.")
+SHUTTING_DOWN: Final = StreamClose(
     CloseCode.RECONNECT_LATER, "The server is shutting down; connect again in a moment."
 )
-RESTARTING: Final = Close(CloseCode.RECONNECT_NOW, "The server is restarting; connect again.")
-NO_PONG: Final = Close(CloseCode.PONG_MISSING, "No pong came back to the server's pings.")
+RESTARTING: Final = StreamClose(CloseCode.RECONNECT_NOW, "The server is restarting; connect again.")
+NO_PONG: Final = StreamClose(CloseCode.PONG_MISSING, "No pong came back to the server's pings.")
 
 
 class Subscribe(Struct, frozen=True):
@@ -142,13 +142,13 @@ class Ignored(Struct, frozen=True):
     name: str
 
 
-class Malformed(Struct, frozen=True):
+class MalformedMessage(Struct, frozen=True):
     """A frame that is no message; `reason` tells the developer at the other end why."""
 
     reason: str
 
 
-Inbound = Subscribe | Unsubscribe | Ping | Pong | ClientEvent | Signin | Ignored | Malformed
+Inbound = Subscribe | Unsubscribe | Ping | Pong | ClientEvent | Signin | Ignored | MalformedMessage
 
 
 def decode(text: str) -> Inbound:
@@ -156,12 +156,12 @@ def decode(text: str) -> Inbound:
     try:
         message = orjson.loads(text)
     except ValueError:
-        return Malformed("The message is not JSON.")
+        return MalformedMessage("The message is not JSON.")
     match message:
         case {"event": str(name)} if 0 < len(name) <= _NAME_LIMIT:
             return _named(name, _fields(message.get("data")))
         case _:
-            return Malformed("A message is an object with the text field `event`.")
+            return MalformedMessage("A message is an object with the text field `event`.")
 
 
 def _named(name: str, data: Mapping[str, Any]) -> Inbound:
@@ -180,10 +180,10 @@ def _named(name: str, data: Mapping[str, Any]) -> Inbound:
             return Ignored(name)
 
 
-def _subscription(name: str, data: Mapping[str, Any]) -> Subscribe | Unsubscribe | Malformed:
+def _subscription(name: str, data: Mapping[str, Any]) -> Subscribe | Unsubscribe | MalformedMessage:
     channel, auth = data.get("channel"), data.get("auth")
     if not isinstance(channel, str) or not 0 < len(channel) <= _NAME_LIMIT:
-        return Malformed(f"`{name}` needs `data.channel`, a text of at most {_NAME_LIMIT} characters.")
+        return MalformedMessage(f"`{name}` needs `data.channel`, a text of at most {_NAME_LIMIT} characters.")
     if name == "pusher:unsubscribe":
         return Unsubscribe(channel)
     return Subscribe(channel, auth if isinstance(auth, str) else "")

@@ -17,7 +17,7 @@ from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.core.store import Inline
 from deskwire.engine.ports import Reader, Store
-from deskwire.http.stream.protocol import NEEDED, PusherProtocol
+from deskwire.http.stream.protocol import REQUIRED_PERMISSION, PusherProtocol
 
 log: Final = structlog.get_logger(__name__)
 
@@ -108,7 +108,7 @@ class Revocations:
 
 
 def _good_until(name: str, now: int, reader: Reader) -> float:
-    return good_until(reader, name, now, NEEDED)
+    return good_until(reader, name, now, REQUIRED_PERMISSION)
 
 
 def _exists(project: str, reader: Reader) -> bool:
@@ -124,7 +124,7 @@ def _exists(project: str, reader: Reader) -> bool:
 #
 
 
-BUS: Final = "unauthorized"
+BUS_TOPIC: Final = "unauthorized"
 _DELAY_MIN_S: Final = 1.0  # some clients repeat the call by their own code, after `Retry-After`
 _DELAY_MAX_S: Final = 60.0
 _SENT_MAX: Final = 15  # refusals in one message of the bus: ids and names of the longest fit
@@ -144,7 +144,7 @@ class RefusedAuthorizations:
         self._bus = bus or NoBus()
         self._unsent: dict[tuple[str, str], float] = {}
         self._wakeup = trio.Event()
-        self._bus.receive(BUS, self._hear)
+        self._bus.receive(BUS_TOPIC, self._hear)
 
     def note(self, socket_id: str, channel: str, retry_after_s: float, known: bool) -> None:
         """End the connection soon, unless its client subscribes to the channel by then.
@@ -164,7 +164,7 @@ class RefusedAuthorizations:
         while True:
             await self._wakeup.wait()
             unsent, self._unsent, self._wakeup = self._unsent, {}, trio.Event()
-            self._bus.send(BUS, orjson.dumps([[*names, after_s] for names, after_s in unsent.items()]))
+            self._bus.send(BUS_TOPIC, orjson.dumps([[*names, after_s] for names, after_s in unsent.items()]))
             await trio.sleep(_SEND_INTERVAL_S)
 
     def _hear(self, payload: bytes) -> None:

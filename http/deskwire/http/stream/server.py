@@ -25,21 +25,21 @@ from deskwire.engine.stream.hub import Hub
 from deskwire.http.api.input.headers import Network, client_address
 from deskwire.http.measurements import Traffic
 from deskwire.http.stream import pusher
-from deskwire.http.stream.connection import Session, SessionLimits
+from deskwire.http.stream.connection import SessionLimits, StreamSession
 from deskwire.http.stream.event_writer import Flusher
-from deskwire.http.stream.limits import KEPT_S, Stranger, Strangers
-from deskwire.http.stream.protocol import HELD_S, PusherProtocol
+from deskwire.http.stream.limits import SLOT_TIMEOUT_S, UnsubscribedLimit, UnsubscribedSlot
+from deskwire.http.stream.protocol import OUTAGE_TIMEOUT_S, PusherProtocol
 from deskwire.http.stream.revocations import RefusedAuthorizations, Revocations
-from deskwire.http.stream.socket_writer import GOODBYE_S
+from deskwire.http.stream.socket_writer import CLOSE_TIMEOUT_S
 from deskwire.http.stream.websocket import (
     CLOSE_FRAME,
     Handshake,
-    NoWebsocket,
-    Opening,
+    UpgradeRefusal,
+    UpgradeRequest,
     close_frame,
     text_frame,
 )
-from deskwire.http.transport.connection import LINGER_S, FrontStream, drain
+from deskwire.http.transport.connection import LINGER_TIMEOUT_S, FrontStream, drain
 
 log: Final = structlog.get_logger(__name__)
 
@@ -61,7 +61,7 @@ class RealtimeStream:
         write_timeout_s: how long one write may take before the connection is dropped.
         inbound_bytes: size of the largest message a client may send.
         unsubscribed_s: how long a connection may stay without ever subscribing.
-        unsubscribed_each: number of one network's connections that may be without a subscription (`Strangers`).
+        unsubscribed_each: number of one network's connections that may be without a subscription (`UnsubscribedLimit`).
         trusted_proxies: networks of proxies whose `X-Forwarded-For` is believed.
         bus: the way to the other nodes, if there are any.
     """
@@ -87,7 +87,7 @@ class RealtimeStream:
         self._keys = keys
         self._limits = SessionLimits(ping_s, write_timeout_s, inbound_bytes, unsubscribed_s)
         self._flusher = Flusher()
-        self._strangers = Strangers(unsubscribed_each)
+        self._strangers = UnsubscribedLimit(unsubscribed_each)
         self._trusted_proxies = trusted_proxies
         self.traffic: Final = Traffic()
         self._protocols: dict[str, PusherProtocol] = {}  # by socket id, in the order in which they came
@@ -95,7 +95,7 @@ class RealtimeStream:
         self._refused = RefusedAuthorizations(self._protocols, bus)
         self._openings: set[trio.CancelScope] = set()
         self._held: set[trio.CancelScope] = set()
-        self._closing: pusher.Close | None = None
+        self._closing: pusher.StreamClose | None = None
 
     @property
     def connections(self) -> int:
@@ -135,13 +135,13 @@ class RealtimeStream:
         Cancellation: the connection is dropped without a goodbye.
         """
         protocol: PusherProtocol | None = None
-        stranger: Stranger | None = None
+        stranger: UnsubscribedSlot | None = None
         try:
             opening = await self._open(stream)
             if opening is not None:
                 stranger = await self._strangers.admit(self._network(stream, opening))
                 admitted = await self._admit(opening, stranger)
-                if isinstance(admitted, pusher.Close):
+                if isinstance(admitted, pusher.StreamClose):
                     await _turn_away(stream, admitted)
                 elif stranger is not None:
                     protocol = self._begin(stream, opening.rest, stranger, admitted)
@@ -157,7 +157,7 @@ class RealtimeStream:
                 stranger.leave()
             await trio.aclose_forcefully(stream)
 
-    def close_all(self, goodbye: pusher.Close = pusher.RESTARTING) -> None:
+    def close_all(self, goodbye: pusher.StreamClose = pusher.RESTARTING) -> None:
         """End every connection, and each that opens later; they are gone within 5 s.
 
         A client that has not finished its request, or not read the response, has half a second for that.
@@ -171,7 +171,7 @@ class RealtimeStream:
         for protocol in list(self._protocols.values()):
             protocol.session.end(goodbye)
 
-    async def _open(self, stream: trio.abc.Stream) -> Opening | None:
+    async def _open(self, stream: trio.abc.Stream) -> UpgradeRequest | None:
         """Return the client's request, accepted; None if there is nothing to serve."""
         with trio.CancelScope() as scope:
             if self._closing is not None:
@@ -183,7 +183,7 @@ class RealtimeStream:
                 self._openings.discard(scope)
         return None
 
-    async def _shake_hands(self, stream: trio.abc.Stream) -> Opening | None:
+    async def _shake_hands(self, stream: trio.abc.Stream) -> UpgradeRequest | None:
         handshake, result = Handshake(), None
         with trio.move_on_after(_OPENING_S):
             for _ in range(_READS):
@@ -196,28 +196,30 @@ class RealtimeStream:
             await stream.send_all(result.response)
         if writing.cancelled_caught:
             return None
-        if isinstance(result, NoWebsocket):
-            with trio.move_on_after(LINGER_S):
+        if isinstance(result, UpgradeRefusal):
+            with trio.move_on_after(LINGER_TIMEOUT_S):
                 await drain(stream, CLOSE_FRAME)
             return None
         return result
 
     def _begin(
-        self, stream: trio.abc.Stream, rest: bytes, stranger: Stranger, project: Project
+        self, stream: trio.abc.Stream, rest: bytes, stranger: UnsubscribedSlot, project: Project
     ) -> PusherProtocol:
-        session = Session(stream, self._hub, self._flusher, self.traffic, self._limits, rest, stranger)
+        session = StreamSession(stream, self._hub, self._flusher, self.traffic, self._limits, rest, stranger)
         protocol = PusherProtocol(
             self._store, self._hub, self._clock, self._keys, session, project, self._revocations.ends_at
         )
         self._protocols[protocol.socket_id] = protocol
         return protocol
 
-    def _network(self, stream: trio.abc.Stream, opening: Opening) -> str | None:
+    def _network(self, stream: trio.abc.Stream, opening: UpgradeRequest) -> str | None:
         """Return the network that the connection counts for until it has subscribed; None for this machine (`party_of`)."""
         peer = stream.peer if isinstance(stream, FrontStream) else None
         return party_of(client_address(peer, opening.forwarded_for, self._trusted_proxies))
 
-    async def _admit(self, opening: Opening, stranger: Stranger | None) -> Project | pusher.Close:
+    async def _admit(
+        self, opening: UpgradeRequest, stranger: UnsubscribedSlot | None
+    ) -> Project | pusher.StreamClose:
         if self._closing is not None:
             return self._closing
         if stranger is None:
@@ -230,7 +232,9 @@ class RealtimeStream:
             self._held.add(scope)
             try:  # every node lacks the database now, and some clients give up after a few connections
                 find = partial(self._project, opening.stream_key)
-                project = await outlast(find, min(stranger.since + KEPT_S, trio.current_time() + HELD_S))
+                project = await outlast(
+                    find, min(stranger.since + SLOT_TIMEOUT_S, trio.current_time() + OUTAGE_TIMEOUT_S)
+                )
             except Unavailable:
                 return pusher.OVER_CAPACITY
             finally:
@@ -251,9 +255,9 @@ def _log_failure(protocol: PusherProtocol | None, failure: BaseException) -> Non
     log.error("stream.connection_failed", socket_id=socket_id, exc_info=failure)
 
 
-async def _turn_away(stream: trio.abc.Stream, goodbye: pusher.Close) -> None:
+async def _turn_away(stream: trio.abc.Stream, goodbye: pusher.StreamClose) -> None:
     """Tell the client why it is refused, and wait for it to close; what it sends is not parsed."""
     refusal = text_frame(pusher.error(goodbye.message, goodbye.code))
-    with trio.move_on_after(GOODBYE_S):
+    with trio.move_on_after(CLOSE_TIMEOUT_S):
         await stream.send_all(refusal + close_frame(goodbye.code, goodbye.message))
         await drain(stream, CLOSE_FRAME)

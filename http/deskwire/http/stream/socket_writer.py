@@ -13,7 +13,7 @@ from wsproto.events import CloseConnection
 from deskwire.engine.core.tasks.mutex import Mutex
 from deskwire.http.measurements import Traffic
 from deskwire.http.stream import pusher
-from deskwire.http.stream.websocket import Wire, text_frame
+from deskwire.http.stream.websocket import WebsocketConnection, text_frame
 
 log: Final = structlog.get_logger(__name__)
 
@@ -98,7 +98,7 @@ class SocketWriter:
 #
 
 
-GOODBYE_S: Final = 5.0
+CLOSE_TIMEOUT_S: Final = 5.0
 """How long a goodbye may take, from its first byte to the peer's close frame."""
 
 
@@ -112,11 +112,11 @@ class Lifetime:
 
     __slots__ = ("_nursery", "_wire", "_writer", "goodbye_s", "sent_code")
 
-    def __init__(self, writer: SocketWriter, wire: Wire) -> None:
+    def __init__(self, writer: SocketWriter, wire: WebsocketConnection) -> None:
         self._writer = writer
         self._wire = wire
         self._nursery: trio.Nursery | None = None
-        self.goodbye_s = GOODBYE_S
+        self.goodbye_s = CLOSE_TIMEOUT_S
         self.sent_code: int | None = None
 
     def begin(self, nursery: trio.Nursery) -> None:
@@ -130,21 +130,21 @@ class Lifetime:
         if not self._writer.ending:
             self._nursery.start_soon(task)
 
-    def end(self, goodbye: pusher.Close) -> None:
+    def end(self, goodbye: pusher.StreamClose) -> None:
         """End the connection with a goodbye; only the first call counts."""
         if self._writer.ending or self._nursery is None:
             return
         self._writer.ending = True
         self._nursery.start_soon(self._say_goodbye, goodbye)
 
-    async def _say_goodbye(self, goodbye: pusher.Close) -> None:
+    async def _say_goodbye(self, goodbye: pusher.StreamClose) -> None:
         with trio.move_on_after(self.goodbye_s):
             async with self._writer.lock:
                 await self._write_goodbye(goodbye)
             await trio.sleep_forever()  # the reader ends the session at the peer's close frame
         self._writer.break_off()
 
-    async def _write_goodbye(self, goodbye: pusher.Close) -> None:
+    async def _write_goodbye(self, goodbye: pusher.StreamClose) -> None:
         data = b""
         if goodbye.code >= pusher.FIRST_OWN_CODE:  # clients know websocket's own codes from the close frame
             data += text_frame(pusher.error(goodbye.message, goodbye.code))

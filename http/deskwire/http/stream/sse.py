@@ -21,7 +21,7 @@ from deskwire.engine.core.errors import Unavailable
 
 log: Final = structlog.get_logger(__name__)
 
-HEARTBEAT_S: Final = 15.0
+HEARTBEAT_INTERVAL_S: Final = 15.0
 """Seconds without an event after which a comment is written, unless the client prefers fewer."""
 _PREFERRED: Final = re.compile(r"(?:^|[,;\s])heartbeat=(?:\"?)(\d{1,2})(?:\"?)(?=$|[,;\s])", re.IGNORECASE)
 EVENT_STREAM: Final = "text/event-stream"
@@ -43,13 +43,13 @@ def preferred_heartbeat(prefer: str | None) -> float:
     The desk asks for one a second, so that it knows within three that the service does not answer.
     """
     found = _PREFERRED.search(prefer or "")
-    return HEARTBEAT_S if found is None else min(max(1.0, float(found[1])), HEARTBEAT_S)
+    return HEARTBEAT_INTERVAL_S if found is None else min(max(1.0, float(found[1])), HEARTBEAT_INTERVAL_S)
 
 
 Opening = Callable[[], Awaitable[AgentStream]]
 
 
-class Pieces(AsyncIterator[bytes]):
+class EventStreamBody(AsyncIterator[bytes]):
     """The stream in pieces. It is opened with the first, when it is sure that it will be closed.
 
     Args:
@@ -63,7 +63,7 @@ class Pieces(AsyncIterator[bytes]):
         streams: AgentStreams,
         opening: Opening,
         good_for: Callable[[], Awaitable[float]],
-        heartbeat_s: float = HEARTBEAT_S,
+        heartbeat_s: float = HEARTBEAT_INTERVAL_S,
     ) -> None:
         self._streams = streams
         self._opening = opening

@@ -24,7 +24,7 @@ from deskwire.engine.core.http1 import phrase
 from deskwire.engine.core.ids import new_id
 from deskwire.http.api.problems import raw_problem
 from deskwire.http.stream import pusher
-from deskwire.http.stream.limits import HangUp, Inflow
+from deskwire.http.stream.limits import InboundRate, ProtocolViolation
 
 PREFIX: Final = "/app/"
 _VERSION: Final = b"13"
@@ -36,7 +36,7 @@ _OLD: Final = (
 )
 
 
-class Opening(Struct, frozen=True):
+class UpgradeRequest(Struct, frozen=True):
     """A websocket request: the app key it names, its protocol parameter, and the 101 that accepts it.
 
     Args:
@@ -53,12 +53,12 @@ class Opening(Struct, frozen=True):
     rest: bytes
 
     @property
-    def refusal(self) -> pusher.Close | None:
+    def refusal(self) -> pusher.StreamClose | None:
         """The refusal of the protocol parameter, None if it is supported. A missing one counts as 7 (hand-written clients)."""
         return None if self.protocol in (None, *pusher.PROTOCOLS) else pusher.BAD_PROTOCOL
 
 
-class NoWebsocket(Struct, frozen=True):
+class UpgradeRefusal(Struct, frozen=True):
     """A request that can't be upgraded: the bytes of the response to send before closing."""
 
     response: bytes
@@ -70,7 +70,7 @@ class Handshake:
     def __init__(self) -> None:
         self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=_LIMIT)
 
-    def feed(self, data: bytes) -> Opening | NoWebsocket | None:
+    def feed(self, data: bytes) -> UpgradeRequest | UpgradeRefusal | None:
         """Return the result, or None as long as the request is not complete; empty `data` is its end."""
         try:
             self._http.receive_data(data)
@@ -79,9 +79,9 @@ class Handshake:
                 return self._judge(request)
         except h11.RemoteProtocolError as error:
             return self._refuse(error.error_status_hint, "bad_request", f"Malformed request: {error}")
-        return None if request is h11.NEED_DATA else NoWebsocket(b"")
+        return None if request is h11.NEED_DATA else UpgradeRefusal(b"")
 
-    def _judge(self, request: h11.Request) -> Opening | NoWebsocket:
+    def _judge(self, request: h11.Request) -> UpgradeRequest | UpgradeRefusal:
         headers = {name: value for name, value in request.headers}
         upgrade = headers.get(b"upgrade", b"").lower()
         tokens = {token.strip() for token in headers.get(b"connection", b"").lower().split(b",")}
@@ -104,7 +104,7 @@ class Handshake:
         forwarded_for = tuple(
             value.decode("latin-1") for name, value in request.headers if name == b"x-forwarded-for"
         )
-        return Opening(stream_key, protocol[-1] if protocol else None, forwarded_for, response, rest)
+        return UpgradeRequest(stream_key, protocol[-1] if protocol else None, forwarded_for, response, rest)
 
     def _accept(self, key: bytes, offered: bytes) -> bytes:
         headers = [
@@ -117,7 +117,7 @@ class Handshake:
         switch = h11.InformationalResponse(status_code=101, headers=headers, reason=b"Switching Protocols")
         return self._http.send(switch) or b""
 
-    def _refuse(self, status: int, code: str, detail: str) -> NoWebsocket:
+    def _refuse(self, status: int, code: str, detail: str) -> UpgradeRefusal:
         headers, body = raw_problem(status, code, detail, new_id("req", wall_clock()))
         if status == 426:  # RFC 9110 15.5.22: it says to what
             headers += [(b"connection", b"close, Upgrade"), (b"upgrade", b"websocket")]
@@ -127,7 +127,7 @@ class Handshake:
         response = h11.Response(status_code=status, headers=headers, reason=phrase(status).encode())
         fresh = h11.Connection(h11.SERVER)  # the one that read the request may be in its error state
         parts = (fresh.send(part) for part in (response, h11.Data(data=body), h11.EndOfMessage()))
-        return NoWebsocket(b"".join(part or b"" for part in parts))
+        return UpgradeRefusal(b"".join(part or b"" for part in parts))
 
 
 def _is_nonce(key: bytes) -> bool:
@@ -169,7 +169,7 @@ def close_frame(code: int, reason: str) -> bytes:
 #
 
 
-class Inlet:
+class InboundMessages:
     """The inbound side of one connection.
 
     Args:
@@ -181,11 +181,11 @@ class Inlet:
     __slots__ = ("_assembler", "_inflow", "_largest", "frames", "wire")
 
     def __init__(self, largest: int, rest: bytes) -> None:
-        self.wire = Wire(largest, rest)
+        self.wire = WebsocketConnection(largest, rest)
         self.frames = 0
         self._largest = largest
         self._assembler = MessageAssembler(largest)
-        self._inflow = Inflow(largest)
+        self._inflow = InboundRate(largest)
 
     def feed(self, data: bytes) -> None:
         """Take what was read. Raises HangUp."""
@@ -206,8 +206,8 @@ class Inlet:
         """Return the whole message, if this is its last part. Raises HangUp."""
         try:
             text = self._assembler.add(event)
-        except TooLong:
-            raise HangUp(pusher.too_big(self._largest)) from None
+        except MessageTooLong:
+            raise ProtocolViolation(pusher.too_big(self._largest)) from None
         if text is not None:
             self._inflow.message(trio.current_time())
         return text
@@ -217,7 +217,7 @@ class Inlet:
         self._inflow.frame(trio.current_time())
 
 
-class TooLong(Exception):
+class MessageTooLong(Exception):
     """A message has more bytes than it may."""
 
 
@@ -249,7 +249,7 @@ class MessageAssembler:
 
     def _check(self, size: int) -> None:
         if size > self._limit:
-            raise TooLong
+            raise MessageTooLong
 
 
 # DOC parser.py: """The websocket's frames as wsproto reads them, with two rules that it does not have (RFC 6455).
@@ -264,7 +264,7 @@ _BAD_GATEWAY: Final = 1014
 _NORMAL: Final = CloseReason.NORMAL_CLOSURE.to_bytes(2)
 
 
-class Wire(Connection):
+class WebsocketConnection(Connection):
     """The server's end of a connection after its handshake.
 
     Args:

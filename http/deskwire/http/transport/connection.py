@@ -18,22 +18,22 @@ from typing import Final
 
 import trio
 
-from deskwire.http.transport.connection_slots import Place
-from deskwire.http.transport.fair_scheduling import Turns
+from deskwire.http.transport.connection_slots import ConnectionSlot
+from deskwire.http.transport.fair_scheduling import FairScheduler
 
 _OUT_OF_TIME = "the peer did not read in time"
 
-STREAM: Final = b"GET /app/"
+STREAM_REQUEST: Final = b"GET /app/"
 """What a request for the stream begins with."""
 
-UNREAD_MAX: Final = 1 << 16
-UNREAD_S: Final = 1.0
+DRAIN_BYTES_MAX: Final = 1 << 16
+DRAIN_TIMEOUT_S: Final = 1.0
 """Bytes of a body that nobody wants which are read away, and for how long."""
 
-LINGER_S: Final = 1.0
+LINGER_TIMEOUT_S: Final = 1.0
 """How long a closed connection may go on sending; who needs longer is not listening."""
 
-ENDED_S: Final = 2.0
+HALF_CLOSED_TIMEOUT_S: Final = 2.0
 """How long a connection is kept whose peer has closed: a request may have come just before, and be taken up only now."""
 
 TCP_USER_TIMEOUT: Final[int | None] = getattr(socket, "TCP_USER_TIMEOUT", None)  # Linux has it
@@ -56,8 +56,8 @@ class FrontStream(trio.abc.HalfCloseableStream):
     `place` is where what waits in `send_all` is counted, and `turns` who waits to be read, if those are set.
     """
 
-    place: Place | None = None
-    turns: Turns | None = None
+    place: ConnectionSlot | None = None
+    turns: FairScheduler | None = None
 
     def __init__(self, stream: trio.SocketStream, *, write_timeout_s: float) -> None:
         self.socket = stream.socket
@@ -138,7 +138,7 @@ class FrontStream(trio.abc.HalfCloseableStream):
     def _expect(self) -> None:
         """Bound the time in which the rest of a head, or the end, has to come from now on."""
         if not self._serving:
-            within_s = min(self._head_s, ENDED_S) if self._ended else self._head_s
+            within_s = min(self._head_s, HALF_CLOSED_TIMEOUT_S) if self._ended else self._head_s
             self._connection.deadline = min(self._connection.deadline, trio.current_time() + within_s)
 
     async def until_readable(self) -> None:
@@ -277,7 +277,7 @@ class FrontStream(trio.abc.HalfCloseableStream):
         """
         self._closing = True
         try:
-            with trio.move_on_at(min(trio.current_time() + LINGER_S, self._latest)):
+            with trio.move_on_at(min(trio.current_time() + LINGER_TIMEOUT_S, self._latest)):
                 sending = self.peer_sends()
                 while sending:
                     sending = bool(await self.socket.recv(_LINGER_BYTES))

@@ -25,10 +25,10 @@ _RELIEF: Final = 0.75
 _ALL: Final = "*"
 _TELL_S: Final = 60.0
 
-PLACE: Final = "place"
+SLOT: Final = "place"
 """Where the app finds a connection's place in the state that Hypercorn hands on (ASGI, lifespan state)."""
 
-Why = Literal["idle", "unread", "refused"]
+EndReason = Literal["idle", "unread", "refused"]
 
 
 def _nothing() -> None:
@@ -39,7 +39,7 @@ async def _nothing_to_send() -> None:
     """Do nothing."""
 
 
-class Place:
+class ConnectionSlot:
     """One connection's place among all.
 
     `owner` is the project or user whose credential it has shown, if any, and `known` is called when it has. `expect_reader`
@@ -157,11 +157,11 @@ class _Group:
     """Places in the order in which they came in, by their network."""
 
     def __init__(self) -> None:
-        self._of: dict[str, dict[Place, None]] = {}
+        self._of: dict[str, dict[ConnectionSlot, None]] = {}
         self._largest = ""
         self._size = 0
 
-    def add(self, place: Place) -> None:
+    def add(self, place: ConnectionSlot) -> None:
         mine = self._of.get(place.network)
         if mine is None:
             mine = self._of[place.network] = {}
@@ -169,13 +169,13 @@ class _Group:
         if len(mine) > self._size:
             self._largest, self._size = place.network, len(mine)
 
-    def remove(self, place: Place) -> None:
+    def remove(self, place: ConnectionSlot) -> None:
         mine = self._of[place.network]
         del mine[place]
         if not mine:
             del self._of[place.network]
 
-    def first(self) -> Place | None:
+    def first(self) -> ConnectionSlot | None:
         """Return the first one of the network that has most."""
         if len(self._of.get(self._largest, ())) != self._size:
             self._largest = max(self._of, key=lambda network: len(self._of[network]), default="")
@@ -196,21 +196,21 @@ class Connections:
     def __init__(self, most: int = 10_000, unsent_max: int = 256 << 20) -> None:
         self.most: Final = most
         self.open = 0
-        self.ended: Final[dict[Why, int]] = {"idle": 0, "unread": 0, "refused": 0}
+        self.ended: Final[dict[EndReason, int]] = {"idle": 0, "unread": 0, "refused": 0}
         self._unsent_max = unsent_max
         self._unsent: Counter[str] = Counter()
-        self._waiting: dict[Place, None] = {}
+        self._waiting: dict[ConnectionSlot, None] = {}
         self._idle_strangers = _Group()
         self._idle_known = _Group()
         self._busy_strangers = _Group()
-        self._told: dict[Why, float] = {}
+        self._told: dict[EndReason, float] = {}
 
     @property
     def unsent(self) -> int:
         """Bytes of answers that wait for their clients."""
         return self._unsent[_ALL]
 
-    def admit(self, peer: str | None, end: Callable[[], None]) -> Place | None:
+    def admit(self, peer: str | None, end: Callable[[], None]) -> ConnectionSlot | None:
         """Return a place for a connection from this address; None if nobody can be missed for it.
 
         Args:
@@ -221,7 +221,7 @@ class Connections:
             self._note("refused", network)
             return None
         self.open += 1
-        return Place(self, network, end)
+        return ConnectionSlot(self, network, end)
 
     def make_room(self) -> bool:
         """End the connection that can best be missed; False if each is in use by somebody known."""
@@ -238,7 +238,7 @@ class Connections:
             return self._idle_known if owner else self._idle_strangers
         return None if owner else self._busy_strangers
 
-    def count(self, place: Place, holders: tuple[str, ...], size: int, *, waits: bool) -> None:
+    def count(self, place: ConnectionSlot, holders: tuple[str, ...], size: int, *, waits: bool) -> None:
         """Note that so many bytes more wait, or fewer."""
         for holder in holders:
             self._unsent[holder] += size
@@ -249,14 +249,14 @@ class Connections:
         else:
             self._waiting.pop(place, None)
 
-    def relieve(self, holders: tuple[str, ...], latest: Place) -> None:
+    def relieve(self, holders: tuple[str, ...], latest: ConnectionSlot) -> None:
         """End those that hold most for longest where too much waits for one of these; not the latest, which may read."""
         for holder in holders:
             bound = self._unsent_max if holder == _ALL else self._unsent_max // SHARE
             if self._unsent[holder] > bound:
                 self._relieve(holder, bound * _RELIEF, latest)
 
-    def _relieve(self, holder: str, enough: float, latest: Place) -> None:
+    def _relieve(self, holder: str, enough: float, latest: ConnectionSlot) -> None:
         now = trio.current_time()
         held = [each for each in self._waiting if each is not latest and each.holds_for(holder)]
         for each in sorted(held, key=lambda each: each.weight(now), reverse=True):
@@ -264,12 +264,12 @@ class Connections:
             if self._unsent[holder] <= enough:
                 return
 
-    def _end(self, place: Place, why: Why, whose: str) -> None:
+    def _end(self, place: ConnectionSlot, why: EndReason, whose: str) -> None:
         self._note(why, whose)
         place.leave()
         place.end()
 
-    def _note(self, why: Why, whose: str) -> None:
+    def _note(self, why: EndReason, whose: str) -> None:
         """Count it, and log it now and then: an attacker must not fill the log."""
         self.ended[why] += 1
         now = trio.current_time()

@@ -13,9 +13,9 @@ from typing import Final
 
 import trio
 
-PAUSES: Final = 2
+PAUSE_FACTOR: Final = 2
 """How many times as long as a turn the pause behind it is."""
-LONGEST_S: Final = 0.005
+TURN_MAX_S: Final = 0.005
 """After which others have their turn, too: whoever has it may wait for something itself."""
 _PAUSE_S: Final = 0.05
 """How long a pause may be: a turn may have been held without any use of it."""
@@ -23,7 +23,7 @@ _ACTIVE_S: Final = 0.1
 """How long after a read from somebody known strangers still make pauses."""
 
 
-class Turns:
+class FairScheduler:
     """The turns of strangers. Without somebody known beside them they wait for each other only."""
 
     def __init__(self) -> None:
@@ -88,7 +88,7 @@ class Turns:
                 await self._work.wait()
             await trio.sleep_until(self._free_at)
             if self._holder is not None:
-                with trio.move_on_at(self._since + LONGEST_S):
+                with trio.move_on_at(self._since + TURN_MAX_S):
                     await self._ends.park()
             self._hand_on()
             if self._holder is None and trio.current_time() >= self._free_at:
@@ -113,10 +113,10 @@ class Turns:
     def _hand_on(self) -> None:
         """End a turn that has lasted long enough."""
         now = trio.current_time()
-        if self._holder is not None and now >= self._since + LONGEST_S:
+        if self._holder is not None and now >= self._since + TURN_MAX_S:
             self._end(now)
 
     def _end(self, now: float) -> None:
         taken, self._holder = min(now - self._since, _PAUSE_S), None
         self._ends.unpark_all()
-        self._free_at = now + taken * PAUSES if now < self._known_at + _ACTIVE_S else now
+        self._free_at = now + taken * PAUSE_FACTOR if now < self._known_at + _ACTIVE_S else now

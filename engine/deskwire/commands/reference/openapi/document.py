@@ -17,7 +17,7 @@ from deskwire.commands.reference.openapi.parameters import parameters
 from deskwire.commands.reference.openapi.responses import header_components, headers, responses
 from deskwire.commands.reference.openapi.schemas import Schema, Schemas
 from deskwire.commands.reference.tables import plain
-from deskwire.http.api.auth.sessions import PLAIN
+from deskwire.http.api.auth.sessions import COOKIE_NAME
 from deskwire.http.api.input.validation import Empty
 from deskwire.http.api.output.static import Static
 from deskwire.http.api.routing import AccessKind, Media, Route
@@ -68,7 +68,7 @@ _SCHEMES: Final[Mapping[str, Schema]] = {
     "session": {
         "type": "apiKey",
         "in": "cookie",
-        "name": PLAIN,
+        "name": COOKIE_NAME,
         "description": "The cookie of `POST /v3/auth/session`; by TLS it is named `__Host-deskwire`. A call with it that changes "
         "something needs `Sec-Fetch-Site: same-origin`, or an `Origin` that is the service's.",
     },

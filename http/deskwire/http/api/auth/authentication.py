@@ -28,10 +28,10 @@ from deskwire.engine.core.ids import is_id
 from deskwire.engine.core.store import Brief, Inline
 from deskwire.engine.core.values import replace
 from deskwire.engine.ports import Reader
-from deskwire.http.api.auth.metrics_token import Scraping
+from deskwire.http.api.auth.metrics_token import ScrapeAccess
 from deskwire.http.api.calls import Caller
-from deskwire.http.api.input.headers import Fields, single
-from deskwire.http.api.routing import Access
+from deskwire.http.api.input.headers import Fields, single_value
+from deskwire.http.api.routing import RouteAccess
 from deskwire.http.api.services import Services
 
 log: Final = structlog.get_logger(__name__)
@@ -40,7 +40,7 @@ _TOUCH_MS: Final = 60_000
 """How old the noted time of a credential's last use may be; it saves a write on every call."""
 
 
-class Asking(Protocol):
+class AuthenticationRequest(Protocol):
     """The request, as far as it tells who makes it; see `pipeline.Request`."""
 
     @property
@@ -59,7 +59,7 @@ class Asking(Protocol):
     def arguments(self) -> Callable[[], Mapping[str, list[str]]]: ...
 
 
-async def admit(services: Services, access: Access, request: Asking) -> Caller:
+async def admit(services: Services, access: RouteAccess, request: AuthenticationRequest) -> Caller:
     """Return the caller, if the credential is good for the route; `require_permission` says what it may do.
 
     A user shows an access token, or the cookie of a session; with both the token counts. A machine is a caller wherever
@@ -97,7 +97,7 @@ async def admit(services: Services, access: Access, request: Asking) -> Caller:
     return await _user(services, access, request, identity)
 
 
-def require_permission(access: Access, caller: Caller) -> None:
+def require_permission(access: RouteAccess, caller: Caller) -> None:
     """Raise Forbidden if the caller lacks a permission of the route, or is a machine where only people are callers."""
     if caller.machine is not None and not access.machines:
         raise server_key_required() if access.kind == "server_key" else PersonRequired
@@ -105,7 +105,9 @@ def require_permission(access: Access, caller: Caller) -> None:
         caller.require(*access.permissions)
 
 
-async def _machine(services: Services, access: Access, request: Asking, secret: str) -> Caller:
+async def _machine(
+    services: Services, access: RouteAccess, request: AuthenticationRequest, secret: str
+) -> Caller:
     """Return the machine with this secret. Raises NotFound if the call names another project than its own."""
     machine, name = await services.machines.authenticate(secret, request.at)
     project = machine.project
@@ -121,7 +123,7 @@ async def _machine(services: Services, access: Access, request: Asking, secret: 
     return Caller(project, organisation=owner, credential=known_by, machine=machine, authorizes_as=name)
 
 
-async def _visitor(services: Services, access: Access, request: Asking) -> Caller:
+async def _visitor(services: Services, access: RouteAccess, request: AuthenticationRequest) -> Caller:
     """Return the user of a session that is in force, else a caller who is nobody. Raises Forbidden."""
     try:
         session = await services.sessions.of(request, request.at)
@@ -133,7 +135,11 @@ async def _visitor(services: Services, access: Access, request: Asking) -> Calle
 
 
 async def _user(
-    services: Services, access: Access, request: Asking, identity: Identity, session: Session | None = None
+    services: Services,
+    access: RouteAccess,
+    request: AuthenticationRequest,
+    identity: Identity,
+    session: Session | None = None,
 ) -> Caller:
     """Return the user who was identified, with what the route is about."""
     named = _named_project(access, request)
@@ -149,9 +155,9 @@ async def _user(
     return await services.store.read(Inline(caller))
 
 
-def _named_project(access: Access, request: Asking) -> str | None:
+def _named_project(access: RouteAccess, request: AuthenticationRequest) -> str | None:
     """Return the id in the header `project`, or in the parameter where that is taken; None for neither."""
-    named = single(request.headers, "project")
+    named = single_value(request.headers, "project")
     if not access.by_parameter:
         return named
     given = request.arguments().get("project", ())
@@ -161,7 +167,9 @@ def _named_project(access: Access, request: Asking) -> str | None:
     return named or next(iter(given), None)
 
 
-def _caller(reader: Reader, access: Access, user: User, named: str | None, path: Mapping[str, str]) -> Caller:
+def _caller(
+    reader: Reader, access: RouteAccess, user: User, named: str | None, path: Mapping[str, str]
+) -> Caller:
     """Return the user with what the route is about."""
     known_by = f"user {user.rowid}"
     match access.kind:
@@ -183,7 +191,7 @@ def _caller(reader: Reader, access: Access, user: User, named: str | None, path:
             assert_never(access.kind)
 
 
-def _admit_scraper(scraping: Scraping, headers: Fields, peer: str | None) -> None:
+def _admit_scraper(scraping: ScrapeAccess, headers: Fields, peer: str | None) -> None:
     if scraping.token is None:
         scraping.check_local(peer, headers)
     else:
@@ -191,7 +199,7 @@ def _admit_scraper(scraping: Scraping, headers: Fields, peer: str | None) -> Non
 
 
 def _bearer(headers: Fields) -> str:
-    header = single(headers, "authorization")
+    header = single_value(headers, "authorization")
     if header is None:
         raise Unauthenticated(
             "This call needs the header `Authorization: Bearer …`.", code="missing_credential"
@@ -249,7 +257,7 @@ def kind_of(credential: str) -> str | None:
     return next((kind for kind, form in _FORMS if form.fullmatch(credential)), None)
 
 
-def check_kind(access: Access, credential: str) -> None:
+def check_kind(access: RouteAccess, credential: str) -> None:
     """Raise Unauthenticated (`wrong_credential_kind`) for a credential of a kind that the route never takes.
 
     One whose form tells nothing is left to whoever checks it. The refusal has nothing of the credential in it.
@@ -263,7 +271,7 @@ def check_kind(access: Access, credential: str) -> None:
     )
 
 
-def _needed(access: Access) -> str:
+def _needed(access: RouteAccess) -> str:
     said = _NEEDED.get(access.kind)
     if said is not None:
         return said

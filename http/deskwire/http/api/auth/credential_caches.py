@@ -36,7 +36,7 @@ _CACHE_SIZE_MAX: Final = 1_000
 """Keys that are remembered; with more of them in use at once each is looked up now and then."""
 
 
-class ServerKeys(Struct):
+class ServerKeyCache(Struct):
     """The keys of the callers."""
 
     store: Store
@@ -80,7 +80,7 @@ class ServerKeys(Struct):
 T = TypeVar("T")
 
 
-class WhileGood(Struct, frozen=True):
+class RevocableStore(Struct, frozen=True):
     """A store whose reads are refused once a machine credential has ended, or has lost one of these permissions."""
 
     store: Store
@@ -107,7 +107,7 @@ class WhileGood(Struct, frozen=True):
         return await self.store.read(Inline(checked) if isinstance(query, Inline) else checked)
 
 
-class Machines(Struct):
+class MachineCredentialCache(Struct):
     """The machine credentials of the callers."""
 
     store: Store
@@ -156,7 +156,7 @@ class _Known(Struct):
     ids: Collection[str] | None = None
 
 
-class EndedTokens(Struct):
+class EndedTokenCache(Struct):
     """The ended tokens of the callers; `check` costs a look into a set."""
 
     store: ScopedStore[AccessTokenReader, object]

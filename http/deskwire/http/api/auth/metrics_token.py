@@ -27,7 +27,7 @@ _FORWARDED: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Scraping:
+class ScrapeAccess:
     """The operator's settings for scrapes.
 
     Args:

@@ -23,11 +23,11 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 THREADS: Final = 2
-PLACES: Final = 50
+QUEUE_MAX: Final = 50
 """Passwords that may be in the threads or wait for them; half a minute's work."""
 NICENESS: Final = 15
 """The threads' priority for the scheduler (setpriority(2)): beside other busy threads they get a tenth of a core."""
-PER_NETWORK: Final = 2
+QUEUE_PER_NETWORK_MAX: Final = 2
 """Places of one network's clients, one of them in a thread."""
 
 
@@ -51,7 +51,7 @@ async def _in_a_thread(job: Callable[[], T]) -> T:
     return future.result()
 
 
-class Hashing:
+class PasswordHashing:
     """The queue of jobs that hash passwords."""
 
     def __init__(self) -> None:
@@ -73,7 +73,7 @@ class Hashing:
 
     @contextmanager
     def _place(self) -> Iterator[None]:
-        if self._taken >= PLACES:
+        if self._taken >= QUEUE_MAX:
             raise Unavailable("Too many are signing in at once.", code="sign_in_busy", retry_after_s=5)
         self._taken += 1
         try:
@@ -87,7 +87,7 @@ class Hashing:
             yield
             return
         turn = self._turns.setdefault(network, trio.Lock())
-        if turn.locked() and turn.statistics().tasks_waiting >= PER_NETWORK - 1:
+        if turn.locked() and turn.statistics().tasks_waiting >= QUEUE_PER_NETWORK_MAX - 1:
             raise Unavailable("Too many are signing in at once from your network.", code="sign_in_busy")
         try:
             async with turn:

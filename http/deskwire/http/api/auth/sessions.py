@@ -30,7 +30,7 @@ from deskwire.http.api.input.headers import Fields
 
 log: Final = structlog.get_logger(__name__)
 
-TOUCH_MS: Final = 60_000
+TOUCH_INTERVAL_MS: Final = 60_000
 """How old the noted time of a session's last use may be; it saves a write on every call."""
 
 _KEPT_MAX: Final = 10_000
@@ -39,7 +39,7 @@ _KEPT_MAX: Final = 10_000
 _SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
-class Asking(Protocol):
+class SessionRequest(Protocol):
     """The request, as far as its session is concerned."""
 
     @property
@@ -69,7 +69,7 @@ class Sessions(Struct):
     allowed: bool = True
     _known: dict[bytes, Session] = field(default_factory=dict)
 
-    async def of(self, request: Asking, at: int) -> Session | None:
+    async def of(self, request: SessionRequest, at: int) -> Session | None:
         """Return the session in the request's cookie, noted as used; None if there is no cookie.
 
         Args:
@@ -94,14 +94,14 @@ class Sessions(Struct):
                 raise
         return await self._found(hashed, at)
 
-    async def good_for(self, request: Asking, at: int) -> int:
+    async def good_for(self, request: SessionRequest, at: int) -> int:
         """Return the milliseconds that the request's session lasts unless it is used, 0 if it has ended; not noted as used."""
         secret = session_cookie(request.headers, secure=self.secure(request))
         hashed = hash_session_secret(secret or "")
         found = await self.store.read(Inline(lambda reader: reader.session(hashed)))
         return 0 if found is None else max(0, self.life.ends_at(found) - at)
 
-    def require_own_page(self, request: Asking) -> None:
+    def require_own_page(self, request: SessionRequest) -> None:
         """See `origins.require_own_page`."""
         require_own_page(request.headers, origin_of(self.public_url), secure=request.secure)
 
@@ -109,15 +109,15 @@ class Sessions(Struct):
         """See `origins.is_own`."""
         return is_own(origin, headers, origin_of(self.public_url), secure=secure)
 
-    def cookie(self, request: Asking, secret: str) -> str:
+    def cookie(self, request: SessionRequest, secret: str) -> str:
         """Return the `Set-Cookie` of a new session."""
-        return setting(secret, self.life.longest // 1000, secure=self.secure(request))
+        return set_cookie(secret, self.life.longest // 1000, secure=self.secure(request))
 
-    def no_cookie(self, request: Asking) -> str:
+    def no_cookie(self, request: SessionRequest) -> str:
         """Return the `Set-Cookie` of a session that has ended."""
-        return taking_back(secure=self.secure(request))
+        return delete_cookie(secure=self.secure(request))
 
-    def secure(self, request: Asking) -> bool:
+    def secure(self, request: SessionRequest) -> bool:
         """Tell whether the browser has come by TLS, be it as far as a proxy."""
         return request.secure or (self.public_url or "").startswith("https:")
 
@@ -134,7 +134,7 @@ class Sessions(Struct):
         found = known.get(hashed) or await self.store.read(Inline(lambda reader: reader.session(hashed)))
         if found is None or not self.allowed or at >= self.life.ends_at(found):
             raise Unauthenticated("The session has ended; sign in again.", code="session_ended")
-        used = at - found.last_seen_at >= TOUCH_MS
+        used = at - found.last_seen_at >= TOUCH_INTERVAL_MS
         if used:
             found = replace(found, last_seen_at=at)
         if hashed not in known and len(known) >= _KEPT_MAX:
@@ -160,8 +160,8 @@ class Sessions(Struct):
 #
 
 
-PLAIN: Final = "deskwire"
-SECURE: Final = f"__Host-{PLAIN}"
+COOKIE_NAME: Final = "deskwire"
+SECURE_COOKIE_NAME: Final = f"__Host-{COOKIE_NAME}"
 
 
 def session_cookie(headers: Fields, *, secure: bool) -> str | None:
@@ -188,7 +188,7 @@ def session_cookie(headers: Fields, *, secure: bool) -> str | None:
     return secret
 
 
-def setting(secret: str, lasts_s: int, *, secure: bool) -> str:
+def set_cookie(secret: str, lasts_s: int, *, secure: bool) -> str:
     """Return the `Set-Cookie` that gives a browser its session's secret.
 
     Args:
@@ -197,13 +197,13 @@ def setting(secret: str, lasts_s: int, *, secure: bool) -> str:
     return f"{_name(secure)}={secret}; Max-Age={lasts_s}; {_attributes(secure)}"
 
 
-def taking_back(*, secure: bool) -> str:
+def delete_cookie(*, secure: bool) -> str:
     """Return the `Set-Cookie` that has a browser forget its session."""
     return f"{_name(secure)}=; Max-Age=0; {_attributes(secure)}"
 
 
 def _name(secure: bool) -> str:
-    return SECURE if secure else PLAIN
+    return SECURE_COOKIE_NAME if secure else COOKIE_NAME
 
 
 def _attributes(secure: bool) -> str:

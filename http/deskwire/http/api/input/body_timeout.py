@@ -9,7 +9,7 @@ import trio
 from deskwire.engine.core.errors import BadRequest
 
 
-class Steady(AsyncIterator[bytes]):
+class TimedBody(AsyncIterator[bytes]):
     """The pieces of a body. Raises BadRequest (`body_timeout`) if too little of it comes in a time.
 
     Args:
@@ -33,9 +33,9 @@ class Steady(AsyncIterator[bytes]):
             if self._come >= self._least:
                 self._come, self._deadline = 0, None
             return piece
-        raise too_slow(self._pause_s)
+        raise body_timeout_error(self._pause_s)
 
 
-def too_slow(seconds: float) -> BadRequest:
+def body_timeout_error(seconds: float) -> BadRequest:
     """The refusal of a body that takes too long."""
     return BadRequest(f"The body did not arrive within {seconds:g} s.", code="body_timeout")

@@ -41,7 +41,7 @@ class PlainFields(Struct):
         return self.values.get(key, ())
 
 
-def single(headers: Fields, name: str) -> str | None:
+def single_value(headers: Fields, name: str) -> str | None:
     """Return the value of a header that may come once; None without it.
 
     Of two, a proxy may have checked the one and the service would take the other (CWE-444), so both are refused.
@@ -65,7 +65,7 @@ _UTF_8: Final = frozenset({"utf-8", "utf8", "us-ascii"})
 
 
 @lru_cache(maxsize=256)  # as below
-def foreign_charset(content_type: str) -> str | None:
+def unsupported_charset(content_type: str) -> str | None:
     """Return the first `charset` of a `Content-Type` that is another one than UTF-8; None if there is none."""
     for parameter in content_type.split(";")[1:]:
         name, _, value = parameter.partition("=")

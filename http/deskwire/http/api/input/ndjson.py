@@ -6,14 +6,14 @@ from codecs import BOM_UTF8
 from typing import NamedTuple
 
 
-class Line(NamedTuple):
+class NdjsonLine(NamedTuple):
     """A line that is not blank, with its number, from 1; `content` is None if it is longer than the bound."""
 
     number: int
     content: bytes | None
 
 
-class Lines:
+class NdjsonReader:
     """Cuts pieces of any size into lines; no more is held than a piece and the begin of a line.
 
     Args:
@@ -26,7 +26,7 @@ class Lines:
         self._rest = b""
         self._passing_over = False
 
-    def feed(self, piece: bytes) -> list[Line]:
+    def feed(self, piece: bytes) -> list[NdjsonLine]:
         """The lines that end in this piece."""
         first, *others = piece.split(b"\n")
         if not others:
@@ -38,18 +38,18 @@ class Lines:
         for content in others:
             number += 1
             if len(content) > limit:
-                lines.append(Line(number, None))
+                lines.append(NdjsonLine(number, None))
             elif content and not content.isspace():
-                lines.append(Line(number, content))
+                lines.append(NdjsonLine(number, content))
         self._number = number
         self._keep(rest)
         return lines
 
-    def end(self) -> list[Line]:
+    def end(self) -> list[NdjsonLine]:
         """The last line, if nothing ended it but the body's end."""
         return self._begun(b"")
 
-    def _begun(self, end: bytes) -> list[Line]:
+    def _begun(self, end: bytes) -> list[NdjsonLine]:
         """The line that earlier pieces have the begin of."""
         content, too_long = self._rest + end, self._passing_over
         self._rest, self._passing_over = b"", False
@@ -57,8 +57,8 @@ class Lines:
         if self._number == 1:
             content = content.removeprefix(BOM_UTF8)
         if too_long or len(content) > self._limit:
-            return [Line(self._number, None)]
-        return [Line(self._number, content)] if content and not content.isspace() else []
+            return [NdjsonLine(self._number, None)]
+        return [NdjsonLine(self._number, content)] if content and not content.isspace() else []
 
     def _keep(self, rest: bytes) -> None:
         if len(rest) > self._limit:

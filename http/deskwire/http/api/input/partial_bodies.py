@@ -20,7 +20,7 @@ from deskwire.http.api.routing import Route
 B = TypeVar("B", bound=BaseModel)
 
 
-async def refusal_with_all(route: Route, call: Call[Any, Any], refused: Invalid) -> Invalid:
+async def refusal_with_prechecks(route: Route, call: Call[Any, Any], refused: Invalid) -> Invalid:
     """The refusal, with what the route's further checks find besides. Their other refusals do not matter now."""
     problems: dict[str, list[Problem]] = {}
     for each in refused.problems:
@@ -44,7 +44,7 @@ def _by_pointer(refusal: Invalid) -> Mapping[str, list[Problem]]:
     return found
 
 
-def what_fits(model: type[B], value: Any) -> B:
+def valid_part(model: type[B], value: Any) -> B:
     """The fields of a JSON value that fit its model, each by itself; in their place None for those that do not.
 
     So it is for one that is required and was not sent; others that were not sent have their defaults.

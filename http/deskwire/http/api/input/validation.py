@@ -29,7 +29,7 @@ from deskwire.engine.core.errors import PROBLEMS_MAX, BadRequest, Invalid, Probl
 from deskwire.engine.core.folding import BLANKS
 from deskwire.engine.core.nul import CODE, NUL, SENTENCE, places_of_nul
 from deskwire.http.api.input.unknown_fields import Unknown, without_unknown
-from deskwire.http.api.input.validation_messages import UNKNOWN_PARAMETER, problem_of
+from deskwire.http.api.input.validation_messages import UNKNOWN_PARAMETER, pointer_token, problem_of
 
 B = TypeVar("B", bound="Body")
 L = TypeVar("L", bound=Sequence[str])
@@ -109,7 +109,7 @@ def unique(items: L) -> L:
     return items
 
 
-def few(most: int) -> BeforeValidator:
+def at_most_fields(most: int) -> BeforeValidator:
     """The most names of an object that are looked at; its own bound comes behind all that is wrong with them."""
 
     def look(value: object) -> object:
@@ -180,24 +180,24 @@ def parse_body(model: type[B], raw: bytes) -> B:
         Invalid: it does not fit; every problem is named.
     """
     try:
-        value = decoded(raw) if raw else {}
-    except Malformed as error:
+        value = decode_json(raw) if raw else {}
+    except MalformedJson as error:
         raise BadRequest(f"The body is not valid JSON: {error}.", code="malformed_json") from None
     try:
-        return fitted(model, value, raw)
+        return validated(model, value, raw)
     except Invalid as invalid:
         if raw:
             raise
         raise Invalid(*invalid.problems, detail="The body is empty; it must be a JSON object.") from None
 
 
-def fitted(model: type[B], value: object, raw: bytes) -> B:
+def validated(model: type[B], value: object, raw: bytes) -> B:
     """JSON that was read as its model. Raises Invalid if it does not fit; every problem is named.
 
     Args:
         raw: what the value was read from; a number in it that the value does not show is a problem, too.
     """
-    nul = () if model.as_sent else nul_problems(value, raw)
+    nul = () if model.as_sent else null_character_problems(value, raw)
     if not nul and len(raw) <= _FEW_BYTES:
         try:
             return _exact(model, model.model_validate(value), raw, value)
@@ -240,7 +240,7 @@ def _takes_doubles(of: Hashable) -> bool:
 
 
 def _too_large(pointer: str) -> Problem:
-    return Problem(pointer, "too_large", INTEGERS)
+    return Problem(pointer, "too_large", INTEGER_RANGE)
 
 
 def parse_query(model: type[Q], pairs: Mapping[str, list[str]]) -> Q:
@@ -255,7 +255,7 @@ def parse_query(model: type[Q], pairs: Mapping[str, list[str]]) -> Q:
         pairs = {name: pairs[name] for name in _parameters(model) if name in pairs}
     unknown = Unknown("unknown_parameter", UNKNOWN_PARAMETER, mark="?")
     known: dict[str, list[str]] = without_unknown(model, dict(pairs), unknown)
-    nul = nul_parameters(known)
+    nul = null_character_parameters(known)
     twice = [
         Problem(f"?{name}", "repeated", "The parameter is given more than once.")
         for name, values in known.items()
@@ -317,7 +317,7 @@ DEPTH_MAX: Final = 1_024
 """Levels of arrays and objects, one in the other."""
 
 _LEAST, _MOST = -(1 << 63), (1 << 64) - 1
-INTEGERS: Final = f"An integer is at least {_LEAST} and at most {_MOST}; send a larger number as a text."
+INTEGER_RANGE: Final = f"An integer is at least {_LEAST} and at most {_MOST}; send a larger number as a text."
 
 _WORDS: Final = (
     ("depth limit exceeded", f"it is nested more than {DEPTH_MAX:,} levels deep"),
@@ -334,16 +334,16 @@ _CONSTANT: Final = re.compile(r".?[+-]?(?:NaN|Infinity)", re.DOTALL)
 _TOKEN: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|-?[0-9][0-9.eE+-]*+|[{}\[\],:]')
 
 
-class Malformed(ValueError):
+class MalformedJson(ValueError):
     """This is not JSON, or more than is read here; the text goes on behind "The body is not valid JSON: "."""
 
 
-def decoded(raw: bytes) -> Any:
+def decode_json(raw: bytes) -> Any:
     """The value. Of a key that an object has more than once the last one counts. Raises Malformed."""
     try:
         return orjson.loads(raw)
     except orjson.JSONDecodeError as error:
-        raise Malformed(_in_words(raw, error)) from None
+        raise MalformedJson(_in_words(raw, error)) from None
 
 
 def _in_words(raw: bytes, error: orjson.JSONDecodeError) -> str:
@@ -358,20 +358,20 @@ def _in_words(raw: bytes, error: orjson.JSONDecodeError) -> str:
     return f"{error.msg}{where}"
 
 
-class Large(NamedTuple):
+class LargeIntegers(NamedTuple):
     """Integers that a value does not show as they are: `pointers` to the first ones, and how many more there are."""
 
     pointers: list[str]
     unnamed: int
 
 
-def large_integers(raw: bytes, value: Any) -> Large:
+def large_integers(raw: bytes, value: Any) -> LargeIntegers:
     """The integers in a JSON text that its value does not show as they are.
 
     Args:
         value: the text's value; as they are doubles there, one without a large double is not looked at any further.
     """
-    return _large_integers(raw) if _has_large_double(value) else Large([], 0)
+    return _large_integers(raw) if _has_large_double(value) else LargeIntegers([], 0)
 
 
 def _has_large_double(value: Any) -> bool:
@@ -388,7 +388,7 @@ def _has_large_double(value: Any) -> bool:
     return False
 
 
-def _large_integers(raw: bytes) -> Large:
+def _large_integers(raw: bytes) -> LargeIntegers:
     """Walk through the pieces of a text that is known to be JSON; a stack holds the way to the next one.
 
     Only so many pointers are put together: each of them can be as long as the text.
@@ -400,7 +400,7 @@ def _large_integers(raw: bytes) -> Large:
             pointers.append("".join(f"/{pointer_token(str(part))}" for part in way))
         else:
             unnamed += 1
-    return Large(pointers, unnamed)
+    return LargeIntegers(pointers, unnamed)
 
 
 def _ways_to_large_integers(raw: bytes) -> Iterator[list[str | int]]:
@@ -448,7 +448,7 @@ def _showing(text: str) -> str:
     return text
 
 
-SHOWING: Final = AfterValidator(_showing)
+NOT_BLANK: Final = AfterValidator(_showing)
 """The mark of a text that must not consist of blanks only; an empty one is for its length to refuse."""
 
 
@@ -462,7 +462,7 @@ PlainText = Annotated[str, AfterValidator(_whole)]
 """A text without U+0000, in a body that is kept as it was sent and may have some elsewhere."""
 
 
-def in_form(pattern: str, sentence: str, described: str | None = None) -> tuple[Any, ...]:
+def matching(pattern: str, sentence: str, described: str | None = None) -> tuple[Any, ...]:
     """Return the marks of a text that fully matches a pattern.
 
     Args:
@@ -479,7 +479,7 @@ def in_form(pattern: str, sentence: str, described: str | None = None) -> tuple[
     return AfterValidator(check), Field(json_schema_extra={"pattern": described or f"^(?:{pattern})$"})
 
 
-def nul_problems(value: Any, raw: bytes) -> tuple[Problem, ...]:
+def null_character_problems(value: Any, raw: bytes) -> tuple[Problem, ...]:
     """Return a problem for each of the first texts of a JSON value that have U+0000.
 
     Args:
@@ -493,7 +493,7 @@ def nul_problems(value: Any, raw: bytes) -> tuple[Problem, ...]:
     )
 
 
-def nul_parameters(pairs: dict[str, list[str]]) -> tuple[Problem, ...]:
+def null_character_parameters(pairs: dict[str, list[str]]) -> tuple[Problem, ...]:
     """Return a problem for each query parameter whose value has U+0000."""
     return tuple(
         Problem(f"?{name}", CODE, SENTENCE) for name, values in pairs.items() if any(NUL in v for v in values)

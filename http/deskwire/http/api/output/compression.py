@@ -14,7 +14,7 @@ from typing import Final
 import trio
 from werkzeug.http import parse_accept_header
 
-LEAST: Final = 1024
+COMPRESS_MIN_BYTES: Final = 1024
 """Bytes from which on it is worth it; shorter ones fit into a packet or two."""
 
 LEVEL: Final = 3
@@ -25,16 +25,16 @@ _AT_ONCE: Final = 128 * 1024
 
 _GZIP: Final = 16 + zlib.MAX_WBITS
 VARY: Final = {"Vary": "Accept-Encoding"}
-PACKED: Final = {**VARY, "Content-Encoding": "gzip"}
+GZIP_HEADERS: Final = {**VARY, "Content-Encoding": "gzip"}
 
 
 @lru_cache(maxsize=256)  # browsers all send one of a few
-def takes_gzip(accepted: str | None) -> bool:
+def accepts_gzip(accepted: str | None) -> bool:
     """Tell whether a client with this `Accept-Encoding` takes gzip (RFC 9110 12.5.3)."""
     return accepted is not None and parse_accept_header(accepted)["gzip"] > 0
 
 
-async def packed(body: bytes) -> bytes:
+async def compress(body: bytes) -> bytes:
     """Return the body in gzip form."""
     if len(body) <= _AT_ONCE:
         return _packed(body)

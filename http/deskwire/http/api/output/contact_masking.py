@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import orjson
 
-from deskwire.http.api.calls import Answer, RawJson, Replayed, Tagged
+from deskwire.http.api.calls import Answer, RawJson, ReplayedAnswer, Tagged
 
 _READING: Final = frozenset({"contacts.read", "conversations.read"})
 _CONTACT: Final = "contact"
@@ -20,7 +20,7 @@ _OWN: Final = "attributes"  # what the backend put there may have any names
 _SHOWN: Final = frozenset({"id", "userId"})
 
 
-def concealed(answer: Answer, permissions: AbstractSet[str]) -> Answer:
+def mask_contacts(answer: Answer, permissions: AbstractSet[str]) -> Answer:
     """Return the answer, without the identity of contacts unless one of the permissions allows to read it."""
     if not _READING.isdisjoint(permissions):
         return answer
@@ -30,8 +30,8 @@ def concealed(answer: Answer, permissions: AbstractSet[str]) -> Answer:
             return shown
         case RawJson(body) if body:
             return RawJson(_rewritten(body) + b"\n")
-        case Replayed(body):
-            return Replayed(_rewritten(body))
+        case ReplayedAnswer(body):
+            return ReplayedAnswer(_rewritten(body))
         case Tagged(view, tag):
             return Tagged(_without_identity(view), tag)
         case _:

@@ -14,7 +14,7 @@ from typing import Final
 from quart import Request, Response
 from werkzeug.datastructures import Headers
 
-from deskwire.http.api.route_trie import Place
+from deskwire.http.api.route_trie import RouteNode
 from deskwire.http.api.routing import BASE, Route
 
 _USERS: Final = frozenset({"dashboard", "either", "user", "organisation", "project"})
@@ -47,7 +47,7 @@ class Cors:
     def __init__(self, origins: Collection[str]) -> None:
         self._origins = frozenset(origins)
 
-    def preflight(self, request: Request, place: Place | None) -> Response | None:
+    def preflight(self, request: Request, place: RouteNode | None) -> Response | None:
         """The answer to a browser that asks whether it may call; None for every other request.
 
         Args:
@@ -83,7 +83,7 @@ class Cors:
         return headers.get("Origin") in self._origins
 
 
-def _takes(place: Place | None, method: str) -> bool:
+def _takes(place: RouteNode | None, method: str) -> bool:
     """Tell whether a route open to pages takes this method at the place."""
     route = None if place is None else place.routes.get(method)
     return route is not None and open_to_pages(route)

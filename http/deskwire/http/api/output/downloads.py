@@ -39,7 +39,7 @@ _PIECE: Final = 128 * 1024
 _TOKEN: Final = "!#$&+-.^_`|~"  # RFC 8187, attr-char
 
 
-class Pieces(AsyncIterator[bytes]):
+class UploadBody(AsyncIterator[bytes]):
     """A part of an upload. Nothing stays open between two pieces, so it may be left anywhere."""
 
     def __init__(self, uploads: UploadService, upload: Upload, start: int, end: int) -> None:
@@ -62,12 +62,12 @@ def etag_of(upload: Upload) -> str:
     return upload.sha256
 
 
-def unchanged(headers: Fields, upload: Upload) -> bool:
+def not_modified(headers: Fields, upload: Upload) -> bool:
     """Tell whether the client has the file already (RFC 9110 section 13.1.2)."""
     return parse_etags(headers.get("if-none-match")).contains_weak(etag_of(upload))
 
 
-def wanted_part(headers: Fields, upload: Upload) -> tuple[int, int] | None:
+def requested_range(headers: Fields, upload: Upload) -> tuple[int, int] | None:
     """Return where the one part that is asked for begins and ends; None for the whole file (RFC 9110 section 14.2).
 
     More parts than one are answered with the whole, which a server may always do. Raises RangeNotSatisfiable.

@@ -21,7 +21,7 @@ STRICT_TRANSPORT: Final = ("Strict-Transport-Security", "max-age=31536000")
 """A year, for this host only: what other names of the domain do is not ours to decide (RFC 6797)."""
 
 
-def complete(headers: Headers, *, secure: bool) -> None:
+def add_missing_headers(headers: Headers, *, secure: bool) -> None:
     """Add what is missing.
 
     Args:
@@ -31,7 +31,7 @@ def complete(headers: Headers, *, secure: bool) -> None:
         headers.setdefault(name, value)
 
 
-def missing(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+def missing_headers(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
     """Return what is missing among the headers of a response that is not made by the app."""
     there = {name.lower() for name, _ in headers}
     wanted = ((name.lower().encode(), value.encode()) for name, value in BASELINE)
@@ -42,6 +42,6 @@ def missing(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]
 #
 
 
-def line_of(value: Mapping[str, Any]) -> bytes:
+def json_line(value: Mapping[str, Any]) -> bytes:
     """Return an object as a line of JSON."""
     return orjson.dumps(value, option=orjson.OPT_APPEND_NEWLINE)

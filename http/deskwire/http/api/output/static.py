@@ -53,7 +53,7 @@ class Static:
         return parse_etags(tags).contains_weak(self.tag)
 
 
-class Once(Generic[T]):
+class Lazy(Generic[T]):
     """A value that takes a moment to make: made when it is first asked for, in a thread, and kept."""
 
     def __init__(self, make: Callable[[], T]) -> None:
@@ -70,7 +70,7 @@ class Once(Generic[T]):
         return self._made
 
 
-async def pieces(shared: bytes) -> AsyncIterator[bytes]:
+async def chunks(shared: bytes) -> AsyncIterator[bytes]:
     """Bytes that many clients are sent, one part after the other."""
     for begin in range(0, len(shared), _PIECE):
         yield shared[begin : begin + _PIECE]
@@ -89,14 +89,14 @@ _TYPES: Final[Mapping[str, str]] = {
 }
 """What is served of the folder; licences and declarations of types are not."""
 
-PAGE: Final = "index.html"
+INDEX_FILE: Final = "index.html"
 _ENTRY: Final = re.compile(r'<script type="module" src="web/([\w./-]+)">')
 _IMPORT: Final = re.compile(r'^(?:import|export)\b[^;"(]*?"(\.[\w./-]+)"', re.MULTILINE)
 _NAME_CHARACTERS: Final = 16
 _DEPTH_MAX: Final = 8
 
 
-class Tree(Struct, frozen=True):
+class FileTree(Struct, frozen=True):
     """The files by path, and the name that all of them share: a digest of their paths and contents."""
 
     files: Mapping[str, Static]
@@ -107,7 +107,7 @@ class Tree(Struct, frozen=True):
         """Return the page as it is below `/desk`, that many folders deep; its addresses are relative to that."""
         depth = min(depth, _DEPTH_MAX)
         if depth not in self._pages:
-            source = self.files[PAGE]
+            source = self.files[INDEX_FILE]
             up = "../" * depth
             text = self._preloading(source.body.decode()).replace('"web/', f'"{up}web/{self.name}/')
             self._pages[depth] = Static.of(source.content_type, text.encode())
@@ -115,7 +115,7 @@ class Tree(Struct, frozen=True):
 
     def eager(self) -> list[str]:
         """The modules that run before the page shows anything: the entry, and all that is imported from there."""
-        entries = _ENTRY.findall(self.files[PAGE].body.decode())
+        entries = _ENTRY.findall(self.files[INDEX_FILE].body.decode())
         found: dict[str, None] = {}
         for each in entries:
             self._follow(each, found)
@@ -157,23 +157,23 @@ def _found(folder: Any, above: str = "") -> Iterator[tuple[str, bytes]]:
             yield path, each.read_bytes()
 
 
-def load(folder: Any) -> Tree:
+def load_tree(folder: Any) -> FileTree:
     """Read a folder; may take tens of milliseconds, for everything is compressed."""
     loaded, digest = {}, sha256()
     for path, content in _found(folder):
         loaded[path] = Static.of(_TYPES[Path(path).suffix], content)
         digest.update(f"{path}\0{len(content)}\0".encode() + content)
-    return Tree(MappingProxyType(loaded), digest.hexdigest()[:_NAME_CHARACTERS])
+    return FileTree(MappingProxyType(loaded), digest.hexdigest()[:_NAME_CHARACTERS])
 
 
-def _packaged() -> Tree:
-    return load(files("deskwire.http.pages") / "desk")
+def _packaged() -> FileTree:
+    return load_tree(files("deskwire.http.pages") / "desk")
 
 
-_PACKAGED: Final = Once(_packaged)
+_PACKAGED: Final = Lazy(_packaged)
 
 
-class Desk:
+class DeskFiles:
     """The desk's files as the service has them: those of the package, read once, or a folder's as they are now.
 
     Args:
@@ -186,8 +186,8 @@ class Desk:
         self.kept: Final = folder is None
         self._folder = folder
 
-    async def tree(self) -> Tree:
+    async def tree(self) -> FileTree:
         """Return the files."""
         if self._folder is None:
             return await _PACKAGED.get()
-        return await trio.to_thread.run_sync(load, self._folder)
+        return await trio.to_thread.run_sync(load_tree, self._folder)

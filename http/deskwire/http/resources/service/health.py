@@ -6,7 +6,7 @@ import trio
 from werkzeug.http import parse_accept_header
 
 from deskwire.engine.cluster.grace_period import ELSEWHERE_S
-from deskwire.http.api.calls import Answer, Call, Page
+from deskwire.http.api.calls import Answer, BytesAnswer, Call
 from deskwire.http.api.input.headers import is_trusted
 from deskwire.http.api.input.validation import Body, Query
 from deskwire.http.api.routing import OPEN, Routes, Tag
@@ -54,7 +54,7 @@ async def readyz(call: Call[Body, Query]) -> Answer:
 async def about(call: Call[Body, Query]) -> Answer:
     """Fetch the name and version of the service, and the path of its API. A browser is sent on to the desk instead."""
     if call.services.desk.shown and _for_reading(call.incoming.headers.get("accept")):
-        return Page(b"", "", {"Location": "desk", "Vary": "Accept"}, 303)
+        return BytesAnswer(b"", "", {"Location": "desk", "Vary": "Accept"}, 303)
     return {"service": "deskwire", "version": call.services.version, "api": "/v3"}
 
 

@@ -16,7 +16,7 @@ from msgspec import Struct
 from deskwire.engine.core.errors import BadRequest, Invalid, Problem
 from deskwire.engine.core.nul import CODE, NUL, SENTENCE
 from deskwire.engine.stream.resume import is_resume
-from deskwire.http.api.input.validation import decoded, is_blank
+from deskwire.http.api.input.validation import decode_json, is_blank
 from deskwire.http.api.input.validation_messages import pointer_token
 
 CONSUMER_ID_LIMIT: Final = 128
@@ -58,7 +58,7 @@ def _body_fields(body: bytes) -> Mapping[str, Any]:
     """Return the body's fields: as JSON if its first character that is not blank is `{`, else as a form."""
     try:
         if body.lstrip()[:1] == b"{":
-            fields: Mapping[str, Any] = decoded(body)
+            fields: Mapping[str, Any] = decode_json(body)
             return fields
         pairs = parse_qsl(
             body.decode().strip(), keep_blank_values=True, errors="strict", max_num_fields=_MANY_FIELDS

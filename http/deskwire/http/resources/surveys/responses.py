@@ -25,7 +25,7 @@ from deskwire.engine.surveys.find import find_survey, find_version
 from deskwire.engine.surveys.ports import SurveyReader, SurveyTransaction
 from deskwire.engine.surveys.survey import Response, ResponseFilter, Survey, SurveyVersion, response_view
 from deskwire.engine.webhooks.publish import extend
-from deskwire.http.api.audit_records import recorded
+from deskwire.http.api.audit_records import recorded_export
 from deskwire.http.api.calls import Answer, Call, Streamed
 from deskwire.http.api.input.validation import Body, Positive, Query, Time
 from deskwire.http.api.pagination import Paged, page
@@ -153,7 +153,7 @@ async def export_responses(call: Call[Body, ResponseExport]) -> Answer:
     criteria = await _criteria(call)
     survey, shown = await call.services.store.read(head)
     rows = _exported(call.while_good, survey.rowid, criteria, shown)
-    pieces = await recorded(call, survey_exported(survey.id, project), rows)
+    pieces = await recorded_export(call, survey_exported(survey.id, project), rows)
     disposition = {"Content-Disposition": f'attachment; filename="{survey.id}.csv"'}
     return Streamed(pieces, "text/csv; charset=utf-8", disposition)
 

@@ -56,11 +56,11 @@ from hypercorn.typing import (
 from deskwire.engine.core.clock import wall_clock
 from deskwire.engine.core.http1 import phrase
 from deskwire.engine.core.ids import new_id
-from deskwire.http.api.output.responses import STRICT_TRANSPORT, missing
+from deskwire.http.api.output.responses import STRICT_TRANSPORT, missing_headers
 from deskwire.http.api.problems import raw_problem
 from deskwire.http.server.fast_path import FastPath
-from deskwire.http.transport.connection import STREAM, FrontStream, TlsFrontStream
-from deskwire.http.transport.connection_slots import PLACE
+from deskwire.http.transport.connection import STREAM_REQUEST, FrontStream, TlsFrontStream
+from deskwire.http.transport.connection_slots import SLOT
 
 log: Final = structlog.get_logger(__name__)
 
@@ -90,7 +90,7 @@ _NOWHERE: Final = ("not_found", "There is no such path.")
 _SMALL: Final = ("bad_request", "The method must be in capital letters.")
 
 
-class ForOthers(Exception):
+class HandOver(Exception):
     """The next request is for the stream or the fast path; with its bytes, and all that came behind it."""
 
     def __init__(self, data: bytes) -> None:
@@ -186,7 +186,7 @@ class StrictH11(H11Protocol):
         if isinstance(event, Response) and event.status_code >= HTTPStatus.OK:
             ends = self.connection.their_state is h11.SEND_BODY or self.context.terminated.is_set()
             told = [(b"connection", b"close")] if ends else []
-            event = replace(event, headers=[*event.headers, *missing(event.headers), *told])
+            event = replace(event, headers=[*event.headers, *missing_headers(event.headers), *told])
         await super().stream_send(event)
 
     async def _check_protocol(self, event: h11.Request) -> None:
@@ -199,14 +199,14 @@ class StrictH11(H11Protocol):
             await self._send_error_response(400)
         elif request.method != request.method.upper():
             await self._refuse(400, *_SMALL)
-        elif _line(request).startswith(STREAM) or (
+        elif _line(request).startswith(STREAM_REQUEST) or (
             self.keep_alive_requests and self.elsewhere(_head(request))
         ):
-            raise ForOthers(_head(request) + self.connection.trailing_data[0])
+            raise HandOver(_head(request) + self.connection.trailing_data[0])
         elif _asks_for_websocket(request):
             await self._refuse(404, *_NOWHERE)
         else:
-            self.connection_state[PLACE].continue_body = self._continue_body
+            self.connection_state[SLOT].continue_body = self._continue_body
             await super()._create_stream(request)
             return
         await self.send(Closed())
@@ -298,7 +298,7 @@ class StrictServer(TCPServer):
         strict.elsewhere = self._elsewhere
         try:
             await super()._read_data()
-        except ForOthers as request:
+        except HandOver as request:
             cast(FrontStream, self.stream).push_back(request.data)
             self.handed_on = True
 
@@ -352,7 +352,7 @@ class HypercornServer:
         connection = trio.CancelScope()
         stream.bound_heads(self._head_s, connection)
         app = ASGIWrapper(_finishing(self._app, stream))
-        own = ConnectionState({**self._state, PLACE: stream.place})
+        own = ConnectionState({**self._state, SLOT: stream.place})
         secure = isinstance(stream, TlsFrontStream)
 
         def elsewhere(head: bytes) -> bool:

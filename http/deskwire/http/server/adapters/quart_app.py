@@ -23,24 +23,24 @@ from deskwire.engine.core.errors import DomainError
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.tasks.failure import contained
 from deskwire.http.api.output.cors import Cors
-from deskwire.http.api.output.responses import complete, line_of
+from deskwire.http.api.output.responses import add_missing_headers, json_line
 from deskwire.http.api.pipeline import (
     REQUEST_ID,
-    Request,
-    Response,
-    failed,
+    ApiRequest,
+    ApiResponse,
     handle,
-    note,
-    parameters,
-    refused,
+    internal_error_response,
+    query_parameters,
+    record_response,
+    refusal_response,
 )
 from deskwire.http.api.problems import PROBLEM, problem
 from deskwire.http.api.rate_limits import header_fields
-from deskwire.http.api.route_trie import Table, parts_of, path_of
+from deskwire.http.api.route_trie import RouteTrie, path_of, path_segments
 from deskwire.http.api.routing import Route
 from deskwire.http.api.services import Services
-from deskwire.http.transport.connection import UNREAD_MAX, UNREAD_S
-from deskwire.http.transport.connection_slots import PLACE
+from deskwire.http.transport.connection import DRAIN_BYTES_MAX, DRAIN_TIMEOUT_S
+from deskwire.http.transport.connection_slots import SLOT
 
 _HTTP_CODES: Final = {404: "not_found", 405: "method_not_allowed"}
 
@@ -62,25 +62,25 @@ class _App(QuartTrio):
         g.route = g.place.routes.get(request.method)
         if g.route is None:
             raise MethodNotAllowed(g.place.routes)
-        incoming = Request(
+        incoming = ApiRequest(
             _request_id(),
             self._services.clock(),
             request.method,
             g.route,
             g.values,
-            partial(parameters, request.query_string.decode("utf-8", "replace")),
+            partial(query_parameters, request.query_string.decode("utf-8", "replace")),
             request.headers,
             request.remote_addr,
             request.mimetype,
             request.content_length,
             request.body,
-            place=request.scope.get("state", {}).get(PLACE),
+            place=request.scope.get("state", {}).get(SLOT),
             secure=request.scheme == "https",
         )
         try:
             response, g.quota = await handle(self._services, incoming)
         except BaseException as error:  # noqa: BLE001  # here, as quart-trio drops what comes with a cancellation
-            response = failed(incoming.id, error)
+            response = internal_error_response(incoming.id, error)
         return _response(response)
 
 
@@ -88,20 +88,20 @@ def make_app(services: Services, routes: Iterable[Route]) -> QuartTrio:
     """The ASGI app with all routes."""
     app = _App(services)
     app.config["MAX_CONTENT_LENGTH"] = None  # each route has its own bound, and one has none
-    app.asgi_http_class = PacedConnection
-    app.request_class = PacedRequest
+    app.asgi_http_class = BackpressureConnection
+    app.request_class = BackpressureRequest
     app.register_error_handler(DomainError, _refused)
     app.register_error_handler(HTTPException, _refused_by_quart)
     app.register_error_handler(Exception, _failed)
     cors = Cors(services.limits.cors_origins)
     app.before_request(partial(_begin, services))
-    app.before_request(partial(_find, Table(routes)))
+    app.before_request(partial(_find, RouteTrie(routes)))
     app.before_request(partial(_asked_beforehand, cors))
     app.after_request(partial(_end, services, cors))
     return app
 
 
-def _response(ours: Response) -> QuartResponse:
+def _response(ours: ApiResponse) -> QuartResponse:
     response = QuartResponse(
         ours.body if ours.pieces is None else ours.pieces,
         ours.status,
@@ -126,9 +126,9 @@ async def _begin(services: Services) -> None:
     REQUEST_ID.set(g.request_id)
 
 
-async def _find(table: Table) -> None:
+async def _find(table: RouteTrie) -> None:
     """Find where the request's path leads. Raises BadRequest."""
-    found = table.find(parts_of(path_of(request.scope["raw_path"].decode("ascii"))))
+    found = table.find(path_segments(path_of(request.scope["raw_path"].decode("ascii"))))
     g.place, g.values = found or (None, {})
 
 
@@ -141,15 +141,15 @@ async def _end(services: Services, cors: Cors, response: QuartResponse) -> Quart
     if g.quota is not None:
         response.headers.update(header_fields(g.quota))
     cors.open_up(request, g.route, response.headers)
-    complete(response.headers, secure=request.scheme == "https")
+    add_missing_headers(response.headers, secure=request.scheme == "https")
     rule = g.route.path if g.route else None
-    note(services, request.method, rule, response.status_code, g.started, _request_id())
+    record_response(services, request.method, rule, response.status_code, g.started, _request_id())
     return response
 
 
 async def _refused(error: DomainError) -> QuartResponse:
     """Answer what was refused before its route was known."""
-    return _response(refused(error, _request_id()))
+    return _response(refusal_response(error, _request_id()))
 
 
 async def _refused_by_quart(error: HTTPException) -> QuartResponse:
@@ -164,11 +164,11 @@ async def _refused_by_quart(error: HTTPException) -> QuartResponse:
         405: f"This path answers to {headers.get('Allow', 'other methods')}.",
     }.get(status, error.description or "The request can't be served.")
     document = problem(status, _HTTP_CODES.get(status, "bad_request"), detail, _request_id())
-    return QuartResponse(line_of(document), status, headers=headers, content_type=PROBLEM)
+    return QuartResponse(json_line(document), status, headers=headers, content_type=PROBLEM)
 
 
 async def _failed(error: Exception) -> QuartResponse:
-    return _response(failed(_request_id(), error))
+    return _response(internal_error_response(_request_id(), error))
 
 
 # DOC pacing.py: """Request bodies that come no faster than they are read.
@@ -184,11 +184,11 @@ async def _failed(error: Exception) -> QuartResponse:
 
 log: Final = structlog.get_logger(__name__)
 
-HELD_MAX: Final = 256 * 1024
+BUFFERED_BYTES_MAX: Final = 256 * 1024
 """Bytes that may wait for the handler; the connection hands over up to 64 KiB at a time."""
 
 
-class PacedBody(TrioBody):
+class BackpressureBody(TrioBody):
     """A body that says when there is room for more."""
 
     def __init__(self, expected_content_length: int | None, max_content_length: int | None) -> None:
@@ -212,7 +212,7 @@ class PacedBody(TrioBody):
 
     async def room(self) -> None:
         """Return when there is room for more."""
-        while len(self._data) > HELD_MAX and not self._abandoned:
+        while len(self._data) > BUFFERED_BYTES_MAX and not self._abandoned:
             self._taken = trio.Event()
             await self._taken.wait()
 
@@ -225,7 +225,7 @@ class PacedBody(TrioBody):
             super().append(data)
             return
         self._unread += len(data)
-        if self._unread > UNREAD_MAX:
+        if self._unread > DRAIN_BYTES_MAX:
             self._over.set()
 
     def set_complete(self) -> None:
@@ -240,22 +240,22 @@ class PacedBody(TrioBody):
         """
         self._abandoned = True
         self._taken.set()
-        if self.ask is not None and self._left is not None and self._left <= UNREAD_MAX:
+        if self.ask is not None and self._left is not None and self._left <= DRAIN_BYTES_MAX:
             await self.ask()  # a small body, after which the connection can have another request
         elif self.ask is not None:
             return
-        if self._left is None or self._left <= UNREAD_MAX:
-            with trio.move_on_after(UNREAD_S):
+        if self._left is None or self._left <= DRAIN_BYTES_MAX:
+            with trio.move_on_after(DRAIN_TIMEOUT_S):
                 await self._over.wait()
 
 
-class PacedRequest(TrioRequest):
+class BackpressureRequest(TrioRequest):
     """A request with such a body."""
 
-    body_class = PacedBody
+    body_class = BackpressureBody
 
 
-class PacedConnection(TrioASGIHTTPConnection):
+class BackpressureConnection(TrioASGIHTTPConnection):
     """Quart's handler of a request; it takes any target, and waits for room before it reads on."""
 
     def _create_request_from_scope(self, send: ASGISendCallable) -> Request:
@@ -264,15 +264,15 @@ class PacedConnection(TrioASGIHTTPConnection):
         )
         request = super()._create_request_from_scope(send)
         if request.headers.get("expect", "").lower() == "100-continue":
-            assert isinstance(request.body, PacedBody)
-            request.body.ask = request.scope["state"][PLACE].continue_body
+            assert isinstance(request.body, BackpressureBody)
+            request.body.ask = request.scope["state"][SLOT].continue_body
         return request
 
     async def handle_messages(  # type: ignore[override]  # as in quart-trio
         self, nursery: trio.Nursery, request: Request, receive: ASGIReceiveCallable
     ) -> None:
         """Pass the body on until the client is gone; that ends the handler."""
-        assert isinstance(request.body, PacedBody)
+        assert isinstance(request.body, BackpressureBody)
         while True:
             message = await receive()
             if message["type"] == "http.request":
@@ -289,7 +289,7 @@ class PacedConnection(TrioASGIHTTPConnection):
     ) -> None:
         """Have the request answered; from then on nobody reads its body."""
         body = request.body
-        assert isinstance(body, PacedBody)
+        assert isinstance(body, BackpressureBody)
 
         async def answer(message: ASGISendEvent) -> None:
             if message["type"] == "http.response.start":
