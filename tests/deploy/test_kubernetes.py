@@ -11,7 +11,7 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from deskwire.config.settings import Config, ConfigError
+from deskwire.config.config import Config, ConfigError
 from deskwire.http.app import ROUTES
 from tests.deploy.dockerfile import stages
 from tests.deploy.tools import needs, program

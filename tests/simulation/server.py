@@ -14,10 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 import trio
 
-from deskwire.commands.reference import errors_page
-from deskwire.commands.reference.asyncapi import document as asyncapi
-from deskwire.commands.reference.openapi.document import description
-from deskwire.config.settings import Config
+from deskwire.config.config import Config
 from deskwire.engine.accounts.credentials import Passwords, Tokens
 from deskwire.engine.accounts.identity.standins import StandIns
 from deskwire.engine.accounts.identity.verifier import Verifier
@@ -61,6 +58,9 @@ from deskwire.http.api.output.static import DeskFiles, Lazy
 from deskwire.http.api.readiness import Readiness
 from deskwire.http.api.services import Services, Surveys, Webhooks
 from deskwire.http.app import ROUTES
+from deskwire.http.description import errors_page
+from deskwire.http.description.asyncapi import document as asyncapi
+from deskwire.http.description.openapi.document import description
 from deskwire.http.server.adapters.quart_app import make_app
 from deskwire.http.stream.server import RealtimeStream
 from deskwire.http.transport.connection_slots import Connections

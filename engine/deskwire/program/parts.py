@@ -9,7 +9,7 @@ import structlog
 import trio
 from msgspec import Struct
 
-from deskwire.config.settings import Config
+from deskwire.config.config import Config
 from deskwire.engine.accounts.credentials import Passwords
 from deskwire.engine.agents.streams import AgentStreams
 from deskwire.engine.audit.refusals import RefusedCalls

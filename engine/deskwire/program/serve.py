@@ -18,10 +18,8 @@ import structlog
 import trio
 from msgspec import Struct
 
-from deskwire.commands.admin.context import AdminContext
-from deskwire.commands.admin.socket import serve_orders
+from deskwire.config.config import Config
 from deskwire.config.locations import shown_database
-from deskwire.config.settings import Config
 from deskwire.engine.cluster.ports import NotAdmitted
 from deskwire.engine.conversations.automation.timers import WorkflowTimers
 from deskwire.engine.conversations.held.sender import HeldSender
@@ -39,6 +37,8 @@ from deskwire.http.server.listener import FrontLimits, serve_front
 from deskwire.http.stream.pusher import RESTARTING, SHUTTING_DOWN
 from deskwire.logs.setup import say
 from deskwire.program import nodes, wiring
+from deskwire.program.admin_context import AdminContext
+from deskwire.program.admin_socket import serve_orders
 from deskwire.program.demo_password import Password, new_password
 from deskwire.program.errors import StartError
 from deskwire.program.first_start import (

@@ -11,7 +11,7 @@ import httpx
 import structlog
 import trio
 
-from deskwire.config.settings import Config
+from deskwire.config.config import Config
 from deskwire.engine.accounts.credentials import Passwords
 from deskwire.engine.accounts.identity.standins import StandIns
 from deskwire.engine.accounts.sessions import Life

@@ -14,10 +14,10 @@ import jwt
 import pytest
 from pydantic import BaseModel
 
-from deskwire.commands.reference.errors import CODES
 from deskwire.engine.accounts.people import PERMISSIONS
 from deskwire.http.api.routing import Route
 from deskwire.http.app import ROUTES
+from deskwire.http.description.error_codes import CODES
 from deskwire.http.resources.workflows import WorkflowBody, WorkflowDraft
 from tests.support.api.route_guards import Guard, guards
 from tests.support.api.service import Service, running

@@ -19,7 +19,7 @@ import trio
 from click.testing import CliRunner
 
 from deskwire.cli import cli
-from deskwire.config.settings import Config
+from deskwire.config.config import Config
 from deskwire.program.errors import StartError
 from deskwire.program.serve import serve
 from deskwire.storage.sqlite.database import migrate

@@ -11,10 +11,10 @@ import pytest
 import trio
 
 from deskwire.program.secret_file import installation_secrets
-from deskwire.storage.check.check import check
 from deskwire.storage.sqlite.backup.make import Order, back_up
 from deskwire.storage.sqlite.backup.restore import Order as RestoreOrder
 from deskwire.storage.sqlite.backup.restore import restore
+from deskwire.storage.sqlite.check import check
 from tests.support.api.service import running
 
 

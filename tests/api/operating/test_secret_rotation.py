@@ -18,7 +18,7 @@ from deskwire.engine.core.clock import wall_clock
 from deskwire.engine.core.sealing import SealBroken, Sealing
 from deskwire.engine.core.secret import Secrets
 from deskwire.program.secret_file import installation_secrets
-from deskwire.storage.check.check import check
+from deskwire.storage.sqlite.check import check
 from tests.api.events.test_channels_agree import receiving, register
 from tests.api.stream.test_revocation import Streams, project_channel
 from tests.support.api.service import Service, running

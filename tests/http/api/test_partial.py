@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from deskwire.commands.reference.openapi.samples import BODIES
 from deskwire.engine.core.errors import Invalid
 from deskwire.http.api.input.partial_bodies import valid_part
 from deskwire.http.api.input.validation import Body, parse_body
 from deskwire.http.app import ROUTES
+from deskwire.http.description.openapi.samples import BODIES
 from deskwire.http.schemas.base import public_name
 
 MODELS: Final = sorted({each.body for each in ROUTES if each.further and each.body}, key=public_name)

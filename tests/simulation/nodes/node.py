@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 import trio
 
-from deskwire.config.settings import Config
+from deskwire.config.config import Config
 from deskwire.engine.cluster.membership import Membership
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.core.secret import Secrets

@@ -20,9 +20,9 @@ from deskwire.engine.core.values import replace
 from deskwire.engine.events.types import Draft, Topic
 from deskwire.engine.uploads.ports import Content
 from deskwire.storage.check.counts import NOT_COUNTED, counted
+from deskwire.storage.copying.run import Copied, Order, copy
+from deskwire.storage.copying.text import Digest, escaped
 from deskwire.storage.postgres.commit.heads import SHIFT
-from deskwire.storage.postgres.copying.run import Copied, Order, copy
-from deskwire.storage.postgres.copying.text import Digest, escaped
 from deskwire.storage.postgres.driver.unusable import DatabaseUnusableError
 from deskwire.storage.postgres.files import DatabaseFiles
 from deskwire.storage.postgres.operating.check import check

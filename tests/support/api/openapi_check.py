@@ -13,16 +13,16 @@ import httpx
 import jsonschema_rs
 import orjson
 
-from deskwire.commands.reference.openapi.document import document
 from deskwire.http.api.route_trie import RouteTrie, path_segments
 from deskwire.http.app import ROUTES
+from deskwire.http.description.openapi.document import document
 
 PROBLEM: Final = "application/problem+json"
 _UNKNOWN: Final = {"not_found", "method_not_allowed"}
 _REFERENCE: Final = re.compile(rb'"\$ref":"#/components/schemas/([^"/]+)"')
 _MENDING: Final = (
     "Say it where the route is added: routes.add(…, answer=…, errors=(…)), shapes are in deskwire.http.schemas; "
-    "what holds for many routes is a line in deskwire.commands.reference.openapi.refusals.RULES or answers.HEADERS."
+    "what holds for many routes is a line in deskwire.http.description.openapi.refusals.RULES or answers.HEADERS."
 )
 
 

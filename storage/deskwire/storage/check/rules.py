@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any, Final
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from deskwire.engine.conversations.tags import tag_key
 from deskwire.engine.core.progress import Tell, nobody
@@ -31,6 +31,15 @@ class Problem(Struct, frozen=True):
 
     code: str
     message: str
+
+
+class CheckReport(Struct):
+    """The result of a check; with no problems all is well. `rows` are counted by table, `files` are uploads."""
+
+    problems: list[Problem] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    rows: dict[str, int] = field(default_factory=dict)
+    files: int = 0
 
 
 class Rule(Struct, frozen=True):

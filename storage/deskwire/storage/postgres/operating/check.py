@@ -16,8 +16,8 @@ from deskwire.engine.core.ids import day_of
 from deskwire.engine.core.progress import Tell, nobody
 from deskwire.engine.core.secret import Secrets
 from deskwire.engine.uploads.ports import Content, Files
-from deskwire.storage.check.check import Report, broken_seals, stray_credentials
-from deskwire.storage.check.rules import Problem, broken_rules
+from deskwire.storage.check.credentials import broken_seals, stray_credentials
+from deskwire.storage.check.rules import CheckReport, Problem, broken_rules
 from deskwire.storage.dialect import POSTGRES
 from deskwire.storage.postgres.driver.thread_session import ThreadSession
 from deskwire.storage.postgres.driver.unusable import DatabaseUnusableError
@@ -39,7 +39,9 @@ SELECT a.number, d.id FROM attempts a JOIN deliveries d ON d.position = a.delive
 """
 
 
-def check(url: str, secrets: Secrets | None, files: Files, *, contents: bool, tell: Tell = nobody) -> Report:
+def check(
+    url: str, secrets: Secrets | None, files: Files, *, contents: bool, tell: Tell = nobody
+) -> CheckReport:
     """Check a database.
 
     Args:
@@ -52,7 +54,7 @@ def check(url: str, secrets: Secrets | None, files: Files, *, contents: bool, te
     """
     found = examine(url)
     require_migrated(url)
-    report = Report(notes=[*found.notes, *_standby(synchronous=found.synchronous)])
+    report = CheckReport(notes=[*found.notes, *_standby(synchronous=found.synchronous)])
     try:
         with connected(url, "check") as connection:
             report.problems += _other_servers(connection)

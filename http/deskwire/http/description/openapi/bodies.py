@@ -6,14 +6,13 @@ from typing import Any, Final
 
 import orjson
 
-from deskwire.commands.reference.openapi.samples import BODIES, LINES
-from deskwire.commands.reference.openapi.schemas import Schema, Schemas
-from deskwire.config.settings import SETTINGS, Config
+from deskwire.engine.core.limits.body_limits import DEFAULT_BODY_LIMITS, variable_of
 from deskwire.http.api.input.validation import Empty
 from deskwire.http.api.routing import Route
+from deskwire.http.description.openapi.samples import BODIES, LINES
+from deskwire.http.description.openapi.schemas import Schema, Schemas
 from deskwire.http.schemas.base import public_name
 
-_DEFAULTS: Final = Config()
 _NDJSON: Final = "application/x-ndjson"
 _FORM: Final = "application/x-www-form-urlencoded"
 _STREAM: Final[Schema] = {
@@ -55,9 +54,9 @@ def _bound(limit: int | str) -> str:
     """Return the description of a bound."""
     if isinstance(limit, int):
         return f"At most {limit:,} bytes."
-    setting = SETTINGS["upload_limit_bytes" if limit == "upload_body_bytes" else limit]
+    setting = "upload_limit_bytes" if limit == "upload_body_bytes" else limit
     return (
-        f"At most {getattr(_DEFAULTS, setting.name):,} bytes, unless `{setting.variable}` sets another limit."
+        f"At most {DEFAULT_BODY_LIMITS[setting]:,} bytes, unless `{variable_of(setting)}` sets another limit."
     )
 
 

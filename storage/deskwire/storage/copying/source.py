@@ -12,8 +12,8 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from deskwire.storage.copying.text import escaped
 from deskwire.storage.postgres.commit.heads import SHIFT
-from deskwire.storage.postgres.copying.text import escaped
 
 _BATCH: Final = 1_000
 

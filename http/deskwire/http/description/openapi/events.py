@@ -6,11 +6,11 @@ from typing import Any, Final
 
 import orjson
 
-from deskwire.commands.reference.events import example_envelopes
-from deskwire.commands.reference.extensions import extension_envelopes
-from deskwire.commands.reference.openapi.samples import sample
-from deskwire.commands.reference.openapi.schemas import Schema, Schemas
 from deskwire.engine.events.types import CATALOG, EXTENSIONS, Kind
+from deskwire.http.description.event_examples import example_envelopes
+from deskwire.http.description.extension_examples import extension_envelopes
+from deskwire.http.description.openapi.samples import sample
+from deskwire.http.description.openapi.schemas import Schema, Schemas
 from deskwire.http.schemas.events import ENVELOPES
 from deskwire.http.schemas.extensions import ENVELOPES as EXTENDED
 

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 import psycopg
 
+from deskwire.storage.copying.source import Line
 from deskwire.storage.postgres.commit.heads import SHIFT
-from deskwire.storage.postgres.copying.source import Line
 from deskwire.storage.postgres.schema.files import PART_BYTES
 from deskwire.storage.postgres.search.tickets import words_of
 

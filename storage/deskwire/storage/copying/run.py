@@ -18,11 +18,11 @@ from msgspec import Struct, field
 
 from deskwire.engine.uploads.ports import Content
 from deskwire.storage.check.rules import Problem, broken_rules
+from deskwire.storage.copying.source import LEFT_OUT, Source
+from deskwire.storage.copying.target import Target
+from deskwire.storage.copying.text import Digest
 from deskwire.storage.dialect import POSTGRES
 from deskwire.storage.files import DiskFiles
-from deskwire.storage.postgres.copying.source import LEFT_OUT, Source
-from deskwire.storage.postgres.copying.target import Target
-from deskwire.storage.postgres.copying.text import Digest
 from deskwire.storage.postgres.driver.unusable import DatabaseUnusableError
 from deskwire.storage.postgres.migrations.apply import migrate
 from deskwire.storage.postgres.operating.asked import Asked

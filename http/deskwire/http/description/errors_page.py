@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from deskwire.commands.reference.errors import CODES, PROBLEMS, Code
-from deskwire.commands.reference.tables import markdown_table
 from deskwire.engine.core.http1 import phrase
 from deskwire.http.api.output.static import Static
 from deskwire.http.api.problems import problem_type
+from deskwire.http.description.error_codes import CODES, PROBLEMS, Code
+from deskwire.http.description.tables import markdown_table
 from deskwire.http.pages.errors import error_page
 from deskwire.http.stream import pusher
 

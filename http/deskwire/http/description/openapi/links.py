@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, get_args
 
-from deskwire.commands.reference.openapi.parameters import path_parameters
-from deskwire.commands.reference.openapi.schemas import Schema
 from deskwire.http.api.routing import Media, Route
+from deskwire.http.description.openapi.parameters import path_parameters
+from deskwire.http.description.openapi.schemas import Schema
 from deskwire.http.schemas.base import Shape, model_of
 
 Found = tuple[type[Shape], str]

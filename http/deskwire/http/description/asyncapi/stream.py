@@ -7,10 +7,10 @@ from typing import Any, Final
 
 import orjson
 
-from deskwire.commands.reference.asyncapi.parts import Parts, security, servers
-from deskwire.commands.reference.events import example_envelopes
-from deskwire.commands.reference.openapi.schemas import Schema
 from deskwire.engine.events.types import CATALOG, STORED, Kind
+from deskwire.http.description.asyncapi.parts import Parts, security, servers
+from deskwire.http.description.event_examples import example_envelopes
+from deskwire.http.description.openapi.schemas import Schema
 from deskwire.http.schemas.events import ENVELOPES
 from deskwire.http.stream import pusher
 

@@ -9,8 +9,6 @@ from typing import Any, Final
 
 import orjson
 
-from deskwire.commands.reference.extensions import extension_envelopes
-from deskwire.commands.reference.tables import markdown_table
 from deskwire.engine.accounts.people import Assignee
 from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.conversations.automation.decide import decide_with_workflow
@@ -47,6 +45,8 @@ from deskwire.engine.uploads.links import Links
 from deskwire.engine.uploads.upload import Attachment
 from deskwire.engine.workflows.definition import Buttons, Definition, Flow, Option
 from deskwire.engine.workflows.workflow import Published
+from deskwire.http.description.extension_examples import extension_envelopes
+from deskwire.http.description.tables import markdown_table
 
 _LINKS: Final = Links(lambda: (b"example",), "https://support.example.com/v3/uploads")
 _NOON: Final = 1_793_534_400_000  # 2026-11-01T12:00:00.000Z

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from deskwire.commands.reference.asyncapi.parts import Parts, security, servers
-from deskwire.commands.reference.openapi.events import webhooks
-from deskwire.commands.reference.openapi.schemas import Schema
+from deskwire.http.description.asyncapi.parts import Parts, security, servers
+from deskwire.http.description.openapi.events import webhooks
+from deskwire.http.description.openapi.schemas import Schema
 
 
 def add(parts: Parts) -> None:

@@ -10,8 +10,8 @@ from msgspec import Struct, field
 from pydantic import BaseModel
 from pydantic.alias_generators import to_camel
 
-from deskwire.commands.reference.openapi.schemas import Schema, tidied
 from deskwire.http.api.routing import Route
+from deskwire.http.description.openapi.schemas import Schema, tidied
 from deskwire.http.schemas import (
     content,
     conversations,

@@ -19,10 +19,10 @@ import structlog
 import trio
 
 from deskwire.commands.admin.client import ORDER_S, SOCKET_FILE, address_of
-from deskwire.commands.admin.context import AdminContext, refusal
 from deskwire.commands.admin.operations import carry_out
 from deskwire.engine.core.errors import BadRequest
 from deskwire.engine.core.tasks.failure import contained
+from deskwire.program.admin_context import AdminContext, refusal
 
 log: Final = structlog.get_logger(__name__)
 

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping
 from pydantic import BaseModel
 from pydantic.alias_generators import to_camel
 
-from deskwire.commands.reference.openapi.schemas import Schema
 from deskwire.http.api.input.unknown_fields import without_null
 from deskwire.http.api.input.validation import Nulls
 from deskwire.http.api.routing import Route
+from deskwire.http.description.openapi.schemas import Schema
 from deskwire.http.schemas.base import public_name
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from deskwire.commands.reference.openapi.schemas import Schema
+from deskwire.http.description.openapi.schemas import Schema
 
 _CONVERSATION: Final = "cnv_01KZ00000000000000000000C1"
 _DEFINITION: Final[Mapping[str, Any]] = {

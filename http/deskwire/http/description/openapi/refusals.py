@@ -8,12 +8,12 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from deskwire.commands.reference.errors import CODES, Code
-from deskwire.commands.reference.openapi.parameters import path_parameters
-from deskwire.commands.reference.openapi.schemas import Schema
 from deskwire.engine.core.http1 import phrase
 from deskwire.http.api.problems import problem_type
 from deskwire.http.api.routing import BASE, AccessKind, Route
+from deskwire.http.description.error_codes import CODES, Code
+from deskwire.http.description.openapi.parameters import path_parameters
+from deskwire.http.description.openapi.schemas import Schema
 
 _KEY: Final = (
     "missing_credential",
@@ -154,7 +154,7 @@ def refusals(route: Route) -> list[Code]:
     unknown = codes - {each.code for each in CODES}
     if unknown:
         raise LookupError(
-            f"{route.operation_id}: {sorted(unknown)} are not in deskwire.commands.reference.errors"
+            f"{route.operation_id}: {sorted(unknown)} are not in deskwire.http.description.error_codes"
         )
     return sorted((each for each in CODES if each.code in codes), key=lambda each: (each.status, each.code))
 

@@ -14,36 +14,24 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
-from msgspec import Struct, field
-
-from deskwire.engine.accounts.machines import state_of_user
 from deskwire.engine.core.clock import wall_clock
 from deskwire.engine.core.progress import Tell, nobody
-from deskwire.engine.core.sealing import SealBroken, Sealing
 from deskwire.engine.core.secret import Secrets
 from deskwire.engine.uploads.ports import Content
-from deskwire.storage.check.rules import Problem, broken_rules
-from deskwire.storage.check.search import index_problems
-from deskwire.storage.connection import Connection
+from deskwire.storage.check.credentials import broken_seals, stray_credentials
+from deskwire.storage.check.rules import SHOWN, CheckReport, Problem, broken_rules
 from deskwire.storage.dialect import SQLITE
 from deskwire.storage.files import FOLDER, DiskFiles
 from deskwire.storage.sqlite.backup.manifest import ANY_SECRET, secret_id
 from deskwire.storage.sqlite.backup.snapshot import damage, opened, pending, row_counts, unknown
 from deskwire.storage.sqlite.directory import FILE_NAME, RESCUED, RESTORING, DataDirectoryError, rescued
 from deskwire.storage.sqlite.installation import foreign_database
+from deskwire.storage.sqlite.search.file import FILE_NAME as INDEX_FILE_NAME
+from deskwire.storage.sqlite.search.file import VERSION as INDEX_VERSION
 
 SETTLED_S: Final = 60.0
 """A file younger than this may still get its row."""
 _PIECE: Final = 1 << 20
-
-
-class Report(Struct):
-    """The result of a check; with no problems all is well. `rows` are counted by table, `files` are uploads."""
-
-    problems: list[Problem] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    rows: dict[str, int] = field(default_factory=dict)
-    files: int = 0
 
 
 def check(
@@ -53,7 +41,7 @@ def check(
     contents: bool,
     settled_s: float = SETTLED_S,
     tell: Tell = nobody,
-) -> Report:
+) -> CheckReport:
     """Check a data directory.
 
     Args:
@@ -64,7 +52,7 @@ def check(
     Raises DataDirectoryError if there is no database of ours, or this program is too old for it.
     """
     path = directory / FILE_NAME
-    report = Report(problems=list(_identity_problems(directory)))
+    report = CheckReport(problems=list(_identity_problems(directory)))
     if not path.exists():
         if report.problems:
             return report
@@ -116,7 +104,7 @@ def _other_secret(connection: sqlite3.Connection, secrets: Secrets | None) -> It
         )
 
 
-def _look(connection: sqlite3.Connection, path: Path, report: Report, tell: Tell) -> bool:
+def _look(connection: sqlite3.Connection, path: Path, report: CheckReport, tell: Tell) -> bool:
     """Check the database by itself. Return whether there is sense in looking further."""
     connection.execute("PRAGMA temp_store = MEMORY")
     connection.execute("BEGIN")
@@ -137,44 +125,6 @@ def _look(connection: sqlite3.Connection, path: Path, report: Report, tell: Tell
     report.problems += broken_rules(connection, SQLITE, tell)
     connection.execute("COMMIT")
     return True
-
-
-def broken_seals(connection: Connection, secrets: Secrets | None) -> Iterator[Problem]:
-    """Yield the endpoints whose signing secret the installation's secret does not open."""
-    rows = connection.execute("SELECT id, sealed_secret FROM endpoints WHERE status <> 'removed'").fetchall()
-    if not rows:
-        return
-    if secrets is None:
-        yield Problem(
-            "secret_missing", f"There are {len(rows)} webhook endpoints, and no secret to sign with."
-        )
-        return
-    sealing = Sealing(secrets)
-    for endpoint, sealed in rows:
-        try:
-            sealing.open(sealed)
-        except SealBroken:
-            yield Problem(
-                "secret_wrong", f"The signing secret of {endpoint} was sealed under another secret."
-            )
-
-
-def stray_credentials(connection: Connection, now: int) -> Iterator[str]:
-    """Yield a note for each credential in force at `now` (ms) whose creator has left, or lacks the permissions to create it."""
-    rows = connection.execute(
-        "SELECT m.id, m.name, m.permissions, m.made_by_id, m.expires_at, s.role FROM machine_credentials m "
-        "JOIN projects p ON p.rowid = m.project LEFT JOIN users u ON u.id = m.made_by_id "
-        'LEFT JOIN memberships s ON s.organisation = p.organisation AND s."user" = u.rowid '
-        "WHERE m.made_by = 'user' AND m.revoked_at IS NULL ORDER BY m.rowid"
-    )
-    for credential, name, permissions, maker, ends_at, role in rows.fetchall():
-        if ends_at is not None and ends_at <= now:
-            continue
-        match state_of_user(filter(None, permissions.split(",")), role):
-            case "left":
-                yield f"The machine credential {name!r} ({credential}) was created by {maker}, who has left the organisation."
-            case "demoted":
-                yield f"The machine credential {name!r} ({credential}) has permissions that {maker}, who created it, no longer has."
 
 
 class _Files:
@@ -258,3 +208,51 @@ def _digest(path: Path) -> str:
         while piece := file.read(_PIECE):
             digest.update(piece)
     return digest.hexdigest()
+
+
+# DOC search.py: """The look at the search index: whether it is sound, and has no words of a conversation that is gone.
+#
+# What it lacks is no fault: it takes that in while the server runs, and an index that is missing is made anew.
+# """
+#
+
+
+def index_problems(directory: Path, database: sqlite3.Connection) -> Iterator[Problem]:
+    """Yield the faults of the index of a data directory; none if it has none, or one that the next start makes anew."""
+    path = directory / INDEX_FILE_NAME
+    if not path.exists():
+        return
+    try:
+        with closing(opened(path, writing=False)) as index:
+            if found := damage(index):
+                yield from (_damaged(each) for each in found)
+                return
+            state = index.execute("SELECT version FROM state").fetchone()
+            if state is not None and state[0] == INDEX_VERSION:
+                yield from _strays(index, database)
+    except sqlite3.DatabaseError as error:
+        yield _damaged(str(error))
+
+
+def _damaged(what: str) -> Problem:
+    advice = f"Stop the server and remove {INDEX_FILE_NAME}: the next start makes it anew."
+    return Problem("search_index_damaged", f"The search index is damaged: {what}. {advice}")
+
+
+def _strays(index: sqlite3.Connection, database: sqlite3.Connection) -> Iterator[Problem]:
+    """Yield the conversations that are in the index alone, and that it does not yet have to forget."""
+    indexed = [row for (row,) in index.execute("SELECT conversation FROM words").fetchall()]
+    known = {row for (row,) in database.execute("SELECT rowid FROM conversations")}
+    told = {row for (row,) in database.execute("SELECT conversation FROM search_changes")}
+    strays = (row for row in indexed if row not in known and row not in told and _is_still_there(index, row))
+    for row, _ in zip(strays, range(SHOWN), strict=False):
+        yield Problem(
+            "search_index_stray",
+            f"The search index has words of a conversation that is gone (row {row}). "
+            f"Stop the server and remove {INDEX_FILE_NAME}: the next start makes it anew.",
+        )
+
+
+def _is_still_there(index: sqlite3.Connection, row: int) -> bool:
+    """Look again at what a server that runs may have forgotten meanwhile."""
+    return index.execute("SELECT 1 FROM words WHERE conversation = ?", (row,)).fetchone() is not None

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from pydantic import TypeAdapter
 
-from deskwire.commands.reference.tables import plain
+from deskwire.http.description.tables import plain
 
 Schema = dict[str, Any]
 

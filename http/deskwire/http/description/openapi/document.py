@@ -9,19 +9,19 @@ from typing import Any, Final
 
 import orjson
 
-from deskwire.commands.reference.openapi import refusals
-from deskwire.commands.reference.openapi.bodies import request_body
-from deskwire.commands.reference.openapi.events import TAG, webhooks
-from deskwire.commands.reference.openapi.nulls import without_refused
-from deskwire.commands.reference.openapi.parameters import parameters
-from deskwire.commands.reference.openapi.responses import header_components, headers, responses
-from deskwire.commands.reference.openapi.schemas import Schema, Schemas
-from deskwire.commands.reference.tables import plain
 from deskwire.http.api.auth.sessions import COOKIE_NAME
 from deskwire.http.api.input.validation import Empty
 from deskwire.http.api.output.static import Static
 from deskwire.http.api.routing import AccessKind, Media, Route
 from deskwire.http.app import ROUTES
+from deskwire.http.description.openapi import refusals
+from deskwire.http.description.openapi.bodies import request_body
+from deskwire.http.description.openapi.events import TAG, webhooks
+from deskwire.http.description.openapi.nulls import without_refused
+from deskwire.http.description.openapi.parameters import parameters
+from deskwire.http.description.openapi.responses import header_components, headers, responses
+from deskwire.http.description.openapi.schemas import Schema, Schemas
+from deskwire.http.description.tables import plain
 from deskwire.http.schemas.conversations import MergedDocument, MovedOnDocument
 from deskwire.http.schemas.events import ENVELOPES
 from deskwire.http.schemas.extensions import ENVELOPES as EXTENDED

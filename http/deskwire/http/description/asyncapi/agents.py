@@ -6,13 +6,13 @@ from typing import Any, Final, get_args
 
 import orjson
 
-from deskwire.commands.reference.asyncapi.parts import Parts, security, servers
-from deskwire.commands.reference.events import example_envelopes
-from deskwire.commands.reference.extensions import extension_envelopes
-from deskwire.commands.reference.openapi.samples import sample
-from deskwire.commands.reference.openapi.schemas import Schema
 from deskwire.engine.agents.stream import Bye
 from deskwire.engine.events.types import AGENTS, CATALOG, STORED
+from deskwire.http.description.asyncapi.parts import Parts, security, servers
+from deskwire.http.description.event_examples import example_envelopes
+from deskwire.http.description.extension_examples import extension_envelopes
+from deskwire.http.description.openapi.samples import sample
+from deskwire.http.description.openapi.schemas import Schema
 from deskwire.http.schemas.agent_events import ENVELOPES as FOR_AGENTS
 from deskwire.http.schemas.events import ENVELOPES
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from msgspec import Struct, field
 
-from deskwire.commands.reference.openapi.schemas import Schema, Schemas
+from deskwire.http.description.openapi.schemas import Schema, Schemas
 
 _SCHEMA: Final = "#/components/schemas/"
 

@@ -8,12 +8,12 @@ from typing import Any, Final
 
 import orjson
 
-from deskwire.commands.reference.asyncapi import agents, stream, webhooks
-from deskwire.commands.reference.asyncapi.parts import Parts, in_async, reachable
-from deskwire.commands.reference.openapi.document import shown_types
-from deskwire.commands.reference.openapi.schemas import Schema, Schemas
 from deskwire.http.api.output.static import Static
 from deskwire.http.app import ROUTES
+from deskwire.http.description.asyncapi import agents, stream, webhooks
+from deskwire.http.description.asyncapi.parts import Parts, in_async, reachable
+from deskwire.http.description.openapi.document import shown_types
+from deskwire.http.description.openapi.schemas import Schema, Schemas
 from deskwire.http.schemas.agent_events import ENVELOPES
 
 _INTRODUCTION: Final = """\

@@ -7,10 +7,10 @@ from typing import Final
 
 from msgspec import Struct
 
-from deskwire.commands.reference.openapi.links import links
-from deskwire.commands.reference.openapi.samples import sample
-from deskwire.commands.reference.openapi.schemas import Schema, Schemas
 from deskwire.http.api.routing import Media, Route
+from deskwire.http.description.openapi.links import links
+from deskwire.http.description.openapi.samples import sample
+from deskwire.http.description.openapi.schemas import Schema, Schemas
 
 
 class ResponseHeader(Struct, frozen=True):
