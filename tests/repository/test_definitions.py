@@ -33,7 +33,7 @@ PARTIAL: Final = {
     "storage/deskwire/storage/postgres/operating/installation.py: _OTHER": "SQLite has the other reasons",
     "storage/deskwire/storage/postgres/driver/blocking.py: _PATIENCE_S": "_LONG_S for the others",
     "storage/deskwire/storage/postgres/driver/session.py: _LATER": "the others need no such setting",
-    "engine/deskwire/http/description/openapi/document.py: _SECURITY": "all others require a user's credentials",
+    "http/deskwire/http/description/openapi/document.py: _SECURITY": "all others require a user's credentials",
 }
 """Tables without an entry for each value, with the reason."""
 
