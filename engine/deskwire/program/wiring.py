@@ -406,7 +406,7 @@ def measured(
         connections=connections,
         consumers=lambda: stream.connections,
         traffic=stream.traffic,
-        deaf=stream.count_deaf,
+        deaf=stream.count_unsubscribed,
         log_dropped=logs.dropped,
         certificate_ends=lambda: None if certificate is None else certificate.ends,
         node=_node_measured(here, follower),

@@ -16,7 +16,7 @@ from deskwire.http.api.admission import HeldCalls
 from deskwire.http.api.readiness import Readiness
 from tests.support.api.service import running
 
-_ALL = {"Hub", "AgentStreams", "Holding"}
+_ALL = {"Hub", "AgentStreams", "HeldCalls"}
 
 
 @pytest.mark.sqlite  # the lease that the test sets is that of a node on a file
@@ -24,7 +24,7 @@ _ALL = {"Hub", "AgentStreams", "Holding"}
     ("trusted", "headers", "valid_until", "ended"),
     [
         ("127.0.0.1", {"X-Ready-Nodes": "2"}, -inf, _ALL),
-        ("127.0.0.1", {"X-Ready-Nodes": "2"}, inf, _ALL - {"Holding"}),
+        ("127.0.0.1", {"X-Ready-Nodes": "2"}, inf, _ALL - {"HeldCalls"}),
         ("127.0.0.1", {"X-Ready-Nodes": "0"}, -inf, set()),
         ("127.0.0.1", {"X-Ready-Nodes": "-1"}, -inf, set()),
         ("127.0.0.1", {"X-Ready-Nodes": "9" * 5_000}, -inf, set()),

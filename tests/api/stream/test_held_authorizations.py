@@ -70,7 +70,7 @@ async def test_authorization_waits_for_the_database(
 async def test_authorization_that_waited_in_vain_ends_its_connection_soon(
     place: str, service: Service, stack: AsyncExitStack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pipeline, "HELD_S", 0.5)
+    monkeypatch.setattr(pipeline, "HOLD_TIMEOUT_S", 0.5)
     stream = await Streams(service, stack).open(service.demo["serverKey"])
     take_away(monkeypatch, place)
     answer = await authorize(service, stream.socket_id)
@@ -94,7 +94,7 @@ async def test_authorization_with_a_wrong_key_ends_nothing(service: Service, sta
 async def test_refused_authorization_that_cannot_be_read_keeps_its_refusal(
     query: str, service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pipeline, "HELD_S", 0.0)
+    monkeypatch.setattr(pipeline, "HOLD_TIMEOUT_S", 0.0)
     take_away(monkeypatch, "before the credential")
     answer = await service.http.post(f"/s2s/stream/auth?{query}", content=b"{\xff")
     assert (answer.status_code, answer.json()["code"]) == (503, "out_of_touch")

@@ -29,7 +29,7 @@ def away_until(back_at: float, error: Exception = AWAY) -> Callable[[], Awaitabl
 
 async def test_call_is_answered_when_the_database_is_back(autojump_clock: MockClock) -> None:
     holding = HeldCalls()
-    assert await holding.hold(away_until(4), HOLD_TIMEOUT_S, "shop", stranger=False) == "done"
+    assert await holding.hold(away_until(4), HOLD_TIMEOUT_S, "shop", anonymous=False) == "done"
     assert 4 <= trio.current_time() < 4.6
     assert (holding.held, holding.waited, holding.refused) == (0, 1, 0)
 
@@ -42,21 +42,21 @@ async def test_call_that_waits_pauses_before_each_further_try(autojump_clock: Mo
         raise AWAY
 
     with pytest.raises(Unavailable):
-        await HeldCalls().hold(work, 1.0, "shop", stranger=False)
+        await HeldCalls().hold(work, 1.0, "shop", anonymous=False)
     assert len(tries) > 2
     assert all(later - earlier >= 0.125 for earlier, later in pairwise(tries))
 
 
 async def test_call_that_succeeds_at_once_takes_no_place(autojump_clock: MockClock) -> None:
     holding = HeldCalls()
-    assert await holding.hold(away_until(0), HOLD_TIMEOUT_S, "shop", stranger=True) == "done"
+    assert await holding.hold(away_until(0), HOLD_TIMEOUT_S, "shop", anonymous=True) == "done"
     assert holding.waited == 0
 
 
 async def test_call_is_refused_with_the_last_reason_when_its_time_is_over(autojump_clock: MockClock) -> None:
     holding = HeldCalls()
     with pytest.raises(Unavailable) as refused:
-        await holding.hold(away_until(60), HOLD_TIMEOUT_S, "shop", stranger=False)
+        await holding.hold(away_until(60), HOLD_TIMEOUT_S, "shop", anonymous=False)
     assert refused.value.reason == "storage_failed"
     assert trio.current_time() == HOLD_TIMEOUT_S
     assert holding.held == 0
@@ -65,18 +65,18 @@ async def test_call_is_refused_with_the_last_reason_when_its_time_is_over(autoju
 @pytest.mark.parametrize("error", [NotFound("None."), Unavailable("Too many.", code="overloaded")])
 async def test_other_refusals_do_not_wait(error: Exception, autojump_clock: MockClock) -> None:
     with pytest.raises(type(error)):
-        await HeldCalls().hold(away_until(60, error), HOLD_TIMEOUT_S, "shop", stranger=False)
+        await HeldCalls().hold(away_until(60, error), HOLD_TIMEOUT_S, "shop", anonymous=False)
     assert trio.current_time() == 0
 
 
-@pytest.mark.parametrize(("stranger", "total"), [(True, HELD_ANONYMOUS_MAX), (False, HELD_CALLS_MAX)])
-async def test_nobody_has_all_places(stranger: bool, total: int, autojump_clock: MockClock) -> None:
+@pytest.mark.parametrize(("anonymous", "total"), [(True, HELD_ANONYMOUS_MAX), (False, HELD_CALLS_MAX)])
+async def test_nobody_has_all_places(anonymous: bool, total: int, autojump_clock: MockClock) -> None:
     """Strangers can't pile calls up, and take no place of those who are known."""
     holding, refused = HeldCalls(), list[str]()
 
     async def call(who: str) -> None:
         try:
-            await holding.hold(away_until(60), HOLD_TIMEOUT_S, who, stranger=stranger)
+            await holding.hold(away_until(60), HOLD_TIMEOUT_S, who, anonymous=anonymous)
         except Unavailable:
             if trio.current_time() < HOLD_TIMEOUT_S:
                 refused.append(who)
@@ -88,7 +88,7 @@ async def test_nobody_has_all_places(stranger: bool, total: int, autojump_clock:
         assert holding.held == total // 2
         nursery.start_soon(call, "modest")
         with pytest.raises(Unavailable):
-            await holding.hold(away_until(60), 5.0, "another kind", stranger=not stranger)
+            await holding.hold(away_until(60), 5.0, "another kind", anonymous=not anonymous)
         assert trio.current_time() >= 5.0, "it had a place"
     assert set(refused) == {"greedy"}
     assert holding.refused == 2 * total - total // 2
@@ -100,12 +100,12 @@ async def test_calls_that_wait_are_refused_if_another_node_is_ready(autojump_clo
 
         async def call() -> None:
             with pytest.raises(Unavailable) as refused:
-                await holding.hold(away_until(60), HOLD_TIMEOUT_S, "shop", stranger=False)
+                await holding.hold(away_until(60), HOLD_TIMEOUT_S, "shop", anonymous=False)
             assert refused.value.reason == "storage_failed"
 
         nursery.start_soon(call)
         await trio.sleep(2)  # virtual time: the mock clock jumps
-        holding.send_away_nowait()
+        holding.refuse_all_nowait()
     assert trio.current_time() == 2
     assert holding.held == 0
 
@@ -113,5 +113,5 @@ async def test_calls_that_wait_are_refused_if_another_node_is_ready(autojump_clo
 async def test_place_of_a_client_that_has_gone_is_free(autojump_clock: MockClock) -> None:
     holding = HeldCalls()
     with trio.move_on_after(1):
-        await holding.hold(away_until(60), HOLD_TIMEOUT_S, "shop", stranger=True)
+        await holding.hold(away_until(60), HOLD_TIMEOUT_S, "shop", anonymous=True)
     assert holding.held == 0

@@ -78,7 +78,7 @@ def test_the_quick_way_takes_nothing_that_the_thorough_one_refuses_and_reads_the
 
 @pytest.mark.parametrize("kind", ["contact", "agent", "bot", "system"])
 def test_usual_messages_go_the_quick_way(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(import_lines, "fitted", None)
+    monkeypatch.setattr(import_lines, "validated", None)
     found = read(message("a", 0, author={"type": kind}))
     assert isinstance(found, MessageRecord)
     assert (found.author_type, found.line, found.conversation) == (kind, 3, "a")

@@ -75,7 +75,7 @@ async def test_a_key_is_looked_up_once_until_a_commit_changes_keys(store: SlowSt
     for _ in range(3):
         assert (await keys.authenticate(KEY)).id == "key_1"
     assert store.asked == 1
-    keys.forget()
+    keys.invalidate()
     await keys.authenticate(KEY)
     assert store.asked == 2
 

@@ -81,7 +81,7 @@ async def test_what_was_looked_up_before_an_end_is_kept_by_nobody() -> None:
         nursery.start_soon(sessions.of, Asking(), 1)
         await trio.testing.wait_all_tasks_blocked()
         shelf.found = None
-        sessions.forget()
+        sessions.invalidate()
         shelf.gate.set()
     with pytest.raises(Unauthenticated) as refused:
         await sessions.of(Asking(), 2)

@@ -31,7 +31,7 @@ def begun(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return ApiResponse(200, "application/json", b"{}"), None
 
     monkeypatch.setattr(fast_path_module, "handle", handled)
-    monkeypatch.setattr(fast_path_module, "note", lambda *_: None)
+    monkeypatch.setattr(fast_path_module, "record_response", lambda *_: None)
     return paths
 
 

@@ -230,7 +230,7 @@ async def test_a_write_out_of_time_breaks_the_connection_even_within_a_shield() 
 
         nursery.start_soon(write)
         await trio.testing.wait_all_tasks_blocked(0.05)
-        stream.cut(trio.current_time() + 0.1)
+        stream.limit_writes(trio.current_time() + 0.1)
 
 
 async def test_bytes_pushed_back_come_first_and_in_order() -> None:

@@ -33,7 +33,7 @@ async def test_a_connections_bug_ends_that_connection_and_delays_no_other() -> N
         nursery.start_soon(flusher.run)
         for _ in range(2):
             for connection in (broken, well, well):
-                flusher.due(connection)
+                flusher.schedule(connection)
             await wait_all_tasks_blocked()
         nursery.cancel_scope.cancel()
     assert (broken.ended, well.ended) == (True, False)

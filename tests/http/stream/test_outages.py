@@ -200,9 +200,9 @@ async def test_deaf_connections_are_counted(
     peer, socket_id = await connected(stream, nursery)
     await peer.subscribe(socket_id, stage.clock())
     await trio.sleep(4)  # virtual time: the mock clock jumps
-    assert stream.count_deaf() == 0
+    assert stream.count_unsubscribed() == 0
     await trio.sleep(2)  # virtual time: the mock clock jumps
-    assert stream.count_deaf() == 1
+    assert stream.count_unsubscribed() == 1
 
 
 async def test_connection_is_silent_without_a_lease_and_goes_on_where_it_was(

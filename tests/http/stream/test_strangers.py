@@ -41,7 +41,7 @@ async def test_one_networks_places_are_not_anothers(autojump_clock: MockClock) -
 async def test_whoever_has_subscribed_needs_no_place(autojump_clock: MockClock) -> None:
     places = UnsubscribedLimit(2)
     for _ in range(1_000):
-        (await taken(places)).known()
+        (await taken(places)).release()
 
 
 async def test_who_waits_gets_the_place_of_one_that_subscribes_in_the_order_of_coming(
@@ -55,13 +55,13 @@ async def test_who_waits_gets_the_place_of_one_that_subscribes_in_the_order_of_c
         assert place is not None
         order.append(number)
         await trio.sleep(1)  # virtual time: the mock clock jumps
-        place.known()
+        place.release()
 
     async with trio.open_nursery() as nursery:
         for number in range(3):
             nursery.start_soon(wait, number)
             await trio.testing.wait_all_tasks_blocked()
-        held.known()
+        held.release()
         await trio.testing.wait_all_tasks_blocked()
         assert order == [0]
     assert order == [0, 1, 2]
@@ -86,7 +86,7 @@ async def test_one_that_has_had_its_time_makes_room_for_who_waits(autojump_clock
         return lambda: ended.append(number)
 
     for number in range(2):
-        (await taken(places)).make_room = note(number)
+        (await taken(places)).evict = note(number)
         await trio.sleep(1)  # virtual time: the mock clock jumps
     await trio.sleep(SLOT_TIMEOUT_S - 3)  # virtual time: the mock clock jumps
     assert ended == []
@@ -96,7 +96,7 @@ async def test_one_that_has_had_its_time_makes_room_for_who_waits(autojump_clock
 
 async def test_one_that_nobody_needs_the_place_of_is_left_alone(autojump_clock: MockClock) -> None:
     places, ended = UnsubscribedLimit(2), list[str]()
-    (await taken(places)).make_room = lambda: ended.append("it")
+    (await taken(places)).evict = lambda: ended.append("it")
     await trio.sleep(100 * SLOT_TIMEOUT_S)  # virtual time: the mock clock jumps
     await taken(places)
     assert ended == []
@@ -128,7 +128,7 @@ async def test_networks_of_which_nobody_comes_any_more_are_forgotten(autojump_cl
     for number in range(1_000):
         (await taken(places, f"2001:db8:{number:x}::/64")).leave()
     stays = await taken(places, "stays")
-    stays.make_room = lambda: None  # its connection is there
+    stays.evict = lambda: None  # its connection is there
     await trio.sleep(SLOT_TIMEOUT_S)  # virtual time: the mock clock jumps
     await taken(places, "new")
     assert len(places) == 2

@@ -24,14 +24,14 @@ async def order(
     began = trio.current_time()
 
     async def one(name: str, network: str) -> None:
-        await turns.take(name, network)
+        await turns.acquire(name, network)
         called.append((round(trio.current_time() - began, 6), name))
         await trio.sleep(held_s)  # virtual time: the mock clock jumps
         turns.release(name)
 
     async with trio.open_nursery() as nursery:
         nursery.start_soon(turns.run)
-        await turns.take("first", "elsewhere")
+        await turns.acquire("first", "elsewhere")
         async with trio.open_nursery() as asking:
             for name, network in waiting:
                 asking.start_soon(one, name, network)
@@ -60,7 +60,7 @@ async def test_beside_somebody_known_a_turn_is_followed_by_a_longer_pause(
     autojump_clock: MockClock,
 ) -> None:
     turns = FairScheduler()
-    turns.note_known()
+    turns.note_identified()
     assert [at for at, _ in await order(turns, ("a", "a"), ("b", "b"), ("c", "c"))] == [0, 0.003, 0.006]
 
 
@@ -73,13 +73,13 @@ async def test_a_turn_that_nobody_used_for_long_makes_nobody_wait_for_long(autoj
     turns = FairScheduler()
     async with trio.open_nursery() as nursery:
         nursery.start_soon(turns.run)
-        await turns.take("slow", "a")
+        await turns.acquire("slow", "a")
         await trio.sleep(30)  # virtual time: the mock clock jumps
-        turns.note_known()
+        turns.note_identified()
         with trio.fail_after(0.2):
-            await turns.take("b", "b")
+            await turns.acquire("b", "b")
             turns.release("b")
-            await turns.take("c", "c")
+            await turns.acquire("c", "c")
         nursery.cancel_scope.cancel()
 
 
@@ -97,7 +97,7 @@ async def test_everybody_has_a_turn_whoever_leaves_the_queue(autojump_clock: Moc
         patience_s = rng.choice((0.001, 0.01, 1_000))
         with trio.move_on_after(patience_s):
             await trio.sleep(rng.random() * 0.05)  # virtual time: the mock clock jumps
-            await turns.take(number, str(number % 3))
+            await turns.acquire(number, str(number % 3))
             assert not holding
             holding.add(number)
             try:
@@ -112,7 +112,7 @@ async def test_everybody_has_a_turn_whoever_leaves_the_queue(autojump_clock: Moc
     async with trio.open_nursery() as nursery:
         nursery.start_soon(turns.run)
         if seed % 2:
-            turns.note_known()
+            turns.note_identified()
         async with trio.open_nursery() as all_of_them:
             for number in range(60):
                 all_of_them.start_soon(one, number)

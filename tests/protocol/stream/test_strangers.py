@@ -75,7 +75,7 @@ async def refused(strangers: Strangers, address: str) -> bool:
 async def test_one_address_full_of_strangers_keeps_no_other_address_out(
     strangers: Strangers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bounds, "WAIT_S", 0.05)
+    monkeypatch.setattr(bounds, "SLOT_WAIT_TIMEOUT_S", 0.05)
     await strangers.fill(A)
     assert await refused(strangers, A)
     assert not await refused(strangers, B)
@@ -85,7 +85,7 @@ async def test_one_address_full_of_strangers_keeps_no_other_address_out(
 
 
 async def test_an_ipv6_network_is_one_address(strangers: Strangers, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bounds, "WAIT_S", 0.05)
+    monkeypatch.setattr(bounds, "SLOT_WAIT_TIMEOUT_S", 0.05)
     for host in range(EACH):
         assert not await refused(strangers, f"2001:db8::{host}")
     assert await refused(strangers, "[2001:db8::ffff:1]:4711")
@@ -96,7 +96,7 @@ async def test_connections_with_a_wrong_app_key_take_places_as_well(
     strangers: Strangers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Else they could come and go at any rate."""
-    monkeypatch.setattr(bounds, "WAIT_S", 0.05)
+    monkeypatch.setattr(bounds, "SLOT_WAIT_TIMEOUT_S", 0.05)
     for _ in range(EACH):
         assert (await strangers.come(A, "unknown"))["data"]["code"] == 4001
     assert await refused(strangers, A)
@@ -128,7 +128,7 @@ async def test_who_subscribes_makes_room_for_who_waits(strangers: Strangers) -> 
 async def test_a_stranger_of_long_ago_makes_room_for_who_waits(
     strangers: Strangers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bounds, "KEPT_S", 0.05)
+    monkeypatch.setattr(bounds, "SLOT_TIMEOUT_S", 0.05)
     first, *_ = await strangers.fill(A)
     assert not await refused(strangers, A)
     assert await first.close_code() == 4100

@@ -131,7 +131,7 @@ class Node(Server):
         )
 
     async def _forget_callers(self) -> None:
-        self._keys.forget()
+        self._keys.invalidate()
 
     def _publish(self, commit: Commit) -> None:
         if commit.advances or commit.erased:

@@ -85,7 +85,7 @@ class Admission:
         self._requests = Shares(requests_max)
         self._waits = Shares(waits_max)
         self._bodies = Shares(bodies_bytes_max)
-        self._strangers = Shares(bodies_bytes_max // ANONYMOUS_SHARE)
+        self._anonymous = Shares(bodies_bytes_max // ANONYMOUS_SHARE)
         self._imports = Shares(IMPORTS_MAX)
         self.parsing: Final = Paced()
         self._writes_max = writes_max
@@ -153,26 +153,26 @@ class Admission:
         finally:
             self._imports.give_back(who)
 
-    def room(self, who: Hashable, size: int, *, stranger: bool) -> None:
+    def reserve_body(self, who: Hashable, size: int, *, anonymous: bool) -> None:
         """Take room for a part of a body, until `leave`. Raises as `begin` does.
 
         Args:
-            stranger: whether no credential was shown.
+            anonymous: whether no credential was shown.
         """
-        if stranger:
-            self._take(self._strangers, "bodies", who, size)
+        if anonymous:
+            self._take(self._anonymous, "bodies", who, size)
             if self._bodies.full(size):
-                self._strangers.give_back(who, size)
+                self._anonymous.give_back(who, size)
                 raise self._overloaded("bodies", _FULL["bodies"])
             self._bodies.take(None, size)
         else:
             self._take(self._bodies, "bodies", who, size)
 
-    def leave(self, who: Hashable, size: int, *, stranger: bool) -> None:
+    def release_body(self, who: Hashable, size: int, *, anonymous: bool) -> None:
         """Give the room back."""
-        if stranger:
-            self._strangers.give_back(who, size)
-        self._bodies.give_back(None if stranger else who, size)
+        if anonymous:
+            self._anonymous.give_back(who, size)
+        self._bodies.give_back(None if anonymous else who, size)
 
     def _take(self, shares: Shares, kind: _Kind, who: Hashable, size: int = 1) -> None:
         if shares.take_if_fits(who, size):
@@ -212,7 +212,7 @@ class HeldCalls:
 
     def __init__(self) -> None:
         self._known = Shares(HELD_CALLS_MAX)
-        self._strangers = Shares(HELD_ANONYMOUS_MAX)
+        self._anonymous = Shares(HELD_ANONYMOUS_MAX)
         self._waiting: set[trio.CancelScope] = set()
         self.waited = 0
         self.refused = 0
@@ -220,22 +220,22 @@ class HeldCalls:
     @property
     def held(self) -> int:
         """The number of calls that wait now."""
-        return self._known.taken + self._strangers.taken
+        return self._known.taken + self._anonymous.taken
 
-    def send_away_nowait(self) -> None:
+    def refuse_all_nowait(self) -> None:
         """Refuse the calls that wait now, because another node is ready: only this one lacks the database."""
         for scope in self._waiting:
             scope.cancel()
 
     async def hold(
-        self, work: Callable[[], Awaitable[T]], until: float, who: Hashable, *, stranger: bool
+        self, work: Callable[[], Awaitable[T]], until: float, who: Hashable, *, anonymous: bool
     ) -> T:
         """Return the result of `work`, which is tried again until that time while the database is away.
 
         Args:
             work, until: see `outlast`.
-            who: the caller, who may have a share of the places.
-            stranger: whether the caller's credential is not known without the database.
+            who: the caller, who may have a share of the shares.
+            anonymous: whether the caller's credential is not known without the database.
 
         Raises:
             Unavailable: the refusal of the last try, or of the first one if there is no place to wait in.
@@ -245,8 +245,8 @@ class HeldCalls:
         except Unavailable as refusal:
             if refusal.reason not in AWAY or trio.current_time() >= until:
                 raise
-            places = self._strangers if stranger else self._known
-            if not places.take_if_fits(who):
+            shares = self._anonymous if anonymous else self._known
+            if not shares.take_if_fits(who):
                 self.refused += 1
                 raise
             first = refusal
@@ -257,5 +257,5 @@ class HeldCalls:
                 return await outlast(work, until, first)
             finally:
                 self._waiting.discard(scope)
-                places.give_back(who)
+                shares.give_back(who)
         raise first

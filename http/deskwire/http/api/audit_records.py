@@ -21,7 +21,7 @@ from deskwire.http.api.services import Services
 
 log: Final = structlog.get_logger(__name__)
 
-_LAST_S: Final = 5.0
+_LAST_WRITE_TIMEOUT_S: Final = 5.0
 """The time that the record of a cut off export may take."""
 
 
@@ -52,7 +52,7 @@ async def _counted(
                 yield piece
     finally:
         # Also of an export that its reader has left: what had been sent, has left the service.
-        with trio.move_on_after(_LAST_S, shield=True):
+        with trio.move_on_after(_LAST_WRITE_TIMEOUT_S, shield=True):
             more = replace(deed, details={**deed.details, "lines": sent}, times=0)
             try:
                 await record_export(call, more)

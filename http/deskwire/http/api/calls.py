@@ -29,7 +29,7 @@ T = TypeVar("T")
 B = TypeVar("B", bound=Body)
 Q = TypeVar("Q", bound=Query)
 
-_TOLD: Final = 1_000
+_NOTIFIED_PROJECTS_MAX: Final = 1_000
 """Projects of an organisation whose agents are told of a change to its members, at the most: the newest."""
 _NEWEST: Final = (1 << 63) - 1
 
@@ -60,7 +60,7 @@ class Incoming(Protocol):
     def drop(self) -> None:
         """End the connection at once, whatever waits in it."""
 
-    def expect_reader(self) -> None:
+    def detect_dead_peer(self) -> None:
         """Have the connection ended when its peer is gone without a word: a response is to last for long."""
 
 
@@ -125,7 +125,7 @@ class Call(Struct, Generic[B, Q], frozen=True):
         def concerned(tx: Transaction) -> Sequence[Project]:
             if project is not None:
                 return (project,)
-            return () if owner is None else tx.projects(owner.rowid, None, _NEWEST, _TOLD)
+            return () if owner is None else tx.projects(owner.rowid, None, _NEWEST, _NOTIFIED_PROJECTS_MAX)
 
         store = Telling(services.store, services.clock, what, concerned, object_id)
         return replace(self, services=replace(services, store=store))
@@ -136,7 +136,7 @@ class Call(Struct, Generic[B, Q], frozen=True):
         return replace(self, services=self.services.signed(by))
 
     @property
-    def while_good(self) -> Store:
+    def revocable_store(self) -> Store:
         """The store for reading what is sent piece by piece: it refuses to go on when a machine credential has ended.
 
         Its reads raise Unauthenticated, and Forbidden if the credential has lost a permission that it had at first.

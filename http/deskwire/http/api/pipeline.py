@@ -83,8 +83,8 @@ have ended, as those of all browsers of an office do overnight."""
 _NOT_RECORDED: Final = (*_NOT_COUNTED, "bad_credential", "token_expired", "link_expired")
 """The same in the audit trail, which has no calls that show nothing, and none that were good until a moment ago."""
 
-REFUSED_S: Final = 0.1
-"""The seconds that a stranger waits for the refusal of a body, and who has its share for that of more.
+REFUSAL_DELAY_S: Final = 0.1
+"""The seconds that a anonymous waits for the refusal of a body, and who has its share for that of more.
 
 Whoever sends nothing but such requests, and waits for their answers, sends few.
 """
@@ -128,18 +128,18 @@ class ApiRequest(Struct, frozen=True):
     length: int | None
     body: AsyncIterable[bytes]
     whole: bytes | None = None
-    place: ConnectionSlot | None = None
+    slot: ConnectionSlot | None = None
     secure: bool = False
 
     def drop(self) -> None:
         """End the connection at once, whatever waits in it."""
-        if self.place is not None:
-            self.place.end()
+        if self.slot is not None:
+            self.slot.end()
 
-    def expect_reader(self) -> None:
+    def detect_dead_peer(self) -> None:
         """Have the connection ended when its peer is gone without a word."""
-        if self.place is not None:
-            self.place.expect_reader()
+        if self.slot is not None:
+            self.slot.detect_dead_peer()
 
 
 class ApiResponse(Struct, frozen=True):
@@ -160,15 +160,15 @@ async def handle(services: Services, request: ApiRequest) -> tuple[ApiResponse, 
     exchange = _Exchange(services, request)
     try:
         response = _response(await exchange.serve())
-        if exchange.can_be_packed(response):
-            response = await exchange.packed(response)
+        if exchange.can_be_compressed(response):
+            response = await exchange.compressed(response)
     except DomainError as error:
         exchange.note_refusal(error)
-        await exchange.pass_refusal_on(error)
+        await exchange.notify_route(error)
         if isinstance(error, Unauthenticated) and error.reason not in _NOT_COUNTED:
             error = services.rate_limits.note_failure(exchange.client) or error
-        if exchange.can_wait(error):
-            await trio.sleep(REFUSED_S)
+        if exchange.delays_refusal(error):
+            await trio.sleep(REFUSAL_DELAY_S)
         response = refusal_response(error, request.id)
     return response, exchange.quota
 
@@ -220,13 +220,13 @@ class _Exchange:
     """One request under way: `client` is its address, as far as trusted proxies tell, `quota` as of `handle`."""
 
     __slots__ = (
+        "_anonymous",
         "_caller",
         "_hold_until",
         "_raw",
         "_read_by_user",
         "_request",
         "_services",
-        "_stranger",
         "_taken",
         "_who",
         "client",
@@ -243,7 +243,7 @@ class _Exchange:
         self._raw: bytes | None = None
         self._hold_until: float | None = None
         self._who: Hashable = None
-        self._stranger = self._read_by_user = False
+        self._anonymous = self._read_by_user = False
         self._taken = 0  # of the room for bodies
 
     def note_refusal(self, error: DomainError) -> None:
@@ -253,19 +253,19 @@ class _Exchange:
             if "sign_in.failed" not in request.route.records:  # those have records of their own
                 note_refused(services, self._caller, error, request.route, self.client, request.id)
 
-    def can_wait(self, error: DomainError) -> bool:
-        """Tell whether the refusal can wait, as nobody else should have to do with how often there is one; see `REFUSED_S`."""
-        if self._stranger and self._request.route.body is not None:
+    def delays_refusal(self, error: DomainError) -> bool:
+        """Tell whether the refusal can wait, as nobody else should have to do with how often there is one; see `REFUSAL_DELAY_S`."""
+        if self._anonymous and self._request.route.body is not None:
             return isinstance(error, _AGAINST_BODIES)
         return error.reason == CROWDED
 
-    def can_be_packed(self, response: ApiResponse) -> bool:
+    def can_be_compressed(self, response: ApiResponse) -> bool:
         """Tell whether the response is packed for a browser that takes that: it is what a user reads, and long."""
         if not self._read_by_user or response.content_type != JSON or response.pieces is not None:
             return False
         return len(response.body) >= COMPRESS_MIN_BYTES and "ETag" not in response.headers
 
-    async def packed(self, response: ApiResponse) -> ApiResponse:
+    async def compressed(self, response: ApiResponse) -> ApiResponse:
         """Return the response packed, if the browser takes that; see `output.packing`."""
         if not accepts_gzip(self._request.headers.get("accept-encoding")):
             return replace(response, headers={**response.headers, **VARY})
@@ -275,11 +275,11 @@ class _Exchange:
     async def serve(self) -> Answer:
         request, services = self._request, self._services
         route, load = request.route, services.admission
-        caller = await (self._held_while_away(self._checked) if route.held else self._checked())
+        caller = await (self._retried_during_outage(self._checked) if route.held else self._checked())
         self._read_by_user = caller.user is not None and route.method == "GET"
         tenant_key = caller.tenant
         self._who = tenant_key or ("address", network_of(self.client))
-        self._stranger = tenant_key is None
+        self._anonymous = tenant_key is None
         if tenant_key is not None and any(NUL in each for each in request.path.values()):
             raise BadRequest("The path has U+0000, which no identifier has.", code="nul_character")
         tenant = Tenant(self._who)
@@ -304,7 +304,7 @@ class _Exchange:
             if route.watching:
                 return await answered(route, call, key)
             answer = partial(self._answer, call, key)
-            return await (self._held_while_away(answer) if route.held else answer())
+            return await (self._retried_during_outage(answer) if route.held else answer())
         except Invalid as invalid:
             if not route.further:
                 raise
@@ -314,7 +314,7 @@ class _Exchange:
         finally:
             tenant.waiting = False
             if self._taken:
-                load.leave(self._who, self._taken, stranger=self._stranger)
+                load.release_body(self._who, self._taken, anonymous=self._anonymous)
 
     async def _answer(self, call: Call[Any, Any], key: str | None) -> Answer:
         """Return the handler's answer; the handler takes one of the places for requests."""
@@ -322,19 +322,19 @@ class _Exchange:
         load.begin(self._who)
         try:
             answer = answered(route, call, key)
-            known = await (self._relied_on(answer) if route.outdates else answer)
+            known = await (self._confirmed_by_all_nodes(answer) if route.outdates else answer)
             return known if call.access.machine is None else self._guarded(known, call.access)
         finally:
             load.end(self._who)
 
-    async def _held_while_away(self, work: Callable[[], Awaitable[T]]) -> T:
+    async def _retried_during_outage(self, work: Callable[[], Awaitable[T]]) -> T:
         """Return what `work` returns, tried again for a while if the database is away; see `Holding`."""
         if self._hold_until is None:
             self._hold_until = trio.current_time() + HOLD_TIMEOUT_S
         who = self._caller_without_database() if self._caller is None else self._who
-        stranger = who is None
+        anonymous = who is None
         who = ("address", network_of(self.client)) if who is None else who
-        return await self._services.holding.hold(work, self._hold_until, who, stranger=stranger)
+        return await self._services.holding.hold(work, self._hold_until, who, anonymous=anonymous)
 
     def _caller_without_database(self) -> Hashable:
         """Return a key of the project whose server key the request shows, if that is remembered; else None."""
@@ -342,7 +342,7 @@ class _Exchange:
         known = self._services.keys.known(credential.strip())
         return None if known is None else ("project", known.project.rowid)
 
-    async def pass_refusal_on(self, error: DomainError) -> None:
+    async def notify_route(self, error: DomainError) -> None:
         """Notify the route of a temporary refusal, with the body, which may not have been read yet."""
         route = self._request.route
         if route.refused_for_now is None or not isinstance(error, Unavailable | TooManyRequests):
@@ -391,7 +391,7 @@ class _Exchange:
         if charset is not None:
             raise UnsupportedMediaType(f"The body must be UTF-8, not {charset[:_CHARSET_MAX]}.")
 
-    async def _relied_on(self, answer: Awaitable[Answer]) -> Answer:
+    async def _confirmed_by_all_nodes(self, answer: Awaitable[Answer]) -> Answer:
         """Return the answer once no node remembers anything else; so, too, the refusal of what an earlier call has done."""
         try:
             known = await answer
@@ -411,14 +411,14 @@ class _Exchange:
     async def _admitted(self) -> Caller:
         """Return the caller, who may call this, and has not called too often."""
         request, quotas = self._request, self._services.rate_limits
-        access, place = request.route.access, request.place
-        if place is not None:
-            place.asked_by(self.client)
+        access, slot = request.route.access, request.slot
+        if slot is not None:
+            slot.set_client(self.client)
         if access.kind == "metrics":
             quotas.check_address(self.client)
         caller = self._caller = await admit(self._services, access, request)
-        if place is not None and (owner := caller.project or caller.user) is not None:
-            place.shown(owner.id)
+        if slot is not None and (owner := caller.project or caller.user) is not None:
+            slot.identify(owner.id)
         counted = request.route.quota
         self.quota = quotas.take(caller.project, caller.user, counted)
         if self.quota is not None and self.quota.retry_after_s:
@@ -465,13 +465,13 @@ class _Exchange:
         model, load = self._request.route.body, self._services.admission
         if model is None:
             return Empty()
-        if len(raw) <= LARGE_BODY_BYTES and not self._stranger:
+        if len(raw) <= LARGE_BODY_BYTES and not self._anonymous:
             return parse(model, raw)
         async with load.parsing.turn(self._who):
             return parse(model, raw)
 
     def _take(self, size: int) -> None:
-        self._services.admission.room(self._who, size, stranger=self._stranger)
+        self._services.admission.reserve_body(self._who, size, anonymous=self._anonymous)
         self._taken += size
 
 

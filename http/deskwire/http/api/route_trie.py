@@ -62,7 +62,7 @@ def _bad(why: str) -> BadRequest:
 
 
 class RouteNode(Struct):
-    """A place in paths: the words that may stand there, else a value, and the routes of paths that end there.
+    """A node in paths: the words that may stand there, else a value, and the routes of paths that end there.
 
     Args:
         names: those of the values in front of it.
@@ -87,37 +87,37 @@ class RouteTrie:
     def __init__(self, routes: Iterable[Route], *, direct: bool = False) -> None:
         self._root = RouteNode()
         for route in routes:
-            place = self._made(route.path)
+            node = self._made(route.path)
             if route.direct or not direct:
-                place.routes[route.method] = route
+                node.routes[route.method] = route
                 if route.method == "GET":
-                    place.routes["HEAD"] = route  # RFC 9110 9.3.2
+                    node.routes["HEAD"] = route  # RFC 9110 9.3.2
 
     def _made(self, path: str) -> RouteNode:
-        place = self._root
+        node = self._root
         for part in path.split("/"):
             if part.startswith("<"):
-                names = (*place.names, part.strip("<>").rpartition(":")[2])
-                place.value = place.value or RouteNode(names, part.startswith(_REST))
-                assert place.value.names == names, f"{path}: one place, one name"
-                place = place.value
+                names = (*node.names, part.strip("<>").rpartition(":")[2])
+                node.value = node.value or RouteNode(names, part.startswith(_REST))
+                assert node.value.names == names, f"{path}: one node, one name"
+                node = node.value
             else:
-                place = place.words.setdefault(part, RouteNode(place.names))
-        return place
+                node = node.words.setdefault(part, RouteNode(node.names))
+        return node
 
     def find(self, parts: Iterable[str]) -> tuple[RouteNode, dict[str, str]] | None:
-        """Return the place where the parts of a path lead, and the values among them by name; None if nothing is there."""
-        place = self._root
+        """Return the node where the parts of a path lead, and the values among them by name; None if nothing is there."""
+        node = self._root
         values: list[str] = []
         for part in parts:
-            below = place.words.get(part)
+            below = node.words.get(part)
             if below is None:
-                below = place.value
-                if below is None and place.rest:
+                below = node.value
+                if below is None and node.rest:
                     values[-1] += f"/{part}"
                     continue
                 if below is None or not part:
                     return None
                 values.append(part)
-            place = below
-        return (place, dict(zip(place.names, values, strict=True))) if place.routes else None
+            node = below
+        return (node, dict(zip(node.names, values, strict=True))) if node.routes else None

@@ -119,7 +119,7 @@ async def _exported(call: Call[Body, ExportQuery], kind: Kind) -> Answer:
     show = partial(services.uploads.links.shown, now=now)
     since = None if call.query.cursor is None else _mark(call.query.cursor, number)
     wanted = Wanted(project, kind, show, since, call.query.updated_since)
-    export = ProjectExport(call.while_good, wanted, now)
+    export = ProjectExport(call.revocable_store, wanted, now)
     lines = export.lines(lambda mark: encode_cursor(number, mark.at, as_of=mark.event_id))
     sent = await recorded_export(call, project_exported(project, kind), lines)
     disposition = {"Content-Disposition": f'attachment; filename="{project.id}-{kind}.ndjson"'}

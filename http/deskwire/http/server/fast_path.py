@@ -52,10 +52,10 @@ _WITHOUT_CONTENT: Final = (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED)
 """Statuses whose responses have no content, and no length of it (RFC 9110 8.6)."""
 
 _BEGINNINGS: Final = (b"GET /", b"POST /", b"PUT /", b"PATCH /", b"DELETE /")
-_HALVES_S: Final = 0.5
+_HEAD_REST_TIMEOUT_S: Final = 0.5
 """How long the rest of a head is waited for that came in several segments; who is slower is served by Hypercorn."""
-_LATELY_S: Final = 1.0
-_NEXT_S: Final = 0.25
+_RECENT_REQUEST_S: Final = 1.0
+_NEXT_REQUEST_TIMEOUT_S: Final = 0.25
 """How long a connection that had a request lately may take over its next one when a stop has begun: it may be on its way."""
 
 _Match = tuple[RequestHead, Route, dict[str, str]]
@@ -99,8 +99,8 @@ class FastPath:
         """
         self._stopping, now = True, trio.current_time()
         for scope, (since, stream) in self._waiting.items():
-            if now - since < _LATELY_S or stream.peer_sends():
-                scope.deadline = now + _NEXT_S
+            if now - since < _RECENT_REQUEST_S or stream.has_unread_data():
+                scope.deadline = now + _NEXT_REQUEST_TIMEOUT_S
             else:
                 scope.cancel()
 
@@ -110,7 +110,7 @@ class FastPath:
         Raises BrokenResourceError if the client is gone.
         """
         connection = _Connection(stream)
-        stream.rest(idle=False)
+        stream.set_idle(idle=False)
         with trio.CancelScope() as scope:
             while True:
                 if connection.buffer:
@@ -118,12 +118,12 @@ class FastPath:
                     await stream.next_turn()
                 elif not await self._next(connection, stream, scope):
                     return False
-                if _by_halves(connection.buffer):
+                if _is_incomplete_head(connection.buffer):
                     await connection.receive_head()
                 match = self._match(connection)
                 if match is None:
                     stream.push_back(connection.buffer)
-                    stream.rest(idle=True)
+                    stream.set_idle(idle=True)
                     return True
                 if not await self._respond(connection, *match):
                     return False
@@ -131,11 +131,11 @@ class FastPath:
 
     async def _next(self, connection: _Connection, stream: FrontStream, scope: trio.CancelScope) -> bool:
         """Wait for the first bytes of a request; return False if none come, or too late."""
-        stream.rest(idle=True)
+        stream.set_idle(idle=True)
         now = trio.current_time()
         self._waiting[scope] = now, stream
         if self._stopping:  # it began while a response went out that did not say so
-            scope.deadline = now + _NEXT_S
+            scope.deadline = now + _NEXT_REQUEST_TIMEOUT_S
         if len(self._waiting) == 1:
             self._wakeup.set()
         try:
@@ -145,9 +145,9 @@ class FastPath:
             self._waiting.pop(scope, None)
             if self._stopping:
                 scope.deadline = inf
-            stream.rest(idle=False)
+            stream.set_idle(idle=False)
 
-    def takes(self, head: bytes, *, secure: bool) -> bool:
+    def accepts(self, head: bytes, *, secure: bool) -> bool:
         """Tell whether a request with this head, blank line included, is served here."""
         return len(head) <= HEAD_MAX and self._found(head, secure) is not None
 
@@ -162,7 +162,7 @@ class FastPath:
     def _found(self, data: bytes, secure: bool) -> _Match | None:
         """Return what a head asks for, None if that is for others."""
         head = plain_request(data)
-        if head is None or _waits(head.query) or not self._own_page(head, secure):
+        if head is None or _is_long_poll(head.query) or not self._own_page(head, secure):
             return None
         place = self._table.find(head.path.split("/"))  # with nothing encoded in it
         route = None if place is None else place[0].routes.get(head.method)
@@ -202,35 +202,35 @@ class FastPath:
             head.length,
             connection,
             connection.whole,
-            connection.place,
+            connection.slot,
             connection.secure,
         )
         left = None
         try:
             response, left = await handle(services, request)
-        except _Gone:
+        except _Disconnected:
             return False
         except BaseException as error:  # noqa: BLE001  # the request's top: a bug in one is one answer of 500
             response = internal_error_response(request_id, error)
         record_response(services, head.method, route.path, response.status, began, request_id)
         if connection.missing and not head.last:
-            await self._read_away(connection)
-        goes_on = not (head.last or self._stopping or connection.missing)
-        await connection.send(_written(response, request_id, left, connection.secure, goes_on))
+            await self._drain_body(connection)
+        keep_alive = not (head.last or self._stopping or connection.missing)
+        await connection.send(_written(response, request_id, left, connection.secure, keep_alive))
         if response.pieces is not None:
             async for piece in response.pieces:
                 await connection.send(piece)
-        return goes_on
+        return keep_alive
 
-    async def _read_away(self, connection: _Connection) -> None:
+    async def _drain_body(self, connection: _Connection) -> None:
         """Read what is left of a body that nobody wants, if it is little and comes soon."""
         if connection.missing <= DRAIN_BYTES_MAX:
-            with trio.move_on_after(DRAIN_TIMEOUT_S), suppress(_Gone):
+            with trio.move_on_after(DRAIN_TIMEOUT_S), suppress(_Disconnected):
                 async for _ in connection:
                     pass
 
 
-def _by_halves(data: bytes) -> bool:
+def _is_incomplete_head(data: bytes) -> bool:
     """Tell whether it may be the beginning of a plain head whose end has not come."""
     return (
         data.find(END, 0, HEAD_MAX) < 0
@@ -240,12 +240,12 @@ def _by_halves(data: bytes) -> bool:
     )
 
 
-def _waits(query: str) -> bool:
+def _is_long_poll(query: str) -> bool:
     """Tell whether it asks to wait for events: who does so may hang up meanwhile, and is Quart's."""
     return "wait=" in (unquote(query) if "%" in query else query)
 
 
-class _Gone(Exception):
+class _Disconnected(Exception):
     """The client has hung up before its request was whole."""
 
 
@@ -256,7 +256,7 @@ class _Connection:
     body if it was there at once.
     """
 
-    __slots__ = ("_stream", "buffer", "missing", "peer", "place", "secure", "whole")
+    __slots__ = ("_stream", "buffer", "missing", "peer", "secure", "slot", "whole")
 
     def __init__(self, stream: FrontStream) -> None:
         self._stream = stream
@@ -264,7 +264,7 @@ class _Connection:
         self.missing = 0
         self.whole: bytes | None = None
         self.peer = stream.peer
-        self.place = stream.place
+        self.slot = stream.slot
         self.secure = isinstance(stream, TlsFrontStream)
 
     async def receive(self) -> bool:
@@ -275,8 +275,8 @@ class _Connection:
 
     async def receive_head(self) -> None:
         """Wait for the rest of a head, for a moment. Raises BrokenResourceError."""
-        with trio.move_on_after(_HALVES_S):
-            while _by_halves(self.buffer) and await self.receive():
+        with trio.move_on_after(_HEAD_REST_TIMEOUT_S):
+            while _is_incomplete_head(self.buffer) and await self.receive():
                 pass
 
     def begin(self, end: int, length: int) -> None:
@@ -295,9 +295,9 @@ class _Connection:
             raise StopAsyncIteration
         try:
             if not self.buffer and not await self.receive():
-                raise _Gone
+                raise _Disconnected
         except trio.BrokenResourceError as error:
-            raise _Gone from error
+            raise _Disconnected from error
         piece, self.buffer = self.buffer[: self.missing], self.buffer[self.missing :]
         self.missing -= len(piece)
         return piece
@@ -324,7 +324,7 @@ def _lines(fields: Iterable[tuple[str, str]]) -> str:
 
 
 def _written(
-    response: ApiResponse, request_id: str, left: Quota | None, secure: bool, goes_on: bool
+    response: ApiResponse, request_id: str, left: Quota | None, secure: bool, keep_alive: bool
 ) -> bytes:
     """Return the response as it goes out."""
     assert response.pieces is None or "Content-Length" in response.headers, "a direct route knows the length"
@@ -333,7 +333,7 @@ def _written(
     length = "" if bare else f"content-length: {len(response.body)}\r\n"
     own = _lines(response.headers.items()) if response.headers else ""
     quota = "" if left is None else _lines(header_fields(left).items())
-    close = "" if goes_on else "connection: close\r\n"
+    close = "" if keep_alive else "connection: close\r\n"
     date = _date(int(time.time()))
     whole = f"{head}date: {date}\r\nx-request-id: {request_id}\r\n{length}{own}{quota}{close}\r\n"
     return whole.encode("ascii") + response.body

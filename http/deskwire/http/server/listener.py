@@ -36,19 +36,19 @@ from deskwire.http.transport.fair_scheduling import FairScheduler
 log: Final = structlog.get_logger(__name__)
 
 _PEEK: Final = 4096
-_FULL: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS})
+_NO_ROOM_ERRNOS: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS})
 """What `accept` fails with when the system has no room; it passes (as in `trio.serve_listeners`)."""
-_FULL_PAUSE_S: Final = 0.1
-_TELL_S: Final = 60.0
-_ACCEPTED: Final = 16
+_ACCEPT_RETRY_DELAY_S: Final = 0.1
+_LOG_INTERVAL_S: Final = 60.0
+_ACCEPT_BATCH_SIZE: Final = 16
 """Connections that are taken in one turn."""
 _NEWCOMERS: Final = "newcomers"
 """Who has not been accepted yet has turns like a network of its own."""
-_ENDING_S: Final = 0.001
+_EVICTION_DELAY_S: Final = 0.001
 """How long a connection that makes room needs to be gone."""
 _QUEUE_MAX: Final = 65_535
 """The longest queue of a listener; all connections in it are accepted when the stop begins."""
-_ARRIVING_S: Final = 0.5
+_ARRIVAL_TIMEOUT_S: Final = 0.5
 """How long a connection that was accepted before the stop may still take to say what it wants."""
 
 StreamHandler = Callable[[trio.abc.Stream], Awaitable[None]]
@@ -139,7 +139,7 @@ class _Front:
         self._stream = stream
         self._limits = limits
         self._tls = tls
-        self._turns = FairScheduler()
+        self._scheduler = FairScheduler()
         self._handshakes = Connections(limits.handshakes)
         self._requests: set[FrontStream] = set()
         self._streams: set[FrontStream] = set()
@@ -151,10 +151,10 @@ class _Front:
         stop: trio.Event,
         task_status: trio.TaskStatus[None],
     ) -> None:
-        async with trio.open_nursery() as turns:
-            turns.start_soon(self._turns.run)
+        async with trio.open_nursery() as schedulers:
+            schedulers.start_soon(self._scheduler.run)
             await self._serve_all(listeners, close_streams, stop, task_status)
-            turns.cancel_scope.cancel()
+            schedulers.cancel_scope.cancel()
 
     async def _serve_all(
         self,
@@ -176,7 +176,7 @@ class _Front:
                     for listener in listeners:
                         for raw in _queued(listener):
                             self._take(raw, arriving, requests, streams)
-                    arriving.cancel_scope.deadline = began + min(_ARRIVING_S, self._limits.requests_s)
+                    arriving.cancel_scope.deadline = began + min(_ARRIVAL_TIMEOUT_S, self._limits.requests_s)
                 last = began + self._limits.shutdown_s
                 self._bound(requests, self._requests, began + self._limits.requests_s)
                 if self._fast_path is not None:
@@ -189,7 +189,7 @@ class _Front:
     def _bound(nursery: trio.Nursery, open_streams: set[FrontStream], deadline: float) -> None:
         nursery.cancel_scope.deadline = deadline
         for stream in open_streams:
-            stream.cut(deadline)  # also what is shielded from the nursery's end
+            stream.limit_writes(deadline)  # also what is shielded from the nursery's end
 
     async def _accept(
         self,
@@ -198,22 +198,22 @@ class _Front:
         requests: trio.Nursery,
         streams: trio.Nursery,
     ) -> None:
-        told_at, taken = -_TELL_S, 0
+        logged_at, taken = -_LOG_INTERVAL_S, 0
         while True:
             try:
-                if not (taken % _ACCEPTED and listener.socket.is_readable()):
-                    self._turns.release(listener)
+                if not (taken % _ACCEPT_BATCH_SIZE and listener.socket.is_readable()):
+                    self._scheduler.release(listener)
                     await trio.lowlevel.wait_readable(listener.socket)
-                    await self._turns.take(listener, _NEWCOMERS)
+                    await self._scheduler.acquire(listener, _NEWCOMERS)
                 raw = await listener.accept()
             except OSError as error:
-                if error.errno not in _FULL:
+                if error.errno not in _NO_ROOM_ERRNOS:
                     raise
-                if trio.current_time() - told_at >= _TELL_S:  # not for each newcomer
+                if trio.current_time() - logged_at >= _LOG_INTERVAL_S:  # not for each newcomer
                     log.error("front.accept_failed", error=str(error), effect="idle connections end")
-                    told_at = trio.current_time()
+                    logged_at = trio.current_time()
                 ended = self._connections.make_room()
-                await trio.sleep(_ENDING_S if ended else _FULL_PAUSE_S)
+                await trio.sleep(_EVICTION_DELAY_S if ended else _ACCEPT_RETRY_DELAY_S)
             else:
                 taken += 1
                 self._take(raw, arriving, requests, streams)
@@ -223,13 +223,13 @@ class _Front:
     ) -> None:
         """Give a connection its place, or end it at once."""
         stream = self._wrapped(raw)
-        stream.place = self._connections.admit(stream.peer, stream.end)
-        stream.turns = self._turns
-        if stream.place is None:
+        stream.slot = self._connections.admit(stream.peer, stream.abort)
+        stream.scheduler = self._scheduler
+        if stream.slot is None:
             raw.socket.close()
         else:
-            stream.place.known = partial(self._turns.release, stream)
-            stream.place.expect_reader = stream.expect_reader
+            stream.slot.on_identified = partial(self._scheduler.release, stream)
+            stream.slot.detect_dead_peer = stream.detect_dead_peer
             arriving.start_soon(self._route, stream, requests, streams)
 
     def _wrapped(self, raw: trio.SocketStream) -> FrontStream:
@@ -242,16 +242,16 @@ class _Front:
         """Look at the first bytes, and hand the connection on."""
         first = None
         try:
-            with contained(_tell):
+            with contained(_log_failure):
                 first = await self._first_bytes(stream)
         finally:
             if not first:
-                await self._over(stream)
+                await self._close(stream)
         if first and first.startswith(STREAM_REQUEST):
             self._to_the_stream(stream, streams)
         elif first:
             self._requests.add(stream)
-            requests.start_soon(self._keep, stream, streams)
+            requests.start_soon(self._serve_requests, stream, streams)
 
     async def _first_bytes(self, stream: FrontStream) -> bytes:
         """Return what the client sends first; nothing if it has gone already, takes too long, or speaks no TLS."""
@@ -259,40 +259,40 @@ class _Front:
             suppress(trio.BrokenResourceError, trio.ClosedResourceError),
             trio.move_on_after(self._limits.peek_s),
         ):
-            if not isinstance(stream, TlsFrontStream) or await self._shaken_hands(stream):
+            if not isinstance(stream, TlsFrontStream) or await self._complete_handshake(stream):
                 return await _peek(stream)
         return b""
 
     def _to_the_stream(self, stream: FrontStream, streams: trio.Nursery) -> None:
         """Give the connection to the stream, for good."""
         self._streams.add(stream)  # here, not in its task: a stop in between must find it
-        streams.start_soon(self._keep_stream, stream)
+        streams.start_soon(self._serve_stream, stream)
 
-    async def _keep(self, stream: FrontStream, streams: trio.Nursery) -> None:
+    async def _serve_requests(self, stream: FrontStream, streams: trio.Nursery) -> None:
         """Serve a connection until it ends, or is the stream's; whatever it breaks ends that connection alone."""
         for_stream = False
         try:
-            with contained(_tell):
+            with contained(_log_failure):
                 for_stream = await self._serve(stream)
         finally:
             self._requests.discard(stream)
             if not for_stream:
-                await self._over(stream)
+                await self._close(stream)
         if for_stream:
             self._to_the_stream(stream, streams)
 
-    async def _keep_stream(self, stream: FrontStream) -> None:
+    async def _serve_stream(self, stream: FrontStream) -> None:
         try:
-            with contained(_tell):
+            with contained(_log_failure):
                 await self._stream(stream)
         finally:
             self._streams.discard(stream)
-            await self._over(stream)
+            await self._close(stream)
 
-    async def _over(self, stream: FrontStream) -> None:
-        if stream.place is not None:
-            stream.place.leave()
-        self._turns.release(stream)
+    async def _close(self, stream: FrontStream) -> None:
+        if stream.slot is not None:
+            stream.slot.leave()
+        self._scheduler.release(stream)
         await trio.aclose_forcefully(stream)
 
     async def _serve(self, stream: FrontStream) -> bool:
@@ -318,20 +318,20 @@ class _Front:
             return (await _peek(stream)).startswith(STREAM_REQUEST)
         raise trio.ClosedResourceError("the rest of a request did not come in time")
 
-    async def _shaken_hands(self, stream: TlsFrontStream) -> bool:
+    async def _complete_handshake(self, stream: TlsFrontStream) -> bool:
         """Shake hands; return whether TLS is spoken on the connection from here on."""
-        if is_plain_http(await stream.first_byte()):
+        if is_plain_http(await stream.peek_byte()):
             await refuse_plain_http(stream)
             return False
         with trio.move_on_after(self._limits.handshake_s) as scope:
-            await stream.turn()
-            place = self._handshakes.admit(stream.peer, scope.cancel)
-            if place is None:
+            await stream.acquire_turn()
+            slot = self._handshakes.admit(stream.peer, scope.cancel)
+            if slot is None:
                 return False
             try:
                 await stream.do_handshake()
             finally:
-                place.leave()
+                slot.leave()
         return not scope.cancelled_caught
 
 
@@ -351,7 +351,7 @@ def _queued(listener: trio.SocketListener) -> list[trio.SocketStream]:
     return found
 
 
-def _tell(failure: BaseException) -> None:
+def _log_failure(failure: BaseException) -> None:
     log.error("front.connection_failed", exc_info=failure)
 
 

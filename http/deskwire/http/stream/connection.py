@@ -41,7 +41,7 @@ class StreamSession:
         stream: the transport; closed by the caller.
         traffic: counts what is written, and why connections are ended.
         rest: bytes that came behind the handshake.
-        stranger: the connection's place among those that have not subscribed, until it is settled.
+        slot: the connection's place among those that have not subscribed, until it is settled.
 
     Attributes:
         subscriptions: those that the connection holds, by channel name.
@@ -52,9 +52,9 @@ class StreamSession:
         "_hub",
         "_lifetime",
         "_reader",
-        "_stranger",
+        "_slot",
         "_stream",
-        "_timekeeper",
+        "_timeouts",
         "_writer",
         "subscriptions",
     )
@@ -67,27 +67,27 @@ class StreamSession:
         traffic: Traffic,
         limits: SessionLimits,
         rest: bytes,
-        stranger: UnsubscribedSlot,
+        slot: UnsubscribedSlot,
     ) -> None:
-        inlet = InboundMessages(limits.inbound_bytes, rest)
+        inbound = InboundMessages(limits.inbound_bytes, rest)
         self.subscriptions: dict[str, Subscription] = {}
         self._stream = stream
         self._hub = hub
-        self._stranger: UnsubscribedSlot | None = stranger
+        self._slot: UnsubscribedSlot | None = slot
         self._writer = SocketWriter(stream, limits.write_timeout_s, traffic)
-        self._lifetime = Lifetime(self._writer, inlet.wire)
-        self._timekeeper = ConnectionTimeouts(
+        self._lifetime = Lifetime(self._writer, inbound.wire)
+        self._timeouts = ConnectionTimeouts(
             hub,
             self.subscriptions,
             self._writer,
-            inlet.wire,
+            inbound.wire,
             self._lifetime,
             ping_s=limits.ping_s,
             unsubscribed_s=limits.unsubscribed_s,
         )
-        self._events = EventWriter(flusher, self._writer, self._lifetime, self._timekeeper)
-        self._reader = MessageReader(stream, inlet, self._writer, self._lifetime, self._timekeeper)
-        stranger.make_room = partial(self.end, pusher.NEVER_SUBSCRIBED)
+        self._events = EventWriter(flusher, self._writer, self._lifetime, self._timeouts)
+        self._reader = MessageReader(stream, inbound, self._writer, self._lifetime, self._timeouts)
+        slot.evict = partial(self.end, pusher.NEVER_SUBSCRIBED)
 
     @property
     def ending(self) -> bool:
@@ -95,9 +95,9 @@ class StreamSession:
         return self._writer.ending
 
     @property
-    def is_deaf(self) -> bool:
+    def lacks_subscription(self) -> bool:
         """True if the client should have subscribed by now, has not, and waits for no channel."""
-        return not self.subscriptions and self._timekeeper.unsubscribed_for_s > UNSUBSCRIBED_GRACE_S
+        return not self.subscriptions and self._timeouts.unsubscribed_for_s > UNSUBSCRIBED_GRACE_S
 
     async def run(self, handler: MessageHandler) -> None:
         """Serve until the connection is over: `handler` greets, then receives each text message, in order.
@@ -121,11 +121,11 @@ class StreamSession:
     def settle(self) -> None:
         """Let the connection stay as long as it likes, even if others need room: its client has shown a valid token."""
         if isinstance(self._stream, FrontStream):
-            self._stream.keep()
-        if self._stranger is not None:
-            self._stranger.known()
-            self._stranger = None
-            self._timekeeper.settle()
+            self._stream.keep_open()
+        if self._slot is not None:
+            self._slot.release()
+            self._slot = None
+            self._timeouts.settle()
 
     def spawn(self, task: Callable[[], Awaitable[None]]) -> None:
         """Run `task` as long as the connection lives."""
@@ -170,7 +170,7 @@ class StreamSession:
 _READ: Final = 16 * 1024
 _TURN: Final = 16
 """Frames after which other tasks have their turn: less than a millisecond."""
-_STRANGER_S: Final = 0.25
+_UNSUBSCRIBED_PAUSE_S: Final = 0.25
 """How long such a turn of others is while the connection has not subscribed; clients send one or two frames before that."""
 
 
@@ -189,24 +189,24 @@ class MessageReader:
 
     Args:
         stream: the transport.
-        inlet: what has been read of it.
+        inbound: what has been read of it.
     """
 
-    __slots__ = ("_inlet", "_lifetime", "_stream", "_timekeeper", "_writer")
+    __slots__ = ("_inbound", "_lifetime", "_stream", "_timeouts", "_writer")
 
     def __init__(
         self,
         stream: trio.abc.Stream,
-        inlet: InboundMessages,
+        inbound: InboundMessages,
         writer: SocketWriter,
         lifetime: Lifetime,
-        timekeeper: ConnectionTimeouts,
+        timeouts: ConnectionTimeouts,
     ) -> None:
         self._stream = stream
-        self._inlet = inlet
+        self._inbound = inbound
         self._writer = writer
         self._lifetime = lifetime
-        self._timekeeper = timekeeper
+        self._timeouts = timeouts
 
     async def run(self, handler: MessageHandler) -> None:
         """Read until the peer has closed or gone; `handler` gets each text message, in order."""
@@ -228,25 +228,25 @@ class MessageReader:
         """Handle what comes, up to the end of the connection. Raises HangUp."""
         going_on = True
         while going_on:
-            for event in self._inlet.events():
+            for event in self._inbound.events():
                 if await self._handle(event, handler):
                     return
-                if self._inlet.frames % _TURN == 0:
-                    await trio.sleep(0 if self._timekeeper.settled else _STRANGER_S)
+                if self._inbound.frames % _TURN == 0:
+                    await trio.sleep(0 if self._timeouts.settled else _UNSUBSCRIBED_PAUSE_S)
             going_on = await self._receive()
 
     async def _receive(self) -> bool:
         """Feed the parser with what comes next; return False at the end. Nothing is kept while waiting for it."""
-        timekeeper = self._timekeeper
+        timeouts = self._timeouts
         while True:
-            if timekeeper.due_at() <= trio.current_time():
-                await timekeeper.keep()
-            with trio.CancelScope(deadline=timekeeper.due_at()) as timekeeper.waiting:
+            if timeouts.due_at() <= trio.current_time():
+                await timeouts.enforce()
+            with trio.CancelScope(deadline=timeouts.due_at()) as timeouts.waiting:
                 if isinstance(self._stream, FrontStream):
                     await self._stream.until_readable()
                 data = bytes(await self._stream.receive_some(_READ))
                 if data:
-                    self._inlet.feed(data)
+                    self._inbound.feed(data)
                 return bool(data)
 
     async def _handle(self, event: Event, handler: MessageHandler) -> bool:
@@ -255,13 +255,13 @@ class MessageReader:
             case CloseConnection():
                 return await self._closed(event)
             case Pong():
-                self._timekeeper.pong(bytes(event.payload))
+                self._timeouts.pong(bytes(event.payload))
             case _ if self._writer.ending:
                 pass  # read on only to find the peer's close frame
             case Ping():
-                await self._writer.write(self._inlet.wire.send(event.response()))
+                await self._writer.write(self._inbound.wire.send(event.response()))
             case TextMessage():
-                if (text := self._inlet.text(event)) is not None:
+                if (text := self._inbound.text(event)) is not None:
                     await handler.receive(text)
             case BytesMessage():
                 raise ProtocolViolation(pusher.TEXT_ONLY)
@@ -270,10 +270,10 @@ class MessageReader:
         return False
 
     async def _closed(self, event: CloseConnection) -> bool:
-        wire = self._inlet.wire
+        wire = self._inbound.wire
         if wire.state is ConnectionState.CLOSED:
             if event.code == self._lifetime.sent_code:  # RFC 6455 5.5.1; another code may have crossed ours
-                self._timekeeper.confirm_all()
+                self._timeouts.confirm_all()
             return True
         if wire.state is ConnectionState.REMOTE_CLOSING:
             await self._writer.write(wire.send(event.response()))

@@ -28,15 +28,15 @@ _WRITE_BYTES: Final = 64 * 1024
 class EventWriter:
     """The writer of one connection's events; `flusher` is told when there may be some."""
 
-    __slots__ = ("_catching_up", "_flusher", "_lifetime", "_pending", "_timekeeper", "_writer")
+    __slots__ = ("_catching_up", "_flusher", "_lifetime", "_pending", "_timeouts", "_writer")
 
     def __init__(
-        self, flusher: Flusher, writer: SocketWriter, lifetime: Lifetime, timekeeper: ConnectionTimeouts
+        self, flusher: Flusher, writer: SocketWriter, lifetime: Lifetime, timeouts: ConnectionTimeouts
     ) -> None:
         self._flusher = flusher
         self._writer = writer
         self._lifetime = lifetime
-        self._timekeeper = timekeeper
+        self._timeouts = timeouts
         self._pending: dict[Subscription, None] = {}  # those that may have something new, in turn
         self._catching_up = False
 
@@ -53,7 +53,7 @@ class EventWriter:
             return
         self._pending[subscription] = None
         if not self._catching_up:
-            self._flusher.due(self)
+            self._flusher.schedule(self)
 
     def flush(self) -> None:
         """Write what is new on all channels, at most about 64 KB, in one go; see `Flushable`."""
@@ -64,7 +64,7 @@ class EventWriter:
                 self._catching_up = True
                 self._lifetime.spawn(self._catch_up)
             elif self._pending:
-                self._flusher.due(self)
+                self._flusher.schedule(self)
         except trio.BrokenResourceError:
             self._writer.break_off()
 
@@ -85,7 +85,7 @@ class EventWriter:
                 at_hand = False
             else:
                 del self._pending[subscription]
-        return self._writer.put_now(self._timekeeper.with_ping(b"".join(frames))) and at_hand
+        return self._writer.put_now(self._timeouts.with_ping(b"".join(frames))) and at_hand
 
     async def _catch_up(self) -> None:
         """Write what is new until nothing is, taking the time it takes."""
@@ -103,7 +103,7 @@ class EventWriter:
                     return
                 frames = b""
                 if subscription is not None and batch is not None and subscription.current:
-                    frames = self._timekeeper.with_ping(self._framed(subscription, batch))
+                    frames = self._timeouts.with_ping(self._framed(subscription, batch))
                 elif subscription is not None:
                     if batch is not None:
                         subscription.rewind()  # a paused hold may resume, and then with these events
@@ -143,7 +143,7 @@ class EventWriter:
 #
 
 
-_TURN: Final = 16
+_FLUSH_BATCH_SIZE: Final = 16
 """Connections written to before other tasks have their turn: about a third of a millisecond."""
 
 
@@ -164,7 +164,7 @@ class Flusher:
         self._due: dict[Flushable, None] = {}
         self._wakeup = trio.Event()
 
-    def due(self, connection: Flushable) -> None:
+    def schedule(self, connection: Flushable) -> None:
         """Have the connection flushed soon, once however often it is called."""
         self._due[connection] = None
         self._wakeup.set()
@@ -176,7 +176,7 @@ class Flusher:
             due, self._due, self._wakeup = self._due, {}, trio.Event()
             for count, connection in enumerate(due, 1):
                 self._flush(connection)
-                if not count % _TURN:
+                if not count % _FLUSH_BATCH_SIZE:
                     await trio.lowlevel.checkpoint()
 
     @staticmethod

@@ -166,12 +166,12 @@ class ConnectionTimeouts:
         return 0.0 if self.settled else trio.current_time() - self._began
 
     def due_at(self) -> float:
-        """Return when the reader is to stop waiting and call `keep`."""
+        """Return when the reader is to stop waiting and call `enforce`."""
         if self._writer.ending:
             return inf
         return min(self._heartbeat.due_at(), self._subscribe_by)
 
-    async def keep(self) -> None:
+    async def enforce(self) -> None:
         """Do what is due: a ping, or the end of a connection that is silent or has never subscribed."""
         due, now = self._heartbeat.due_at(), trio.current_time()
         if not self._heartbeat.beat(now):

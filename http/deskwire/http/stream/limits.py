@@ -78,9 +78,9 @@ def _count(rate: Rate, full_at_ns: int, count: int, now_s: float, refusal: pushe
 
 # DOC strangers.py: """The limit on stream connections of one network that have not subscribed, and on their rate.
 #
-# The owner of a connection is unknown until it has subscribed (ADR 41). So it takes one of the few places of its network:
+# The owner of a connection is unknown until it has subscribed (ADR 41). So it takes one of the few slots of its network:
 #
-# - A place is free again as soon as its connection has subscribed; else 10 s after it was taken, whether the connection
+# - A slot is free again as soon as its connection has subscribed; else 10 s after it was taken, whether the connection
 #   has ended by then or not. A connection that is still open then makes room, if another waits.
 # - A connection that finds none waits for one, in the order of coming, for 5 s.
 # """
@@ -88,7 +88,7 @@ def _count(rate: Rate, full_at_ns: int, count: int, now_s: float, refusal: pushe
 
 
 SLOT_TIMEOUT_S: Final = 10.0
-"""How long a place is kept for its connection: far longer than clients take to authorize and subscribe."""
+"""How long a slot is kept for its connection: far longer than clients take to authorize and subscribe."""
 SLOT_WAIT_TIMEOUT_S: Final = 5.0
 """How long a newcomer waits; pusher-js calls its connection unavailable after 10 s."""
 
@@ -98,37 +98,37 @@ def _ended() -> None:
 
 
 class UnsubscribedSlot(Struct, eq=False):
-    """A connection that has not subscribed, in its place.
+    """A connection that has not subscribed, in its slot.
 
     Args:
-        since: time at which it took the place, on Trio's clock.
-        make_room: ends the connection, as another needs the place.
+        since: time at which it took the slot, on Trio's clock.
+        evict: ends the connection, as another needs the slot.
     """
 
-    _places: _Places
+    _slots: _Slots
     since: float
-    make_room: Callable[[], None] = _ended
+    evict: Callable[[], None] = _ended
 
-    def known(self) -> None:
-        """Give the place back: the connection has subscribed."""
-        self._places.free(self)
+    def release(self) -> None:
+        """Give the slot back: the connection has subscribed."""
+        self._slots.free(self)
 
     def leave(self) -> None:
-        """Note that the connection has ended. Its place is kept for its time, which bounds the rate of connections."""
-        self.make_room = _ended
+        """Note that the connection has ended. Its slot is kept for its time, which bounds the rate of connections."""
+        self.evict = _ended
         if self.since + SLOT_TIMEOUT_S <= trio.current_time():
-            self._places.free(self)
+            self._slots.free(self)
 
 
-class _Places(Struct, eq=False):
-    """The places of one network, in the order in which they were taken."""
+class _Slots(Struct, eq=False):
+    """The slots of one network, in the order in which they were taken."""
 
     taken: dict[UnsubscribedSlot, None] = field(default_factory=dict)
     line: Mutex = field(default_factory=Mutex)
     freed: trio.Event = field(default_factory=trio.Event)
 
-    def free(self, stranger: UnsubscribedSlot) -> None:
-        self.taken.pop(stranger, None)
+    def free(self, slot: UnsubscribedSlot) -> None:
+        self.taken.pop(slot, None)
         self.freed.set()
 
     async def take(self, limit: int) -> UnsubscribedSlot:
@@ -136,38 +136,38 @@ class _Places(Struct, eq=False):
             oldest = next(iter(self.taken))
             if oldest.since + SLOT_TIMEOUT_S <= trio.current_time():
                 del self.taken[oldest]
-                oldest.make_room()
+                oldest.evict()
                 continue
             self.freed = trio.Event()
             with trio.move_on_at(oldest.since + SLOT_TIMEOUT_S):
                 await self.freed.wait()
-        stranger = UnsubscribedSlot(self, trio.current_time())
-        self.taken[stranger] = None
-        return stranger
+        slot = UnsubscribedSlot(self, trio.current_time())
+        self.taken[slot] = None
+        return slot
 
-    def forgettable(self, now: float) -> bool:
+    def removable(self, now: float) -> bool:
         """Return whether nobody needs it any more."""
         return not self.line.held and all(
-            place.make_room is _ended and place.since + SLOT_TIMEOUT_S <= now for place in self.taken
+            slot.evict is _ended and slot.since + SLOT_TIMEOUT_S <= now for slot in self.taken
         )
 
 
 class UnsubscribedLimit:
-    """The places of all networks.
+    """The slots of all networks.
 
     Args:
-        limit: number of places of a network.
+        limit: number of slots of a network.
     """
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
-        self._networks: dict[str, _Places] = {}
+        self._networks: dict[str, _Slots] = {}
         self._waiting: set[trio.CancelScope] = set()
         self._swept = 0.0
         self._closed = False
 
     async def admit(self, network: str | None) -> UnsubscribedSlot | None:
-        """Give a new connection its place, at once if one is free; return None if none is free in time.
+        """Give a new connection its slot, at once if one is free; return None if none is free in time.
 
         Args:
             network: None for a client that may be anybody; there is no limit on those.
@@ -175,14 +175,14 @@ class UnsubscribedLimit:
         if self._closed:
             return None
         if network is None:
-            return UnsubscribedSlot(_Places(), trio.current_time())
+            return UnsubscribedSlot(_Slots(), trio.current_time())
         self._sweep()
-        places = self._networks.setdefault(network, _Places())
+        slots = self._networks.setdefault(network, _Slots())
         with trio.move_on_after(SLOT_WAIT_TIMEOUT_S) as waiting:
             self._waiting.add(waiting)
             try:
-                async with places.line:
-                    return await places.take(self._limit)
+                async with slots.line:
+                    return await slots.take(self._limit)
             finally:
                 self._waiting.discard(waiting)
         return None
@@ -203,5 +203,5 @@ class UnsubscribedLimit:
         if now - self._swept >= SLOT_TIMEOUT_S:
             self._swept = now
             self._networks = {
-                name: places for name, places in self._networks.items() if not places.forgettable(now)
+                name: slots for name, slots in self._networks.items() if not slots.removable(now)
             }

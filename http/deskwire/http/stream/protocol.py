@@ -90,7 +90,7 @@ class PusherProtocol:
         """The project's id."""
         return self._project.id
 
-    def withdraw(self, keys: set[str], projects: set[str]) -> bool:
+    def end_if_revoked(self, keys: set[str], projects: set[str]) -> bool:
         """End the connection if one of these keys or projects, which are no more, let it in; return whether.
 
         With all its keys gone the client is told to stay away, as it could only be refused from now on. With one of
@@ -159,10 +159,10 @@ class PusherProtocol:
             await outlast(subscribe, trio.current_time() + OUTAGE_TIMEOUT_S)
         except ConsumerSuperseded as refusal:
             await self._refuse(name, "ConsumerSuperseded", refusal, 409)
-            self._stand_by(channel, grant.consumer_id)
+            self._end_when_free(channel, grant.consumer_id)
         except TooManyTakeovers as refusal:
             await self._refuse(name, "TooManyTakeovers", refusal, 429)
-            self._stand_by(channel, grant.consumer_id)
+            self._end_when_free(channel, grant.consumer_id)
         except TokenRefused as refusal:
             await self._refuse(name, "AuthError", refusal, 401)
         except Forbidden as refusal:
@@ -244,7 +244,7 @@ class PusherProtocol:
     async def _refuse(self, channel: str, kind: str, refusal: DomainError, status: int) -> None:
         await self.session.send(pusher.subscription_error(channel, kind, refusal.detail, status))
 
-    def _stand_by(self, channel: Channel, consumer_id: str) -> None:
+    def _end_when_free(self, channel: Channel, consumer_id: str) -> None:
         """Keep a refused client's connection, and tell the client to come back once it may have the channel."""
         if channel.name in self._awaited or len(self._awaited) == _CHANNELS:
             return

@@ -21,10 +21,10 @@ from deskwire.http.stream.protocol import REQUIRED_PERMISSION, PusherProtocol
 
 log: Final = structlog.get_logger(__name__)
 
-_AGAIN_S: Final = 0.2
+_RETRY_DELAY_S: Final = 0.2
 """Pause before another read of a database that could not be read."""
 
-_LONGEST_S: Final = 30.0
+_CLOCK_CHECK_INTERVAL_S: Final = 30.0
 """Time after which the clock is looked at again, as it may have been set, while something has an end."""
 
 
@@ -67,7 +67,7 @@ class Revocations:
             except Unavailable as error:
                 log.warning("stream.revocations_not_read", reason=error.detail)
                 self._wakeup.set()
-                await trio.sleep(_AGAIN_S)
+                await trio.sleep(_RETRY_DELAY_S)
 
     async def _due(self) -> None:
         """Return once there is something to check."""
@@ -75,14 +75,14 @@ class Revocations:
             left_s = (self._next_end - self._clock()) / 1000
             if left_s <= 0:
                 return
-            with trio.move_on_after(left_s if left_s == inf else min(left_s, _LONGEST_S)):
+            with trio.move_on_after(left_s if left_s == inf else min(left_s, _CLOCK_CHECK_INTERVAL_S)):
                 await self._wakeup.wait()
 
     async def _check(self) -> None:
         """End the connections that have lost their right. A new one meanwhile was checked after the change."""
         keys = await self._no_longer_good({key for protocol in self._protocols for key in protocol.keys})
         projects = await self._removed({protocol.project_id for protocol in self._protocols})
-        ended = [protocol for protocol in self._protocols if protocol.withdraw(keys, projects)]
+        ended = [protocol for protocol in self._protocols if protocol.end_if_revoked(keys, projects)]
         if ended:
             log.info("stream.revoked", keys=sorted(keys), projects=sorted(projects), connections=len(ended))
 

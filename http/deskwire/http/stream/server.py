@@ -43,9 +43,9 @@ from deskwire.http.transport.connection import LINGER_TIMEOUT_S, FrontStream, dr
 
 log: Final = structlog.get_logger(__name__)
 
-_OPENING_S: Final = 10.0
+_OPENING_TIMEOUT_S: Final = 10.0
 """How long a client may take over its request."""
-_OPENING_AT_THE_STOP_S: Final = 0.5
+_OPENING_AT_STOP_TIMEOUT_S: Final = 0.5
 """The same once all are told to end; a client that is dropped without a response may stay away for long (ADR 38)."""
 _READ: Final = 16 * 1024
 _READS: Final = 1_024
@@ -87,7 +87,7 @@ class RealtimeStream:
         self._keys = keys
         self._limits = SessionLimits(ping_s, write_timeout_s, inbound_bytes, unsubscribed_s)
         self._flusher = Flusher()
-        self._strangers = UnsubscribedLimit(unsubscribed_each)
+        self._unsubscribed = UnsubscribedLimit(unsubscribed_each)
         self._trusted_proxies = trusted_proxies
         self.traffic: Final = Traffic()
         self._protocols: dict[str, PusherProtocol] = {}  # by socket id, in the order in which they came
@@ -125,9 +125,9 @@ class RealtimeStream:
         """
         self._refused.note(socket_id, channel, retry_after_s, known)
 
-    def count_deaf(self) -> int:
+    def count_unsubscribed(self) -> int:
         """Return the number of connections that look healthy to their clients, and have had no subscription for long."""
-        return sum(protocol.session.is_deaf for protocol in self._protocols.values())
+        return sum(protocol.session.lacks_subscription for protocol in self._protocols.values())
 
     async def handle(self, stream: trio.abc.Stream) -> None:
         """Serve one connection whose request begins with `GET /app/`, and close it.
@@ -135,16 +135,16 @@ class RealtimeStream:
         Cancellation: the connection is dropped without a goodbye.
         """
         protocol: PusherProtocol | None = None
-        stranger: UnsubscribedSlot | None = None
+        slot: UnsubscribedSlot | None = None
         try:
             opening = await self._open(stream)
             if opening is not None:
-                stranger = await self._strangers.admit(self._network(stream, opening))
-                admitted = await self._admit(opening, stranger)
+                slot = await self._unsubscribed.admit(self._network(stream, opening))
+                admitted = await self._admit(opening, slot)
                 if isinstance(admitted, pusher.StreamClose):
                     await _turn_away(stream, admitted)
-                elif stranger is not None:
-                    protocol = self._begin(stream, opening.rest, stranger, admitted)
+                elif slot is not None:
+                    protocol = self._begin(stream, opening.rest, slot, admitted)
                     await protocol.session.run(protocol)
         except (trio.BrokenResourceError, trio.ClosedResourceError):
             pass  # the peer has gone
@@ -153,8 +153,8 @@ class RealtimeStream:
         finally:
             if protocol is not None:
                 del self._protocols[protocol.socket_id]
-            if stranger is not None:
-                stranger.leave()
+            if slot is not None:
+                slot.leave()
             await trio.aclose_forcefully(stream)
 
     def close_all(self, goodbye: pusher.StreamClose = pusher.RESTARTING) -> None:
@@ -164,10 +164,10 @@ class RealtimeStream:
         """
         self._closing = goodbye
         for scope in self._openings:
-            scope.deadline = trio.current_time() + _OPENING_AT_THE_STOP_S
+            scope.deadline = trio.current_time() + _OPENING_AT_STOP_TIMEOUT_S
         for scope in self._held:
             scope.cancel()
-        self._strangers.close()
+        self._unsubscribed.close()
         for protocol in list(self._protocols.values()):
             protocol.session.end(goodbye)
 
@@ -175,7 +175,7 @@ class RealtimeStream:
         """Return the client's request, accepted; None if there is nothing to serve."""
         with trio.CancelScope() as scope:
             if self._closing is not None:
-                scope.deadline = trio.current_time() + _OPENING_AT_THE_STOP_S
+                scope.deadline = trio.current_time() + _OPENING_AT_STOP_TIMEOUT_S
             self._openings.add(scope)
             try:
                 return await self._shake_hands(stream)
@@ -185,7 +185,7 @@ class RealtimeStream:
 
     async def _shake_hands(self, stream: trio.abc.Stream) -> UpgradeRequest | None:
         handshake, result = Handshake(), None
-        with trio.move_on_after(_OPENING_S):
+        with trio.move_on_after(_OPENING_TIMEOUT_S):
             for _ in range(_READS):
                 result = handshake.feed(bytes(await stream.receive_some(_READ)))
                 if result is not None:
@@ -203,9 +203,9 @@ class RealtimeStream:
         return result
 
     def _begin(
-        self, stream: trio.abc.Stream, rest: bytes, stranger: UnsubscribedSlot, project: Project
+        self, stream: trio.abc.Stream, rest: bytes, slot: UnsubscribedSlot, project: Project
     ) -> PusherProtocol:
-        session = StreamSession(stream, self._hub, self._flusher, self.traffic, self._limits, rest, stranger)
+        session = StreamSession(stream, self._hub, self._flusher, self.traffic, self._limits, rest, slot)
         protocol = PusherProtocol(
             self._store, self._hub, self._clock, self._keys, session, project, self._revocations.ends_at
         )
@@ -218,11 +218,11 @@ class RealtimeStream:
         return party_of(client_address(peer, opening.forwarded_for, self._trusted_proxies))
 
     async def _admit(
-        self, opening: UpgradeRequest, stranger: UnsubscribedSlot | None
+        self, opening: UpgradeRequest, slot: UnsubscribedSlot | None
     ) -> Project | pusher.StreamClose:
         if self._closing is not None:
             return self._closing
-        if stranger is None:
+        if slot is None:
             self.traffic.crowded += 1
             return pusher.CROWDED
         if opening.refusal is not None:
@@ -233,7 +233,7 @@ class RealtimeStream:
             try:  # every node lacks the database now, and some clients give up after a few connections
                 find = partial(self._project, opening.stream_key)
                 project = await outlast(
-                    find, min(stranger.since + SLOT_TIMEOUT_S, trio.current_time() + OUTAGE_TIMEOUT_S)
+                    find, min(slot.since + SLOT_TIMEOUT_S, trio.current_time() + OUTAGE_TIMEOUT_S)
                 )
             except Unavailable:
                 return pusher.OVER_CAPACITY

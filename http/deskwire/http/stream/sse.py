@@ -25,7 +25,7 @@ HEARTBEAT_INTERVAL_S: Final = 15.0
 """Seconds without an event after which a comment is written, unless the client prefers fewer."""
 _PREFERRED: Final = re.compile(r"(?:^|[,;\s])heartbeat=(?:\"?)(\d{1,2})(?:\"?)(?=$|[,;\s])", re.IGNORECASE)
 EVENT_STREAM: Final = "text/event-stream"
-_OVER_S: Final = 0.01
+_CREDENTIAL_MARGIN_S: Final = 0.01
 """What is left of a credential that is as good as over: clocks differ by so much."""
 _RETRY: Final = b"retry: 1000\n"
 _COMMENT: Final = b":\n\n"
@@ -46,7 +46,7 @@ def preferred_heartbeat(prefer: str | None) -> float:
     return HEARTBEAT_INTERVAL_S if found is None else min(max(1.0, float(found[1])), HEARTBEAT_INTERVAL_S)
 
 
-Opening = Callable[[], Awaitable[AgentStream]]
+OpenStream = Callable[[], Awaitable[AgentStream]]
 
 
 class EventStreamBody(AsyncIterator[bytes]):
@@ -61,7 +61,7 @@ class EventStreamBody(AsyncIterator[bytes]):
     def __init__(
         self,
         streams: AgentStreams,
-        opening: Opening,
+        opening: OpenStream,
         good_for: Callable[[], Awaitable[float]],
         heartbeat_s: float = HEARTBEAT_INTERVAL_S,
     ) -> None:
@@ -98,7 +98,7 @@ class EventStreamBody(AsyncIterator[bytes]):
     async def _next(self, stream: AgentStream) -> bytes:
         with trio.move_on_at(min(trio.current_time() + self._heartbeat_s, self._good_until)):
             return self._written(await stream.next())
-        if trio.current_time() >= self._good_until - _OVER_S:
+        if trio.current_time() >= self._good_until - _CREDENTIAL_MARGIN_S:
             await self._check(stream)
         return _COMMENT
 
@@ -106,13 +106,13 @@ class EventStreamBody(AsyncIterator[bytes]):
         """End the stream if the credential is no longer good; a session's may have been used meanwhile."""
         good_for = await self._good_for()
         self._good_until = trio.current_time() + good_for
-        if good_for < _OVER_S:
+        if good_for < _CREDENTIAL_MARGIN_S:
             self._streams.end(stream, "session_ended")
             self._good_until = inf  # the goodbye is taken, however late that is
 
     def _hello(self, stream: AgentStream) -> bytes:
         start = stream.start
-        return _told(
+        return _about_stream(
             b"hello",
             {
                 "streamId": stream.id,
@@ -137,10 +137,12 @@ class EventStreamBody(AsyncIterator[bytes]):
         counters.passing += len(passing)
         if batch.bye is not None:
             self._over = True
-            pieces.append(_told(b"bye", {"reason": batch.bye, "retryAfterMs": _RETRY_AFTER_MS[batch.bye]}))
+            pieces.append(
+                _about_stream(b"bye", {"reason": batch.bye, "retryAfterMs": _RETRY_AFTER_MS[batch.bye]})
+            )
         return b"".join(pieces)
 
 
-def _told(event: bytes, data: dict[str, Any]) -> bytes:
+def _about_stream(event: bytes, data: dict[str, Any]) -> bytes:
     """Return an event about the stream itself."""
     return b"event: %b\ndata: %b\n\n" % (event, orjson.dumps(data))

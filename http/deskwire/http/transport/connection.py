@@ -40,9 +40,9 @@ TCP_USER_TIMEOUT: Final[int | None] = getattr(socket, "TCP_USER_TIMEOUT", None) 
 
 _LINGER_BYTES: Final = 1 << 20
 _READ_BYTES: Final = 1 << 16
-_STRANGERS_BYTES: Final = 1 << 14
+_ANONYMOUS_READ_BYTES: Final = 1 << 14
 """What waits decrypted for a stranger's turn."""
-_AT_ONCE: Final = struct.pack("ii", 1, 0)
+_LINGER_OFF: Final = struct.pack("ii", 1, 0)
 """SO_LINGER with no time: what waits in the system's buffers is not kept for a peer that does not read."""
 
 
@@ -53,11 +53,11 @@ class FrontStream(trio.abc.HalfCloseableStream):
         write_timeout_s: how long one `send_all` may take; after that the connection is closed and
             BrokenResourceError raised, also within a shield.
 
-    `place` is where what waits in `send_all` is counted, and `turns` who waits to be read, if those are set.
+    `slot` is where what waits in `send_all` is counted, and `scheduler` who waits to be read, if those are set.
     """
 
-    place: ConnectionSlot | None = None
-    turns: FairScheduler | None = None
+    slot: ConnectionSlot | None = None
+    scheduler: FairScheduler | None = None
 
     def __init__(self, stream: trio.SocketStream, *, write_timeout_s: float) -> None:
         self.socket = stream.socket
@@ -82,29 +82,29 @@ class FrontStream(trio.abc.HalfCloseableStream):
         data, self._pushed = self._pushed, b""
         return data
 
-    def cut(self, deadline: float) -> None:
+    def limit_writes(self, deadline: float) -> None:
         """Let no write, not even one under way, last beyond `deadline` on Trio's clock."""
         self._latest = min(self._latest, deadline)
         if self._writing is not None:
             self._writing.deadline = min(self._writing.deadline, deadline)
 
-    def rest(self, *, idle: bool) -> None:
+    def set_idle(self, *, idle: bool) -> None:
         """Note that nothing is asked on the connection, or something."""
-        if self.place is not None:
-            self.place.rest(idle=idle)
+        if self.slot is not None:
+            self.slot.set_idle(idle=idle)
 
-    def keep(self) -> None:
+    def keep_open(self) -> None:
         """Let the connection stay whatever others need."""
-        if self.place is not None:
-            self.place.keep()
+        if self.slot is not None:
+            self.slot.keep_open()
 
-    def end(self) -> None:
+    def abort(self) -> None:
         """Let the connection end as if the peer had gone. What it has not taken is thrown away."""
         with suppress(OSError):  # it has gone
-            self.socket.setsockopt(SOL_SOCKET, SO_LINGER, _AT_ONCE)
+            self.socket.setsockopt(SOL_SOCKET, SO_LINGER, _LINGER_OFF)
             self.socket.shutdown(SHUT_RDWR)
 
-    def bound_heads(self, seconds: float, connection: trio.CancelScope) -> None:
+    def set_head_timeout(self, seconds: float, connection: trio.CancelScope) -> None:
         """End `connection` if a request's head takes longer than `seconds` from its first byte; infinity for never.
 
         So, much sooner, if the peer has closed and no request is answered: Hypercorn would keep what is left until
@@ -113,7 +113,7 @@ class FrontStream(trio.abc.HalfCloseableStream):
         self._head_s, self._connection = seconds, connection
         connection.deadline = inf
 
-    def expect_reader(self) -> None:
+    def detect_dead_peer(self) -> None:
         """Let the connection end when what was sent is not acknowledged for a while: TCP itself goes on for minutes."""
         if TCP_USER_TIMEOUT is not None:
             with suppress(OSError):  # it has gone
@@ -124,18 +124,18 @@ class FrontStream(trio.abc.HalfCloseableStream):
         """Expect no head while a request is answered."""
         self._serving += 1
         self._connection.deadline = inf
-        self.rest(idle=False)
+        self.set_idle(idle=False)
         try:
             yield
         finally:
             self._serving -= 1
-            self.rest(idle=True)
-            if self.turns is not None:
-                self.turns.release(self)
+            self.set_idle(idle=True)
+            if self.scheduler is not None:
+                self.scheduler.release(self)
             if self._ended:
-                self._expect()
+                self._set_deadline()
 
-    def _expect(self) -> None:
+    def _set_deadline(self) -> None:
         """Bound the time in which the rest of a head, or the end, has to come from now on."""
         if not self._serving:
             within_s = min(self._head_s, HALF_CLOSED_TIMEOUT_S) if self._ended else self._head_s
@@ -149,32 +149,32 @@ class FrontStream(trio.abc.HalfCloseableStream):
         if not self._pushed:
             await trio.lowlevel.wait_readable(self.socket)
 
-    async def turn(self) -> None:
-        """Wait until something has come, and it is this connection's turn to have it read (`turns`)."""
-        place, turns = self.place, self.turns
-        if place is None or turns is None:
+    async def acquire_turn(self) -> None:
+        """Wait until something has come, and it is this connection's turn to have it read (`scheduler`)."""
+        slot, scheduler = self.slot, self.scheduler
+        if slot is None or scheduler is None:
             return
         if not self._serving:
-            turns.release(self)
-        if place.stranger:
-            await self._arrived()
-            turns.release(self)
-            await turns.take(self, place.network)
+            scheduler.release(self)
+        if slot.is_anonymous:
+            await self._wait_readable()
+            scheduler.release(self)
+            await scheduler.acquire(self, slot.network)
         else:
-            turns.note_known()
+            scheduler.note_identified()
 
-    async def hold_turn(self) -> None:
+    async def ensure_turn(self) -> None:
         """Have a turn: the one that is still held, or the next."""
-        if self.place is not None and self.turns is not None and self.place.stranger:
-            await self.turns.hold(self, self.place.network)
+        if self.slot is not None and self.scheduler is not None and self.slot.is_anonymous:
+            await self.scheduler.ensure(self, self.slot.network)
 
     async def next_turn(self) -> None:
         """Give the turn back, and have the next."""
-        if self.turns is not None:
-            self.turns.release(self)
-        await self.hold_turn()
+        if self.scheduler is not None:
+            self.scheduler.release(self)
+        await self.ensure_turn()
 
-    async def _arrived(self) -> None:
+    async def _wait_readable(self) -> None:
         """Return once something has come; what had to be read to know that is read again."""
         await trio.lowlevel.wait_readable(self.socket)
 
@@ -183,12 +183,12 @@ class FrontStream(trio.abc.HalfCloseableStream):
         if self._closing:
             raise trio.ClosedResourceError("the connection is being closed")
         if not self._pushed:
-            await self.turn()
+            await self.acquire_turn()
             if self._closing:  # meanwhile: `aclose` reads what still comes, and two can't read
                 raise trio.ClosedResourceError("the connection is being closed")
         data = await self._receive(max_bytes)
         self._ended = self._ended or not data
-        self._expect()
+        self._set_deadline()
         return data
 
     async def _receive(self, max_bytes: int | None) -> bytes:
@@ -217,7 +217,7 @@ class FrontStream(trio.abc.HalfCloseableStream):
         """
         if self._pushed:
             return self.take_back()
-        await self.turn()
+        await self.acquire_turn()
         while True:
             await trio.lowlevel.wait_readable(self.socket)
             try:
@@ -244,16 +244,16 @@ class FrontStream(trio.abc.HalfCloseableStream):
         if self._sent_eof:
             raise trio.ClosedResourceError("the connection is being closed")
         deadline = min(trio.current_time() + self._write_timeout_s, self._latest)
-        place, size = self.place, len(data)
+        slot, size = self.slot, len(data)
         with trio.CancelScope(deadline=deadline) as scope:
             self._writing = scope
-            if place is not None:
-                place.hold(size)
+            if slot is not None:
+                slot.add_unsent(size)
             try:
                 await self._raw.send_all(data)
             finally:
-                if place is not None:
-                    place.release(size)
+                if slot is not None:
+                    slot.remove_unsent(size)
                 self._writing = None
         if scope.cancelled_caught:
             await trio.aclose_forcefully(self)
@@ -278,7 +278,7 @@ class FrontStream(trio.abc.HalfCloseableStream):
         self._closing = True
         try:
             with trio.move_on_at(min(trio.current_time() + LINGER_TIMEOUT_S, self._latest)):
-                sending = self.peer_sends()
+                sending = self.has_unread_data()
                 while sending:
                     sending = bool(await self.socket.recv(_LINGER_BYTES))
         except (OSError, trio.BusyResourceError, trio.ClosedResourceError):
@@ -286,7 +286,7 @@ class FrontStream(trio.abc.HalfCloseableStream):
         finally:
             await self._raw.aclose()
 
-    def peer_sends(self) -> bool:
+    def has_unread_data(self) -> bool:
         """Tell whether something has come that was not read, or the end."""
         return self.socket.fileno() >= 0 and self.socket.is_readable()
 
@@ -309,11 +309,11 @@ class TlsFrontStream(FrontStream):
     async def until_readable(self) -> None:
         """Return at once: what was received may hold more than what was read."""
 
-    async def _arrived(self) -> None:
+    async def _wait_readable(self) -> None:
         if self._tls is not None:
-            self.push_back(bytes(await self._raw.receive_some(_STRANGERS_BYTES)))
+            self.push_back(bytes(await self._raw.receive_some(_ANONYMOUS_READ_BYTES)))
         else:
-            await super()._arrived()
+            await super()._wait_readable()
 
     def send_now(self, data: bytes) -> bytes:
         """Return all of it: over TLS nothing goes without waiting."""
@@ -322,10 +322,10 @@ class TlsFrontStream(FrontStream):
     async def receive_next(self) -> bytes:
         """See `FrontStream.receive_next`."""
         if not self._pushed:
-            await self.turn()
+            await self.acquire_turn()
         return self.take_back() or bytes(await self._raw.receive_some(_READ_BYTES))
 
-    async def first_byte(self) -> bytes:
+    async def peek_byte(self) -> bytes:
         """Return the first byte that the client sends, left where it is; empty if it sends none.
 
         Raises BrokenResourceError.

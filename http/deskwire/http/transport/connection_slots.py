@@ -23,10 +23,10 @@ SHARE: Final = 4
 _RELIEF: Final = 0.75
 """What is left of a bound that was reached, so that those who wait are not sorted again for each byte."""
 _ALL: Final = "*"
-_TELL_S: Final = 60.0
+_LOG_INTERVAL_S: Final = 60.0
 
-SLOT: Final = "place"
-"""Where the app finds a connection's place in the state that Hypercorn hands on (ASGI, lifespan state)."""
+SLOT: Final = "slot"
+"""Where the app finds a connection's slot in the state that Hypercorn hands on (ASGI, lifespan state)."""
 
 EndReason = Literal["idle", "unread", "refused"]
 
@@ -40,9 +40,9 @@ async def _nothing_to_send() -> None:
 
 
 class ConnectionSlot:
-    """One connection's place among all.
+    """One connection's slot among all.
 
-    `owner` is the project or user whose credential it has shown, if any, and `known` is called when it has. `expect_reader`
+    `owner` is the project or user whose credential it has shown, if any, and `known` is called when it has. `detect_dead_peer`
     has the system notice a peer that is gone without a word. `continue_body` asks the client for the body of the request
     under way, if it waits to be asked (`Expect: 100-continue`, RFC 9110 10.1.1).
     """
@@ -58,10 +58,10 @@ class ConnectionSlot:
         "_since",
         "_unsent",
         "continue_body",
+        "detect_dead_peer",
         "end",
-        "expect_reader",
-        "known",
         "network",
+        "on_identified",
         "owner",
     )
 
@@ -69,8 +69,8 @@ class ConnectionSlot:
         self.network: Final = network
         self.end: Final = end
         self.owner = ""
-        self.known: Callable[[], None] = _nothing
-        self.expect_reader: Callable[[], None] = _nothing
+        self.on_identified: Callable[[], None] = _nothing
+        self.detect_dead_peer: Callable[[], None] = _nothing
         self.continue_body: Callable[[], Awaitable[None]] = _nothing_to_send
         self._among = among
         self._client = network
@@ -84,41 +84,41 @@ class ConnectionSlot:
         self._list()
 
     @property
-    def stranger(self) -> bool:
+    def is_anonymous(self) -> bool:
         """The absence of a good credential: true while nobody has shown one here."""
         return not (self.owner or self._kept)
 
     def leave(self) -> None:
-        """Give the place back; the second time does nothing."""
+        """Give the slot back; the second time does nothing."""
         if not self._gone:
             self._gone = True
             self._list()
             self._count(-self._unsent)
             self._among.open -= 1
 
-    def rest(self, *, idle: bool) -> None:
+    def set_idle(self, *, idle: bool) -> None:
         """Note that nothing is asked on the connection, or something."""
         if self._idle != idle:
             self._idle = idle
             self._list()
 
-    def asked_by(self, client: str | None) -> None:
+    def set_client(self, client: str | None) -> None:
         """Note the address of whoever asks, as far as proxies tell it."""
         self._client = network_of(client)
 
-    def shown(self, owner: str) -> None:
+    def identify(self, owner: str) -> None:
         """Note the project or user whose credential was shown, and was good."""
         if owner != self.owner:
             self.owner = owner
             self._list()
-            self.known()
+            self.on_identified()
 
-    def keep(self) -> None:
+    def keep_open(self) -> None:
         """Stay whatever others need: somebody who has shown a credential is served here until the connection ends."""
         self._kept = True
         self._list()
 
-    def hold(self, size: int) -> None:
+    def add_unsent(self, size: int) -> None:
         """Note bytes that wait for the client. If they are too many, others end that have let theirs wait for longer."""
         if not self._unsent:
             self._since = trio.current_time()
@@ -127,7 +127,7 @@ class ConnectionSlot:
             self._count(size)
             self._among.relieve(self._holders, self)
 
-    def release(self, size: int) -> None:
+    def remove_unsent(self, size: int) -> None:
         """Note that they wait no longer."""
         if not self._gone:
             self._count(-size)
@@ -136,7 +136,7 @@ class ConnectionSlot:
         """Return the bytes that it holds, multiplied by how long it has held them."""
         return self._unsent * (now - self._since)
 
-    def holds_for(self, holder: str) -> bool:
+    def counts_for(self, holder: str) -> bool:
         """Tell whether what waits here counts for this address, project or user."""
         return holder in self._holders
 
@@ -161,19 +161,19 @@ class _Group:
         self._largest = ""
         self._size = 0
 
-    def add(self, place: ConnectionSlot) -> None:
-        mine = self._of.get(place.network)
+    def add(self, slot: ConnectionSlot) -> None:
+        mine = self._of.get(slot.network)
         if mine is None:
-            mine = self._of[place.network] = {}
-        mine[place] = None
+            mine = self._of[slot.network] = {}
+        mine[slot] = None
         if len(mine) > self._size:
-            self._largest, self._size = place.network, len(mine)
+            self._largest, self._size = slot.network, len(mine)
 
-    def remove(self, place: ConnectionSlot) -> None:
-        mine = self._of[place.network]
-        del mine[place]
+    def remove(self, slot: ConnectionSlot) -> None:
+        mine = self._of[slot.network]
+        del mine[slot]
         if not mine:
-            del self._of[place.network]
+            del self._of[slot.network]
 
     def first(self) -> ConnectionSlot | None:
         """Return the first one of the network that has most."""
@@ -200,10 +200,10 @@ class Connections:
         self._unsent_max = unsent_max
         self._unsent: Counter[str] = Counter()
         self._waiting: dict[ConnectionSlot, None] = {}
-        self._idle_strangers = _Group()
+        self._idle_anonymous = _Group()
         self._idle_known = _Group()
-        self._busy_strangers = _Group()
-        self._told: dict[EndReason, float] = {}
+        self._busy_anonymous = _Group()
+        self._logged_at: dict[EndReason, float] = {}
 
     @property
     def unsent(self) -> int:
@@ -211,7 +211,7 @@ class Connections:
         return self._unsent[_ALL]
 
     def admit(self, peer: str | None, end: Callable[[], None]) -> ConnectionSlot | None:
-        """Return a place for a connection from this address; None if nobody can be missed for it.
+        """Return a slot for a connection from this address; None if nobody can be missed for it.
 
         Args:
             end: ends the connection as if its client had gone.
@@ -225,29 +225,29 @@ class Connections:
 
     def make_room(self) -> bool:
         """End the connection that can best be missed; False if each is in use by somebody known."""
-        for group in (self._idle_strangers, self._idle_known, self._busy_strangers):
-            place = group.first()
-            if place is not None:
-                self._end(place, "idle", place.network)
+        for group in (self._idle_anonymous, self._idle_known, self._busy_anonymous):
+            slot = group.first()
+            if slot is not None:
+                self._end(slot, "idle", slot.network)
                 return True
         return False
 
     def group_of(self, idle: bool, owner: str) -> _Group | None:
-        """Return the group that a place belongs to; None if it can't be missed."""
+        """Return the group that a slot belongs to; None if it can't be missed."""
         if idle:
-            return self._idle_known if owner else self._idle_strangers
-        return None if owner else self._busy_strangers
+            return self._idle_known if owner else self._idle_anonymous
+        return None if owner else self._busy_anonymous
 
-    def count(self, place: ConnectionSlot, holders: tuple[str, ...], size: int, *, waits: bool) -> None:
+    def count(self, slot: ConnectionSlot, holders: tuple[str, ...], size: int, *, waits: bool) -> None:
         """Note that so many bytes more wait, or fewer."""
         for holder in holders:
             self._unsent[holder] += size
             if not self._unsent[holder]:
                 del self._unsent[holder]
         if waits:
-            self._waiting[place] = None
+            self._waiting[slot] = None
         else:
-            self._waiting.pop(place, None)
+            self._waiting.pop(slot, None)
 
     def relieve(self, holders: tuple[str, ...], latest: ConnectionSlot) -> None:
         """End those that hold most for longest where too much waits for one of these; not the latest, which may read."""
@@ -258,21 +258,21 @@ class Connections:
 
     def _relieve(self, holder: str, enough: float, latest: ConnectionSlot) -> None:
         now = trio.current_time()
-        held = [each for each in self._waiting if each is not latest and each.holds_for(holder)]
+        held = [each for each in self._waiting if each is not latest and each.counts_for(holder)]
         for each in sorted(held, key=lambda each: each.weight(now), reverse=True):
             self._end(each, "unread", holder)
             if self._unsent[holder] <= enough:
                 return
 
-    def _end(self, place: ConnectionSlot, why: EndReason, whose: str) -> None:
+    def _end(self, slot: ConnectionSlot, why: EndReason, whose: str) -> None:
         self._note(why, whose)
-        place.leave()
-        place.end()
+        slot.leave()
+        slot.end()
 
     def _note(self, why: EndReason, whose: str) -> None:
         """Count it, and log it now and then: an attacker must not fill the log."""
         self.ended[why] += 1
         now = trio.current_time()
-        if now - self._told.get(why, -_TELL_S) >= _TELL_S:
-            self._told[why] = now
+        if now - self._logged_at.get(why, -_LOG_INTERVAL_S) >= _LOG_INTERVAL_S:
+            self._logged_at[why] = now
             log.warning("front.connection_ended", why=why, whose=whose, so_far=self.ended[why])

@@ -31,15 +31,15 @@ class FairScheduler:
         self._holder: Hashable | None = None
         self._since = -inf
         self._free_at = -inf
-        self._known_at = -inf
+        self._identified_at = -inf
         self._work = trio.Event()
         self._ends = trio.lowlevel.ParkingLot()
 
-    def note_known(self) -> None:
+    def note_identified(self) -> None:
         """Note that somebody known is served."""
-        self._known_at = trio.current_time()
+        self._identified_at = trio.current_time()
 
-    async def take(self, who: Hashable, network: str) -> None:
+    async def acquire(self, who: Hashable, network: str) -> None:
         """Wait for a turn; it is held until `release`, or for LONGEST_S.
 
         Args:
@@ -48,7 +48,7 @@ class FairScheduler:
 
         Cancellation: the place in the queue is given up.
         """
-        self._hand_on()
+        self._expire()
         if self._holder is None and not self._queues and trio.current_time() >= self._free_at:
             self._begin(who)
             return
@@ -66,11 +66,11 @@ class FairScheduler:
             if queue.pop(called, None) is not None and not queue and self._queues.get(network) is queue:
                 del self._queues[network]
 
-    async def hold(self, who: Hashable, network: str) -> None:
+    async def ensure(self, who: Hashable, network: str) -> None:
         """Take a turn unless one is held already."""
-        self._hand_on()
+        self._expire()
         if self._holder is not who:
-            await self.take(who, network)
+            await self.acquire(who, network)
 
     def release(self, who: Hashable) -> None:
         """Give the turn back, if it is still held."""
@@ -78,7 +78,7 @@ class FairScheduler:
             now = trio.current_time()
             self._end(now)
             if self._free_at <= now:
-                self._call()
+                self._start_next()
 
     async def run(self) -> None:
         """Call one after the other, until cancelled."""
@@ -90,11 +90,11 @@ class FairScheduler:
             if self._holder is not None:
                 with trio.move_on_at(self._since + TURN_MAX_S):
                     await self._ends.park()
-            self._hand_on()
+            self._expire()
             if self._holder is None and trio.current_time() >= self._free_at:
-                self._call()
+                self._start_next()
 
-    def _call(self) -> None:
+    def _start_next(self) -> None:
         """Call the next one; its network comes behind the others."""
         network = next(iter(self._queues), None)
         if network is None:
@@ -110,7 +110,7 @@ class FairScheduler:
     def _begin(self, who: Hashable) -> None:
         self._holder, self._since = who, trio.current_time()
 
-    def _hand_on(self) -> None:
+    def _expire(self) -> None:
         """End a turn that has lasted long enough."""
         now = trio.current_time()
         if self._holder is not None and now >= self._since + TURN_MAX_S:
@@ -119,4 +119,4 @@ class FairScheduler:
     def _end(self, now: float) -> None:
         taken, self._holder = min(now - self._since, _PAUSE_S), None
         self._ends.unpark_all()
-        self._free_at = now + taken * PAUSE_FACTOR if now < self._known_at + _ACTIVE_S else now
+        self._free_at = now + taken * PAUSE_FACTOR if now < self._identified_at + _ACTIVE_S else now

@@ -62,9 +62,9 @@ class ServerKeyCache(Struct):
 
     def follow(self, commits: Commits[CallerCommit]) -> None:
         """Forget what commits change from now on."""
-        commits.subscribe(lambda _: self.forget(), "callers")
+        commits.subscribe(lambda _: self.invalidate(), "callers")
 
-    def forget(self) -> None:
+    def invalidate(self) -> None:
         """Look all up again: keys or projects have changed."""
         self._known = {}  # a look-up under way remembers what it finds in the old one
 
@@ -138,9 +138,9 @@ class MachineCredentialCache(Struct):
 
     def follow(self, commits: Commits[CallerCommit]) -> None:
         """Forget what commits change from now on."""
-        commits.subscribe(lambda _: self.forget(), "callers")
+        commits.subscribe(lambda _: self.invalidate(), "callers")
 
-    def forget(self) -> None:
+    def invalidate(self) -> None:
         """Look all up again: credentials or projects have changed."""
         self._known = {}  # a look-up under way remembers what it finds in the old one
 
@@ -177,8 +177,8 @@ class EndedTokenCache(Struct):
 
     def follow(self, commits: Commits[SessionCommit]) -> None:
         """Forget what commits change from now on."""
-        commits.subscribe(lambda _: self.forget(), "sessions")
+        commits.subscribe(lambda _: self.invalidate(), "sessions")
 
-    def forget(self) -> None:
+    def invalidate(self) -> None:
         """Read all again: a token has ended."""
         self._known = _Known()  # a look-up under way remembers what it finds in the old one

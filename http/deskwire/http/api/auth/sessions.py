@@ -33,7 +33,7 @@ log: Final = structlog.get_logger(__name__)
 TOUCH_INTERVAL_MS: Final = 60_000
 """How old the noted time of a session's last use may be; it saves a write on every call."""
 
-_KEPT_MAX: Final = 10_000
+_CACHE_SIZE_MAX: Final = 10_000
 """Sessions that are remembered, some 5 MB; with more of them in use at once each is looked up now and then."""
 
 _SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -123,9 +123,9 @@ class Sessions(Struct):
 
     def follow(self, commits: Commits[SessionCommit]) -> None:
         """Forget what commits end from now on."""
-        commits.subscribe(lambda _: self.forget(), "sessions")
+        commits.subscribe(lambda _: self.invalidate(), "sessions")
 
-    def forget(self) -> None:
+    def invalidate(self) -> None:
         """Look all up again: a session has ended."""
         self._known = {}  # a look-up under way remembers what it finds in the old one
 
@@ -137,7 +137,7 @@ class Sessions(Struct):
         used = at - found.last_seen_at >= TOUCH_INTERVAL_MS
         if used:
             found = replace(found, last_seen_at=at)
-        if hashed not in known and len(known) >= _KEPT_MAX:
+        if hashed not in known and len(known) >= _CACHE_SIZE_MAX:
             known.clear()
         known[hashed] = found
         if used:

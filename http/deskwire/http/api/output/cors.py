@@ -47,16 +47,16 @@ class Cors:
     def __init__(self, origins: Collection[str]) -> None:
         self._origins = frozenset(origins)
 
-    def preflight(self, request: Request, place: RouteNode | None) -> Response | None:
+    def preflight(self, request: Request, node: RouteNode | None) -> Response | None:
         """The answer to a browser that asks whether it may call; None for every other request.
 
         Args:
-            place: where the request's path leads.
+            node: where the request's path leads.
         """
         wanted = request.headers.get("Access-Control-Request-Method")
         if not self._origins or request.method != "OPTIONS" or wanted is None:
             return None
-        if not self._allows(request.headers) or not _takes(place, wanted):
+        if not self._allows(request.headers) or not _takes(node, wanted):
             return None
         return Response(
             b"",
@@ -83,7 +83,7 @@ class Cors:
         return headers.get("Origin") in self._origins
 
 
-def _takes(place: RouteNode | None, method: str) -> bool:
-    """Tell whether a route open to pages takes this method at the place."""
-    route = None if place is None else place.routes.get(method)
+def _takes(node: RouteNode | None, method: str) -> bool:
+    """Tell whether a route open to pages takes this method at the node."""
+    route = None if node is None else node.routes.get(method)
     return route is not None and open_to_pages(route)

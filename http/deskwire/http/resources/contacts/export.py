@@ -75,7 +75,7 @@ async def _export(call: Call[Body, Query], identifier: str, *, internal: bool) -
     deed = exported(contact.id, call.project.rowid)
     await services.store.write(Brief(lambda tx: tx.record(deed)))
     show = partial(services.uploads.links.shown, now=now)
-    export = Export(call.while_good, Subject(call.project, contact, show, internal), now)
+    export = Export(call.revocable_store, Subject(call.project, contact, show, internal), now)
     disposition = {"Content-Disposition": f'attachment; filename="{contact.id}.json"'}
     return Streamed(export.pieces(), "application/json", disposition)
 

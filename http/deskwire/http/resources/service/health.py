@@ -44,7 +44,7 @@ async def readyz(call: Call[Body, Query]) -> Answer:
             call.services.hub.send_away_nowait()
             call.services.agents.send_away_nowait()
             if trio.current_time() >= call.services.cluster.valid_until + ELSEWHERE_S:
-                call.services.holding.send_away_nowait()
+                call.services.holding.refuse_all_nowait()
         raise refusal
     notices = call.services.readiness.notices
     return {"status": "ready", "notices": notices} if notices else {"status": "ready"}

@@ -82,7 +82,7 @@ async def follow_stream(call: Call[Body, StreamQuery]) -> Answer:
         query.further({"after": resumed})
     after = resumed or query.after
     streams.check_room(viewer)
-    call.incoming.expect_reader()
+    call.incoming.detect_dead_peer()
     opening = partial(streams.open, viewer, after, call.incoming.drop)
     heartbeat_s = preferred_heartbeat(call.incoming.headers.get("prefer"))
     pieces = EventStreamBody(streams, opening, partial(_good_for, call), heartbeat_s)

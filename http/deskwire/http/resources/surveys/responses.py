@@ -152,7 +152,7 @@ async def export_responses(call: Call[Body, ResponseExport]) -> Answer:
 
     criteria = await _criteria(call)
     survey, shown = await call.services.store.read(head)
-    rows = _exported(call.while_good, survey.rowid, criteria, shown)
+    rows = _exported(call.revocable_store, survey.rowid, criteria, shown)
     pieces = await recorded_export(call, survey_exported(survey.id, project), rows)
     disposition = {"Content-Disposition": f'attachment; filename="{survey.id}.csv"'}
     return Streamed(pieces, "text/csv; charset=utf-8", disposition)

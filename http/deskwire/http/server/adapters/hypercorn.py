@@ -81,7 +81,7 @@ _TINY: Final = (
     f"The body came in more than {_TINY_MAX} chunks of less than {_TINY_BYTES} bytes; send larger ones.",
 )
 _BLANK_LINES: Final = (b"\r\n\r\n", b"\n\n")
-_FIRST_S: Final = 0.5
+_FIRST_REQUEST_TIMEOUT_S: Final = 0.5
 """How long a connection's first request, whose first bytes have come with it, may take to begin when a stop has begun."""
 _UNREADABLE: Final = ("bad_request", "This is not a well-formed HTTP request.")
 _VERSIONS: Final = frozenset({b"1.0", b"1.1"})
@@ -279,7 +279,7 @@ class StrictServer(TCPServer):
     async def _idle_timeout(self) -> None:
         if self._new:
             self._new = False
-            await trio.sleep(_FIRST_S)
+            await trio.sleep(_FIRST_REQUEST_TIMEOUT_S)
         await super()._idle_timeout()
 
     async def _read_data(self) -> None:
@@ -311,7 +311,7 @@ class StrictServer(TCPServer):
 #
 
 
-_LAST_S: Final = 5.0
+_LAST_WRITE_TIMEOUT_S: Final = 5.0
 """Bound on the end of a response; the body has been sent by then. It is of the order of how long the whole
 process may stand still (a slow disk, a stopped machine), as that counts, too."""
 
@@ -350,13 +350,13 @@ class HypercornServer:
     async def serve(self, stream: FrontStream) -> bool:
         """Serve a connection; return True if its next request is for others, with its bytes pushed back."""
         connection = trio.CancelScope()
-        stream.bound_heads(self._head_s, connection)
+        stream.set_head_timeout(self._head_s, connection)
         app = ASGIWrapper(_finishing(self._app, stream))
-        own = ConnectionState({**self._state, SLOT: stream.place})
+        own = ConnectionState({**self._state, SLOT: stream.slot})
         secure = isinstance(stream, TlsFrontStream)
 
         def elsewhere(head: bytes) -> bool:
-            return self._fast_path is not None and self._fast_path.takes(head, secure=secure)
+            return self._fast_path is not None and self._fast_path.accepts(head, secure=secure)
 
         server = StrictServer(app, self._config, self._context, own, stream, elsewhere)
         with connection:
@@ -388,7 +388,7 @@ def _finishing(app: ASGIFramework, stream: FrontStream) -> ASGIFramework:
     async def finishing(scope: Scope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
         async def send_whole(message: ASGISendEvent) -> None:
             if message["type"] == "http.response.body" and not message.get("more_body", False):
-                with trio.move_on_after(_LAST_S, shield=True) as sending:
+                with trio.move_on_after(_LAST_WRITE_TIMEOUT_S, shield=True) as sending:
                     await send(message)
                 if sending.cancelled_caught:
                     await trio.aclose_forcefully(stream)
@@ -396,7 +396,7 @@ def _finishing(app: ASGIFramework, stream: FrontStream) -> ASGIFramework:
                 await send(message)
 
         with stream.serving():
-            await stream.hold_turn()
+            await stream.ensure_turn()
             await app(scope, receive, send_whole)
 
     return finishing

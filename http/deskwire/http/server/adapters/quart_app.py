@@ -57,11 +57,11 @@ class _App(QuartTrio):
 
     async def dispatch_request(self, request_context: object = None) -> QuartResponse:
         """Have the request carried out. Raises HTTPException for an unknown path or method."""
-        if g.place is None:
+        if g.node is None:
             raise NotFound
-        g.route = g.place.routes.get(request.method)
+        g.route = g.node.routes.get(request.method)
         if g.route is None:
-            raise MethodNotAllowed(g.place.routes)
+            raise MethodNotAllowed(g.node.routes)
         incoming = ApiRequest(
             _request_id(),
             self._services.clock(),
@@ -74,7 +74,7 @@ class _App(QuartTrio):
             request.mimetype,
             request.content_length,
             request.body,
-            place=request.scope.get("state", {}).get(SLOT),
+            slot=request.scope.get("state", {}).get(SLOT),
             secure=request.scheme == "https",
         )
         try:
@@ -129,11 +129,11 @@ async def _begin(services: Services) -> None:
 async def _find(table: RouteTrie) -> None:
     """Find where the request's path leads. Raises BadRequest."""
     found = table.find(path_segments(path_of(request.scope["raw_path"].decode("ascii"))))
-    g.place, g.values = found or (None, {})
+    g.node, g.values = found or (None, {})
 
 
 async def _asked_beforehand(cors: Cors) -> QuartResponse | None:
-    return cors.preflight(request, g.place)
+    return cors.preflight(request, g.node)
 
 
 async def _end(services: Services, cors: Cors, response: QuartResponse) -> QuartResponse:
