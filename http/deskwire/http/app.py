@@ -1,4 +1,4 @@
-"""The API: all of its routes, whoever serves them."""
+"""The table of all routes of the API."""
 
 from __future__ import annotations
 

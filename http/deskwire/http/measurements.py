@@ -1,4 +1,4 @@
-"""The counts of the HTTP layer and of the process, and the sources of the engine's, for the metrics."""
+"""Counters of the HTTP layer and the process, and the sources of the engine's figures, for the metrics."""
 
 from __future__ import annotations
 
@@ -23,10 +23,11 @@ _TURN_S: Final = 0.25
 
 
 class RequestCounts:
-    """Responses by method, route and status, and the time that they took to make.
+    """Responses by method, route and status, and the time to make them.
 
-    A request that no route takes counts for the route None. Its method is anything that a client may write, so
-    an uncommon one counts as `other`: metrics must not grow with what callers send.
+    A request without a route counts for the route None. Its method is chosen by the client, so an uncommon
+    one counts as
+    `other`: the number of time series must not depend on clients.
     """
 
     def __init__(self) -> None:
@@ -34,7 +35,7 @@ class RequestCounts:
         self.seconds: Final[dict[tuple[str, str | None], Histogram]] = {}
 
     def note(self, method: str, route: str | None, status: int, seconds: float) -> None:
-        """Count a response; `route` is the rule of the URL map that took the request."""
+        """Count a response; `route` is the rule of the matching route."""
         if route is None and method not in METHODS:
             method = "other"
         key = (method, route, status)
@@ -46,15 +47,15 @@ class RequestCounts:
 
 
 class Traffic(Struct):
-    """Counts of frames written to the stream's consumers since the start, and of connections given up.
+    """Counters of the stream since the start: frames written, and connections ended.
 
     Args:
-        events, typing: frames that were written whole.
+        events, typing: frames that were written completely.
         write_timeouts: connections whose peer did not read in time.
-        no_pong: connections whose peer left pings without a pong.
-        flooded: connections that sent more than they may.
-        crowded: connections that were refused as too many from their address had not subscribed.
-        unauthorized: connections ended because the authorization of a channel was refused for now.
+        no_pong: connections whose peer did not answer pings.
+        flooded: connections that exceeded a rate limit.
+        crowded: connections that were refused because too many of their network had not subscribed.
+        unauthorized: connections ended because the authorization of a channel was temporarily refused.
     """
 
     events: int = 0
@@ -67,10 +68,11 @@ class Traffic(Struct):
 
 
 class Stalls:
-    """The times in which the process could not go on.
+    """Pauses of the process.
 
-    `collections` are its garbage collections by generation: how long everything stood still. `turns` tells how
-    late a task runs that was due, once for each `_TURN_S`: whatever keeps Trio's one thread busy shows here.
+    `collections` are the garbage collections by generation, each of which stops all tasks. `turns` is the
+    delay of a task
+    that is due every `_TURN_S`, which shows any work that blocks Trio's thread.
     """
 
     def __init__(self) -> None:
@@ -101,14 +103,14 @@ class NodeMeasurements(Struct, frozen=True):
 
     Args:
         commits: of the batches of its writer.
-        lease_s: seconds for which its lease is still surely its own, 0 if it is over.
-        clock_offset_s: how far its clock is ahead of the database's.
-        live: the number of nodes with a valid lease, as it knows them.
-        on_duty: whether it does what only one node does.
+        lease_s: seconds until its lease may have expired, 0 if it has.
+        clock_offset_s: offset of its clock against the database's.
+        live: the number of nodes with a valid lease, to its knowledge.
+        on_duty: True if it is the leader.
         behind: events that its memory is known to lack.
-        hints: heads that other nodes have told of, by whether that was `new` or `known`.
-        messages: messages to and from other nodes, by what became of them: `sent`, `received`, `dropped`.
-        barrier_s: how long it has waited for all nodes to forget something.
+        hints: announcements of new heads by other nodes, by whether they were `new` or `known`.
+        messages: messages to and from other nodes, by outcome: `sent`, `received`, `dropped`.
+        barrier_s: time spent waiting until all nodes had invalidated their caches.
     """
 
     commits: SharedCommits
@@ -123,23 +125,24 @@ class NodeMeasurements(Struct, frozen=True):
 
 
 class Measurements(Struct, frozen=True):
-    """The sources of the numbers that the metrics show.
+    """The sources of the metrics' values.
 
     Args:
         commits: the writer's.
         waiting: the number of jobs that wait for the writer.
-        scrubbing: whether bytes of something that was erased may still be in the file.
-        scrub_delay: seconds for which the oldest of these bytes have been waiting.
-        indexed: how far the search index is.
-        room: the disk space that the database takes, None if that is somebody else's; raises OSError.
+        scrubbing: True if the file may still have bytes of erased data.
+        scrub_delay: the age of the oldest such bytes in seconds.
+        indexed: the progress of the search index.
+        room: the disk space of the database, None if it is on another machine; raises OSError.
         threads: the limiter of a scrape's threads.
         connections: all connections of clients.
         consumers: the number of open stream connections.
         deaf: the number of connections that have had no subscription for long.
-        log_dropped: the number of log lines that nobody took in time.
-        certificate_ends: when the certificate in force does, in milliseconds since the epoch; None without one.
+        log_dropped: the number of log lines that were dropped because the output was blocked.
+        certificate_ends: the expiry of the certificate in use, in milliseconds since the epoch; None
+            without one.
         identity: whether the database is the expected one.
-        node: the figures of a node that shares its database; None for one that is alone.
+        node: the figures of a node that shares its database; None for a single node.
     """
 
     commits: Commits

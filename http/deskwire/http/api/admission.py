@@ -1,7 +1,15 @@
-"""Admission: how much may be under way at once. What is more is refused at once, and not queued (ADR 24).
+"""Limits on the work under way at once. A request above a limit is refused immediately, not queued (ADR
+24).
 
-Waiting costs a place of its own: a client that sends slowly, or waits in the feed, holds up nobody's work. Of each kind of
-place no caller has all (ADR 41): a caller that is refused for its own number of calls gets a 429.
+Waiting calls and slow bodies have limits of their own, so a slow client or a long poll does not delay the
+work of
+others. No caller can use up a limit alone (ADR 41): a caller above its own share gets a 429.
+
+During a database outage, calls of `held` routes wait instead of being refused (ADR 60). No published Pusher
+client
+repeats a refused authorization: its channel stays silent on a connection that looks healthy. The number of
+waiting
+calls is bounded, and callers whose credential is cached have a limit of their own.
 """
 
 from __future__ import annotations
@@ -20,14 +28,14 @@ from deskwire.engine.core.tasks.outage import AWAY, outlast
 
 RETRY_AFTER_S: Final = 1
 
+# Concurrent imports. Each commits as fast as it can, so more of them would only wait for each other.
 IMPORTS_MAX: Final = 2
-"""Imports that may be under way; each commits as fast as it can, so more of them only make each other wait."""
 
+# Calls without a credential get at most one part in four of the memory for bodies.
 ANONYMOUS_SHARE: Final = 4
-"""Of the room for bodies those who have shown no credential get this part at most."""
 
+# Parsing a larger body can take milliseconds, during which no other task runs.
 LARGE_BODY_BYTES: Final = 64 * 1024
-"""A body of more than that can take milliseconds to be parsed, in which nobody else has a turn."""
 
 _Kind = Literal["requests", "waits", "bodies", "writes", "imports"]
 
@@ -38,8 +46,8 @@ _FULL: Final = {
     "imports": f"There are {IMPORTS_MAX} imports under way.",
 }
 _OUT_OF_TOUCH: Final = "This node was stopped, or could not reach the database, and has not caught up with the others yet. Send it again."
+# The code of a refusal because the caller has used up its own share.
 CROWDED: Final = "too_many_at_once"
-"""The code for who has its share."""
 
 _CROWDED: Final = {
     "requests": "Too many of your requests are under way.",
@@ -50,18 +58,21 @@ _CROWDED: Final = {
 
 
 class Admission:
-    """The places, the memory and the writer's time that requests take.
+    """The limits on requests: handlers, waiting calls, memory for bodies, and the writer's queue.
 
-    `parsing` is for large bodies, and those of strangers. `refused` counts requests for which there was no place at all,
-    by what there was too much of, and `crowded` those whose sender had its share.
+    `parsing` serializes the parsing of large bodies and of anonymous callers' bodies. `refused` counts
+    requests refused
+    because a limit was reached, by the limit, and `crowded` requests refused because their caller had used
+    up its share.
 
     Args:
-        requests_max: handlers that may be at work.
+        requests_max: handlers that may run.
         waits_max: long polls that may wait.
-        bodies_bytes_max: bytes of bodies, arriving and arrived, that may be in memory.
+        bodies_bytes_max: bytes of bodies, partial and complete, that may be in memory.
         writes_max: jobs that may wait for the writer.
-        writes: those that do.
-        cluster: this node among those that share the store; without a valid lease it may remember what is outdated.
+        writes: the jobs that wait for the writer.
+        cluster: this node among the nodes that share the store; without a valid lease its caches may be
+            outdated.
     """
 
     def __init__(
@@ -94,28 +105,29 @@ class Admission:
 
     @property
     def requests(self) -> int:
-        """Handlers at work."""
+        """The number of handlers that run."""
         return self._requests.taken
 
     @property
     def waits(self) -> int:
-        """Long polls that wait."""
+        """The number of long polls that wait."""
         return self._waits.taken
 
     @property
     def bodies_bytes(self) -> int:
-        """Bytes of bodies in memory."""
+        """The bytes of bodies in memory."""
         return self._bodies.taken
 
     @property
     def imports(self) -> int:
-        """Imports under way."""
+        """The number of imports under way."""
         return self._imports.taken
 
     def check(self, *, changes: bool = False) -> None:
-        """Raise Unavailable if no further request should begin, or none that `changes` anything.
+        """Raise Unavailable if no further request may start, or no further request that `changes` anything.
 
-        The codes are `overloaded`, and `out_of_touch` for a node that was stopped, or could not reach the database.
+        The codes are `overloaded`, and `out_of_touch` for a node that was suspended or could not reach the
+        database.
         """
         valid_until = self._cluster.valid_until
         if valid_until != inf and trio.current_time() >= valid_until:
@@ -126,16 +138,18 @@ class Admission:
             raise self._overloaded("writes", "Too many changes wait for the disk.")
 
     def begin(self, who: Hashable) -> None:
-        """Take a place for a handler, until `end`. Raises Unavailable (`overloaded`), TooManyRequests (`too_many_at_once`)."""
+        """Count a handler until `end`. Raises Unavailable (`overloaded`), TooManyRequests
+        (`too_many_at_once`).
+        """
         self._take(self._requests, "requests", who)
 
     def end(self, who: Hashable) -> None:
-        """Give the place back."""
+        """Stop counting the handler."""
         self._requests.give_back(who)
 
     @contextmanager
     def waiting(self, who: Hashable) -> Iterator[None]:
-        """Give the handler's place up, between `begin` and `end`, for one to wait in. Raises as `begin` does."""
+        """Count a handler as a long poll instead, between `begin` and `end`. Raises as `begin` does."""
         self._take(self._waits, "waits", who)
         self._requests.give_back(who)
         try:
@@ -146,7 +160,7 @@ class Admission:
 
     @contextmanager
     def importing(self, who: Hashable) -> Iterator[None]:
-        """Hold one of the few places for an import. Raises as `begin` does."""
+        """Count an import. Raises as `begin` does."""
         self._take(self._imports, "imports", who)
         try:
             yield
@@ -154,10 +168,10 @@ class Admission:
             self._imports.give_back(who)
 
     def reserve_body(self, who: Hashable, size: int, *, anonymous: bool) -> None:
-        """Take room for a part of a body, until `leave`. Raises as `begin` does.
+        """Reserve memory for a part of a body until `release_body`. Raises as `begin` does.
 
         Args:
-            anonymous: whether no credential was shown.
+            anonymous: True if the caller has shown no credential.
         """
         if anonymous:
             self._take(self._anonymous, "bodies", who, size)
@@ -169,7 +183,7 @@ class Admission:
             self._take(self._bodies, "bodies", who, size)
 
     def release_body(self, who: Hashable, size: int, *, anonymous: bool) -> None:
-        """Give the room back."""
+        """Release reserved memory."""
         if anonymous:
             self._anonymous.give_back(who, size)
         self._bodies.give_back(None if anonymous else who, size)
@@ -187,27 +201,21 @@ class Admission:
         return Unavailable(detail, code="overloaded", retry_after_s=RETRY_AFTER_S)
 
 
-# DOC holding.py: """Calls that wait while the database is away, instead of being refused (ADR 60).
-#
-# No published Pusher client asks a second time for an authorization that was refused: its channel stays silent on a
-# connection that looks healthy. So a call of a route that is `held` waits for some seconds. The number of such calls is
-# bounded, callers with a remembered credential have places of their own, and no caller can have all (ADR 41).
-# """
-#
-
-
 T = TypeVar("T")
 
-# The restart or fail-over of a database, and less than any balancer's time for an answer.
+# Enough for the restart or fail-over of a database, and less than the response timeout of load balancers.
 HOLD_TIMEOUT_S: Final = 15.0
-HELD_CALLS_MAX: Final = 1_000  # calls of known callers: a task and some kilobytes each
-HELD_ANONYMOUS_MAX: Final = 250  # calls whose credential must be looked up in the database
+# Calls of callers with a cached credential; each takes a task and some kilobytes.
+HELD_CALLS_MAX: Final = 1_000
+# Calls whose credential must be looked up in the database.
+HELD_ANONYMOUS_MAX: Final = 250
 
 
 class HeldCalls:
-    """The places of calls that wait for the database.
+    """The calls that wait for the database during an outage.
 
-    `waited` counts the calls that waited, and `refused` the calls for which there was no place.
+    `waited` counts the calls that waited, and `refused` the calls that were refused because too many
+    waited.
     """
 
     def __init__(self) -> None:
@@ -223,22 +231,22 @@ class HeldCalls:
         return self._known.taken + self._anonymous.taken
 
     def refuse_all_nowait(self) -> None:
-        """Refuse the calls that wait now, because another node is ready: only this one lacks the database."""
+        """Refuse the calls that wait now: another node is ready, so only this node lacks the database."""
         for scope in self._waiting:
             scope.cancel()
 
     async def hold(
         self, work: Callable[[], Awaitable[T]], until: float, who: Hashable, *, anonymous: bool
     ) -> T:
-        """Return the result of `work`, which is tried again until that time while the database is away.
+        """Return the result of `work`, retried until that time while the database is unavailable.
 
         Args:
             work, until: see `outlast`.
-            who: the caller, who may have a share of the shares.
-            anonymous: whether the caller's credential is not known without the database.
+            who: the caller, which may use a share of the limit.
+            anonymous: True if the caller's credential is unknown without the database.
 
         Raises:
-            Unavailable: the refusal of the last try, or of the first one if there is no place to wait in.
+            Unavailable: the refusal of the last attempt, or of the first attempt if too many calls wait.
         """
         try:
             return await work()

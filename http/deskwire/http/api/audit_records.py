@@ -1,4 +1,9 @@
-"""Exports in the audit trail: recorded before the first byte is sent, and their lines added at the end (ADR 45)."""
+"""Records of exports and of refused calls in the audit trail (ADR 45).
+
+An export is recorded before its first byte is sent, and its number of lines is added at the end. Refused
+calls are
+counted by credential, or by network if the credential is unknown.
+"""
 
 from __future__ import annotations
 
@@ -21,19 +26,20 @@ from deskwire.http.api.services import Services
 
 log: Final = structlog.get_logger(__name__)
 
+# Time limit of the last write of a cancelled export.
 _LAST_WRITE_TIMEOUT_S: Final = 5.0
-"""The time that the record of a cut off export may take."""
 
 
 async def record_export(call: Call[Any, Any], deed: Deed) -> None:
-    """Record an export that the caller is about to be sent. Raises Unavailable, and then nothing may be sent."""
+    """Record an export that starts now. Raises Unavailable, and then nothing may be sent."""
     await call.services.store.write(Brief(lambda tx: tx.record(deed)))
 
 
 async def recorded_export(
     call: Call[Any, Any], deed: Deed, lines: AsyncGenerator[bytes, None]
 ) -> AsyncIterator[bytes]:
-    """Record an export, and return its lines, which add their number to the record's `lines` once they are sent.
+    """Record an export and return its lines; their number is added to the record's `lines` after they are
+    sent.
 
     Raises Unavailable, and then nothing may be sent.
     """
@@ -60,10 +66,6 @@ async def _counted(
                 log.warning("audit.lines_not_recorded", reason=error.reason, lines=sent)
 
 
-# DOC refused_calls.py: """Refused calls as the audit trail counts them: by credential, or by network where none is known (ADR 45)."""
-#
-
-
 def note_refused(
     services: Services,
     caller: Caller | None,
@@ -72,12 +74,12 @@ def note_refused(
     address: str | None,
     request_id: str,
 ) -> None:
-    """Count a call that was refused.
+    """Count a refused call.
 
     Args:
-        caller: None if the call was refused before it was known whose it is.
-        address: of the client, as far as trusted proxies tell.
-        request_id: of the call.
+        caller: None if the call was refused before its caller was identified.
+        address: the client's address as reported by trusted proxies.
+        request_id: the id of the call.
     """
     at = services.clock()
     kind = _kind(caller or Caller(), error, at // COUNTED_MS, network_of(address))

@@ -1,4 +1,4 @@
-"""`Idempotency-Key`: a request that was carried out is answered as it was the first time (decisions 1, ADR 24)."""
+"""`Idempotency-Key`: a repeated request gets the response of the first one (decisions 1, ADR 24)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _KEY: Final = re.compile(r"[\x20-\x7e]{1,255}")
 
 
 def key_of(route: Route, headers: Fields) -> str | None:
-    """Return the request's key; None if it has none, or the route takes none.
+    """Return the request's key; None if it has none or the route takes none.
 
     Raises BadRequest (`bad_idempotency_key`).
     """
@@ -47,19 +47,22 @@ def key_of(route: Route, headers: Fields) -> str | None:
 
 
 def answered(route: Route, call: Call[Any, Any], key: str | None) -> Awaitable[Answer]:
-    """Return the handler's response once it is there, or the one that was given before under this key.
+    """Return the handler's response, or the response stored under this key.
 
-    Raises Conflict while the same request is under way, IdempotencyMismatch for another body, AnswerErased, and
-    what the handler does.
+    Raises Conflict while the same request is under way, IdempotencyMismatch for another body, AnswerErased,
+    and
+    the handler's own errors.
     """
     return route.handler(call) if key is None else _answered_once(route, call, key)
 
 
 async def _answered_once(route: Route, call: Call[Any, Any], key: str) -> Answer:
-    """Return what `answered` does under a key.
+    """Return the handler's response, or the stored one, under a key.
 
-    Whether an answer is kept is found out by the handler's commit. If the request is refused before that, a kept
-    answer counts for more: what it is refused for may be what the first one has done (ADR 24).
+    The handler's commit looks for a stored response. If the handler refuses the request before its commit,
+    a stored
+    response still takes precedence: the refusal may be a consequence of the first request's change (ADR
+    24).
     """
     answers = call.services.answers
     path = orjson.dumps(dict(call.path), option=orjson.OPT_SORT_KEYS).decode()
@@ -90,10 +93,11 @@ async def _answered_once(route: Route, call: Call[Any, Any], key: str) -> Answer
 
 
 async def _look(call: Call[Any, Any], once: Once) -> None:
-    """Look for a kept answer. Raises as `Once.check`.
+    """Look for a stored response. Raises as `Once.check`.
 
-    With several nodes what is found may be of a commit that the database's copy does not have yet, and never will if
-    that takes over. So it is looked for once more in a commit, which waits behind that one (ADR 60).
+    With several nodes, the response found may belong to a commit that the database's standby does not have
+    yet, and
+    loses if it takes over. So the search is repeated in a commit, which waits for that one (ADR 60).
     """
     try:
         await call.services.store.read(Inline(once.check))
@@ -104,7 +108,9 @@ async def _look(call: Call[Any, Any], once: Once) -> None:
 
 
 def canonical(raw: bytes) -> bytes:
-    """Write the JSON body in one form: neither the order of its fields nor blanks make it another body."""
+    """Return the JSON body in canonical form: the order of fields and white space do not make a different
+    body.
+    """
     try:
         return orjson.dumps(orjson.loads(raw or b"{}"), option=orjson.OPT_SORT_KEYS)
     except orjson.JSONEncodeError:  # nested deeper than can be written out; then every byte counts

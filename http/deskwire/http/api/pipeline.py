@@ -1,6 +1,6 @@
-"""A request on its way through its route's checks to its handler, and back as a response in bytes.
+"""The way of a request through its route's checks to its handler, and back as a response in bytes.
 
-Requests come from Quart and from the fast path (ADR 7), which have read them from their connections.
+Quart and the fast path have read the request from its connection (ADR 7).
 """
 
 from __future__ import annotations
@@ -76,44 +76,46 @@ log: Final = structlog.get_logger(__name__)
 T = TypeVar("T")
 
 JSON: Final = "application/json"
+# Refusals that do not count as failed credentials: calls without a credential; passwords, which are counted
+# by account
+# as well; and ended sessions, because the sessions of a whole office end overnight.
 _NOT_COUNTED: Final = ("missing_credential", "invalid_login", "session_ended", "bad_session_cookie")
-"""The refusals of calls that show no credential; of passwords, which are counted by the account, too; and of sessions that
-have ended, as those of all browsers of an office do overnight."""
 
+# Refusals that the audit trail leaves out: calls without a credential, and credentials that were valid
+# until a moment ago.
 _NOT_RECORDED: Final = (*_NOT_COUNTED, "bad_credential", "token_expired", "link_expired")
-"""The same in the audit trail, which has no calls that show nothing, and none that were good until a moment ago."""
 
+# Delay of the refusal of an anonymous caller's body, and of a caller above its share. It slows down callers
+# that repeat
+# such requests in a loop.
 REFUSAL_DELAY_S: Final = 0.1
-"""The seconds that a anonymous waits for the refusal of a body, and who has its share for that of more.
 
-Whoever sends nothing but such requests, and waits for their answers, sends few.
-"""
+# Time limit for the body of a refused call whose route reads it anyway.
+_REFUSED_BODY_S: Final = 1.0
 
-_REFUSED_BODY_S: Final = 1.0  # for the body of a refused call, which its route reads all the same
-
+# Types of bodies that are read as text.
 _TEXTS: Final = frozenset({JSON, "application/x-ndjson", "application/x-www-form-urlencoded"})
-"""The types of bodies that are read as text."""
+# Characters of a charset that a refusal repeats.
 _CHARSET_MAX: Final = 40
-"""Characters of a charset that a refusal repeats."""
+# Parameters of a query that are parsed; no call has a tenth of them.
 _PARAMETERS_MAX: Final = 100
-"""Parameters of a query that are read at all; no call has a tenth of them."""
 
 
 class ApiRequest(Struct, frozen=True):
-    """A request that has found its route.
+    """A request whose route is known.
 
     Args:
         id: the request's own, `req_…`.
-        at: when its head was read, in milliseconds.
+        at: time at which its head was read, in milliseconds.
         path: the values of the route's parameters.
-        arguments: reads those of the query, each as often as it came; not before it is known who asks.
+        arguments: parses the query parameters, with all values of each; called once the caller is known.
         peer: address of the connection's other end.
-        mimetype: of the body, in small letters and without parameters; empty if the request says none.
-        length: of the body, as the request says it.
-        body: its pieces, as they come.
-        whole: the body, if it has come already.
-        place: that of the connection among all.
-        secure: whether it came by TLS.
+        mimetype: of the body, in small letters and without parameters; empty if the request names none.
+        length: of the body, as declared by the request.
+        body: its chunks, in order of arrival.
+        whole: the complete body, if it has already arrived.
+        slot: the slot of its connection.
+        secure: True if the request came over TLS.
     """
 
     id: str
@@ -132,18 +134,18 @@ class ApiRequest(Struct, frozen=True):
     secure: bool = False
 
     def drop(self) -> None:
-        """End the connection at once, whatever waits in it."""
+        """End the connection at once and discard unsent data."""
         if self.slot is not None:
             self.slot.end()
 
     def detect_dead_peer(self) -> None:
-        """Have the connection ended when its peer is gone without a word."""
+        """End the connection when its peer stops responding."""
         if self.slot is not None:
             self.slot.detect_dead_peer()
 
 
 class ApiResponse(Struct, frozen=True):
-    """A response. With `pieces` these are its body, of an unknown length."""
+    """A response. If `pieces` is set, it yields the body, whose length is unknown."""
 
     status: int
     content_type: str
@@ -153,9 +155,9 @@ class ApiResponse(Struct, frozen=True):
 
 
 async def handle(services: Services, request: ApiRequest) -> tuple[ApiResponse, Quota | None]:
-    """Return the response, and what the caller has left of its calls; None if that was not counted.
+    """Return the response, and the caller's remaining quota; None if the call was not counted.
 
-    Raises what is a bug.
+    Any exception is a bug.
     """
     exchange = _Exchange(services, request)
     try:
@@ -174,7 +176,9 @@ async def handle(services: Services, request: ApiRequest) -> tuple[ApiResponse, 
 
 
 def query_parameters(query: str) -> Mapping[str, list[str]]:
-    """Return the parameters of a query, each as often as it came. Raises BadRequest if there are far too many."""
+    """Return the parameters of a query with all values of each. Raises BadRequest if there are far too
+    many.
+    """
     values: dict[str, list[str]] = {}
     if not query:
         return values
@@ -186,15 +190,16 @@ def query_parameters(query: str) -> Mapping[str, list[str]]:
 
 
 def refusal_response(error: DomainError, request_id: str) -> ApiResponse:
-    """Return the response to a request that is refused."""
+    """Return the response to a refused request."""
     document, headers = refusal(error, request_id)
     return ApiResponse(document["status"], PROBLEM, json_line(document), headers)
 
 
 def internal_error_response(request_id: str, error: BaseException) -> ApiResponse:
-    """Return the response to a request that met a bug: the log has the traceback, the client the id to ask for.
+    """Return the response to a request that met a bug: the log has the traceback, the client the request
+    id.
 
-    Raises what of the error ends the task on purpose; see `survived`.
+    Raises the parts of the error that end the task on purpose; see `survived`.
     """
     survived(error, lambda failure: log.error("http.failed", request_id=request_id, exc_info=failure))
     detail = "Something went wrong here. Give the request id when you report it."
@@ -208,7 +213,8 @@ def record_response(
     """Count a response and log it.
 
     Args:
-        route: the rule, not the path: ids of people may stand in that, and the log outlives their erasure.
+        route: the rule, not the path, because the path may contain ids of people and the log outlives their
+            erasure.
         began: when the request was read, by `time.perf_counter`.
     """
     seconds = time.perf_counter() - began
@@ -217,7 +223,9 @@ def record_response(
 
 
 class _Exchange:
-    """One request under way: `client` is its address, as far as trusted proxies tell, `quota` as of `handle`."""
+    """One request under way: `client` is its address as reported by trusted proxies, `quota` as of
+    `handle`.
+    """
 
     __slots__ = (
         "_anonymous",
@@ -247,32 +255,35 @@ class _Exchange:
         self._taken = 0  # of the room for bodies
 
     def note_refusal(self, error: DomainError) -> None:
-        """Count the refusal of a credential, or of what it may not do, in the audit trail."""
+        """Count the refusal of a credential or of a permission in the audit trail."""
         if isinstance(error, Forbidden | Unauthenticated) and error.reason not in _NOT_RECORDED:
             request, services = self._request, self._services
             if "sign_in.failed" not in request.route.records:  # those have records of their own
                 note_refused(services, self._caller, error, request.route, self.client, request.id)
 
     def delays_refusal(self, error: DomainError) -> bool:
-        """Tell whether the refusal can wait, as nobody else should have to do with how often there is one; see `REFUSAL_DELAY_S`."""
+        """True if the refusal should be delayed, to slow down its caller without a cost for others; see
+        `REFUSAL_DELAY_S`.
+        """
         if self._anonymous and self._request.route.body is not None:
             return isinstance(error, _AGAINST_BODIES)
         return error.reason == CROWDED
 
     def can_be_compressed(self, response: ApiResponse) -> bool:
-        """Tell whether the response is packed for a browser that takes that: it is what a user reads, and long."""
+        """True if a response this long, read by a user in a browser, is worth compressing."""
         if not self._read_by_user or response.content_type != JSON or response.pieces is not None:
             return False
         return len(response.body) >= COMPRESS_MIN_BYTES and "ETag" not in response.headers
 
     async def compressed(self, response: ApiResponse) -> ApiResponse:
-        """Return the response packed, if the browser takes that; see `output.packing`."""
+        """Return the response, compressed if the browser accepts gzip; see `output.compression`."""
         if not accepts_gzip(self._request.headers.get("accept-encoding")):
             return replace(response, headers={**response.headers, **VARY})
         body = await compress(response.body)
         return replace(response, headers={**response.headers, **GZIP_HEADERS}, body=body)
 
     async def serve(self) -> Answer:
+        """Return the handler's answer after all checks. Raises the refusal of a check or of the handler."""
         request, services = self._request, self._services
         route, load = request.route, services.admission
         caller = await (self._retried_during_outage(self._checked) if route.held else self._checked())
@@ -317,7 +328,7 @@ class _Exchange:
                 load.release_body(self._who, self._taken, anonymous=self._anonymous)
 
     async def _answer(self, call: Call[Any, Any], key: str | None) -> Answer:
-        """Return the handler's answer; the handler takes one of the places for requests."""
+        """Return the handler's answer; the handler counts against the limit on requests."""
         route, load = self._request.route, self._services.admission
         load.begin(self._who)
         try:
@@ -328,7 +339,7 @@ class _Exchange:
             load.end(self._who)
 
     async def _retried_during_outage(self, work: Callable[[], Awaitable[T]]) -> T:
-        """Return what `work` returns, tried again for a while if the database is away; see `Holding`."""
+        """Return the result of `work`, retried for a while if the database is unavailable; see `HeldCalls`."""
         if self._hold_until is None:
             self._hold_until = trio.current_time() + HOLD_TIMEOUT_S
         who = self._caller_without_database() if self._caller is None else self._who
@@ -337,7 +348,7 @@ class _Exchange:
         return await self._services.holding.hold(work, self._hold_until, who, anonymous=anonymous)
 
     def _caller_without_database(self) -> Hashable:
-        """Return a key of the project whose server key the request shows, if that is remembered; else None."""
+        """Return a key of the project whose server key the request shows, if the key is cached; else None."""
         _, _, credential = (self._request.headers.get("authorization") or "").partition(" ")
         known = self._services.keys.known(credential.strip())
         return None if known is None else ("project", known.project.rowid)
@@ -357,7 +368,9 @@ class _Exchange:
             )
 
     async def _unread_body(self) -> bytes:
-        """Return the body of a request that was refused before it was read; nothing of one that is too long."""
+        """Return the body of a request that was refused before its body was read; empty if the body is too
+        long.
+        """
         if self._request.whole is not None:
             return self._request.whole
         body, limit = bytearray(), self._request.route.body_max(self._services.limits) or 0
@@ -368,13 +381,17 @@ class _Exchange:
         return bytes(body)
 
     def _guarded(self, answer: Answer, caller: Caller) -> Answer:
-        """Return the answer without what a machine may not see; one that is streamed ends when the credential does."""
+        """Return the answer without data that a machine may not see; a streamed answer ends with the
+        credential.
+        """
         if isinstance(answer, Streamed):
             return replace(answer, pieces=self._until_refused(answer.pieces))
         return mask_contacts(answer, caller.permissions)
 
     async def _until_refused(self, pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-        """Yield the pieces; if the caller loses its right in between, end the connection, so that the rest is seen to be missing."""
+        """Yield the pieces; if the caller loses its right in between, end the connection, so that the
+        client sees an incomplete response.
+        """
         try:
             async for piece in pieces:
                 yield piece
@@ -383,7 +400,7 @@ class _Exchange:
             self._request.drop()
 
     def _check_charset(self) -> None:
-        """Raise UnsupportedMediaType for a body of text in another encoding than UTF-8."""
+        """Raise UnsupportedMediaType for a body of text in an encoding other than UTF-8."""
         route, content_type = self._request.route, self._request.headers.get("content-type")
         if content_type is None or ";" not in content_type or (route.body is None and route.json_only):
             return
@@ -392,7 +409,9 @@ class _Exchange:
             raise UnsupportedMediaType(f"The body must be UTF-8, not {charset[:_CHARSET_MAX]}.")
 
     async def _confirmed_by_all_nodes(self, answer: Awaitable[Answer]) -> Answer:
-        """Return the answer once no node remembers anything else; so, too, the refusal of what an earlier call has done."""
+        """Return the answer once all nodes have invalidated their caches; likewise for a refusal that an
+        earlier call has caused.
+        """
         try:
             known = await answer
         except (NotFound, Conflict):
@@ -402,14 +421,14 @@ class _Exchange:
         return known
 
     async def _checked(self) -> Caller:
-        """Return the caller, if the service takes requests now and this caller may send one."""
+        """Return the caller, if the service accepts requests now and this caller may send one."""
         route = self._request.route
         if not route.watching:
             self._services.admission.check(changes=route.method != "GET")
         return await self._admitted()
 
     async def _admitted(self) -> Caller:
-        """Return the caller, who may call this, and has not called too often."""
+        """Return the caller, which has the permission and has not exceeded its rate."""
         request, quotas = self._request, self._services.rate_limits
         access, slot = request.route.access, request.slot
         if slot is not None:
@@ -427,7 +446,7 @@ class _Exchange:
         return caller
 
     async def _read(self) -> bytes:
-        """Return the body, bounded while it arrives; nothing if the handler reads it, or none is taken."""
+        """Return the body, limited while it arrives; empty if the handler reads it or the route takes none."""
         request, limits = self._request, self._services.limits
         route = request.route
         limit = route.body_max(limits)
@@ -461,7 +480,7 @@ class _Exchange:
         return bytes(body)
 
     async def _parsed(self, parse: Callable[[type[Body], bytes], Body], raw: bytes) -> Body:
-        """Return the body as its model, parsed in turn if that may hold up others."""
+        """Return the body as its model; bodies whose parsing may block are parsed one at a time."""
         model, load = self._request.route.body, self._services.admission
         if model is None:
             return Empty()
@@ -506,16 +525,15 @@ def _response(answer: Answer) -> ApiResponse:
             assert_never(answer)
 
 
-# DOC request_id.py: """The id of the request that a task is at work on, as the log shows it."""
-#
-
-
 def _variable(name: str) -> ContextVar[str]:
-    """structlog's own variable for a name: to set it takes a tenth of the time of `bind_contextvars`."""
+    """Return structlog's own variable for a name: setting it takes a tenth of the time of
+    `bind_contextvars`.
+    """
     tokens = bind_contextvars(**{name: ""})
     reset_contextvars(**tokens)
     variable: ContextVar[str] = tokens[name].var
     return variable
 
 
+# The id of the request that the current task serves, as shown in the log.
 REQUEST_ID: Final = _variable("request_id")

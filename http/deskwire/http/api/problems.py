@@ -16,8 +16,9 @@ PROBLEM: Final = "application/problem+json"
 
 _POINTER_MAX: Final = 200
 _MESSAGE_MAX: Final = 500
+# Limits in characters, because these texts may repeat names and values of the request, which can be far
+# longer.
 _DETAIL_MAX: Final = 1_000
-"""Characters: names and values of the request may be in all of them, and it can be a thousand times as long."""
 
 STATUS: Final[Mapping[type[DomainError], int]] = {
     errors.BadRequest: 400,
@@ -41,7 +42,7 @@ STATUS: Final[Mapping[type[DomainError], int]] = {
 
 
 def refusal(error: DomainError, request_id: str) -> tuple[dict[str, Any], dict[str, str]]:
-    """The document of a refusal and its headers; a subclass has the status of its base unless it has one of its own."""
+    """Return the problem document of a refusal and its headers. A subclass inherits the status of its base."""
     status = next(STATUS[kind] for kind in type(error).__mro__ if kind in STATUS)
     headers = {}
     if status == HTTPStatus.UNAUTHORIZED:
@@ -62,7 +63,7 @@ def refusal(error: DomainError, request_id: str) -> tuple[dict[str, Any], dict[s
 
 
 def named(problems: Sequence[Problem]) -> list[dict[str, str]]:
-    """The first of the problems as they are shown."""
+    """Return the first problems as they are shown."""
     return [_named(each) for each in problems[:PROBLEMS_MAX]]
 
 
@@ -77,7 +78,9 @@ def _named(problem: Problem) -> dict[str, str]:
 
 
 def _located(pointer: str) -> tuple[str, str]:
-    """Return the part of the request that a `Problem.pointer` is about, and the JSON pointer within it (RFC 6901)."""
+    """Return the part of the request that a `Problem.pointer` names, and the JSON pointer within it (RFC
+    6901).
+    """
     if pointer.startswith("?"):
         return "query", _of_name(pointer[1:])
     if pointer.startswith(HEADER):
@@ -90,12 +93,14 @@ def _of_name(name: str) -> str:
 
 
 def cut(text: str, most: int) -> str:
-    """The text, with so many characters at most; an ellipsis says that there were more."""
+    """Return the text, shortened to `most` characters; an ellipsis marks the cut."""
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def problem_type(code: str) -> str:
-    """Return the type of a problem: where its code is explained, relative to the URL of the request (RFC 9457 3.1.1)."""
+    """Return the type of a problem: the address of its code's explanation, relative to the request's URL
+    (RFC 9457 3.1.1).
+    """
     return f"/docs/errors#{code}"
 
 
@@ -114,7 +119,7 @@ def problem(status: int, code: str, detail: str, request_id: str) -> dict[str, A
 def raw_problem(
     status: int, code: str, detail: str, request_id: str
 ) -> tuple[list[tuple[bytes, bytes]], bytes]:
-    """The headers and the body of a problem document, for what is answered without Quart."""
+    """Return the headers and the body of a problem document, for responses that are not made by Quart."""
     body = json_line(problem(status, code, detail, request_id))
     headers = [
         (b"content-type", PROBLEM.encode()),

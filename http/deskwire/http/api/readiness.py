@@ -1,8 +1,10 @@
-"""The readiness of the service for requests, as load balancers and the metrics see it.
+"""The readiness of the service for requests, for load balancers and the metrics.
 
-The service is ready from the end of the start to the beginning of the stop, while the disk accepts writes. The newest
-commit shows whether it does; if that is a while ago, or failed, a check writes something to find out. So the result is
-current even if no client writes, and nothing is written unless somebody asks.
+The service is ready from the end of its start to the beginning of its stop, while the disk accepts writes.
+A recent
+commit proves that the disk does. If the last commit is older or failed, a check writes something. So the
+result is
+current even without traffic, and nothing is written unless a client asks.
 """
 
 from __future__ import annotations
@@ -18,21 +20,21 @@ from deskwire.engine.core.database_identity import WRONG_DATABASE, DatabaseIdent
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.ports import Store, Transaction
 
+# A commit proves for this long that the disk accepts writes.
 COMMIT_FRESH_S: Final = 5.0
-"""The seconds for which a commit shows that the disk accepts writes."""
+# Time between two test writes after a failure.
 RETRY_DELAY_S: Final = 1.0
-"""The seconds between two tries of a disk that has failed."""
+# Time limit of a test write, and of a caller's wait for it.
 TRY_TIMEOUT_S: Final = 2.0
-"""The seconds that a try may take, and that a caller waits at most."""
 
 
 class Readiness:
-    """The check of readiness. `up` is true from the end of the start to the beginning of the stop.
+    """The check of readiness. `up` is True from the end of the start to the beginning of the stop.
 
     Args:
         commits: the counters of the writer.
-        apart: returns what keeps this node from working beside the others, if there are any.
-        identity: whether the store has the database that it should have; None for a store that does not ask.
+        apart: returns the reason why this node can't work with the other nodes, if there is one.
+        identity: whether the store has the expected database; None for a store that does not check.
         unsigned: returns the number of webhook endpoints whose signing secret can't be opened.
     """
 
@@ -54,7 +56,7 @@ class Readiness:
         self._under_way: trio.Event | None = None
 
     async def refusal(self) -> Unavailable | None:
-        """Return the reason why the service is not ready; None if it is. Takes at most TRY_S."""
+        """Return the reason why the service is not ready; None if it is ready. Takes at most TRY_TIMEOUT_S."""
         if not self.up:
             return Unavailable("The service is not ready.", code="not_ready")
         self._identity.look()
@@ -73,7 +75,7 @@ class Readiness:
 
     @property
     def notices(self) -> list[str]:
-        """The faults that leave the service ready, because another node would have them as well."""
+        """Faults that do not affect readiness, because every node would have them."""
         count = self._unsigned()
         if not count:
             return []
@@ -87,7 +89,7 @@ class Readiness:
         return None if other is None else Unavailable(other.detail, code=WRONG_DATABASE)
 
     def _known(self) -> bool:
-        """Return whether the last result is recent enough to use."""
+        """True if the last result is recent enough to use."""
         last = (
             self._tried_at + RETRY_DELAY_S
             if self._commits.failure
@@ -96,7 +98,7 @@ class Readiness:
         return self._under_way is None and trio.current_time() < last
 
     async def _tried(self) -> Unavailable | None:
-        """Write something, or wait for a write under way. Returns None once its result is known."""
+        """Write something, or wait for a write under way. Return None once its result is known."""
         if self._under_way is None:
             try:
                 self._try()

@@ -1,7 +1,9 @@
-"""The route of a request, by the parts of its path; the fast path and the app look it up in the same way (ADR 7).
+"""The route of a request by the segments of its path; the fast path and the app use the same lookup (ADR
+7).
 
-A path is split first and decoded afterwards, part by part: an id of a caller's choosing may hold anything, slashes and
-dots included, and is never taken for more than itself.
+A path is split before its segments are decoded: an id chosen by a caller may contain any character, slashes
+and dots
+included, and never matches more than one segment.
 """
 
 from __future__ import annotations
@@ -18,17 +20,18 @@ from deskwire.http.api.routing import Route
 
 _BROKEN: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _SCHEMES: Final = ("http", "https")
+# Begins the parameter that takes the rest of a path, slashes included; no word may follow it.
 _REST: Final = "<path:"
-"""Begins the parameter that takes the rest of a path, slashes included; none of our words can follow it."""
 
 
 def path_of(target: str) -> str:
-    """Return the path in a request's target, as it was sent, without its query.
+    """Return the path in a request's target, undecoded and without its query.
 
-    A target is a path, or the URL of one by http (RFC 9112 3.2.1, 3.2.2). The path of any other, such as one with a
-    fragment, is empty, and leads nowhere: it would be another name for what a proxy in front knows by one.
+    A target is a path or an http URL (RFC 9112 3.2.1, 3.2.2). Any other target, such as one with a
+    fragment, gives an empty
+    path, which matches no route: it would be a second name for a path that a proxy knows by one name.
 
-    Raises BadRequest for a URL that can't be read.
+    Raises BadRequest for an invalid URL.
     """
     if target.startswith("/"):
         return target
@@ -42,9 +45,9 @@ def path_of(target: str) -> str:
 
 
 def path_segments(path: str) -> list[str]:
-    """Return the parts of a path as it was sent, each decoded (RFC 3986 2.4: not before they are separated).
+    """Return the decoded segments of a path (RFC 3986 2.4: split first, then decode).
 
-    Raises BadRequest for what is not percent-encoded UTF-8.
+    Raises BadRequest for invalid percent-encoding or UTF-8.
     """
     parts = path.split("/")
     if "%" not in path:
@@ -62,11 +65,12 @@ def _bad(why: str) -> BadRequest:
 
 
 class RouteNode(Struct):
-    """A node in paths: the words that may stand there, else a value, and the routes of paths that end there.
+    """A node of the trie: the words and the parameter that may follow, and the routes of paths that end
+    here.
 
     Args:
-        names: those of the values in front of it.
-        rest: whether the value here goes on to the path's end.
+        names: of the parameters on the way to this node.
+        rest: True if the parameter takes the rest of the path.
         routes: by method.
     """
 
@@ -78,10 +82,11 @@ class RouteNode(Struct):
 
 
 class RouteTrie:
-    """The routes by the words of their paths. A word goes before a value, whatever the method.
+    """The routes by the segments of their paths. A word takes precedence over a parameter, whatever the
+    method.
 
     Args:
-        direct: find those alone that are `direct`.
+        direct: include only routes that are `direct`.
     """
 
     def __init__(self, routes: Iterable[Route], *, direct: bool = False) -> None:
@@ -106,7 +111,7 @@ class RouteTrie:
         return node
 
     def find(self, parts: Iterable[str]) -> tuple[RouteNode, dict[str, str]] | None:
-        """Return the node where the parts of a path lead, and the values among them by name; None if nothing is there."""
+        """Return the node of these segments, and its parameters by name; None if no route has this path."""
         node = self._root
         values: list[str] = []
         for part in parts:

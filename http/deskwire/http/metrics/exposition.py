@@ -22,16 +22,16 @@ from deskwire.http.metrics.families import METRICS
 from deskwire.http.metrics.metric import PREFIX, Metric, Rows, Scrape
 
 routes = Routes(Tag("Metrics", "Metrics of the service, for Prometheus."), SCRAPER, prefix="", watching=True)
+# Memory, CPU time and file descriptors, on systems with `/proc`.
 PROCESS: Final = ProcessCollector(namespace=PREFIX.rstrip("_"), registry=None)
-"""Memory, CPU time and file descriptors, on systems that have `/proc`."""
 
 
+# Records that wait to be pushed are counted up to this number.
 _UNPUSHED_MAX: Final = 10_000
-"""The number up to which the records are counted that wait to be pushed."""
 
 
 class _Gathered(Struct, frozen=True):
-    """Families, as the library takes them."""
+    """Metric families, in the form that the library expects."""
 
     families: Sequence[Family]
 

@@ -1,4 +1,4 @@
-"""The metrics of a node that shares its database with others; one that is alone has none of them (ADR 13)."""
+"""The metrics of a node that shares its database with others; a single node has none of them (ADR 13)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from deskwire.http.metrics.metric import Metric, Rows, Scrape
 
 
 def _one(read: Callable[[NodeMeasurements], float | Histogram]) -> Callable[[Scrape], Rows]:
-    """Return the reader of a metric without labels; nothing is read of a node that is alone."""
+    """Return the reader of a metric without labels; a single node has no values."""
 
     def rows(scrape: Scrape) -> Rows:
         node = scrape.services.measured.node

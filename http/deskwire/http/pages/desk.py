@@ -18,12 +18,12 @@ routes = Routes(
     OPEN,
     prefix="",
 )
+# The page may load and call this service only, and can't turn text into markup (CSP 3, Trusted Types).
 _POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; media-src 'self' blob:; font-src 'self'; "
     "connect-src 'self'; worker-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
     "require-trusted-types-for 'script'; trusted-types deskwire-worker"
 )
-"""The page may load and call nothing but this service, and makes markup of no text (CSP 3, Trusted Types)."""
 
 _PAGE_HEADERS: Final = {
     "Cache-Control": "no-cache",
@@ -31,11 +31,11 @@ _PAGE_HEADERS: Final = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Permissions-Policy": "microphone=(self), camera=(), geolocation=()",
 }
+# A worker has the policy of its own file, not that of the page (CSP 3, section 4.2.3).
 _WORKER_POLICY: Final = (
     "default-src 'none'; script-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; "
     "frame-ancestors 'none'"
 )
-"""A worker is bound by the policy of its own file, not by that of the page (CSP 3, section 4.2.3)."""
 
 _KEPT: Final = {
     "Cache-Control": "public, max-age=31536000, immutable",
@@ -46,7 +46,9 @@ _OFF: Final = "The desk is turned off here, by DESKWIRE_UI."
 
 
 class Address(Query):
-    """The query of a place in the desk: the page reads it, such as the filters of a list; the service does not."""
+    """The query of a place in the desk, such as the filters of a list: the page reads it, the service does
+    not.
+    """
 
     anything = True
 
@@ -94,7 +96,7 @@ async def desk_file(call: Call[Body, Query]) -> Answer:
 
 
 async def _tree(call: Call[Body, Any]) -> FileTree:
-    """The files. Raises NotFound."""
+    """Return the files. Raises NotFound if the desk is disabled."""
     if not call.services.desk.shown:
         raise NotFound(_OFF)
     return await call.services.desk.tree()
@@ -105,7 +107,7 @@ async def _page(call: Call[Body, Any], depth: int) -> Answer:
 
 
 def _sent(call: Call[Body, Any], static: Static, headers: Mapping[str, str]) -> Answer:
-    """Return the file, compressed if the client takes that; 304 if the client has the content already."""
+    """Return the file, compressed if the client accepts that; 304 if the client has the content already."""
     request = call.incoming.headers
     own = {"ETag": f'W/"{static.tag}"', "Vary": "Accept-Encoding", **headers}
     if static.known_to(request.get("if-none-match")):

@@ -1,8 +1,10 @@
-"""The fast path: plain calls of the API, read from their connection and answered on it without a framework (ADR 7).
+"""The fast path: plain calls of the API are read and answered without a framework (ADR 7).
 
-A connection stays here for as long as its requests are plain and for routes that answer in one piece. The first
-one that is not is handed on with all that follows it, unread, to Hypercorn and Quart, which serve everything. With the
-next one that is, it comes back.
+A connection stays here while its requests are plain and their routes answer in one piece. Any other request
+is
+handed over unread, with all data after it, to Hypercorn and Quart, which can serve everything. The next
+plain request
+returns the connection.
 """
 
 from __future__ import annotations
@@ -48,24 +50,25 @@ from deskwire.http.transport.connection import (
 
 log: Final = structlog.get_logger(__name__)
 
+# Statuses whose responses have no content and no content length (RFC 9110 8.6).
 _WITHOUT_CONTENT: Final = (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED)
-"""Statuses whose responses have no content, and no length of it (RFC 9110 8.6)."""
 
 _BEGINNINGS: Final = (b"GET /", b"POST /", b"PUT /", b"PATCH /", b"DELETE /")
+# Time limit for the rest of a head that arrives in several segments; Hypercorn serves slower clients.
 _HEAD_REST_TIMEOUT_S: Final = 0.5
-"""How long the rest of a head is waited for that came in several segments; who is slower is served by Hypercorn."""
 _RECENT_REQUEST_S: Final = 1.0
+# During a stop, a recently used connection is kept for this long, because its next request may be on its
+# way.
 _NEXT_REQUEST_TIMEOUT_S: Final = 0.25
-"""How long a connection that had a request lately may take over its next one when a stop has begun: it may be on its way."""
 
 _Match = tuple[RequestHead, Route, dict[str, str]]
 
 
 class FastPath:
-    """A server of connections until their first request that is for others.
+    """Serves connections until their first request that is not plain.
 
     Args:
-        routes: all of them; those that are not `direct` are left alone.
+        routes: all routes; only `direct` ones are served.
         idle_s: how long a connection may wait for its next request.
     """
 
@@ -78,7 +81,9 @@ class FastPath:
         self._stopping = False
 
     async def run(self) -> None:
-        """Close connections that have waited too long, until cancelled; one task, as a timer each costs more."""
+        """Close connections that have been idle for too long, until cancelled; one task, because a timer
+        each would cost more.
+        """
         while True:
             if not self._waiting:
                 self._wakeup = trio.Event()
@@ -92,10 +97,11 @@ class FastPath:
                 scope.cancel()
 
     def stop(self) -> None:
-        """Let connections end: those that wait for a request at once, the others with their response.
+        """End the connections: idle ones at once, the others after their response.
 
-        A request that has come and was not read yet, or is on its way, is answered: whoever sent it would not know what
-        became of it.
+        A request that has arrived unread or may be on its way is still answered; otherwise its client would
+        not know whether
+        it was carried out.
         """
         self._stopping, now = True, trio.current_time()
         for scope, (since, stream) in self._waiting.items():
@@ -105,9 +111,9 @@ class FastPath:
                 scope.cancel()
 
     async def serve(self, stream: FrontStream) -> bool:
-        """Answer requests; return True if the next one is for others, with its bytes pushed back.
+        """Answer requests; return True if the next request is not plain, with its bytes pushed back.
 
-        Raises BrokenResourceError if the client is gone.
+        Raises BrokenResourceError if the client has disconnected.
         """
         connection = _Connection(stream)
         stream.set_idle(idle=False)
@@ -130,7 +136,7 @@ class FastPath:
         return False
 
     async def _next(self, connection: _Connection, stream: FrontStream, scope: trio.CancelScope) -> bool:
-        """Wait for the first bytes of a request; return False if none come, or too late."""
+        """Wait for the first bytes of a request; return False if none arrive in time."""
         stream.set_idle(idle=True)
         now = trio.current_time()
         self._waiting[scope] = now, stream
@@ -148,11 +154,11 @@ class FastPath:
             stream.set_idle(idle=False)
 
     def accepts(self, head: bytes, *, secure: bool) -> bool:
-        """Tell whether a request with this head, blank line included, is served here."""
+        """Return whether a request with this head, blank line included, is served here."""
         return len(head) <= HEAD_MAX and self._found(head, secure) is not None
 
     def _match(self, connection: _Connection) -> _Match | None:
-        """Take the request that has come from the buffer; None if it is for others, or came by halves."""
+        """Take the next request from the buffer; None if it is incomplete or not plain."""
         end = connection.buffer.find(END, 0, HEAD_MAX) + len(END)
         match = self._found(connection.buffer[:end], connection.secure) if end >= len(END) else None
         if match is not None:
@@ -160,7 +166,7 @@ class FastPath:
         return match
 
     def _found(self, data: bytes, secure: bool) -> _Match | None:
-        """Return what a head asks for, None if that is for others."""
+        """Return the parsed head with its route; None if the request is not for the fast path."""
         head = plain_request(data)
         if head is None or _is_long_poll(head.query) or not self._own_page(head, secure):
             return None
@@ -169,7 +175,9 @@ class FastPath:
         return None if place is None or route is None else (head, route, place[1])
 
     def _own_page(self, head: RequestHead, secure: bool) -> bool:
-        """Tell whether no page of another origin makes the request: those are answered with what CORS asks for."""
+        """Return whether the request comes from no foreign origin; requests of other origins need CORS
+        headers.
+        """
         origins = head.fields.get("origin")
         if origins is None:
             return True
@@ -183,7 +191,7 @@ class FastPath:
     async def _respond(
         self, connection: _Connection, head: RequestHead, route: Route, path: dict[str, str]
     ) -> bool:
-        """Carry the request out and write its response; return whether the connection may have another request."""
+        """Serve the request and write its response; return whether the connection may have another request."""
         services, began = self._services, time.perf_counter()
         at = services.clock()
         request_id = new_id("req", at)
@@ -223,7 +231,7 @@ class FastPath:
         return keep_alive
 
     async def _drain_body(self, connection: _Connection) -> None:
-        """Read what is left of a body that nobody wants, if it is little and comes soon."""
+        """Read the rest of an unwanted body, if it is small and arrives soon."""
         if connection.missing <= DRAIN_BYTES_MAX:
             with trio.move_on_after(DRAIN_TIMEOUT_S), suppress(_Disconnected):
                 async for _ in connection:
@@ -231,7 +239,7 @@ class FastPath:
 
 
 def _is_incomplete_head(data: bytes) -> bool:
-    """Tell whether it may be the beginning of a plain head whose end has not come."""
+    """Return whether the buffer holds an incomplete plain request head."""
     return (
         data.find(END, 0, HEAD_MAX) < 0
         and len(data) < HEAD_MAX
@@ -241,19 +249,22 @@ def _is_incomplete_head(data: bytes) -> bool:
 
 
 def _is_long_poll(query: str) -> bool:
-    """Tell whether it asks to wait for events: who does so may hang up meanwhile, and is Quart's."""
+    """Return whether the query asks to wait for events: Quart serves those, because their clients may
+    disconnect.
+    """
     return "wait=" in (unquote(query) if "%" in query else query)
 
 
 class _Disconnected(Exception):
-    """The client has hung up before its request was whole."""
+    """The client has disconnected before its request was complete."""
 
 
 class _Connection:
-    """A connection's bytes; iterated, it gives the body of a request that had not come whole.
+    """A connection's buffer; iterating yields the body of a request that had not arrived completely.
 
-    `buffer` is what has come and is not used up, `missing` how much of the body was not read yet, and `whole` the
-    body if it was there at once.
+    `buffer` holds received data, `missing` is the number of unread bytes of the body, and `whole` is the
+    body if it has
+    arrived with the head.
     """
 
     __slots__ = ("_stream", "buffer", "missing", "peer", "secure", "slot", "whole")
@@ -274,13 +285,13 @@ class _Connection:
         return bool(data)
 
     async def receive_head(self) -> None:
-        """Wait for the rest of a head, for a moment. Raises BrokenResourceError."""
+        """Wait briefly for the rest of a head. Raises BrokenResourceError."""
         with trio.move_on_after(_HEAD_REST_TIMEOUT_S):
             while _is_incomplete_head(self.buffer) and await self.receive():
                 pass
 
     def begin(self, end: int, length: int) -> None:
-        """Take a head of this length from the buffer, and the body if it is all there."""
+        """Take a head of this length from the buffer, and the body if it is complete."""
         upto = end + length
         if len(self.buffer) < upto:
             self.missing, self.whole, self.buffer = length, None, self.buffer[end:]
@@ -303,7 +314,7 @@ class _Connection:
         return piece
 
     async def send(self, data: bytes) -> None:
-        """Write it all. Raises BrokenResourceError."""
+        """Write all data. Raises BrokenResourceError."""
         rest = self._stream.send_now(data)
         if rest:
             await self._stream.send_all(rest)
@@ -311,7 +322,9 @@ class _Connection:
 
 @lru_cache(maxsize=256)
 def _head(status: int, content_type: str, secure: bool, own: frozenset[str]) -> str:
-    """Return what all responses of a kind have in common, except the headers that they have by themselves."""
+    """Return the status line and the headers that responses of this kind share, without those that a
+    response sets itself.
+    """
     fields = [*BASELINE, STRICT_TRANSPORT] if secure else [*BASELINE]
     fields = [field for field in fields if field[0] not in own]
     if content_type:
@@ -326,7 +339,7 @@ def _lines(fields: Iterable[tuple[str, str]]) -> str:
 def _written(
     response: ApiResponse, request_id: str, left: Quota | None, secure: bool, keep_alive: bool
 ) -> bytes:
-    """Return the response as it goes out."""
+    """Return the response as bytes."""
     assert response.pieces is None or "Content-Length" in response.headers, "a direct route knows the length"
     head = _head(response.status, response.content_type, secure, frozenset(response.headers))
     bare = response.pieces is not None or response.status in _WITHOUT_CONTENT
@@ -341,5 +354,5 @@ def _written(
 
 @lru_cache(maxsize=1)
 def _date(now_s: int) -> str:
-    """Write a time in seconds since the epoch as HTTP writes it (RFC 9110 5.6.7)."""
+    """Return a time in seconds since the epoch as an HTTP date (RFC 9110 5.6.7)."""
     return formatdate(now_s, usegmt=True)

@@ -1,9 +1,15 @@
-"""One port for everything: the stream's websockets by our own task, all the rest by the fast path and Hypercorn (ADR 7).
+"""One port for everything: websockets of the stream, the fast path, and Hypercorn for all other requests
+(ADR 7).
 
-A connection is routed by the first bytes of each request (inside TLS, if there is a certificate), which are then given
-to whoever serves it: from the first request for the stream on it is the stream's, whatever it has carried before.
-Stopping goes: accept who has connected so far and nobody else, let who was accepted say what it wants, let requests under
-way finish for a bounded time, then close the streams, then cut what is left.
+Each request is routed by its first bytes (inside TLS, if there is a certificate). The first request for the
+stream makes
+the connection the stream's for good. A stop has five steps: accept the connections in the queue and no
+more, let accepted
+connections send their first request, let requests under way finish for a limited time, close the streams,
+and cut the
+remaining connections.
+
+If TLS is enabled, plain HTTP gets a response that says so, instead of a broken connection.
 """
 
 from __future__ import annotations
@@ -36,37 +42,38 @@ from deskwire.http.transport.fair_scheduling import FairScheduler
 log: Final = structlog.get_logger(__name__)
 
 _PEEK: Final = 4096
+# Errors of `accept` when the system is out of resources; they pass (as in `trio.serve_listeners`).
 _NO_ROOM_ERRNOS: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS})
-"""What `accept` fails with when the system has no room; it passes (as in `trio.serve_listeners`)."""
 _ACCEPT_RETRY_DELAY_S: Final = 0.1
 _LOG_INTERVAL_S: Final = 60.0
+# Connections that are accepted in one turn.
 _ACCEPT_BATCH_SIZE: Final = 16
-"""Connections that are taken in one turn."""
+# Connections that wait to be accepted take turns like a network of their own.
 _NEWCOMERS: Final = "newcomers"
-"""Who has not been accepted yet has turns like a network of its own."""
+# Time that an evicted connection needs to end.
 _EVICTION_DELAY_S: Final = 0.001
-"""How long a connection that makes room needs to be gone."""
+# The longest queue of a listener; all connections in it are accepted when a stop begins.
 _QUEUE_MAX: Final = 65_535
-"""The longest queue of a listener; all connections in it are accepted when the stop begins."""
+# During a stop, an accepted connection may take this long to send its first bytes.
 _ARRIVAL_TIMEOUT_S: Final = 0.5
-"""How long a connection that was accepted before the stop may still take to say what it wants."""
 
 StreamHandler = Callable[[trio.abc.Stream], Awaitable[None]]
+# Returns the TLS context of the next connection, which changes when the certificate is renewed.
 Tls = Callable[[], ssl.SSLContext]
-"""Gives what the next connection is to be secured with; another one when the certificate was renewed."""
 
 
 class FrontLimits(Struct, frozen=True):
-    """Bounds of the front; times in seconds.
+    """Limits of the front; times in seconds.
 
     Args:
-        peek_s: how long a client may take over its first bytes, TLS included.
-        handshake_s: how long a TLS handshake may take once it is begun.
-        handshakes: under way at once; for a further one that is ended which has taken longest of those of the
-            network that has most of them. One takes some 40 KB.
+        peek_s: how long a client may take to send its first bytes, TLS included.
+        handshake_s: how long a TLS handshake may take once it has begun.
+        handshakes: concurrent handshakes; a further one evicts the longest one of the network that has most
+            of them. Each
+            takes some 40 KB.
         write_timeout_s: how long one write may take.
-        requests_s: how long requests under way may go on after the stop.
-        shutdown_s: when everything is gone after the stop, whatever the clients do.
+        requests_s: how long requests under way may continue after the stop.
+        shutdown_s: when every connection is closed after the stop, whatever the clients do.
     """
 
     peek_s: float = 10.0
@@ -98,16 +105,17 @@ async def serve_front(
 
     Args:
         listeners: closed on return.
-        server: serves all that is neither plain nor `GET /app/...`.
+        server: serves all requests that are neither plain nor `GET /app/...`.
         stream_handler: serves a connection from its first `GET /app/` on, and closes it.
-        close_streams: tells all connections of `stream_handler` to end.
+        close_streams: makes all connections of `stream_handler` end.
         tls: for HTTPS; None for plain HTTP.
-        connections: how many there may be, and who makes room; None for a bound of its own.
-        fast_path: serves each connection until a request is not for the fast path; None to have the other serve all.
+        connections: limits and evicts connections; None for default limits.
+        fast_path: serves each connection until a request that is not for the fast path; None for no fast
+            path.
 
-    Raises what the app's startup raises.
+    Raises the exceptions of the app's startup.
 
-    Cancellation: at once, within the write bound of what Hypercorn shields.
+    Cancellation: at once, except that Hypercorn's shielded writes may take up to the write timeout.
     """
     try:
         async with server.up(), trio.open_nursery() as outside:
@@ -122,7 +130,9 @@ async def serve_front(
 
 
 class _Front:
-    """The nursery tree of the connections: streams outside, then requests, those that have said nothing yet, accepting."""
+    """The nursery tree of the connections, from outside: streams, requests, connections without a request,
+    accepting.
+    """
 
     def __init__(
         self,
@@ -221,7 +231,7 @@ class _Front:
     def _take(
         self, raw: trio.SocketStream, arriving: trio.Nursery, requests: trio.Nursery, streams: trio.Nursery
     ) -> None:
-        """Give a connection its place, or end it at once."""
+        """Give a connection its slot, or end it at once."""
         stream = self._wrapped(raw)
         stream.slot = self._connections.admit(stream.peer, stream.abort)
         stream.scheduler = self._scheduler
@@ -239,7 +249,7 @@ class _Front:
         return TlsFrontStream(raw, self._tls(), write_timeout_s=timeout_s)
 
     async def _route(self, stream: FrontStream, requests: trio.Nursery, streams: trio.Nursery) -> None:
-        """Look at the first bytes, and hand the connection on."""
+        """Read the first bytes and pass the connection on."""
         first = None
         try:
             with contained(_log_failure):
@@ -254,7 +264,7 @@ class _Front:
             requests.start_soon(self._serve_requests, stream, streams)
 
     async def _first_bytes(self, stream: FrontStream) -> bytes:
-        """Return what the client sends first; nothing if it has gone already, takes too long, or speaks no TLS."""
+        """Return the client's first bytes; empty if it disconnects, takes too long, or does not use TLS."""
         with (
             suppress(trio.BrokenResourceError, trio.ClosedResourceError),
             trio.move_on_after(self._limits.peek_s),
@@ -264,12 +274,12 @@ class _Front:
         return b""
 
     def _to_the_stream(self, stream: FrontStream, streams: trio.Nursery) -> None:
-        """Give the connection to the stream, for good."""
+        """Give the connection to the stream for good."""
         self._streams.add(stream)  # here, not in its task: a stop in between must find it
         streams.start_soon(self._serve_stream, stream)
 
     async def _serve_requests(self, stream: FrontStream, streams: trio.Nursery) -> None:
-        """Serve a connection until it ends, or is the stream's; whatever it breaks ends that connection alone."""
+        """Serve a connection until it ends or requests the stream; any exception ends this connection only."""
         for_stream = False
         try:
             with contained(_log_failure):
@@ -296,9 +306,9 @@ class _Front:
         await trio.aclose_forcefully(stream)
 
     async def _serve(self, stream: FrontStream) -> bool:
-        """Serve requests on the fast path where they fit it, else by what is behind it, up to one for the stream.
+        """Serve requests on the fast path or by Hypercorn, until a request for the stream.
 
-        Returns True if there is such a one; it is pushed back.
+        Returns True if there is such a request; its bytes are pushed back.
         """
         while True:
             try:
@@ -313,13 +323,13 @@ class _Front:
                 return False
 
     async def _for_stream(self, stream: FrontStream) -> bool:
-        """Tell whether what comes next on the connection is for the stream; the bytes stay there."""
+        """Return whether the next request is for the stream; its bytes are pushed back."""
         with trio.move_on_after(self._limits.peek_s):
             return (await _peek(stream)).startswith(STREAM_REQUEST)
         raise trio.ClosedResourceError("the rest of a request did not come in time")
 
     async def _complete_handshake(self, stream: TlsFrontStream) -> bool:
-        """Shake hands; return whether TLS is spoken on the connection from here on."""
+        """Make the TLS handshake; return whether it succeeded."""
         if is_plain_http(await stream.peek_byte()):
             await refuse_plain_http(stream)
             return False
@@ -336,10 +346,12 @@ class _Front:
 
 
 def _queued(listener: trio.SocketListener) -> list[trio.SocketStream]:
-    """Accept all connections in the listener's queue, and close the listener, which resets those that are still in it.
+    """Accept all connections in the listener's queue and close the listener, which resets the remaining
+    ones.
 
-    A listener of a service manager stays open there. All in one turn of the loop, because each connection that is served
-    would delay the next `accept`.
+    A listener of a service manager stays open there. All connections are accepted in one step, because each
+    connection that
+    is served in between would delay the next `accept`.
     """
     found: list[trio.SocketStream] = []
     # OSError: the queue is empty, or the system has no room for more connections.
@@ -356,7 +368,9 @@ def _log_failure(failure: BaseException) -> None:
 
 
 async def _peek(stream: FrontStream) -> bytes:
-    """Return enough of a request's first bytes to route by, and push them back; empty if the client sends none."""
+    """Return enough of a request's first bytes for routing, and push them back; empty if the client sends
+    none.
+    """
     first = b""
     while len(first) < len(STREAM_REQUEST) and STREAM_REQUEST.startswith(first):
         data = await stream.receive_some(_PEEK)
@@ -367,20 +381,18 @@ async def _peek(stream: FrontStream) -> bytes:
     return first
 
 
-# DOC plaintext.py: """Plain HTTP where TLS is spoken: an answer that says so, instead of a connection that breaks."""
-#
-
-
 _DETAIL: Final = "This port speaks TLS: use https:// and wss://."
 
 
 def is_plain_http(first_byte: bytes) -> bool:
-    """Tell whether a connection that begins with this byte is plain HTTP: a method, where TLS begins with 22."""
+    """Return whether a connection that begins with this byte is plain HTTP: a method, whereas TLS begins
+    with 22.
+    """
     return first_byte.isalpha()
 
 
 async def refuse_plain_http(stream: trio.abc.Stream) -> None:
-    """Answer whatever is being asked with 400 `tls_required`, and close. Raises BrokenResourceError."""
+    """Answer any request with 400 `tls_required` and close. Raises BrokenResourceError."""
     await stream.send_all(_answer(new_id("req", wall_clock())))
     await stream.aclose()
 

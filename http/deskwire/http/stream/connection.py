@@ -1,4 +1,8 @@
-"""One stream connection: its subscriptions, and the parts that read, write, keep time and end it."""
+"""One stream connection: its subscriptions, its reader, and the parts that write to it and end it.
+
+The size and rate of a peer's messages are limited (ADR 41). After a violation, no more of its data is
+parsed.
+"""
 
 from __future__ import annotations
 
@@ -22,11 +26,12 @@ from deskwire.http.stream.socket_writer import Lifetime, SocketWriter
 from deskwire.http.stream.websocket import CLOSE_FRAME, InboundMessages, text_frame
 from deskwire.http.transport.connection import LINGER_TIMEOUT_S, FrontStream, drain
 
-UNSUBSCRIBED_GRACE_S: Final = 5.0  # clients authorize and subscribe at once, or are held up by us
+# Clients authorize and subscribe at once, unless the service delays them.
+UNSUBSCRIBED_GRACE_S: Final = 5.0
 
 
 class SessionLimits(Struct, frozen=True):
-    """The limits of each connection; `RealtimeStream`, which is given them, says what they are."""
+    """The limits of each connection; see `RealtimeStream`."""
 
     ping_s: float
     write_timeout_s: float
@@ -35,16 +40,16 @@ class SessionLimits(Struct, frozen=True):
 
 
 class StreamSession:
-    """An accepted websocket. `run` is its life; `send`, `follow` and `end` are for its owner.
+    """An accepted websocket. `run` serves it; its owner calls `send`, `follow` and `end`.
 
     Args:
         stream: the transport; closed by the caller.
-        traffic: counts what is written, and why connections are ended.
-        rest: bytes that came behind the handshake.
-        slot: the connection's place among those that have not subscribed, until it is settled.
+        traffic: counts frames written and the reasons of ends.
+        rest: bytes received after the handshake.
+        slot: the connection's slot among the unsubscribed connections, until it is settled.
 
     Attributes:
-        subscriptions: those that the connection holds, by channel name.
+        subscriptions: by channel name.
     """
 
     __slots__ = (
@@ -91,7 +96,7 @@ class StreamSession:
 
     @property
     def ending(self) -> bool:
-        """True if only a goodbye is still written."""
+        """True if nothing but a goodbye is written any longer."""
         return self._writer.ending
 
     @property
@@ -100,9 +105,9 @@ class StreamSession:
         return not self.subscriptions and self._timeouts.unsubscribed_for_s > UNSUBSCRIBED_GRACE_S
 
     async def run(self, handler: MessageHandler) -> None:
-        """Serve until the connection is over: `handler` greets, then receives each text message, in order.
+        """Serve until the connection ends: `handler` greets, then receives each text message in order.
 
-        Leaves all its subscriptions.
+        All its subscriptions end with it.
 
         Cancellation: at once, without a goodbye.
         """
@@ -119,7 +124,9 @@ class StreamSession:
                 self._hub.leave(subscription, for_good=False)
 
     def settle(self) -> None:
-        """Let the connection stay as long as it likes, even if others need room: its client has shown a valid token."""
+        """Exempt the connection from eviction and the subscription timeout: its client has shown a valid
+        token.
+        """
         if isinstance(self._stream, FrontStream):
             self._stream.keep_open()
         if self._slot is not None:
@@ -128,7 +135,7 @@ class StreamSession:
             self._timeouts.settle()
 
     def spawn(self, task: Callable[[], Awaitable[None]]) -> None:
-        """Run `task` as long as the connection lives."""
+        """Run `task` while the connection is open."""
         self._lifetime.spawn(task)
 
     async def send(self, *messages: bytes) -> bool:
@@ -136,9 +143,10 @@ class StreamSession:
         return await self._writer.write(b"".join(map(text_frame, messages)))
 
     def follow(self, subscription: Subscription) -> None:
-        """Send what the subscription finds, from now until it or the connection ends.
+        """Send the subscription's events, until it or the connection ends.
 
-        The client has been told where it begins: from here on a pong confirms that, and a gap before it.
+        The client knows where the subscription begins: from now on a pong confirms that position, and a gap
+        before it.
         """
         self.subscriptions[subscription.channel.name] = subscription
         subscription.written = subscription.start.position
@@ -152,26 +160,20 @@ class StreamSession:
             self._hub.leave(subscription, for_good=True)
 
     def note_unauthorized(self) -> None:
-        """Count the end of the connection as one for a refused authorization."""
+        """Count the end of the connection as an end for a refused authorization."""
         self._writer.traffic.unauthorized += not self._writer.ending
 
     def end(self, goodbye: pusher.StreamClose) -> None:
-        """End the connection with a goodbye; only the first call counts."""
+        """End the connection with a goodbye; only the first call has an effect."""
         self._lifetime.end(goodbye)
 
 
-# DOC reader.py: """The reading end of one stream connection: frames to messages, pongs and the close.
-#
-# The size and rate of a peer's messages are bounded (ADR 41). After a broken rule, nothing more of the peer is parsed.
-# """
-#
-
-
+# Bytes of one read.
 _READ: Final = 16 * 1024
+# Frames after which other tasks run: less than a millisecond of work.
 _TURN: Final = 16
-"""Frames after which other tasks have their turn: less than a millisecond."""
+# Length of this pause for an unsubscribed connection; clients send one or two frames before they subscribe.
 _UNSUBSCRIBED_PAUSE_S: Final = 0.25
-"""How long such a turn of others is while the connection has not subscribed; clients send one or two frames before that."""
 
 
 class MessageHandler(Protocol):
@@ -181,15 +183,15 @@ class MessageHandler(Protocol):
         """Send the connection's first message."""
 
     async def receive(self, text: str) -> None:
-        """Act on a text message."""
+        """Handle a text message."""
 
 
 class MessageReader:
-    """The reading end of one connection; its task also keeps the time, as it waits anyway.
+    """The reader of one connection; its task also enforces the timeouts, because it waits anyway.
 
     Args:
         stream: the transport.
-        inbound: what has been read of it.
+        inbound: parses the data that was read.
     """
 
     __slots__ = ("_inbound", "_lifetime", "_stream", "_timeouts", "_writer")
@@ -209,7 +211,7 @@ class MessageReader:
         self._timeouts = timeouts
 
     async def run(self, handler: MessageHandler) -> None:
-        """Read until the peer has closed or gone; `handler` gets each text message, in order."""
+        """Read until the peer has closed or disconnected; `handler` gets each text message in order."""
         try:  # not `suppress`: from Python 3.12 on that takes groups of these, too, which are a handler's failures
             await self._read_or_hang_up(handler)
         except (trio.BrokenResourceError, trio.ClosedResourceError):
@@ -225,7 +227,7 @@ class MessageReader:
             await drain(self._stream, CLOSE_FRAME)  # has checkpoints, in which the goodbye is said
 
     async def _read(self, handler: MessageHandler) -> None:
-        """Handle what comes, up to the end of the connection. Raises HangUp."""
+        """Handle events until the end of the connection. Raises ProtocolViolation."""
         going_on = True
         while going_on:
             for event in self._inbound.events():
@@ -236,7 +238,7 @@ class MessageReader:
             going_on = await self._receive()
 
     async def _receive(self) -> bool:
-        """Feed the parser with what comes next; return False at the end. Nothing is kept while waiting for it."""
+        """Feed the parser with the next data; return False at the end. No buffer is held while waiting."""
         timeouts = self._timeouts
         while True:
             if timeouts.due_at() <= trio.current_time():
@@ -250,7 +252,7 @@ class MessageReader:
                 return bool(data)
 
     async def _handle(self, event: Event, handler: MessageHandler) -> bool:
-        """Handle one event; return True at the end of the connection. Raises HangUp."""
+        """Handle one event; return True at the end of the connection. Raises ProtocolViolation."""
         match event:
             case CloseConnection():
                 return await self._closed(event)

@@ -1,7 +1,10 @@
-"""The events of one connection's channels on their way to its socket.
+"""The writer of events to connections: one task for all connections that keep up.
 
-`flush` writes what is new on all channels at once, and never waits. What must wait, for the disk or for a slow
-reader, is done by a task that is there only as long as that takes.
+A commit may have events for thousands of connections. Waking a task for each would cost more than the
+writes, and all
+events of a connection's channels go out in one write. A connection whose peer reads slowly, or that needs
+events from the
+disk, gets a task of its own until it has caught up, and delays no other connection.
 """
 
 from __future__ import annotations
@@ -21,12 +24,12 @@ from deskwire.http.stream.websocket import text_frame
 
 log: Final = structlog.get_logger(__name__)
 
+# Bytes of frames after which no further channel is added to a write.
 _WRITE_BYTES: Final = 64 * 1024
-"""Bytes of frames after which one write of several channels is full."""
 
 
 class EventWriter:
-    """The writer of one connection's events; `flusher` is told when there may be some."""
+    """Writes one connection's events; `flusher` calls `flush` when there may be new ones."""
 
     __slots__ = ("_catching_up", "_flusher", "_lifetime", "_pending", "_timeouts", "_writer")
 
@@ -41,14 +44,14 @@ class EventWriter:
         self._catching_up = False
 
     def follow(self, subscription: Subscription) -> None:
-        """Write what the subscription finds, from now until it or the connection ends."""
+        """Write the subscription's events, until it or the connection ends."""
         subscription.listen(partial(self._wake, subscription))
         self._wake(subscription)
         if subscription.typing:
             self._lifetime.spawn(partial(self._write_typing, subscription))
 
     def _wake(self, subscription: Subscription) -> None:
-        """Have the subscription flushed: it may have something new."""
+        """Schedule a flush of the subscription, which may have new events."""
         if self._writer.ending or not subscription.current:
             return
         self._pending[subscription] = None
@@ -56,7 +59,7 @@ class EventWriter:
             self._flusher.schedule(self)
 
     def flush(self) -> None:
-        """Write what is new on all channels, at most about 64 KB, in one go; see `Flushable`."""
+        """Write the new events of all channels, at most about 64 KB, in one write; see `Flushable`."""
         if self._writer.ending or self._catching_up:
             return
         try:
@@ -73,7 +76,7 @@ class EventWriter:
         self._writer.break_off()
 
     def _flush(self) -> bool:
-        """Do as `flush`; return False if the rest must wait for the disk or for the peer."""
+        """Flush; return False if the rest must wait for the disk or for the peer."""
         frames, size, at_hand = [], 0, True
         while self._pending and size < _WRITE_BYTES and at_hand:
             subscription = next(iter(self._pending))
@@ -88,7 +91,7 @@ class EventWriter:
         return self._writer.put_now(self._timeouts.with_ping(b"".join(frames))) and at_hand
 
     async def _catch_up(self) -> None:
-        """Write what is new until nothing is, taking the time it takes."""
+        """Write events until none are left, waiting for the disk and the peer."""
         while self._writer.rest or self._pending:
             subscription, batch = next(iter(self._pending), None), None
             if subscription is not None and subscription.current:
@@ -113,7 +116,9 @@ class EventWriter:
         self._catching_up = False
 
     def _framed(self, subscription: Subscription, batch: Batch) -> bytes:
-        """Return the frames of a channel's next batch. If their write fails nothing is confirmed any more."""
+        """Return the frames of a channel's next batch. If their write fails, nothing is confirmed any
+        longer.
+        """
         subscription.written = batch.upto  # without events it is confirmed by the next heartbeat
         del self._pending[subscription]
         if batch.more:
@@ -123,7 +128,7 @@ class EventWriter:
         return b"".join([text_frame(pusher.event(event.type, name, event.body)) for event in batch.events])
 
     async def _write_typing(self, subscription: Subscription) -> None:
-        """Write typing events past those that are kept: each channel has one reader, and none is replayed."""
+        """Write typing events, which are not stored: each channel has one reader, and none is replayed."""
         while subscription.held:
             event = await subscription.next_typing()
             frame = text_frame(pusher.event(event.type, subscription.channel.name, event.body))
@@ -134,38 +139,29 @@ class EventWriter:
                     self._writer.traffic.typing += 1
 
 
-# DOC flusher.py: """The one task that writes what is new to every connection that keeps up.
-#
-# A commit may have something for thousands of connections. Waking a task of each costs more than the write itself;
-# and what one connection is to get on several channels goes out in one write. A connection that does not take
-# its frames at once, or needs some from the disk, gets a task of its own until it has caught up, and delays nobody.
-# """
-#
-
-
+# Connections written before other tasks run: about a third of a millisecond of work.
 _FLUSH_BATCH_SIZE: Final = 16
-"""Connections written to before other tasks have their turn: about a third of a millisecond."""
 
 
 class Flushable(Protocol):
-    """A connection that may have something to write."""
+    """A connection that may have events to write."""
 
     def flush(self) -> None:
-        """Write what is new, without waiting."""
+        """Write new events without waiting."""
 
     def break_off(self) -> None:
         """End the connection without a goodbye."""
 
 
 class Flusher:
-    """The queue of connections that are `due`, flushed in the order in which they came."""
+    """The queue of connections to flush, in the order in which they were scheduled."""
 
     def __init__(self) -> None:
         self._due: dict[Flushable, None] = {}
         self._wakeup = trio.Event()
 
     def schedule(self, connection: Flushable) -> None:
-        """Have the connection flushed soon, once however often it is called."""
+        """Schedule a flush of the connection; repeated calls have no further effect."""
         self._due[connection] = None
         self._wakeup.set()
 

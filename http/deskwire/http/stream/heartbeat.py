@@ -1,7 +1,9 @@
-"""The pings on the wire, and the proof in their pongs; no I/O (RFC 6455 5.5.2, 5.5.3; decisions 5).
+"""Heartbeats and timeouts of one stream connection (RFC 6455 5.5.2, 5.5.3; decisions 5).
 
 A pong proves that the peer lives. A pong to one of our pings proves more: the peer's library answers in
-order, so everything written before that ping has arrived. Nothing else that clients send is proof.
+order, so
+all frames written before that ping have arrived, and their events are confirmed. Nothing else that clients
+send is proof.
 """
 
 from __future__ import annotations
@@ -21,26 +23,27 @@ from deskwire.http.stream import pusher
 from deskwire.http.stream.socket_writer import Lifetime, SocketWriter
 from deskwire.http.stream.websocket import WebsocketConnection
 
+# The shortest time between two pings that request a confirmation.
 CONFIRM_INTERVAL_S: Final = 1.0
-"""The shortest time between two pings that ask for a confirmation."""
+# Such a ping waits this much longer for frames to go along with, because a write of its own costs as much
+# as theirs.
 CONFIRM_DELAY_S: Final = 0.25
-"""How much longer such a ping waits for frames to go along with, as a write of its own costs as much as they do."""
+# Heartbeats without a pong after which the peer is considered dead.
 _UNANSWERED: Final = 2
-"""Heartbeats without a pong after which the peer is taken for gone."""
+# Pings whose pongs are expected; a pong covers all earlier pings, so dropping the oldest loses nothing.
 _MARKS: Final = 128
-"""Pings whose pongs are remembered; a pong stands for all before it, so losing the oldest loses nothing."""
 _DIGITS: Final = 20
 
 
 class _Mark(Struct, frozen=True):
-    """A ping on the wire, and the positions that were reached before it."""
+    """A ping that was sent, and the positions of the events written before it."""
 
     number: int
     reached: tuple[tuple[Subscription, int], ...]
 
 
 class Heartbeat:
-    """The pings of one connection. Times are in seconds on Trio's clock.
+    """The pings of one connection; no I/O. Times are in seconds on Trio's clock.
 
     Args:
         every_s: time between two heartbeats.
@@ -58,7 +61,7 @@ class Heartbeat:
         self._marks: list[_Mark] = []
 
     def due_at(self) -> float:
-        """Return when the next ping is to be sent."""
+        """Return when the next ping is due."""
         return (
             min(self._beat, self._last + CONFIRM_INTERVAL_S + CONFIRM_DELAY_S) if self._wanted else self._beat
         )
@@ -68,11 +71,11 @@ class Heartbeat:
         return now >= self._last + CONFIRM_INTERVAL_S
 
     def want(self) -> None:
-        """Ask for a confirmation of what was written."""
+        """Request a confirmation of the events written."""
         self._wanted = True
 
     def beat(self, now: float) -> bool:
-        """Count a heartbeat if one is due; return False if the peer has left too many without a pong."""
+        """Count a heartbeat if one is due; return False if the peer has missed too many pongs."""
         if now >= self._beat:
             if self._unanswered >= _UNANSWERED:
                 return False
@@ -81,7 +84,9 @@ class Heartbeat:
         return True
 
     def next(self, subscriptions: Iterable[Subscription], now: float) -> bytes:
-        """Return the payload of a ping that is written now, behind all that these subscriptions have reached."""
+        """Return the payload of a ping that is written now, after all events that these subscriptions have
+        reached.
+        """
         self._wanted = False
         self._number += 1
         self._last = now
@@ -90,7 +95,7 @@ class Heartbeat:
         return str(self._number).encode()
 
     def pong(self, payload: bytes) -> list[tuple[Subscription, int]]:
-        """Return the positions of subscriptions that a pong confirms. It stands for all pings before its own."""
+        """Return the positions of subscriptions that a pong confirms. It covers all earlier pings."""
         self._unanswered = 0
         confirmed: list[tuple[Subscription, int]] = []
         if payload.isdigit() and len(payload) < _DIGITS:
@@ -99,24 +104,17 @@ class Heartbeat:
         return confirmed
 
 
-# DOC timekeeper.py: """The times of one stream connection: its pings, what their pongs confirm, and its time to subscribe.
-#
-# A consumer confirms what it has by the pong to a ping that was written behind the events (decisions 5).
-# """
-#
-
-
 class ConnectionTimeouts:
-    """The times of one connection, in seconds on Trio's clock.
+    """The timeouts of one connection, in seconds on Trio's clock.
 
     Args:
-        subscriptions: those of the connection, by channel name.
+        subscriptions: of the connection, by channel name.
         ping_s: time between two heartbeats.
         unsubscribed_s: how long the connection may stay without a subscription.
 
     Attributes:
-        settled: set once the connection may stay as long as it likes.
-        waiting: the scope of the reader's wait; its deadline moves when something is due earlier or later.
+        settled: True if the connection may stay without a subscription.
+        waiting: the scope of the reader's wait; its deadline moves with the next timeout.
     """
 
     __slots__ = (
@@ -162,17 +160,17 @@ class ConnectionTimeouts:
 
     @property
     def unsubscribed_for_s(self) -> float:
-        """The seconds since the connection began, as long as it has not subscribed; 0 once it is settled."""
+        """The seconds since the connection began without a subscription; 0 once it is settled."""
         return 0.0 if self.settled else trio.current_time() - self._began
 
     def due_at(self) -> float:
-        """Return when the reader is to stop waiting and call `enforce`."""
+        """Return when the reader must call `enforce`."""
         if self._writer.ending:
             return inf
         return min(self._heartbeat.due_at(), self._subscribe_by)
 
     async def enforce(self) -> None:
-        """Do what is due: a ping, or the end of a connection that is silent or has never subscribed."""
+        """Send a due ping, or end a connection whose peer is silent or has never subscribed."""
         due, now = self._heartbeat.due_at(), trio.current_time()
         if not self._heartbeat.beat(now):
             self._writer.traffic.no_pong += 1
@@ -185,7 +183,7 @@ class ConnectionTimeouts:
                     await self._writer.put(self._next_ping())
 
     def with_ping(self, frames: bytes) -> bytes:
-        """Return frames of events, and behind them a ping if one is due."""
+        """Return frames of events, followed by a ping if one is due."""
         if frames:
             self._heartbeat.want()
             if self._heartbeat.may_go_along(trio.current_time()):
@@ -194,12 +192,12 @@ class ConnectionTimeouts:
         return frames
 
     def pong(self, payload: bytes) -> None:
-        """Confirm what was written before the ping that this pong is for."""
+        """Confirm the events that were written before the ping of this pong."""
         for subscription, position in self._heartbeat.pong(payload):
             self._hub.confirm(subscription, position)
 
     def confirm_all(self) -> None:
-        """Confirm all that was written: the peer has answered our close frame."""
+        """Confirm all events written: the peer has answered our close frame."""
         for subscription in self._subscriptions.values():
             self._hub.confirm(subscription, subscription.reached)
 

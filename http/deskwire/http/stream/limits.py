@@ -1,7 +1,17 @@
-"""The rate at which a stream connection may send: so much at once, and from then on so much a second (ADR 41).
+"""Limits of stream connections: the inbound rate, and the unsubscribed connections of a network (ADR 41).
 
-No Pusher client comes near it: one that subscribes to all its 100 channels at once sends a hundred messages of a
-kilobyte or two, and after that it pings, answers pings, and changes a channel now and then.
+A connection may send a burst and then a steady rate. No Pusher client comes near it: a client that
+subscribes to all its
+100 channels at once sends a hundred messages of a kilobyte or two; after that it pings, answers pings, and
+changes a
+channel now and then.
+
+A connection is anonymous until it subscribes, so it takes one of the few slots of its network:
+
+- A slot is free again once its connection has subscribed, or 10 s after it was taken, even if the
+  connection has ended
+  before. A connection that is still open then is evicted, if another one waits.
+- A connection waits for a free slot for 5 s, first come, first served.
 """
 
 from __future__ import annotations
@@ -17,11 +27,11 @@ from deskwire.engine.core.limits.rate_limit import Rate, take
 from deskwire.engine.core.tasks.mutex import Mutex
 from deskwire.http.stream import pusher
 
+# Frames, each part of a message and each control frame; also a read without a complete frame.
 FRAME_RATE: Final = Rate(per_minute=60 * 50, burst=500)
-"""Frames, each part of a message and each control frame; also a read that brings none to its end."""
 MESSAGE_RATE: Final = Rate(per_minute=60 * 25, burst=250)
+# Messages of the largest size that may arrive at once; after that the bytes of one per second.
 LARGE_MESSAGES_BURST: Final = 16
-"""Messages of the largest size that may come at once; from then on the bytes of one in each second."""
 _SECOND_NS: Final = 1_000_000_000
 
 
@@ -31,7 +41,7 @@ def _bytes_rate(largest: int) -> Rate:
 
 
 class ProtocolViolation(Exception):
-    """A peer has broken a rule, and its connection ends; `goodbye` tells it why."""
+    """A peer has broken a rule, and its connection ends; `goodbye` tells the client why."""
 
     def __init__(self, goodbye: pusher.StreamClose) -> None:
         super().__init__(goodbye.message)
@@ -43,7 +53,7 @@ class RateExceeded(ProtocolViolation):
 
 
 class InboundRate:
-    """The account of what one connection has sent. Each method raises TooMuch.
+    """The rates of one connection's inbound data. Each method raises RateExceeded.
 
     Args:
         largest: bytes of the largest message.
@@ -69,40 +79,29 @@ class InboundRate:
 
 
 def _count(rate: Rate, full_at_ns: int, count: int, now_s: float, refusal: pusher.StreamClose) -> int:
-    """Return when the bucket is full again after that. Raises TooMuch."""
+    """Return when the bucket is full again after this. Raises RateExceeded."""
     after = take(rate, full_at_ns, int(now_s * _SECOND_NS), count)
     if after is None:
         raise RateExceeded(refusal)
     return after
 
 
-# DOC strangers.py: """The limit on stream connections of one network that have not subscribed, and on their rate.
-#
-# The owner of a connection is unknown until it has subscribed (ADR 41). So it takes one of the few slots of its network:
-#
-# - A slot is free again as soon as its connection has subscribed; else 10 s after it was taken, whether the connection
-#   has ended by then or not. A connection that is still open then makes room, if another waits.
-# - A connection that finds none waits for one, in the order of coming, for 5 s.
-# """
-#
-
-
+# Clients authorize and subscribe far faster.
 SLOT_TIMEOUT_S: Final = 10.0
-"""How long a slot is kept for its connection: far longer than clients take to authorize and subscribe."""
+# pusher-js reports its connection as unavailable after 10 s.
 SLOT_WAIT_TIMEOUT_S: Final = 5.0
-"""How long a newcomer waits; pusher-js calls its connection unavailable after 10 s."""
 
 
 def _ended() -> None:
-    """Do nothing: the connection has ended already."""
+    """Do nothing: the connection has already ended."""
 
 
 class UnsubscribedSlot(Struct, eq=False):
-    """A connection that has not subscribed, in its slot.
+    """The slot of a connection that has not subscribed.
 
     Args:
-        since: time at which it took the slot, on Trio's clock.
-        evict: ends the connection, as another needs the slot.
+        since: time at which the slot was taken, on Trio's clock.
+        evict: ends the connection, because another one needs the slot.
     """
 
     _slots: _Slots
@@ -110,11 +109,13 @@ class UnsubscribedSlot(Struct, eq=False):
     evict: Callable[[], None] = _ended
 
     def release(self) -> None:
-        """Give the slot back: the connection has subscribed."""
+        """Release the slot: the connection has subscribed."""
         self._slots.free(self)
 
     def leave(self) -> None:
-        """Note that the connection has ended. Its slot is kept for its time, which bounds the rate of connections."""
+        """Note the end of the connection. Its slot stays taken until its timeout, which limits the rate of
+        connections.
+        """
         self.evict = _ended
         if self.since + SLOT_TIMEOUT_S <= trio.current_time():
             self._slots.free(self)
@@ -146,7 +147,7 @@ class _Slots(Struct, eq=False):
         return slot
 
     def removable(self, now: float) -> bool:
-        """Return whether nobody needs it any more."""
+        """True if the network has no open or recent connection."""
         return not self.line.held and all(
             slot.evict is _ended and slot.since + SLOT_TIMEOUT_S <= now for slot in self.taken
         )
@@ -167,10 +168,10 @@ class UnsubscribedLimit:
         self._closed = False
 
     async def admit(self, network: str | None) -> UnsubscribedSlot | None:
-        """Give a new connection its slot, at once if one is free; return None if none is free in time.
+        """Return a slot for a new connection, at once if one is free; None if none is free in time.
 
         Args:
-            network: None for a client that may be anybody; there is no limit on those.
+            network: None for a client without limit.
         """
         if self._closed:
             return None
@@ -188,17 +189,17 @@ class UnsubscribedLimit:
         return None
 
     def close(self) -> None:
-        """Let nobody wait any longer, and nobody begin to."""
+        """End all waiting, and admit no connection any longer."""
         self._closed = True
         for waiting in self._waiting:
             waiting.cancel()
 
     def __len__(self) -> int:
-        """Return how many networks are remembered."""
+        """Return the number of networks in memory."""
         return len(self._networks)
 
     def _sweep(self) -> None:
-        """Forget the networks from which nobody has come for a while; seldom, as it checks all of them."""
+        """Remove networks without recent connections; at intervals, because it checks all of them."""
         now = trio.current_time()
         if now - self._swept >= SLOT_TIMEOUT_S:
             self._swept = now

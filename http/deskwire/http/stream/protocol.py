@@ -1,4 +1,6 @@
-"""The messages of one stream connection, received and answered (Pusher protocol, messages; decisions 5)."""
+"""The Pusher protocol of one stream connection: messages received and answered (Pusher protocol, messages;
+decisions 5).
+"""
 
 from __future__ import annotations
 
@@ -25,28 +27,31 @@ from deskwire.engine.stream.token import Grant, TokenRefused, verify
 from deskwire.http.stream import pusher
 from deskwire.http.stream.connection import StreamSession
 
+# A machine credential needs this permission while a stream that it has authorized is open.
 REQUIRED_PERMISSION: Final = "conversations.read"
-"""The permission that a machine credential needs for as long as a stream that it has authorized goes on."""
 
+# During a database outage, a client waits this long for its first message or its subscription; pusher-js
+# reports its
+# connection as unavailable after 10 s.
 OUTAGE_TIMEOUT_S: Final = 8.0
-"""Seconds that a client waits for its first message or its subscription while the database is away; pusher-js calls its
-connection unavailable after 10."""
 
+# Channels of one connection: each ping records the position of each channel, and clients can open more
+# connections.
 _CHANNELS: Final = 100
-"""Channels of one connection: each ping notes how far each has come, and clients that need more can open more."""
 
 
 class PusherProtocol:
-    """The protocol on one connection: `greet` it, then `receive` each message.
+    """The protocol of one connection: `greet` it, then `receive` each message.
 
     Args:
-        store: has the server keys and machine credentials that are in force.
-        signing: the keys that tokens are signed with.
+        store: has the valid server keys and machine credentials.
+        signing: the keys that sign tokens.
         project: the project of the stream.
-        ends_at: is told the time (ms) at which something that it was authorized with is no longer good.
+        ends_at: called with the time (ms) at which a credential that authorized it expires.
 
     Attributes:
-        keys: names of what its subscriptions were authorized with: server keys, and machine credentials (`good_until`).
+        keys: names of the server keys and machine credentials that authorized its subscriptions
+            (`good_until`).
     """
 
     __slots__ = (
@@ -91,10 +96,12 @@ class PusherProtocol:
         return self._project.id
 
     def end_if_revoked(self, keys: set[str], projects: set[str]) -> bool:
-        """End the connection if one of these keys or projects, which are no more, let it in; return whether.
+        """End the connection if it depends on one of these deleted keys or projects; return whether it
+        does.
 
-        With all its keys gone the client is told to stay away, as it could only be refused from now on. With one of
-        them left it is told to come back, and gets the channels that it still may have.
+        If all its keys are deleted, the client is told not to come back, because it would be refused. If
+        one key remains, the
+        client is told to reconnect, and gets the channels that it may still have.
         """
         if self.project_id in projects:
             reason = pusher.UNKNOWN_APP
@@ -108,7 +115,9 @@ class PusherProtocol:
         return True
 
     def require_subscription(self, channel: str, within_s: float) -> None:
-        """Ask the client to connect again unless it subscribes in time, because its authorization was refused for now."""
+        """Make the client reconnect unless it subscribes in time, because its authorization was temporarily
+        refused.
+        """
         if channel in self._unauthorized or len(self._unauthorized) == _CHANNELS:
             return
         self._unauthorized = (*self._unauthorized, channel)
@@ -127,7 +136,7 @@ class PusherProtocol:
         await self.session.send(pusher.connection_established(self.socket_id))
 
     async def receive(self, text: str) -> None:
-        """Act on one message."""
+        """Handle one message."""
         match pusher.decode(text):
             case pusher.Subscribe(channel, auth):
                 await self._subscribe(channel, auth)
@@ -150,7 +159,7 @@ class PusherProtocol:
                 assert_never(message)
 
     async def _subscribe(self, name: str, auth: str) -> None:
-        """Subscribe, or refuse. It is repeated here while the database is away, because clients do not."""
+        """Subscribe or refuse. During a database outage it is retried here, because clients do not retry."""
         project = self._project
         try:
             channel = open_channel(project, name)
@@ -186,9 +195,9 @@ class PusherProtocol:
         )
 
     async def _note_key(self, key_id: str) -> None:
-        """Tie the connection to the key, before that is looked up, so that a revocation meanwhile finds it here.
+        """Record the key before its look-up, so that a concurrent revocation finds this connection.
 
-        Raises TokenRefused if it is good no more.
+        Raises TokenRefused if the key is no longer valid.
         """
         noted, now = self.keys, self._clock()
         if key_id not in noted:
@@ -203,7 +212,9 @@ class PusherProtocol:
             self._ends_at(until)
 
     async def _subscribe_as(self, project: Project, channel: Channel, grant: Grant) -> None:
-        """Subscribe. A consumer that holds the channel on this connection is only told so again."""
+        """Subscribe. A consumer that already holds the channel on this connection only gets another
+        confirmation.
+        """
         if self.session.ending:
             return
         await self._note_key(grant.key_id)
@@ -227,7 +238,9 @@ class PusherProtocol:
             await self.session.send(pusher.subscription_succeeded(channel.name, None, False))
 
     def _lost(self, loss: Loss) -> None:
-        """End the connection, as it has lost a channel. If it has others its client is told to come back for them."""
+        """End the connection because it has lost a channel. If it has other channels, its client is told to
+        reconnect for them.
+        """
         match loss:
             case "superseded":
                 goodbye = pusher.SUPERSEDED
@@ -245,7 +258,7 @@ class PusherProtocol:
         await self.session.send(pusher.subscription_error(channel, kind, refusal.detail, status))
 
     def _end_when_free(self, channel: Channel, consumer_id: str) -> None:
-        """Keep a refused client's connection, and tell the client to come back once it may have the channel."""
+        """Keep a refused client's connection, and tell it to reconnect once the channel is free."""
         if channel.name in self._awaited or len(self._awaited) == _CHANNELS:
             return
         self.session.settle()

@@ -1,6 +1,6 @@
-"""The Pusher Channels protocol, version 7 (5 and 6 too), as values and bytes; no I/O (decisions 5).
+"""The Pusher Channels protocol, version 7 (also 5 and 6), as values and bytes; no I/O (decisions 5).
 
-Inbound, anything that is not a message of the protocol is a value as well: `decode` never raises. Outbound,
+Inbound text that is not a message of the protocol becomes a value as well: `decode` never raises. Outbound,
 `data` is a JSON *string* in every message but `pusher:error`, where it is an object: no other choice works
 with all published clients.
 """
@@ -23,10 +23,13 @@ _SOCKET_NUMBERS: Final = 10**10
 
 
 class CloseCode(IntEnum):
-    """The codes of close frames and of `pusher:error`: what the client is to do (Pusher protocol, close codes).
+    """The codes of close frames and of `pusher:error`, which tell the client how to continue (Pusher
+    protocol, close codes).
 
-    The codes below 4000 are websocket's own (RFC 6455 7.4.1). With 4000 to 4099 a client stays away, with 4100 to 4199
-    it connects again after a pause, with 4200 to 4299 at once; 4301 refuses a message and ends nothing.
+    Codes below 4000 are websocket's own (RFC 6455 7.4.1). After 4000 to 4099 a client stays away, after
+    4100 to 4199 it
+    reconnects after a pause, after 4200 to 4299 at once; 4301 refuses a message and does not end the
+    connection.
     """
 
     UNSUPPORTED_DATA = 1003
@@ -40,12 +43,14 @@ class CloseCode(IntEnum):
     CLIENT_EVENT_REFUSED = 4301
 
 
+# Codes below are websocket's own.
 FIRST_OWN_CODE: Final = 4000
-"""The first code that the Pusher protocol has; those below are websocket's."""
 
 
 class StreamClose(Struct, frozen=True):
-    """An end that the client is told: a close code, wsproto's or one of `CloseCode`, with its text."""
+    """An end of a connection as sent to the client: a close code, wsproto's or one of `CloseCode`, with its
+    text.
+    """
 
     code: int
     message: str
@@ -119,11 +124,11 @@ class Unsubscribe(Struct, frozen=True):
 
 
 class Ping(Struct, frozen=True):
-    """`pusher:ping`, which gets a `pusher:pong` at once."""
+    """`pusher:ping`, which is answered by `pusher:pong` at once."""
 
 
 class Pong(Struct, frozen=True):
-    """`pusher:pong`; never demanded, as some clients do not send it."""
+    """`pusher:pong`; never required, because some clients do not send it."""
 
 
 class ClientEvent(Struct, frozen=True):
@@ -137,13 +142,13 @@ class Signin(Struct, frozen=True):
 
 
 class Ignored(Struct, frozen=True):
-    """An event of a name that means nothing here."""
+    """An event of an unknown name."""
 
     name: str
 
 
 class MalformedMessage(Struct, frozen=True):
-    """A frame that is no message; `reason` tells the developer at the other end why."""
+    """A frame without a valid message; `reason` is for the client's developer."""
 
     reason: str
 
@@ -152,7 +157,7 @@ Inbound = Subscribe | Unsubscribe | Ping | Pong | ClientEvent | Signin | Ignored
 
 
 def decode(text: str) -> Inbound:
-    """Return the message in one text frame; any text gives a value."""
+    """Return the message in a text frame; any text gives a value."""
     try:
         message = orjson.loads(text)
     except ValueError:
@@ -190,7 +195,7 @@ def _subscription(name: str, data: Mapping[str, Any]) -> Subscribe | Unsubscribe
 
 
 def _fields(data: object) -> Mapping[str, Any]:
-    """Return `data` as an object: clients send one, or its JSON text, or an empty text, or nothing."""
+    """Return `data` as an object: clients send an object, its JSON text, an empty text, or nothing."""
     if isinstance(data, str) and data:
         try:
             data = orjson.loads(data)
@@ -200,7 +205,7 @@ def _fields(data: object) -> Mapping[str, Any]:
 
 
 def new_socket_id() -> str:
-    """Return a fresh, unguessable socket id: two decimal numbers with a dot (`\\d+\\.\\d+`)."""
+    r"""Return a new, unguessable socket id: two decimal numbers with a dot (`\d+\.\d+`)."""
     return f"{secrets.randbelow(_SOCKET_NUMBERS)}.{secrets.randbelow(_SOCKET_NUMBERS)}"
 
 
@@ -211,7 +216,9 @@ def connection_established(socket_id: str) -> bytes:
 
 
 def subscription_succeeded(channel: str, resumed_after: str | None, gap: bool) -> bytes:
-    """Return the response to a subscription: its start, and whether stored events reach back that far."""
+    """Return the response to a subscription: its start, and whether stored events reach back to the
+    requested one.
+    """
     data = {"resumedAfter": resumed_after, "gap": gap}
     return _message("pusher_internal:subscription_succeeded", channel, data)
 
@@ -222,7 +229,9 @@ def subscription_error(channel: str, kind: str, error: str, status: int) -> byte
 
 
 def error(message: str, code: int | None = None) -> bytes:
-    """Return `pusher:error`. Without a code clients stay connected; with one of 4000 to 4299 they act on it."""
+    """Return `pusher:error`. Without a code clients stay connected; with a code of 4000 to 4299 they act on
+    it.
+    """
     data = {"message": message} if code is None else {"code": code, "message": message}
     return orjson.dumps({"event": "pusher:error", "data": data})
 

@@ -1,4 +1,12 @@
-"""The end of stream connections whose server key, machine credential or project has ended (ADR 8, 70)."""
+"""The end of stream connections whose credential or project has ended, or whose authorization was refused
+(ADR 8, 60, 70).
+
+A published Pusher client requests each channel's authorization once per connection. If it is refused
+temporarily, only a
+reconnect makes the client ask again. The refusal contains the connection's socket id, which only its client
+knows; the
+connection may belong to another node.
+"""
 
 from __future__ import annotations
 
@@ -21,21 +29,22 @@ from deskwire.http.stream.protocol import REQUIRED_PERMISSION, PusherProtocol
 
 log: Final = structlog.get_logger(__name__)
 
+# Delay before a failed read of the database is repeated.
 _RETRY_DELAY_S: Final = 0.2
-"""Pause before another read of a database that could not be read."""
 
+# While a credential has an expiry, the clock is read at least this often, because it may be adjusted.
 _CLOCK_CHECK_INTERVAL_S: Final = 30.0
-"""Time after which the clock is looked at again, as it may have been set, while something has an end."""
 
 
 class Revocations:
-    """The task that ends connections which have lost their right: `note_nowait` wakes it, or a time that has come.
+    """The task that ends connections without a valid credential, after a change and at an expiry.
 
     Args:
-        protocols: those of the open connections.
-        clock: says when a machine credential has expired.
+        protocols: of the open connections.
+        clock: decides when a machine credential has expired.
 
-    `changes` counts the calls of `note_nowait`: a reader of a right that sees another count afterwards reads it again.
+    `changes` counts the calls of `note_nowait`: a reader that sees another count after its read repeats the
+    read.
     """
 
     def __init__(self, store: Store, protocols: Collection[PusherProtocol], clock: Clock) -> None:
@@ -47,18 +56,20 @@ class Revocations:
         self.changes = 0
 
     def note_nowait(self) -> None:
-        """Have the connections checked: server keys, credentials or projects have changed, and that is on the disk."""
+        """Schedule a check of the connections: keys, credentials or projects have changed, and the change
+        is on disk.
+        """
         self.changes += 1
         self._wakeup.set()
 
     def ends_at(self, time: float) -> None:
-        """Have the connections checked at this time (ms), when something that has let one in is no longer good."""
+        """Schedule a check of the connections at this time (ms), when a credential expires."""
         if time < self._next_end:
             self._next_end = time
             self._wakeup.set()
 
     async def run(self) -> None:
-        """Check the connections after each change, and when something comes to its end, until cancelled."""
+        """Check the connections after each change and each expiry, until cancelled."""
         while True:
             await self._due()
             self._wakeup, self._next_end = trio.Event(), inf
@@ -70,7 +81,7 @@ class Revocations:
                 await trio.sleep(_RETRY_DELAY_S)
 
     async def _due(self) -> None:
-        """Return once there is something to check."""
+        """Return once a check is due."""
         while not self._wakeup.is_set():
             left_s = (self._next_end - self._clock()) / 1000
             if left_s <= 0:
@@ -79,7 +90,9 @@ class Revocations:
                 await self._wakeup.wait()
 
     async def _check(self) -> None:
-        """End the connections that have lost their right. A new one meanwhile was checked after the change."""
+        """End the connections without a valid credential. New connections are checked after the change
+        anyway.
+        """
         keys = await self._no_longer_good({key for protocol in self._protocols for key in protocol.keys})
         projects = await self._removed({protocol.project_id for protocol in self._protocols})
         ended = [protocol for protocol in self._protocols if protocol.end_if_revoked(keys, projects)]
@@ -87,7 +100,7 @@ class Revocations:
             log.info("stream.revoked", keys=sorted(keys), projects=sorted(projects), connections=len(ended))
 
     async def _no_longer_good(self, names: set[str]) -> set[str]:
-        """Return those of these names that let nobody in any more, and remember when the next of the others will not."""
+        """Return the names of ended credentials, and note the next expiry of the others."""
         gone, now = set[str](), self._clock()
         for name in names:
             until = await self._store.read(Inline(partial(_good_until, name, now)))
@@ -112,31 +125,26 @@ def _good_until(name: str, now: int, reader: Reader) -> float:
 
 
 def _exists(project: str, reader: Reader) -> bool:
-    """Return whether there is such a project."""
+    """Return whether the project exists."""
     return reader.project(project) is not None
 
 
-# DOC refused_authorizations.py: """Connections to be ended because the authorization of a channel was refused for now (ADR 60).
-#
-# A published client asks once for each channel and connection. The refusal names the connection's socket id, which only
-# its client knows; the connection may belong to another node.
-# """
-#
-
-
+# The topic of refusals on the bus.
 BUS_TOPIC: Final = "unauthorized"
-_DELAY_MIN_S: Final = 1.0  # some clients repeat the call by their own code, after `Retry-After`
+# Some clients repeat the call by their own code, after `Retry-After`.
+_DELAY_MIN_S: Final = 1.0
 _DELAY_MAX_S: Final = 60.0
-_SENT_MAX: Final = 15  # refusals in one message of the bus: ids and names of the longest fit
+# Refusals in one message of the bus, which has room for the longest ids and names.
+_SENT_MAX: Final = 15
 _SEND_INTERVAL_S: Final = 0.5
 
 
 class RefusedAuthorizations:
-    """The refusals, each of which is passed to its connection.
+    """Passes refused authorizations to their connections.
 
     Args:
         protocols: the open connections of this node, by socket id.
-        bus: carries refusals to other nodes; a refusal that is lost ends nothing.
+        bus: carries refusals to other nodes; if a refusal is lost, the connection stays open.
     """
 
     def __init__(self, protocols: Mapping[str, PusherProtocol], bus: Bus | None) -> None:
@@ -150,7 +158,7 @@ class RefusedAuthorizations:
         """End the connection soon, unless its client subscribes to the channel by then.
 
         Args:
-            known: whether the caller has shown a valid credential; only then are other nodes asked.
+            known: True if the caller has shown a valid credential; only then are other nodes notified.
         """
         protocol = self._protocols.get(socket_id)
         if protocol is not None:

@@ -1,4 +1,4 @@
-"""The server of the realtime stream: it opens each websocket, and closes all (decisions 5)."""
+"""The server of the realtime stream: it accepts each websocket and closes all (decisions 5)."""
 
 from __future__ import annotations
 
@@ -43,27 +43,27 @@ from deskwire.http.transport.connection import LINGER_TIMEOUT_S, FrontStream, dr
 
 log: Final = structlog.get_logger(__name__)
 
+# Time limit of a client's request.
 _OPENING_TIMEOUT_S: Final = 10.0
-"""How long a client may take over its request."""
+# The same during a stop; a client that is dropped without a response may stay away for long (ADR 38).
 _OPENING_AT_STOP_TIMEOUT_S: Final = 0.5
-"""The same once all are told to end; a client that is dropped without a response may stay away for long (ADR 38)."""
 _READ: Final = 16 * 1024
+# Reads of one request. It may have 16 KB, and even a usual one may arrive byte by byte.
 _READS: Final = 1_024
-"""Reads of one request at most. It may have 16 KB, and even a usual one may come byte by byte."""
 
 
 class RealtimeStream:
     """The stream's connections; `handle` is one connection's task, `run` writes events to all of them.
 
     Args:
-        keys: the keys that tokens are signed with (`token.issue`).
+        keys: the keys that sign tokens (`token.issue`).
         ping_s: time between websocket pings; after two without a pong the connection is dropped.
         write_timeout_s: how long one write may take before the connection is dropped.
         inbound_bytes: size of the largest message a client may send.
         unsubscribed_s: how long a connection may stay without ever subscribing.
-        unsubscribed_each: number of one network's connections that may be without a subscription (`UnsubscribedLimit`).
-        trusted_proxies: networks of proxies whose `X-Forwarded-For` is believed.
-        bus: the way to the other nodes, if there are any.
+        unsubscribed_each: unsubscribed connections that one network may have (`UnsubscribedLimit`).
+        trusted_proxies: networks of proxies whose `X-Forwarded-For` is trusted.
+        bus: the connection to the other nodes, if there are any.
     """
 
     def __init__(
@@ -103,30 +103,32 @@ class RealtimeStream:
         return len(self._protocols)
 
     async def run(self) -> None:
-        """Write events to the connections, and end those that have lost their right, until cancelled."""
+        """Write events to the connections, and end connections without a valid credential, until cancelled."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._revocations.run)
             nursery.start_soon(self._refused.run)
             await self._flusher.run()
 
     def follow(self, commits: Commits[CallerCommit]) -> None:
-        """End connections whose right is ended by a commit from now on."""
+        """End connections whose credential or project is ended by a commit, from now on."""
         commits.subscribe(lambda _: self.rights_changed_nowait(), "callers")
 
     def rights_changed_nowait(self) -> None:
-        """End connections whose credential or project is no more, which is on the disk."""
+        """End connections whose credential or project has ended on disk."""
         self._revocations.note_nowait()
 
     def authorization_refused(self, socket_id: str, channel: str, retry_after_s: float, known: bool) -> None:
-        """End a connection soon, because the authorization of a channel was refused for now.
+        """End a connection soon, because the authorization of a channel was temporarily refused.
 
         Args:
-            known: whether the caller has shown a valid credential.
+            known: True if the caller has shown a valid credential.
         """
         self._refused.note(socket_id, channel, retry_after_s, known)
 
     def count_unsubscribed(self) -> int:
-        """Return the number of connections that look healthy to their clients, and have had no subscription for long."""
+        """Return the number of connections that look healthy to their clients and have had no subscription
+        for long.
+        """
         return sum(protocol.session.lacks_subscription for protocol in self._protocols.values())
 
     async def handle(self, stream: trio.abc.Stream) -> None:
@@ -158,9 +160,9 @@ class RealtimeStream:
             await trio.aclose_forcefully(stream)
 
     def close_all(self, goodbye: pusher.StreamClose = pusher.RESTARTING) -> None:
-        """End every connection, and each that opens later; they are gone within 5 s.
+        """End every connection, and each one that opens later, within 5 s.
 
-        A client that has not finished its request, or not read the response, has half a second for that.
+        A client that has not finished its request, or not read the response, gets half a second.
         """
         self._closing = goodbye
         for scope in self._openings:
@@ -213,7 +215,9 @@ class RealtimeStream:
         return protocol
 
     def _network(self, stream: trio.abc.Stream, opening: UpgradeRequest) -> str | None:
-        """Return the network that the connection counts for until it has subscribed; None for this machine (`party_of`)."""
+        """Return the network whose limit the connection counts against until it subscribes; None for this
+        machine (`party_of`).
+        """
         peer = stream.peer if isinstance(stream, FrontStream) else None
         return party_of(client_address(peer, opening.forwarded_for, self._trusted_proxies))
 
@@ -242,7 +246,9 @@ class RealtimeStream:
         return self._closing or project or pusher.UNKNOWN_APP
 
     async def _project(self, stream_key: str) -> Project | None:
-        """Return the project of a stream key as it is at the return: a later change finds the connection here."""
+        """Return the current project of a stream key; a change during the read repeats it, a later one
+        finds the connection.
+        """
         changes = None
         while changes != self._revocations.changes:
             changes = self._revocations.changes
@@ -256,7 +262,7 @@ def _log_failure(protocol: PusherProtocol | None, failure: BaseException) -> Non
 
 
 async def _turn_away(stream: trio.abc.Stream, goodbye: pusher.StreamClose) -> None:
-    """Tell the client why it is refused, and wait for it to close; what it sends is not parsed."""
+    """Send the client the reason of its refusal, and wait for its close; its data is not parsed."""
     refusal = text_frame(pusher.error(goodbye.message, goodbye.code))
     with trio.move_on_after(CLOSE_TIMEOUT_S):
         await stream.send_all(refusal + close_frame(goodbye.code, goodbye.message))

@@ -1,4 +1,11 @@
-"""The bytes that leave a stream connection: at once as far as the system takes them, the rest in its own time."""
+"""The writing end of a stream connection, and its end.
+
+Data is written at once as far as the system accepts it, and the rest later. A connection ends once: with a
+goodbye
+(`pusher:error`, close frame, then reading until the peer's close frame; Pusher protocol, close codes), or
+by being
+aborted. After that no event is written.
+"""
 
 from __future__ import annotations
 
@@ -21,18 +28,19 @@ log: Final = structlog.get_logger(__name__)
 class SocketWriter:
     """The writing end of one connection.
 
-    There is one writer at a time: `lock` is held for each write, except for `put_now`, which is for a caller that
-    finds it free. A write that was cut off leaves no whole frame behind, so it ends the connection.
+    There is one writer at a time, which holds `lock`; a caller of `put_now` has checked that the lock is
+    free. An
+    interrupted write may leave an incomplete frame, so it ends the connection.
 
     Args:
-        stream: the transport, perhaps with a `send_now` as `FrontStream` has it.
+        stream: the transport, maybe with a `send_now` like `FrontStream`'s.
         timeout_s: how long one write may take.
-        traffic: counts what is written, and why connections are ended.
+        traffic: counts frames written and the reasons of ends.
 
     Attributes:
-        rest: bytes that the system has not taken; they go before the next write.
-        ending: set once the connection is ending; from then on only its goodbye is written.
-        scope: cancelled when the connection is broken off.
+        rest: bytes that the system has not accepted; they precede the next write.
+        ending: True if nothing but the goodbye is written any longer.
+        scope: cancelled when the connection is aborted.
     """
 
     __slots__ = ("_send_now", "_stream", "_timeout_s", "ending", "lock", "rest", "scope", "traffic")
@@ -48,12 +56,12 @@ class SocketWriter:
         self.scope: trio.CancelScope | None = None
 
     async def write(self, frames: bytes) -> bool:
-        """Write whole frames; return False if they were not, or not for sure, written."""
+        """Write whole frames; return False if they were not, or maybe not, written."""
         async with self.lock:
             return not self.ending and await self.put(frames)
 
     def put_now(self, data: bytes) -> bool:
-        """Write what can be written at once; return whether that is all. Raises BrokenResourceError."""
+        """Write as much as possible at once; return whether that is all. Raises BrokenResourceError."""
         data = self.rest + data if self.rest else data
         if data and self._send_now is not None:
             data = self._send_now(data)  # nearly always all of it, for a tenth of the price
@@ -61,7 +69,7 @@ class SocketWriter:
         return not data
 
     async def put(self, data: bytes) -> bool:
-        """Write under the lock; return False, and break the connection off, if that fails or takes too long.
+        """Write under the lock; if that fails or takes too long, abort the connection and return False.
 
         It is a checkpoint only if it has to wait.
         """
@@ -84,30 +92,22 @@ class SocketWriter:
         await self._stream.send_all(rest + data)
 
     def break_off(self) -> None:
-        """End the connection without a goodbye: it is gone, or a frame was cut off."""
+        """Abort the connection without a goodbye: the peer has disconnected, or a frame is incomplete."""
         self.ending = True
         assert self.scope is not None, "the connection is served"
         self.scope.cancel()
 
 
-# DOC lifetime.py: """The life of one stream connection: the tasks that run as long as it does, and its end.
-#
-# A connection ends once: with a goodbye (`pusher:error`, close frame, then reading until the peer's close frame,
-# Pusher protocol, close codes), or by being broken off. After that no event is written.
-# """
-#
-
-
+# Time limit of a goodbye, from its first byte to the peer's close frame.
 CLOSE_TIMEOUT_S: Final = 5.0
-"""How long a goodbye may take, from its first byte to the peer's close frame."""
 
 
 class Lifetime:
     """The tasks of one connection, and its end.
 
     Attributes:
-        goodbye_s: how long its goodbye may take.
-        sent_code: the code of the close frame that was sent, None before that.
+        goodbye_s: time limit of its goodbye.
+        sent_code: the code of the close frame that was sent, None before.
     """
 
     __slots__ = ("_nursery", "_wire", "_writer", "goodbye_s", "sent_code")
@@ -120,18 +120,18 @@ class Lifetime:
         self.sent_code: int | None = None
 
     def begin(self, nursery: trio.Nursery) -> None:
-        """Take the nursery of the connection's tasks; whatever breaks the connection off cancels it."""
+        """Set the nursery of the connection's tasks, which is cancelled when the connection is aborted."""
         self._nursery = nursery
         self._writer.scope = nursery.cancel_scope
 
     def spawn(self, task: Callable[[], Awaitable[None]]) -> None:
-        """Run `task` as long as the connection lives; not at all if it is ending."""
+        """Run `task` while the connection is open; not at all if it is ending."""
         assert self._nursery is not None, "the connection is served"
         if not self._writer.ending:
             self._nursery.start_soon(task)
 
     def end(self, goodbye: pusher.StreamClose) -> None:
-        """End the connection with a goodbye; only the first call counts."""
+        """End the connection with a goodbye; only the first call has an effect."""
         if self._writer.ending or self._nursery is None:
             return
         self._writer.ending = True

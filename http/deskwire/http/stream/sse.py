@@ -1,7 +1,8 @@
-"""Server-sent events: an agent's stream as it is written (HTML, 9.2).
+"""Server-sent events: the format of an agent's stream (HTML, 9.2).
 
-A stored event's `data` is the very bytes of its envelope, and its `id` what `Last-Event-ID` names later. Passing
-events and those about the stream itself have no id.
+The `data` of a stored event is its envelope, byte for byte, and its `id` is the `Last-Event-ID` of a later
+request.
+Ephemeral events and events about the stream itself have no id.
 """
 
 from __future__ import annotations
@@ -21,12 +22,12 @@ from deskwire.engine.core.errors import Unavailable
 
 log: Final = structlog.get_logger(__name__)
 
+# Seconds without an event after which a comment is written, unless the client prefers fewer.
 HEARTBEAT_INTERVAL_S: Final = 15.0
-"""Seconds without an event after which a comment is written, unless the client prefers fewer."""
 _PREFERRED: Final = re.compile(r"(?:^|[,;\s])heartbeat=(?:\"?)(\d{1,2})(?:\"?)(?=$|[,;\s])", re.IGNORECASE)
 EVENT_STREAM: Final = "text/event-stream"
+# A credential with less time than this has expired: clocks differ by as much.
 _CREDENTIAL_MARGIN_S: Final = 0.01
-"""What is left of a credential that is as good as over: clocks differ by so much."""
 _RETRY: Final = b"retry: 1000\n"
 _COMMENT: Final = b":\n\n"
 _RETRY_AFTER_MS: Final[dict[Bye, int]] = {
@@ -38,9 +39,11 @@ _RETRY_AFTER_MS: Final[dict[Bye, int]] = {
 
 
 def preferred_heartbeat(prefer: str | None) -> float:
-    """Return the seconds between heartbeats that a `Prefer` header (RFC 7240) asks for, from 1 to HEARTBEAT_S.
+    """Return the heartbeat interval that a `Prefer` header (RFC 7240) requests, from 1 to
+    HEARTBEAT_INTERVAL_S.
 
-    The desk asks for one a second, so that it knows within three that the service does not answer.
+    The desk requests one per second, so that it notices within three seconds that the service does not
+    respond.
     """
     found = _PREFERRED.search(prefer or "")
     return HEARTBEAT_INTERVAL_S if found is None else min(max(1.0, float(found[1])), HEARTBEAT_INTERVAL_S)
@@ -50,11 +53,11 @@ OpenStream = Callable[[], Awaitable[AgentStream]]
 
 
 class EventStreamBody(AsyncIterator[bytes]):
-    """The stream in pieces. It is opened with the first, when it is sure that it will be closed.
+    """The stream in chunks. It is opened by the first read, because then its close is certain.
 
     Args:
-        opening: opens it.
-        good_for: returns the seconds for which the caller's credential is good from now on, 0 if it is no longer.
+        opening: opens the stream.
+        good_for: returns the seconds for which the caller's credential stays valid, 0 if it has ended.
         heartbeat_s: seconds without an event after which a comment is written.
     """
 
@@ -74,7 +77,7 @@ class EventStreamBody(AsyncIterator[bytes]):
         self._over = False
 
     async def __anext__(self) -> bytes:
-        """Return what is to be written next; after the goodbye there is nothing more."""
+        """Return the next chunk; the goodbye is the last one."""
         if self._over:
             raise StopAsyncIteration
         try:
@@ -89,7 +92,7 @@ class EventStreamBody(AsyncIterator[bytes]):
             return f": {error.reason}\n\n".encode()
 
     async def aclose(self) -> None:
-        """Close the stream; the client has gone, or has been told goodbye."""
+        """Close the stream; the client has disconnected or has got the goodbye."""
         self._over = True
         stream, self._stream = self._stream, None
         if stream is not None:
@@ -103,7 +106,9 @@ class EventStreamBody(AsyncIterator[bytes]):
         return _COMMENT
 
     async def _check(self, stream: AgentStream) -> None:
-        """End the stream if the credential is no longer good; a session's may have been used meanwhile."""
+        """End the stream if the credential is no longer valid; a session may have been used in the
+        meantime.
+        """
         good_for = await self._good_for()
         self._good_until = trio.current_time() + good_for
         if good_for < _CREDENTIAL_MARGIN_S:

@@ -1,7 +1,9 @@
-"""The opening handshake of a stream connection, sans I/O (RFC 6455 4.2; Pusher protocol, connecting).
+"""Websockets without I/O: the opening handshake, frames and messages (RFC 6455; Pusher protocol,
+connecting).
 
-The upgrade is accepted before anything is checked: clients handle a refusal by close code far better than
-one by HTTP status. Only a request that is no websocket request at all gets an HTTP response.
+The upgrade is accepted before the app key is checked, because clients handle a refusal by close code far
+better than one
+by HTTP status. Only a request that is no valid websocket request gets an HTTP response.
 """
 
 from __future__ import annotations
@@ -37,13 +39,13 @@ _OLD: Final = (
 
 
 class UpgradeRequest(Struct, frozen=True):
-    """A websocket request: the app key it names, its protocol parameter, and the 101 that accepts it.
+    """A websocket request: its app key, its protocol parameter, and the 101 response that accepts it.
 
     Args:
         protocol: the query's `protocol`, None if missing.
         forwarded_for: values of `X-Forwarded-For`, in the order of the headers.
         response: bytes to send.
-        rest: bytes the client sent behind its request, already frames.
+        rest: bytes received after the request, which are frames.
     """
 
     stream_key: str
@@ -54,7 +56,9 @@ class UpgradeRequest(Struct, frozen=True):
 
     @property
     def refusal(self) -> pusher.StreamClose | None:
-        """The refusal of the protocol parameter, None if it is supported. A missing one counts as 7 (hand-written clients)."""
+        """The refusal of the protocol parameter, None if it is supported. A missing one counts as 7
+        (hand-written clients).
+        """
         return None if self.protocol in (None, *pusher.PROTOCOLS) else pusher.BAD_PROTOCOL
 
 
@@ -71,7 +75,7 @@ class Handshake:
         self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=_LIMIT)
 
     def feed(self, data: bytes) -> UpgradeRequest | UpgradeRefusal | None:
-        """Return the result, or None as long as the request is not complete; empty `data` is its end."""
+        """Return the result, or None while the request is incomplete; empty `data` is its end."""
         try:
             self._http.receive_data(data)
             request = self._http.next_event()
@@ -138,13 +142,9 @@ def _is_nonce(key: bytes) -> bool:
         return False
 
 
-# DOC frames.py: """Websocket frames as bytes (RFC 6455 5.2)."""
-#
-
-
 _TEXT: Final = 0x81
+# The first byte of a close frame.
 CLOSE_FRAME: Final = b"\x88"
-"""The first byte of a close frame."""
 _SHORT: Final = 125
 _TWO_BYTES: Final = 0xFFFF
 
@@ -160,21 +160,19 @@ def text_frame(payload: bytes) -> bytes:
 
 
 def close_frame(code: int, reason: str) -> bytes:
-    """Return an unmasked close frame (5.5.1); the reason is cut to what a control frame holds."""
+    """Return an unmasked close frame (RFC 6455 5.5.1); the reason is shortened to the size of a control
+    frame.
+    """
     payload = code.to_bytes(2) + reason.encode()[: _SHORT - 2].decode(errors="ignore").encode()
     return CLOSE_FRAME + bytes((len(payload),)) + payload
 
 
-# DOC inlet.py: """The inbound side of a stream connection: frames, counted, and messages put together from them; no I/O (RFC 6455 5.4)."""
-#
-
-
 class InboundMessages:
-    """The inbound side of one connection.
+    """The inbound side of one connection: frames, counted, and messages assembled from them (RFC 6455 5.4).
 
     Args:
-        largest: bytes of a message at most.
-        rest: bytes that came behind the handshake.
+        largest: bytes of the largest message.
+        rest: bytes received after the handshake.
         frames: the number of frames so far.
     """
 
@@ -188,13 +186,15 @@ class InboundMessages:
         self._inflow = InboundRate(largest)
 
     def feed(self, data: bytes) -> None:
-        """Take what was read. Raises HangUp."""
+        """Parse data that was read. Raises ProtocolViolation."""
         if self.wire.state is not ConnectionState.CLOSED:
             self.wire.receive_data(data)
         self._inflow.bytes(len(data), trio.current_time())
 
     def events(self) -> Iterator[Event]:
-        """Yield what has come. A read without a whole frame counts as one, as it costs as much. Raises HangUp."""
+        """Yield received events. A read without a whole frame counts as one, because it costs as much.
+        Raises ProtocolViolation.
+        """
         before = self.frames
         for event in self.wire.events():
             self._count()
@@ -203,7 +203,7 @@ class InboundMessages:
             self._count()
 
     def text(self, event: TextMessage) -> str | None:
-        """Return the whole message, if this is its last part. Raises HangUp."""
+        """Return the whole message, if this is its last part. Raises ProtocolViolation."""
         try:
             text = self._assembler.add(event)
         except MessageTooLong:
@@ -218,14 +218,14 @@ class InboundMessages:
 
 
 class MessageTooLong(Exception):
-    """A message has more bytes than it may."""
+    """A message is longer than allowed."""
 
 
 class MessageAssembler:
-    """The inbound messages of one connection. Nothing is kept between two, and one buffer of one that is under way.
+    """Assembles the messages of one connection; buffers only the parts of an unfinished message.
 
     Args:
-        limit: largest number of bytes of a whole message.
+        limit: bytes of a whole message.
     """
 
     __slots__ = ("_buffer", "_limit")
@@ -235,7 +235,7 @@ class MessageAssembler:
         self._buffer: bytearray | None = None
 
     def add(self, event: TextMessage) -> str | None:
-        """Return the whole message, if this is its last part. Raises TooLong."""
+        """Return the whole message, if this is its last part. Raises MessageTooLong."""
         if self._buffer is None and event.message_finished:
             self._check(len(event.data.encode()))
             return event.data
@@ -252,24 +252,20 @@ class MessageAssembler:
             raise MessageTooLong
 
 
-# DOC parser.py: """The websocket's frames as wsproto reads them, with two rules that it does not have (RFC 6455).
-#
-# * The largest frame: a longer one is refused at its head, not once that much has come.
-# * Close code 1014, Bad Gateway, which IANA has registered since.
-# """
-#
-
-
 _BAD_GATEWAY: Final = 1014
 _NORMAL: Final = CloseReason.NORMAL_CLOSURE.to_bytes(2)
 
 
 class WebsocketConnection(Connection):
-    """The server's end of a connection after its handshake.
+    """The server's end of a connection after its handshake, with two rules that wsproto lacks.
+
+    The largest frame: a longer frame is refused at its head, before its payload arrives. Close code 1014,
+    Bad Gateway, is
+    valid: IANA has registered it since.
 
     Args:
-        longest: bytes of a frame's payload at most; beyond it the connection is to be closed with 1009.
-        rest: bytes that came behind the handshake.
+        longest: bytes of a frame's payload; a longer frame closes the connection with 1009.
+        rest: bytes received after the handshake.
     """
 
     def __init__(self, longest: int, rest: bytes) -> None:

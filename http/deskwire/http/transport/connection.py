@@ -1,7 +1,8 @@
-"""The connection that the front hands on: its first bytes were already read, and its writes can't last for ever.
+"""A client's connection: its first bytes may be pushed back, and each of its writes has a timeout.
 
 Hypercorn shields its writes from cancellation and gives them no deadline, so a client that never reads
-would hold a shutdown for as long as it likes. Here every write has one, and `cut` shortens it.
+could delay a
+shutdown without limit. Here every write has a deadline, which `limit_writes` shortens.
 """
 
 from __future__ import annotations
@@ -23,37 +24,40 @@ from deskwire.http.transport.fair_scheduling import FairScheduler
 
 _OUT_OF_TIME = "the peer did not read in time"
 
+# The beginning of a request for the stream.
 STREAM_REQUEST: Final = b"GET /app/"
-"""What a request for the stream begins with."""
 
 DRAIN_BYTES_MAX: Final = 1 << 16
+# Limits of reading the rest of an unwanted body, in bytes and seconds.
 DRAIN_TIMEOUT_S: Final = 1.0
-"""Bytes of a body that nobody wants which are read away, and for how long."""
 
+# A closed connection may send for this long; a client that needs longer is not reading.
 LINGER_TIMEOUT_S: Final = 1.0
-"""How long a closed connection may go on sending; who needs longer is not listening."""
 
+# A connection whose peer has closed is kept for this long, because its last request may not have been read
+# yet.
 HALF_CLOSED_TIMEOUT_S: Final = 2.0
-"""How long a connection is kept whose peer has closed: a request may have come just before, and be taken up only now."""
 
-TCP_USER_TIMEOUT: Final[int | None] = getattr(socket, "TCP_USER_TIMEOUT", None)  # Linux has it
+# Only Linux has it.
+TCP_USER_TIMEOUT: Final[int | None] = getattr(socket, "TCP_USER_TIMEOUT", None)
 
 _LINGER_BYTES: Final = 1 << 20
 _READ_BYTES: Final = 1 << 16
+# Decrypted bytes of an anonymous connection that wait for its turn.
 _ANONYMOUS_READ_BYTES: Final = 1 << 14
-"""What waits decrypted for a stranger's turn."""
+# SO_LINGER without time: the system discards buffered data of a peer that does not read.
 _LINGER_OFF: Final = struct.pack("ii", 1, 0)
-"""SO_LINGER with no time: what waits in the system's buffers is not kept for a peer that does not read."""
 
 
 class FrontStream(trio.abc.HalfCloseableStream):
-    """A TCP connection as the front hands it on.
+    """A TCP connection of a client.
 
     Args:
-        write_timeout_s: how long one `send_all` may take; after that the connection is closed and
-            BrokenResourceError raised, also within a shield.
+        write_timeout_s: time limit of one `send_all`; after that the connection is closed and
+            BrokenResourceError
+            raised, also within a shield.
 
-    `slot` is where what waits in `send_all` is counted, and `scheduler` who waits to be read, if those are set.
+    `slot` counts the unsent bytes of `send_all`, and `scheduler` orders the reads, if they are set.
     """
 
     slot: ConnectionSlot | None = None
@@ -74,54 +78,58 @@ class FrontStream(trio.abc.HalfCloseableStream):
         self._closing = False
 
     def push_back(self, data: bytes) -> None:
-        """Let the next read begin with `data`."""
+        """Make the next read return `data` first."""
         self._pushed = data + self._pushed
 
     def take_back(self) -> bytes:
-        """Return what was pushed back; it counts as read."""
+        """Return the data that was pushed back, as read."""
         data, self._pushed = self._pushed, b""
         return data
 
     def limit_writes(self, deadline: float) -> None:
-        """Let no write, not even one under way, last beyond `deadline` on Trio's clock."""
+        """Limit all writes, including the current one, to `deadline` on Trio's clock."""
         self._latest = min(self._latest, deadline)
         if self._writing is not None:
             self._writing.deadline = min(self._writing.deadline, deadline)
 
     def set_idle(self, *, idle: bool) -> None:
-        """Note that nothing is asked on the connection, or something."""
+        """Note whether a request is under way on the connection."""
         if self.slot is not None:
             self.slot.set_idle(idle=idle)
 
     def keep_open(self) -> None:
-        """Let the connection stay whatever others need."""
+        """Exempt the connection from eviction."""
         if self.slot is not None:
             self.slot.keep_open()
 
     def abort(self) -> None:
-        """Let the connection end as if the peer had gone. What it has not taken is thrown away."""
+        """End the connection as if the peer had gone, and discard unsent data."""
         with suppress(OSError):  # it has gone
             self.socket.setsockopt(SOL_SOCKET, SO_LINGER, _LINGER_OFF)
             self.socket.shutdown(SHUT_RDWR)
 
     def set_head_timeout(self, seconds: float, connection: trio.CancelScope) -> None:
-        """End `connection` if a request's head takes longer than `seconds` from its first byte; infinity for never.
+        """Cancel `connection` if a request's head takes longer than `seconds` from its first byte; infinity
+        for no limit.
 
-        So, much sooner, if the peer has closed and no request is answered: Hypercorn would keep what is left until
-        it is idle for too long.
+        If the peer has closed and no request is under way, the limit is much shorter: Hypercorn would keep
+        an incomplete
+        request until the idle timeout.
         """
         self._head_s, self._connection = seconds, connection
         connection.deadline = inf
 
     def detect_dead_peer(self) -> None:
-        """Let the connection end when what was sent is not acknowledged for a while: TCP itself goes on for minutes."""
+        """End the connection when sent data is not acknowledged for a while: by default TCP retries for
+        minutes.
+        """
         if TCP_USER_TIMEOUT is not None:
             with suppress(OSError):  # it has gone
                 self.socket.setsockopt(IPPROTO_TCP, TCP_USER_TIMEOUT, int(self._write_timeout_s * 1000))
 
     @contextmanager
     def serving(self) -> Iterator[None]:
-        """Expect no head while a request is answered."""
+        """Suspend the timeout of heads while a request is served."""
         self._serving += 1
         self._connection.deadline = inf
         self.set_idle(idle=False)
@@ -136,21 +144,22 @@ class FrontStream(trio.abc.HalfCloseableStream):
                 self._set_deadline()
 
     def _set_deadline(self) -> None:
-        """Bound the time in which the rest of a head, or the end, has to come from now on."""
+        """Limit the time in which the rest of a head, or the end, must arrive."""
         if not self._serving:
             within_s = min(self._head_s, HALF_CLOSED_TIMEOUT_S) if self._ended else self._head_s
             self._connection.deadline = min(self._connection.deadline, trio.current_time() + within_s)
 
     async def until_readable(self) -> None:
-        """Return once a read may not have to wait; at once where that can't be told.
+        """Return once a read may not have to wait; at once if that is unknown.
 
-        An idle connection takes a third less memory here than in a read, which goes through more calls.
+        An idle connection takes a third less memory here than in a read, because a read has more stack
+        frames.
         """
         if not self._pushed:
             await trio.lowlevel.wait_readable(self.socket)
 
     async def acquire_turn(self) -> None:
-        """Wait until something has come, and it is this connection's turn to have it read (`scheduler`)."""
+        """Wait for data, and for this connection's turn to have it read (`scheduler`)."""
         slot, scheduler = self.slot, self.scheduler
         if slot is None or scheduler is None:
             return
@@ -164,22 +173,24 @@ class FrontStream(trio.abc.HalfCloseableStream):
             scheduler.note_identified()
 
     async def ensure_turn(self) -> None:
-        """Have a turn: the one that is still held, or the next."""
+        """Hold a turn: the current one if it has not expired, or the next."""
         if self.slot is not None and self.scheduler is not None and self.slot.is_anonymous:
             await self.scheduler.ensure(self, self.slot.network)
 
     async def next_turn(self) -> None:
-        """Give the turn back, and have the next."""
+        """Release the turn and acquire the next."""
         if self.scheduler is not None:
             self.scheduler.release(self)
         await self.ensure_turn()
 
     async def _wait_readable(self) -> None:
-        """Return once something has come; what had to be read to know that is read again."""
+        """Return once data has arrived; bytes that had to be read to find out are pushed back."""
         await trio.lowlevel.wait_readable(self.socket)
 
     async def receive_some(self, max_bytes: int | None = None) -> bytes:
-        """See `trio.abc.ReceiveStream`. Raises ClosedResourceError from `aclose` on, which reads what still comes."""
+        """See `trio.abc.ReceiveStream`. Raises ClosedResourceError once `aclose` has begun, which reads the
+        remaining data.
+        """
         if self._closing:
             raise trio.ClosedResourceError("the connection is being closed")
         if not self._pushed:
@@ -201,7 +212,7 @@ class FrontStream(trio.abc.HalfCloseableStream):
 
     @property
     def peer(self) -> str | None:
-        """The address of the other end; None if it is gone, or has none."""
+        """The address of the other end; None if it is disconnected or has none."""
         try:
             address = self.socket.getpeername()
         except OSError:
@@ -209,9 +220,11 @@ class FrontStream(trio.abc.HalfCloseableStream):
         return str(address[0]) if isinstance(address, tuple) else None
 
     async def receive_next(self) -> bytes:
-        """Return what the peer sends next, once there is some; empty at the end. Bounds on heads do not hold for it.
+        """Return the peer's next data, once there is some; empty at the end. Timeouts of heads do not
+        apply.
 
-        It takes half the time of `receive_some`, whose first try fails where there is nothing yet.
+        It takes half the time of `receive_some`, which first tries a read that fails if nothing has arrived
+        yet.
 
         Raises BrokenResourceError.
         """
@@ -228,7 +241,7 @@ class FrontStream(trio.abc.HalfCloseableStream):
                 raise trio.BrokenResourceError from error
 
     def send_now(self, data: bytes) -> bytes:
-        """Send what the system takes without waiting; return the rest, for `send_all`.
+        """Send as much as the system accepts without waiting; return the rest, for `send_all`.
 
         No other write may be under way. Raises BrokenResourceError.
         """
@@ -240,7 +253,7 @@ class FrontStream(trio.abc.HalfCloseableStream):
             raise trio.BrokenResourceError from error
 
     async def send_all(self, data: bytes | bytearray | memoryview) -> None:
-        """See `trio.abc.SendStream`. Raises BrokenResourceError when out of time, too."""
+        """See `trio.abc.SendStream`. Raises BrokenResourceError after a timeout as well."""
         if self._sent_eof:
             raise trio.ClosedResourceError("the connection is being closed")
         deadline = min(trio.current_time() + self._write_timeout_s, self._latest)
@@ -264,16 +277,16 @@ class FrontStream(trio.abc.HalfCloseableStream):
         await self._raw.wait_send_all_might_not_block()
 
     async def send_eof(self) -> None:
-        """See `trio.abc.HalfCloseableStream`. From here on nothing can be sent, not only from its end on."""
+        """See `trio.abc.HalfCloseableStream`. Nothing can be sent once it has begun."""
         self._sent_eof = True
         if isinstance(self._raw, trio.abc.HalfCloseableStream):
             await self._raw.send_eof()
 
     async def aclose(self) -> None:
-        """Close the connection. What the peer is still sending is read away first, for a moment.
+        """Close the connection after reading, for a moment, the data that the peer is still sending.
 
-        Closed with unread bytes, a connection is reset, and a reset overtakes the response that says why
-        (RFC 9112 section 9.6).
+        A connection that is closed with unread bytes is reset, and the reset may discard the response (RFC
+        9112 section 9.6).
         """
         self._closing = True
         try:
@@ -287,14 +300,14 @@ class FrontStream(trio.abc.HalfCloseableStream):
             await self._raw.aclose()
 
     def has_unread_data(self) -> bool:
-        """Tell whether something has come that was not read, or the end."""
+        """Return whether data, or the end, has arrived that was not read."""
         return self.socket.fileno() >= 0 and self.socket.is_readable()
 
 
 class TlsFrontStream(FrontStream):
-    """A `FrontStream` over TLS; it has what Hypercorn looks for to tell the two apart.
+    """A `FrontStream` over TLS; Hypercorn recognizes it by its attributes.
 
-    What TLS takes of memory is taken when the client has begun to speak, not before.
+    The memory for TLS is allocated once the client has sent something.
 
     Args:
         context: with the certificate.
@@ -307,7 +320,7 @@ class TlsFrontStream(FrontStream):
         self._tls: trio.SSLStream[trio.SocketStream] | None = None
 
     async def until_readable(self) -> None:
-        """Return at once: what was received may hold more than what was read."""
+        """Return at once: decrypted data may be waiting although the socket is not readable."""
 
     async def _wait_readable(self) -> None:
         if self._tls is not None:
@@ -316,7 +329,7 @@ class TlsFrontStream(FrontStream):
             await super()._wait_readable()
 
     def send_now(self, data: bytes) -> bytes:
-        """Return all of it: over TLS nothing goes without waiting."""
+        """Return all of it: TLS writes may have to wait."""
         return data
 
     async def receive_next(self) -> bytes:
@@ -326,7 +339,7 @@ class TlsFrontStream(FrontStream):
         return self.take_back() or bytes(await self._raw.receive_some(_READ_BYTES))
 
     async def peek_byte(self) -> bytes:
-        """Return the first byte that the client sends, left where it is; empty if it sends none.
+        """Return the first byte that the client sends, without consuming it; empty if it sends none.
 
         Raises BrokenResourceError.
         """
@@ -344,27 +357,25 @@ class TlsFrontStream(FrontStream):
         await self._tls.do_handshake()
 
     def selected_alpn_protocol(self) -> str | None:
-        """Return the protocol that the handshake agreed on."""
+        """Return the protocol that the handshake negotiated."""
         assert self._tls is not None, "the handshake is over"
         agreed: str | None = self._tls.selected_alpn_protocol()
         return agreed
 
 
-# DOC drain.py: """Reading away what a peer still sends that is not listened to any more.
-#
-# A connection that is closed with unread bytes is reset, and a reset overtakes the goodbye that says why (RFC 9112
-# section 9.6). Nothing is parsed: at most the first byte of what came is looked at.
-# """
-#
-
-
 _READ: Final = 16 * 1024
+# Reads of a drain, a megabyte: a client that sends more is not waiting for a response.
 _READS: Final = 64
-"""Reads at most, a megabyte: who sends more is not waiting for an answer."""
 
 
 async def drain(stream: trio.abc.Stream, last: bytes) -> None:
-    """Read until the peer closes, a close frame of its begins what comes, or it has sent too much.
+    """Read until the peer closes, a read begins with `last`, or it has sent too much.
+
+    A connection that is closed with unread bytes is reset, and the reset may discard the goodbye before it
+    (RFC 9112 section 9.6). Nothing is parsed.
+
+    Args:
+        last: the first bytes of the peer's goodbye.
 
     Raises BrokenResourceError and ClosedResourceError.
     """

@@ -1,8 +1,10 @@
-"""The places of connections, and which of them make room for others when there are no more (ADR 41).
+"""Slots of connections, and the eviction of connections when all slots are taken (ADR 41).
 
-Nobody is refused for what others hold. When all places are taken, a connection that does nothing is ended for a new
-one: that which has done nothing for longest, of the network that has most of them. When too many bytes of responses
-wait for clients that do not read, those end that hold most for longest.
+A new connection is not refused because others hold all slots. Instead an idle connection is evicted: the
+one that has
+been idle for longest, of the network with most of them. If too many bytes of responses are unsent because
+clients do
+not read, the connections with most unsent bytes for longest are ended.
 """
 
 from __future__ import annotations
@@ -18,16 +20,18 @@ from deskwire.engine.core.limits.network import network_of
 
 log: Final = structlog.get_logger(__name__)
 
+# One address, project or user may have a fourth of the unsent bytes.
 SHARE: Final = 4
-"""One address, and one project or user, may let a fourth of the bytes wait."""
+# The part of a limit that remains after evictions, so that they are not repeated for each byte.
 _RELIEF: Final = 0.75
-"""What is left of a bound that was reached, so that those who wait are not sorted again for each byte."""
 _ALL: Final = "*"
+# Interval of log lines about ended connections.
 _LOG_INTERVAL_S: Final = 60.0
 
+# The key of a connection's slot in the state that Hypercorn passes to the app (ASGI, lifespan state).
 SLOT: Final = "slot"
-"""Where the app finds a connection's slot in the state that Hypercorn hands on (ASGI, lifespan state)."""
 
+# Why a connection was ended or refused.
 EndReason = Literal["idle", "unread", "refused"]
 
 
@@ -40,11 +44,13 @@ async def _nothing_to_send() -> None:
 
 
 class ConnectionSlot:
-    """One connection's slot among all.
+    """One connection's slot.
 
-    `owner` is the project or user whose credential it has shown, if any, and `known` is called when it has. `detect_dead_peer`
-    has the system notice a peer that is gone without a word. `continue_body` asks the client for the body of the request
-    under way, if it waits to be asked (`Expect: 100-continue`, RFC 9110 10.1.1).
+    `owner` is the project or user whose credential the connection has shown, if any; `on_identified` is
+    called when it has.
+    `detect_dead_peer` makes the system notice a dead peer. `continue_body` asks the client for the body of
+    its request,
+    if it waits for that (`Expect: 100-continue`, RFC 9110 10.1.1).
     """
 
     __slots__ = (
@@ -85,11 +91,11 @@ class ConnectionSlot:
 
     @property
     def is_anonymous(self) -> bool:
-        """The absence of a good credential: true while nobody has shown one here."""
+        """True if no valid credential has been shown on the connection."""
         return not (self.owner or self._kept)
 
     def leave(self) -> None:
-        """Give the slot back; the second time does nothing."""
+        """Release the slot; repeated calls do nothing."""
         if not self._gone:
             self._gone = True
             self._list()
@@ -97,29 +103,33 @@ class ConnectionSlot:
             self._among.open -= 1
 
     def set_idle(self, *, idle: bool) -> None:
-        """Note that nothing is asked on the connection, or something."""
+        """Note whether a request is under way on the connection."""
         if self._idle != idle:
             self._idle = idle
             self._list()
 
     def set_client(self, client: str | None) -> None:
-        """Note the address of whoever asks, as far as proxies tell it."""
+        """Note the client's address as reported by proxies."""
         self._client = network_of(client)
 
     def identify(self, owner: str) -> None:
-        """Note the project or user whose credential was shown, and was good."""
+        """Note the project or user whose valid credential was shown."""
         if owner != self.owner:
             self.owner = owner
             self._list()
             self.on_identified()
 
     def keep_open(self) -> None:
-        """Stay whatever others need: somebody who has shown a credential is served here until the connection ends."""
+        """Exempt the connection from eviction: a client with a valid credential is served until the
+        connection ends.
+        """
         self._kept = True
         self._list()
 
     def add_unsent(self, size: int) -> None:
-        """Note bytes that wait for the client. If they are too many, others end that have let theirs wait for longer."""
+        """Count bytes that wait for the client. If a limit is exceeded, other connections end whose bytes
+        have waited longer.
+        """
         if not self._unsent:
             self._since = trio.current_time()
             self._holders = tuple(dict.fromkeys((_ALL, self._client, self.owner or self._client)))
@@ -128,16 +138,16 @@ class ConnectionSlot:
             self._among.relieve(self._holders, self)
 
     def remove_unsent(self, size: int) -> None:
-        """Note that they wait no longer."""
+        """Stop counting bytes that were sent or discarded."""
         if not self._gone:
             self._count(-size)
 
     def weight(self, now: float) -> float:
-        """Return the bytes that it holds, multiplied by how long it has held them."""
+        """Return the unsent bytes, multiplied by the time for which they have waited."""
         return self._unsent * (now - self._since)
 
     def counts_for(self, holder: str) -> bool:
-        """Tell whether what waits here counts for this address, project or user."""
+        """Return whether the unsent bytes count for this address, project or user."""
         return holder in self._holders
 
     def _count(self, size: int) -> None:
@@ -145,7 +155,7 @@ class ConnectionSlot:
         self._among.count(self, self._holders, size, waits=self._unsent > 0)
 
     def _list(self) -> None:
-        """Move to the group in which others look for connections that can be missed."""
+        """Move the slot to the group of its state, from which connections are evicted."""
         if self._group is not None:
             self._group.remove(self)
         self._group = self._among.group_of(self._idle, self.owner) if not (self._kept or self._gone) else None
@@ -154,7 +164,7 @@ class ConnectionSlot:
 
 
 class _Group:
-    """Places in the order in which they came in, by their network."""
+    """Slots in the order in which they were added, by network."""
 
     def __init__(self) -> None:
         self._of: dict[str, dict[ConnectionSlot, None]] = {}
@@ -176,7 +186,7 @@ class _Group:
             del self._of[slot.network]
 
     def first(self) -> ConnectionSlot | None:
-        """Return the first one of the network that has most."""
+        """Return the first slot of the network that has most slots."""
         if len(self._of.get(self._largest, ())) != self._size:
             self._largest = max(self._of, key=lambda network: len(self._of[network]), default="")
             self._size = len(self._of.get(self._largest, ()))
@@ -184,13 +194,13 @@ class _Group:
 
 
 class Connections:
-    """All connections, and the bytes that wait in them.
+    """All connections and their unsent bytes.
 
     Args:
-        most: connections at the same time.
-        unsent_max: bytes of answers that may wait for their clients.
+        most: number of open connections.
+        unsent_max: bytes of responses that may wait for their clients.
 
-    `open` is how many there are, and `ended` how many were ended, or not taken, by the reason.
+    `open` is the number of connections, and `ended` the number of ended or refused connections by reason.
     """
 
     def __init__(self, most: int = 10_000, unsent_max: int = 256 << 20) -> None:
@@ -207,14 +217,15 @@ class Connections:
 
     @property
     def unsent(self) -> int:
-        """Bytes of answers that wait for their clients."""
+        """The bytes of responses that wait for their clients."""
         return self._unsent[_ALL]
 
     def admit(self, peer: str | None, end: Callable[[], None]) -> ConnectionSlot | None:
-        """Return a slot for a connection from this address; None if nobody can be missed for it.
+        """Return a slot for a connection from this address; None if no other connection can be evicted for
+        it.
 
         Args:
-            end: ends the connection as if its client had gone.
+            end: ends the connection as if its client had disconnected.
         """
         network = network_of(peer)
         if self.open >= self.most and not self.make_room():
@@ -224,7 +235,7 @@ class Connections:
         return ConnectionSlot(self, network, end)
 
     def make_room(self) -> bool:
-        """End the connection that can best be missed; False if each is in use by somebody known."""
+        """Evict a connection; False if every connection is in use by an identified client."""
         for group in (self._idle_anonymous, self._idle_known, self._busy_anonymous):
             slot = group.first()
             if slot is not None:
@@ -233,13 +244,13 @@ class Connections:
         return False
 
     def group_of(self, idle: bool, owner: str) -> _Group | None:
-        """Return the group that a slot belongs to; None if it can't be missed."""
+        """Return the group of a slot's state; None if its connection must not be evicted."""
         if idle:
             return self._idle_known if owner else self._idle_anonymous
         return None if owner else self._busy_anonymous
 
     def count(self, slot: ConnectionSlot, holders: tuple[str, ...], size: int, *, waits: bool) -> None:
-        """Note that so many bytes more wait, or fewer."""
+        """Change the number of unsent bytes by `size`."""
         for holder in holders:
             self._unsent[holder] += size
             if not self._unsent[holder]:
@@ -250,7 +261,11 @@ class Connections:
             self._waiting.pop(slot, None)
 
     def relieve(self, holders: tuple[str, ...], latest: ConnectionSlot) -> None:
-        """End those that hold most for longest where too much waits for one of these; not the latest, which may read."""
+        """End the connections with most unsent bytes for longest, for each of these holders above its
+        limit, but never the latest.
+
+        The latest connection is exempt because its client may still read.
+        """
         for holder in holders:
             bound = self._unsent_max if holder == _ALL else self._unsent_max // SHARE
             if self._unsent[holder] > bound:
@@ -270,7 +285,7 @@ class Connections:
         slot.end()
 
     def _note(self, why: EndReason, whose: str) -> None:
-        """Count it, and log it now and then: an attacker must not fill the log."""
+        """Count the end and log it at intervals, so that an attacker can't fill the log."""
         self.ended[why] += 1
         now = trio.current_time()
         if now - self._logged_at.get(why, -_LOG_INTERVAL_S) >= _LOG_INTERVAL_S:

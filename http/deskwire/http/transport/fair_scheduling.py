@@ -1,8 +1,9 @@
-"""Turns: what strangers send is read in turn, so that however many there are they leave time to others (ADR 41).
+"""Fair scheduling of reads: anonymous connections are read round-robin and can't starve authenticated ones
+(ADR 41).
 
-The process has one thread. Who has shown a good credential is served as it comes. Of all others one is served after
-the other, network by network, and while anybody known is served, too, each of these turns is followed by a pause of twice
-its length.
+The process has one thread. Connections that have shown a valid credential are read at once. All others take
+turns, by
+network. While authenticated connections are active, a pause of twice its length follows each turn.
 """
 
 from __future__ import annotations
@@ -13,18 +14,20 @@ from typing import Final
 
 import trio
 
+# Length of the pause after a turn, as a multiple of the turn.
 PAUSE_FACTOR: Final = 2
-"""How many times as long as a turn the pause behind it is."""
+# A turn expires after this time, because its holder may be waiting itself.
 TURN_MAX_S: Final = 0.005
-"""After which others have their turn, too: whoever has it may wait for something itself."""
+# Turns longer than this don't lengthen the pause: the turn may have been held without work.
 _PAUSE_S: Final = 0.05
-"""How long a pause may be: a turn may have been held without any use of it."""
+# Turns are followed by pauses for this long after the last read of an authenticated connection.
 _ACTIVE_S: Final = 0.1
-"""How long after a read from somebody known strangers still make pauses."""
 
 
 class FairScheduler:
-    """The turns of strangers. Without somebody known beside them they wait for each other only."""
+    """The turns of anonymous connections. Without authenticated connections there are no pauses between
+    turns.
+    """
 
     def __init__(self) -> None:
         self._queues: dict[str, dict[trio.Event, Hashable]] = {}
@@ -36,17 +39,17 @@ class FairScheduler:
         self._ends = trio.lowlevel.ParkingLot()
 
     def note_identified(self) -> None:
-        """Note that somebody known is served."""
+        """Note that an authenticated connection is active."""
         self._identified_at = trio.current_time()
 
     async def acquire(self, who: Hashable, network: str) -> None:
-        """Wait for a turn; it is held until `release`, or for LONGEST_S.
+        """Wait for a turn, which is held until `release` or for TURN_MAX_S.
 
         Args:
-            who: has it; several tasks may wait in one name, and each gets a turn.
-            network: all that are of one wait in one queue.
+            who: the holder; several tasks may wait for the same holder, and each gets a turn.
+            network: connections of one network share a queue.
 
-        Cancellation: the place in the queue is given up.
+        Cancellation: the task leaves the queue.
         """
         self._expire()
         if self._holder is None and not self._queues and trio.current_time() >= self._free_at:
@@ -67,13 +70,13 @@ class FairScheduler:
                 del self._queues[network]
 
     async def ensure(self, who: Hashable, network: str) -> None:
-        """Take a turn unless one is held already."""
+        """Acquire a turn unless `who` already holds one."""
         self._expire()
         if self._holder is not who:
             await self.acquire(who, network)
 
     def release(self, who: Hashable) -> None:
-        """Give the turn back, if it is still held."""
+        """Release the turn if it is still held."""
         if self._holder is not None and self._holder is who:
             now = trio.current_time()
             self._end(now)
@@ -81,7 +84,7 @@ class FairScheduler:
                 self._start_next()
 
     async def run(self) -> None:
-        """Call one after the other, until cancelled."""
+        """Start one turn after the other, until cancelled."""
         while True:
             if not self._queues:
                 self._work = trio.Event()
@@ -95,7 +98,7 @@ class FairScheduler:
                 self._start_next()
 
     def _start_next(self) -> None:
-        """Call the next one; its network comes behind the others."""
+        """Start the next turn; its network moves to the end of the queue."""
         network = next(iter(self._queues), None)
         if network is None:
             return
@@ -111,7 +114,7 @@ class FairScheduler:
         self._holder, self._since = who, trio.current_time()
 
     def _expire(self) -> None:
-        """End a turn that has lasted long enough."""
+        """End a turn that has lasted too long."""
         now = trio.current_time()
         if self._holder is not None and now >= self._since + TURN_MAX_S:
             self._end(now)

@@ -210,13 +210,6 @@ def _digest(path: Path) -> str:
     return digest.hexdigest()
 
 
-# DOC search.py: """The look at the search index: whether it is sound, and has no words of a conversation that is gone.
-#
-# What it lacks is no fault: it takes that in while the server runs, and an index that is missing is made anew.
-# """
-#
-
-
 def index_problems(directory: Path, database: sqlite3.Connection) -> Iterator[Problem]:
     """Yield the faults of the index of a data directory; none if it has none, or one that the next start makes anew."""
     path = directory / INDEX_FILE_NAME

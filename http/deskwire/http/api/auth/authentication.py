@@ -1,4 +1,8 @@
-"""Authentication: credentials from the headers, checked against what the route asks for (decisions 2, 3)."""
+"""Authentication: credentials in the headers, checked against the access of the route (decisions 2, 3).
+
+Refusals name the kind of the credential that was shown and the kind that is needed, as far as its form
+reveals it.
+"""
 
 from __future__ import annotations
 
@@ -36,12 +40,12 @@ from deskwire.http.api.services import Services
 
 log: Final = structlog.get_logger(__name__)
 
+# The recorded time of a credential's last use may be this old; it saves a write on every call.
 _TOUCH_MS: Final = 60_000
-"""How old the noted time of a credential's last use may be; it saves a write on every call."""
 
 
 class AuthenticationRequest(Protocol):
-    """The request, as far as it tells who makes it; see `pipeline.Request`."""
+    """The parts of a request that identify its caller; see `pipeline.ApiRequest`."""
 
     @property
     def at(self) -> int: ...
@@ -60,16 +64,19 @@ class AuthenticationRequest(Protocol):
 
 
 async def admit(services: Services, access: RouteAccess, request: AuthenticationRequest) -> Caller:
-    """Return the caller, if the credential is good for the route; `require_permission` says what it may do.
+    """Return the caller, if its credential fits the route; `require_permission` checks its permissions.
 
-    A user shows an access token, or the cookie of a session; with both the token counts. A machine is a caller wherever
-    it is known, also where it may do nothing.
+    A user shows an access token or the cookie of a session; the token takes precedence. A machine is
+    admitted as a caller
+    even to routes where it has no permission.
 
     Raises:
         Unauthenticated: no valid credential of the right kind.
-        BadRequest: no `project` header where one is needed (`missing_project`), or a second one (`repeated_header`).
+        BadRequest: the required `project` header is missing (`missing_project`) or repeated
+            (`repeated_header`).
         NotFound: a project or organisation that does not exist, or that the user is no member of.
-        Forbidden: a scraper is not local; a cookie would change something for no page of ours (`cross_site_request`).
+        Forbidden: a scraper is not local; a request with a cookie comes from another origin
+            (`cross_site_request`).
         Unavailable: the token can't be verified at the moment.
     """
     if access.kind == "none":
@@ -98,7 +105,9 @@ async def admit(services: Services, access: RouteAccess, request: Authentication
 
 
 def require_permission(access: RouteAccess, caller: Caller) -> None:
-    """Raise Forbidden if the caller lacks a permission of the route, or is a machine where only people are callers."""
+    """Raise Forbidden if the caller lacks a permission of the route, or is a machine where only people may
+    call.
+    """
     if caller.machine is not None and not access.machines:
         raise server_key_required() if access.kind == "server_key" else PersonRequired
     if access.permission is not None:
@@ -108,7 +117,7 @@ def require_permission(access: RouteAccess, caller: Caller) -> None:
 async def _machine(
     services: Services, access: RouteAccess, request: AuthenticationRequest, secret: str
 ) -> Caller:
-    """Return the machine with this secret. Raises NotFound if the call names another project than its own."""
+    """Return the machine with this secret. Raises NotFound if the call names a project other than its own."""
     machine, name = await services.machines.authenticate(secret, request.at)
     project = machine.project
     for named in (_named_project(access, request), request.path.get("project_id")):
@@ -124,7 +133,7 @@ async def _machine(
 
 
 async def _visitor(services: Services, access: RouteAccess, request: AuthenticationRequest) -> Caller:
-    """Return the user of a session that is in force, else a caller who is nobody. Raises Forbidden."""
+    """Return the user of a valid session, else an anonymous caller. Raises Forbidden."""
     try:
         session = await services.sessions.of(request, request.at)
         if session is not None:
@@ -141,7 +150,7 @@ async def _user(
     identity: Identity,
     session: Session | None = None,
 ) -> Caller:
-    """Return the user who was identified, with what the route is about."""
+    """Return the identified user with the object of the route."""
     named = _named_project(access, request)
 
     def caller(reader: Reader) -> Caller:
@@ -156,7 +165,7 @@ async def _user(
 
 
 def _named_project(access: RouteAccess, request: AuthenticationRequest) -> str | None:
-    """Return the id in the header `project`, or in the parameter where that is taken; None for neither."""
+    """Return the id in the header `project`, or in the parameter if the route accepts it; None for neither."""
     named = single_value(request.headers, "project")
     if not access.by_parameter:
         return named
@@ -170,7 +179,7 @@ def _named_project(access: RouteAccess, request: AuthenticationRequest) -> str |
 def _caller(
     reader: Reader, access: RouteAccess, user: User, named: str | None, path: Mapping[str, str]
 ) -> Caller:
-    """Return the user with what the route is about."""
+    """Return the user with the object of the route."""
     known_by = f"user {user.rowid}"
     match access.kind:
         case "organisation":
@@ -211,7 +220,7 @@ def _bearer(headers: Fields) -> str:
 
 
 async def _note_use(services: Services, key: ServerKey, now: int) -> None:
-    """Record when the key was last used; a full disk does not stop a read."""
+    """Record the last use of the key; a full disk does not prevent a read."""
     services.key_uses[key.rowid] = now
     try:
         await services.store.write(Brief(lambda tx: tx.touch_key(key.rowid, now)))
@@ -220,7 +229,7 @@ async def _note_use(services: Services, key: ServerKey, now: int) -> None:
 
 
 async def _note_machine(services: Services, machine: Machine, now: int) -> None:
-    """Record when the machine credential was last used, likewise."""
+    """Record the last use of the machine credential; a full disk does not prevent a read."""
     services.machine_uses[machine.rowid] = now
     try:
         await services.store.write(Brief(lambda tx: tx.touch_machine(machine.rowid, now)))
@@ -228,12 +237,9 @@ async def _note_machine(services: Services, machine: Machine, now: int) -> None:
         log.warning("machine_credential.use_not_noted", reason=error.reason)
 
 
-# DOC credential_kinds.py: """The kinds of credentials as far as their form tells them, so that a refusal can say which was shown and which is needed."""
-#
-
-
 WRONG_KIND: Final = "wrong_credential_kind"
 
+# The kinds of credentials, each with the pattern that identifies it.
 _FORMS: Final = (
     ("server key", re.compile(rf"{KEY_PREFIX}\S+")),
     ("machine credential", re.compile(rf"{SECRET_PREFIX}\S+")),
@@ -241,7 +247,6 @@ _FORMS: Final = (
     ("access token", re.compile(r"eyJ[\w-]*\.[\w-]*\.[\w-]*")),
     ("stream authorization", re.compile(r"[0-9A-Za-z]{8,40}:eyJ[\w-]*\.[\w-]*\.[\w-]*")),
 )
-"""The kinds, each with the form by which it is told from all others."""
 
 _S2S: Final = frozenset({"server key", "machine credential"})
 _PEOPLE: Final = frozenset({"access token", "machine credential"})
@@ -253,14 +258,16 @@ _NEEDED: Final = {
 
 
 def kind_of(credential: str) -> str | None:
-    """Return the kind of a credential by its form; None for what has the form of none."""
+    """Return the kind of a credential by its form; None for an unknown form."""
     return next((kind for kind, form in _FORMS if form.fullmatch(credential)), None)
 
 
 def check_kind(access: RouteAccess, credential: str) -> None:
-    """Raise Unauthenticated (`wrong_credential_kind`) for a credential of a kind that the route never takes.
+    """Raise Unauthenticated (`wrong_credential_kind`) for a credential of a kind that the route never
+    accepts.
 
-    One whose form tells nothing is left to whoever checks it. The refusal has nothing of the credential in it.
+    A credential of unknown form passes, and its own check refuses it. The refusal does not repeat the
+    credential.
     """
     kind = kind_of(credential)
     if kind is None or kind in _FITTING.get(access.kind, _PEOPLE):
@@ -280,7 +287,7 @@ def _needed(access: RouteAccess) -> str:
 
 
 def server_key_required() -> Forbidden:
-    """Return the refusal of a machine where no permission says what it may do."""
+    """Return the refusal of a machine on a route that has no permission for machines."""
     return Forbidden(
         "A machine credential was shown, and this call needs a server key (sk_…).", code=WRONG_KIND
     )

@@ -1,8 +1,10 @@
-"""The server keys that were looked up, for as long as nothing about keys and projects changes.
+"""Caches of server keys, machine credentials and ended access tokens.
 
-A key is looked up for every call, and a query costs more than the rest of the call's checks. The hash of a key is
-what is remembered, not the key. Any commit that changes keys or projects makes all of it forgotten, before that
-commit is answered: who revokes a key and hears so can rely on it.
+A credential is looked up for every call, and the query costs more than all other checks of the call. The
+caches hold
+hashes of keys and secrets. A commit that changes credentials or projects invalidates a cache on every node
+before it is
+answered: after the response to a revocation, the credential is refused everywhere.
 """
 
 from __future__ import annotations
@@ -32,21 +34,18 @@ from deskwire.engine.core.store import Inline
 from deskwire.engine.core.store import Store as ScopedStore
 from deskwire.engine.ports import Reader, Store, Transaction
 
+# Entries of a cache; if more credentials are in use, each is looked up now and then.
 _CACHE_SIZE_MAX: Final = 1_000
-"""Keys that are remembered; with more of them in use at once each is looked up now and then."""
 
 
 class ServerKeyCache(Struct):
-    """The keys of the callers."""
+    """The cache of server keys."""
 
     store: Store
     _known: dict[bytes, ServerKey] = field(default_factory=dict)
 
     async def authenticate(self, key: str) -> ServerKey:
-        """See `authenticate_key`; only valid keys are remembered.
-
-        What was looked up before a change, and found after it, is kept by nobody.
-        """
+        """Return the server key; see `authenticate_key`. Only valid keys are cached."""
         hashed, known = hash_server_key(key), self._known
         found = known.get(hashed)
         if found is None:
@@ -57,31 +56,25 @@ class ServerKeyCache(Struct):
         return found
 
     def known(self, key: str) -> ServerKey | None:
-        """Return the server key, if it is remembered."""
+        """Return the server key if it is cached."""
         return self._known.get(hash_server_key(key))
 
     def follow(self, commits: Commits[CallerCommit]) -> None:
-        """Forget what commits change from now on."""
+        """Invalidate the cache with each commit that changes callers, from now on."""
         commits.subscribe(lambda _: self.invalidate(), "callers")
 
     def invalidate(self) -> None:
-        """Look all up again: keys or projects have changed."""
+        """Empty the cache: keys or projects have changed."""
         self._known = {}  # a look-up under way remembers what it finds in the old one
-
-
-# DOC machines.py: """The machine credentials that were looked up, for as long as nothing about them and projects changes.
-#
-# As with server keys, the hash of a secret is what is remembered, and any commit that changes a credential makes all of it
-# forgotten before that commit is answered. What ends by the clock is found out with each call.
-# """
-#
 
 
 T = TypeVar("T")
 
 
 class RevocableStore(Struct, frozen=True):
-    """A store whose reads are refused once a machine credential has ended, or has lost one of these permissions."""
+    """A store whose reads are refused once a machine credential has ended, or has lost one of these
+    permissions.
+    """
 
     store: Store
     name: str
@@ -108,15 +101,16 @@ class RevocableStore(Struct, frozen=True):
 
 
 class MachineCredentialCache(Struct):
-    """The machine credentials of the callers."""
+    """The cache of machine credentials. Their expiry is checked with each call."""
 
     store: Store
     _known: dict[bytes, Machine] = field(default_factory=dict)
 
     async def authenticate(self, secret: str, now: int) -> tuple[Machine, str]:
-        """Return the credential with this secret, and the name under which that authorizes what outlasts the call.
+        """Return the credential with this secret, and the name that authorizes work beyond the end of the
+        call.
 
-        Raises Unauthenticated if there is none, or it is good no more.
+        Raises Unauthenticated if there is none, or it is no longer valid.
         """
         hashed, known = hash_secret(secret), self._known
         found = known.get(hashed)
@@ -128,28 +122,21 @@ class MachineCredentialCache(Struct):
         return found, check_good(found, hashed, now)
 
     async def check(self, name: str, permissions: Iterable[str], now: int) -> None:
-        """Raise Unauthenticated or Forbidden if a call that has gone on for a while may not go on.
+        """Raise Unauthenticated or Forbidden if a long-running call may not continue.
 
         Args:
-            name: the one that `authenticate` has returned.
-            permissions: those that the call needs.
+            name: returned by `authenticate`.
+            permissions: required by the call.
         """
         await self.store.read(Inline(lambda reader: check_still_good(reader, name, permissions, now)))
 
     def follow(self, commits: Commits[CallerCommit]) -> None:
-        """Forget what commits change from now on."""
+        """Invalidate the cache with each commit that changes callers, from now on."""
         commits.subscribe(lambda _: self.invalidate(), "callers")
 
     def invalidate(self) -> None:
-        """Look all up again: credentials or projects have changed."""
+        """Empty the cache: credentials or projects have changed."""
         self._known = {}  # a look-up under way remembers what it finds in the old one
-
-
-# DOC ended_tokens.py: """The access tokens that have ended before their time, remembered for as long as none is added.
-#
-# As with sessions, the commit that ends a token makes all of it forgotten before that commit is answered, on every node.
-# """
-#
 
 
 class _Known(Struct):
@@ -157,7 +144,7 @@ class _Known(Struct):
 
 
 class EndedTokenCache(Struct):
-    """The ended tokens of the callers; `check` costs a look into a set."""
+    """The cache of the access tokens that were ended before their expiry; `check` is a look-up in a set."""
 
     store: ScopedStore[AccessTokenReader, object]
     _known: _Known = field(default_factory=_Known)
@@ -176,9 +163,9 @@ class EndedTokenCache(Struct):
             raise ended.of(Shown("user", identity.value)) if identity.claim == "id" else ended
 
     def follow(self, commits: Commits[SessionCommit]) -> None:
-        """Forget what commits change from now on."""
+        """Invalidate the cache with each commit that ends a token, from now on."""
         commits.subscribe(lambda _: self.invalidate(), "sessions")
 
     def invalidate(self) -> None:
-        """Read all again: a token has ended."""
+        """Read all ended tokens again: a token has ended."""
         self._known = _Known()  # a look-up under way remembers what it finds in the old one

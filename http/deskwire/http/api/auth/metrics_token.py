@@ -1,7 +1,9 @@
-"""The right to read the metrics: of the bearer of the token, or without one of this machine alone (ADR 13).
+"""Access to the metrics: for the bearer of the metrics token, or without a token for this machine only (ADR
+13).
 
-A proxy on this machine makes every client look local. So a request counts as local only if nothing about it
-speaks of a proxy, its peer is not trusted as one, and no public URL says that there is one.
+Behind a proxy on this machine every client looks local. So a request counts as local only if it has no
+header of a
+proxy, its peer is not a trusted proxy, and no public URL is set that implies a proxy.
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ class ScrapeAccess:
     Args:
         token: the token of a scraper; None lets this machine read without one.
         public_url: the URL by which clients reach the service, None if it is not set.
-        trusted_proxies: networks of proxies; a peer in one may be a proxy that adds no header.
+        trusted_proxies: networks of proxies; a peer in one of them may be a proxy that adds no header.
     """
 
     token: str | None = field(default=None, repr=False)
@@ -41,13 +43,13 @@ class ScrapeAccess:
     trusted_proxies: Sequence[Network] = ()
 
     def check_token(self, credential: str) -> None:
-        """Check a token, in the same time wherever it differs. Raises Unauthenticated if it is not the right one."""
+        """Raise Unauthenticated for a wrong token. The comparison takes constant time."""
         assert self.token is not None, "there is a token"
         if not hmac.compare_digest(credential.encode(), self.token.encode()):
             raise Unauthenticated("This is not the metrics token.", code="invalid_metrics_token")
 
     def check_local(self, peer: str | None, headers: Fields) -> None:
-        """Check that a request from `peer`, an address, is from this machine itself. Raises Forbidden if not."""
+        """Raise Forbidden unless the request from the address `peer` comes from this machine."""
         public = self.public_url is not None and not _is_loopback(urlsplit(self.public_url).hostname)
         proxied = is_trusted(peer, self.trusted_proxies) or any(headers.getlist(name) for name in _FORWARDED)
         if public or proxied or not _is_loopback(peer) or not _is_loopback(_host(headers.get("host") or "")):

@@ -1,7 +1,8 @@
-"""The threads that hash passwords, and the bounded queue in front of them.
+"""Threads that hash passwords, and their bounded queue.
 
-A hash takes tens of milliseconds on purpose, and a caller needs no credential to ask for one. So the clients of one
-network have two places at most, one at work and one waiting: a thread is left for the others.
+A hash takes tens of milliseconds on purpose, and a caller needs no credential to request one. So the
+clients of one
+network may have two jobs at most, one running and one waiting, which leaves a thread for other networks.
 """
 
 from __future__ import annotations
@@ -23,26 +24,28 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 THREADS: Final = 2
+# Jobs that run or wait; half a minute's work.
 QUEUE_MAX: Final = 50
-"""Passwords that may be in the threads or wait for them; half a minute's work."""
+# Priority of the threads (setpriority(2)): next to other busy threads they get a tenth of a core.
 NICENESS: Final = 15
-"""The threads' priority for the scheduler (setpriority(2)): beside other busy threads they get a tenth of a core."""
+# Jobs of one network's clients; one of them runs.
 QUEUE_PER_NETWORK_MAX: Final = 2
-"""Places of one network's clients, one of them in a thread."""
 
 
 def _give_way() -> None:
-    """Lower the priority of this thread, and of those that a hash starts, where the system has a priority per thread."""
+    """Lower the priority of this thread and of the threads that a hash starts, on systems with a priority
+    per thread.
+    """
     if sys.platform == "linux":
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)
 
 
+# A lowered priority can't be raised again, so these threads do nothing but hash.
 _workers: Final = ThreadPoolExecutor(THREADS, "passwords", initializer=_give_way)
-"""The threads that hash; a lowered priority can't be raised again, so they do nothing else."""
 
 
 async def _in_a_thread(job: Callable[[], T]) -> T:
-    """Return the job's result. The wait can't be cancelled, as a thread can't be stopped."""
+    """Return the job's result. The wait can't be cancelled, because a thread can't be stopped."""
     token, done = trio.lowlevel.current_trio_token(), trio.Event()
     future = _workers.submit(job)
     future.add_done_callback(lambda _: token.run_sync_soon(done.set))
@@ -60,12 +63,13 @@ class PasswordHashing:
         self._turns: dict[str, trio.Lock] = {}
 
     async def run(self, network: str | None, job: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run a job in a thread, and return its result.
+        """Run a job in a thread and return its result.
 
         Args:
-            network: the client's network; None for a client on this machine, or one with a credential.
+            network: the client's network; None for a client on this machine, or with a credential.
 
-        Raises what the job raises, or Unavailable (`sign_in_busy`) if there is no place, or none for that network.
+        Raises the job's exceptions, or Unavailable (`sign_in_busy`) if the queue is full, or full for that
+        network.
         """
         with self._place():
             async with self._turn_of(network), self._threads:

@@ -1,7 +1,16 @@
-"""The sessions of browsers as requests bring them along, those that were looked up remembered.
+"""Browser sessions: the session in a request's cookie, its cache, and the check of the page's origin (ADR
+15).
 
-What is remembered is by the hash of the secret, and forgotten with the commit that ends any session, before that
-commit is answered: who ends a session and hears so can rely on it.
+The cache holds hashes of secrets. The commit that ends a session invalidates the cache on every node before
+it is
+answered: after the response, the session is refused everywhere.
+
+A cookie changes data only for pages of our own origin. Browsers send the origin's relation in
+`Sec-Fetch-Site`, which
+pages can't set; over plain HTTP they do not, and `Origin` is checked. Our own origins are the public URL's,
+and the
+origin in `Host`: a browser sends a cookie only to the host that set it, so a foreign name for this host has
+no session.
 """
 
 from __future__ import annotations
@@ -30,17 +39,17 @@ from deskwire.http.api.input.headers import Fields
 
 log: Final = structlog.get_logger(__name__)
 
+# The recorded time of a session's last use may be this old; it saves a write on every call.
 TOUCH_INTERVAL_MS: Final = 60_000
-"""How old the noted time of a session's last use may be; it saves a write on every call."""
 
+# Some 5 MB; if more sessions are in use, each is looked up now and then.
 _CACHE_SIZE_MAX: Final = 10_000
-"""Sessions that are remembered, some 5 MB; with more of them in use at once each is looked up now and then."""
 
 _SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 class SessionRequest(Protocol):
-    """The request, as far as its session is concerned."""
+    """The parts of a request that concern its session."""
 
     @property
     def method(self) -> str:
@@ -48,19 +57,19 @@ class SessionRequest(Protocol):
 
     @property
     def headers(self) -> Fields:
-        """The request's headers, all of them."""
+        """All headers of the request."""
 
     @property
     def secure(self) -> bool:
-        """True if the request came by TLS."""
+        """True if the request came over TLS."""
 
 
 class Sessions(Struct):
-    """The sessions of the callers.
+    """The sessions of browsers.
 
     Args:
         public_url: the URL by which clients reach the service, if it is set.
-        allowed: whether users sign in here at all.
+        allowed: True if users may sign in here.
     """
 
     store: Store[SessionReader, SessionTransaction]
@@ -70,14 +79,15 @@ class Sessions(Struct):
     _known: dict[bytes, Session] = field(default_factory=dict)
 
     async def of(self, request: SessionRequest, at: int) -> Session | None:
-        """Return the session in the request's cookie, noted as used; None if there is no cookie.
+        """Return the session in the request's cookie and record its use; None if there is no cookie.
 
         Args:
             at: when the request came, in milliseconds.
 
         Raises:
-            Unauthenticated: the session has ended (`session_ended`), or the cookie is none (`bad_session_cookie`).
-            Forbidden: the request would change something, and no page of ours makes it (`cross_site_request`).
+            Unauthenticated: the session has ended (`session_ended`), or the cookie is malformed
+                (`bad_session_cookie`).
+            Forbidden: a changing request does not come from a page of our own (`cross_site_request`).
         """
         secret = session_cookie(request.headers, secure=self.secure(request))
         if secret is None:
@@ -95,18 +105,20 @@ class Sessions(Struct):
         return await self._found(hashed, at)
 
     async def good_for(self, request: SessionRequest, at: int) -> int:
-        """Return the milliseconds that the request's session lasts unless it is used, 0 if it has ended; not noted as used."""
+        """Return the milliseconds until the request's session expires if it is not used; 0 if it has ended.
+        Records no use.
+        """
         secret = session_cookie(request.headers, secure=self.secure(request))
         hashed = hash_session_secret(secret or "")
         found = await self.store.read(Inline(lambda reader: reader.session(hashed)))
         return 0 if found is None else max(0, self.life.ends_at(found) - at)
 
     def require_own_page(self, request: SessionRequest) -> None:
-        """See `origins.require_own_page`."""
+        """See `require_own_page`."""
         require_own_page(request.headers, origin_of(self.public_url), secure=request.secure)
 
     def is_own(self, origin: str, headers: Fields, *, secure: bool) -> bool:
-        """See `origins.is_own`."""
+        """See `is_own`."""
         return is_own(origin, headers, origin_of(self.public_url), secure=secure)
 
     def cookie(self, request: SessionRequest, secret: str) -> str:
@@ -118,15 +130,15 @@ class Sessions(Struct):
         return delete_cookie(secure=self.secure(request))
 
     def secure(self, request: SessionRequest) -> bool:
-        """Tell whether the browser has come by TLS, be it as far as a proxy."""
+        """True if the browser uses TLS, at least up to a proxy."""
         return request.secure or (self.public_url or "").startswith("https:")
 
     def follow(self, commits: Commits[SessionCommit]) -> None:
-        """Forget what commits end from now on."""
+        """Invalidate the cache with each commit that ends a session, from now on."""
         commits.subscribe(lambda _: self.invalidate(), "sessions")
 
     def invalidate(self) -> None:
-        """Look all up again: a session has ended."""
+        """Empty the cache: a session has ended."""
         self._known = {}  # a look-up under way remembers what it finds in the old one
 
     async def _found(self, hashed: bytes, at: int) -> Session:
@@ -145,30 +157,26 @@ class Sessions(Struct):
         return found
 
     async def _note_use(self, session: Session) -> None:
-        """Record when the session was last used; a full disk does not stop a read."""
+        """Record the last use of the session; a full disk does not prevent a read."""
         try:
             await self.store.write(Brief(lambda tx: tx.touch_session(session.id, session.last_seen_at)))
         except Unavailable as error:
             log.warning("session.use_not_noted", reason=error.reason)
 
 
-# DOC cookies.py: """The cookie of a browser's session: its two names, how it is read, set and taken back (RFC 6265).
-#
-# `__Host-` has browsers see to it that only this host sets the cookie, by TLS alone. Over plain HTTP they refuse that name,
-# so a service without TLS has another one; each service reads only its own.
-# """
-#
-
-
+# `__Host-` makes browsers accept the cookie over TLS from this host only (RFC 6265bis 4.1.3.2). Over plain
+# HTTP they refuse
+# that name, so a service without TLS uses the plain one; each service reads only its own.
 COOKIE_NAME: Final = "deskwire"
 SECURE_COOKIE_NAME: Final = f"__Host-{COOKIE_NAME}"
 
 
 def session_cookie(headers: Fields, *, secure: bool) -> str | None:
-    """Return the session's secret that the request's cookies have; None without one.
+    """Return the session's secret in the request's cookies; None without one.
 
-    Raises Unauthenticated (`bad_session_cookie`) for what is none, and for two that differ: another page of the host
-    may have set one of them.
+    Raises Unauthenticated (`bad_session_cookie`) for a malformed secret, and for two different ones:
+    another page of
+    the host may have set one of them.
     """
     name = _name(secure)
     pairs = (pair.partition("=") for line in headers.getlist("cookie") for pair in line.split(";"))
@@ -189,16 +197,16 @@ def session_cookie(headers: Fields, *, secure: bool) -> str | None:
 
 
 def set_cookie(secret: str, lasts_s: int, *, secure: bool) -> str:
-    """Return the `Set-Cookie` that gives a browser its session's secret.
+    """Return the `Set-Cookie` with a session's secret.
 
     Args:
-        lasts_s: seconds for which the browser keeps it at most; the service decides whether it is still good.
+        lasts_s: seconds for which the browser keeps it; the service decides whether it is still valid.
     """
     return f"{_name(secure)}={secret}; Max-Age={lasts_s}; {_attributes(secure)}"
 
 
 def delete_cookie(*, secure: bool) -> str:
-    """Return the `Set-Cookie` that has a browser forget its session."""
+    """Return the `Set-Cookie` that deletes the session's cookie."""
     return f"{_name(secure)}=; Max-Age=0; {_attributes(secure)}"
 
 
@@ -210,22 +218,13 @@ def _attributes(secure: bool) -> str:
     return f"Path=/; HttpOnly; SameSite=Strict{'; Secure' if secure else ''}"
 
 
-# DOC origins.py: """The origin of the page that makes a request, and whether it is our own (ADR 15).
-#
-# A browser says it in `Sec-Fetch-Site`, which no page can write; over plain HTTP it does not, and `Origin` has to do. Ours is
-# the public URL's, and the one in the browser's address bar, which is `Host`: a cookie that a browser sends was set by the
-# host that it sends it to, so a name that somebody else has pointed here brings no session along.
-# """
-#
-
-
 _SAME: Final = "same-origin"
 _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 
 
 @lru_cache(maxsize=16)
 def origin_of(url: str | None) -> str | None:
-    """Return the origin of a URL as browsers write it; None for None."""
+    """Return the origin of a URL in the form that browsers use; None for None."""
     if url is None:
         return None
     parts = urlsplit(url)
@@ -236,11 +235,11 @@ def origin_of(url: str | None) -> str | None:
 
 
 def is_own(origin: str, headers: Fields, public: str | None, *, secure: bool) -> bool:
-    """Tell whether an `Origin` is ours.
+    """Return whether an `Origin` is our own.
 
     Args:
         public: the origin of the public URL, if that is set.
-        secure: whether the request came by TLS.
+        secure: True if the request came over TLS.
     """
     host = headers.getlist("host")
     here = f"{'https' if secure else 'http'}://{host[0].lower()}" if len(host) == 1 else None
@@ -248,7 +247,9 @@ def is_own(origin: str, headers: Fields, public: str | None, *, secure: bool) ->
 
 
 def require_own_page(headers: Fields, public: str | None, *, secure: bool) -> None:
-    """Raise Forbidden (`cross_site_request`) unless the browser says that a page of ours makes the request."""
+    """Raise Forbidden (`cross_site_request`) unless the browser declares that one of our pages sends the
+    request.
+    """
     sites, origins = headers.getlist("sec-fetch-site"), headers.getlist("origin")
     if sites:
         if [*sites] != [_SAME]:

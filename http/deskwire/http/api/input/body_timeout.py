@@ -1,4 +1,4 @@
-"""A body that has to go on coming, however long it is."""
+"""A minimum rate for the body of a request, whatever its length."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from deskwire.engine.core.errors import BadRequest
 
 
 class TimedBody(AsyncIterator[bytes]):
-    """The pieces of a body. Raises BadRequest (`body_timeout`) if too little of it comes in a time.
+    """The chunks of a body. Raises BadRequest (`body_timeout`) if they arrive too slowly.
 
     Args:
-        pause_s: seconds in which `least` bytes must have come; then the next ones begin.
-        least: 1 asks for some piece only.
+        pause_s: seconds in which `least` bytes must arrive, again and again.
+        least: 1 accepts any chunk.
     """
 
     def __init__(self, body: AsyncIterable[bytes], pause_s: float, least: int = 1) -> None:
@@ -37,5 +37,5 @@ class TimedBody(AsyncIterator[bytes]):
 
 
 def body_timeout_error(seconds: float) -> BadRequest:
-    """The refusal of a body that takes too long."""
+    """Return the refusal of a body that arrives too slowly."""
     return BadRequest(f"The body did not arrive within {seconds:g} s.", code="body_timeout")

@@ -1,4 +1,4 @@
-"""A body of lines, cut into them while it comes (NDJSON: one JSON text a line, in UTF-8)."""
+"""NDJSON bodies, split into lines while they arrive (one JSON text per line, in UTF-8)."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from typing import NamedTuple
 
 
 class NdjsonLine(NamedTuple):
-    """A line that is not blank, with its number, from 1; `content` is None if it is longer than the bound."""
+    """A line that is not blank, with its number from 1; `content` is None if it exceeds the limit."""
 
     number: int
     content: bytes | None
 
 
 class NdjsonReader:
-    """Cuts pieces of any size into lines; no more is held than a piece and the begin of a line.
+    """Splits chunks of any size into lines; holds one chunk and the start of a line.
 
     Args:
-        limit: bytes that a line may have. What is longer is passed over, and the next line is as good as any.
+        limit: bytes of a line. A longer line is skipped, and reading continues with the next line.
     """
 
     def __init__(self, limit: int) -> None:
@@ -27,7 +27,7 @@ class NdjsonReader:
         self._passing_over = False
 
     def feed(self, piece: bytes) -> list[NdjsonLine]:
-        """The lines that end in this piece."""
+        """Return the lines that end in this chunk."""
         first, *others = piece.split(b"\n")
         if not others:
             self._keep(self._rest + first)
@@ -46,11 +46,11 @@ class NdjsonReader:
         return lines
 
     def end(self) -> list[NdjsonLine]:
-        """The last line, if nothing ended it but the body's end."""
+        """Return the last line, if it ends with the body instead of a line break."""
         return self._begun(b"")
 
     def _begun(self, end: bytes) -> list[NdjsonLine]:
-        """The line that earlier pieces have the begin of."""
+        """Return the line whose start is in earlier chunks."""
         content, too_long = self._rest + end, self._passing_over
         self._rest, self._passing_over = b"", False
         self._number += 1

@@ -1,7 +1,8 @@
-"""All that is wrong with a request: what its handler's own checks find, too, though something else was refused first.
+"""Refusals that name all problems of a request: those of its model and those of its handler's prechecks.
 
-A body that does not fit its model never reaches its handler. What of it does fit is put together here, so that the
-route's further checks can look at it. They run for refused requests alone, and change nothing.
+The handler does not see a body that does not fit its model. The fields that fit are put together here, so
+that the
+route's prechecks can examine them. They run for refused requests only, and change nothing.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ B = TypeVar("B", bound=BaseModel)
 
 
 async def refusal_with_prechecks(route: Route, call: Call[Any, Any], refused: Invalid) -> Invalid:
-    """The refusal, with what the route's further checks find besides. Their other refusals do not matter now."""
+    """Return the refusal with the problems that the route's prechecks find. Other refusals of prechecks are
+    ignored.
+    """
     problems: dict[str, list[Problem]] = {}
     for each in refused.problems:
         problems.setdefault(each.pointer, []).append(each)
@@ -45,9 +48,9 @@ def _by_pointer(refusal: Invalid) -> Mapping[str, list[Problem]]:
 
 
 def valid_part(model: type[B], value: Any) -> B:
-    """The fields of a JSON value that fit its model, each by itself; in their place None for those that do not.
+    """Return the model with the fields of a JSON value that fit; the other fields are None.
 
-    So it is for one that is required and was not sent; others that were not sent have their defaults.
+    A required field that was not sent is None as well; others that were not sent have their defaults.
     """
     known = without_unknown(model, value, Unknown())
     return _fitting(model, known if isinstance(known, dict) else {})
@@ -82,7 +85,7 @@ def _fields(model: type[BaseModel], given: Mapping[str, Any]) -> Iterator[tuple[
 
 
 def _is_texts(annotation: Any) -> bool:
-    """Return whether an annotation is that of a list of texts, whatever marks its items have."""
+    """True if an annotation is a list of strings with any constraints."""
     if get_origin(annotation) is not list:
         return False
     (item,) = get_args(annotation)
@@ -90,16 +93,17 @@ def _is_texts(annotation: Any) -> bool:
 
 
 def _has_others(value: Any) -> bool:
-    """Return whether a value is a short list of texts and something else."""
+    """True for a short list of strings and other values."""
     if not isinstance(value, list) or len(value) > PROBLEMS_MAX:
         return False
     return {isinstance(each, str) for each in value} == {True, False}
 
 
 def _texts(items: Sequence[Any]) -> list[str]:
-    """Return the items of a list, so that its texts can be checked. The others are texts that nothing is named by.
+    """Return the items of a list as strings, so that its strings can be checked. Other items become unused
+    placeholders.
 
-    Their own problems are known already, and count for more than what is found about these.
+    The problems of the other items are known already and take precedence.
     """
     return [each if isinstance(each, str) else f"?{index}" for index, each in enumerate(items)]
 

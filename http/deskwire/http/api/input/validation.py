@@ -1,4 +1,10 @@
-"""Input against its model, with every problem named: the one small layer over pydantic."""
+"""Validation of JSON bodies and query parameters against their models, with every problem named.
+
+Numbers are those that every JSON reader can hold (RFC 8259 6): integers of 64 bits, else doubles. A larger
+integer would
+silently become a different double, so it is refused (ADR 5). Every text must show something and have no
+U+0000.
+"""
 
 from __future__ import annotations
 
@@ -35,15 +41,16 @@ B = TypeVar("B", bound="Body")
 L = TypeVar("L", bound=Sequence[str])
 Q = TypeVar("Q", bound="Query")
 
+# Up to this size all errors of a body can be made in some milliseconds, so it is validated unchanged.
 _FEW_BYTES: Final = 4 * 1024
-"""A body of this size is validated as it is: the errors of all that can be wrong in it are made in some milliseconds."""
 
 
 class Body(BaseModel):
     """A JSON body: camelCase, strict types, no unknown fields.
 
-    `as_sent` says that its bytes are what counts, so that a number in it may have any digits; whether a text in it may
-    have U+0000, its fields and its handler say.
+    If `as_sent`, its bytes are stored, so that a number in it may have any digits; its fields and its
+    handler decide
+    whether a text may have U+0000.
     """
 
     model_config = ConfigDict(extra="forbid", strict=True, alias_generator=to_camel, defer_build=True)
@@ -52,55 +59,55 @@ class Body(BaseModel):
 
 
 class Empty(Body):
-    """A body without fields, which may be left out."""
+    """A body without fields, which may be omitted."""
 
 
 class Query(BaseModel):
     """Query parameters: camelCase, no unknown ones."""
 
     model_config = ConfigDict(extra="forbid", alias_generator=to_camel, defer_build=True)
+    # Accept any parameters, which the service ignores: the page in the browser reads them.
     anything: ClassVar[bool] = False
-    """Whether any parameters may be given, which mean nothing to the service: the address of a page is its own."""
+    # Ignore unknown parameters: mail and chat programs add theirs to a link.
     lenient: ClassVar[bool] = False
-    """Whether unknown parameters are ignored: mail and chat programs add theirs to a link that is clicked."""
 
     @classmethod
     def further(cls, given: Mapping[str, str]) -> None:
-        """Check what the handler checks by itself, so that all that is wrong can be named. Raises BadRequest."""
+        """Make the handler's own checks, so that a refusal names every problem. Raises BadRequest."""
 
 
 def _flag(value: object) -> object:
     return {"true": True, "false": False}.get(value, value) if isinstance(value, str) else value
 
 
+# A query parameter that is `true` or `false`, in no other spelling.
 Flag = Annotated[bool, BeforeValidator(_flag), Field(strict=True)]
-"""A query parameter that is `true` or `false`, in no other spelling."""
 
 _POSITIVE: Final = re.compile(r"[1-9][0-9]{0,8}")
 
 
 def _positive(text: object) -> int:
-    """The positive integer that a text in plain digits is. Raises ValueError if it is none."""
+    """Return the positive integer in plain digits. Raises ValueError for another text."""
     if not isinstance(text, str) or not _POSITIVE.fullmatch(text):
         raise ValueError("This must be a positive integer.")
     return int(text)
 
 
+# A query parameter that is a positive integer.
 Positive = Annotated[
     int,
     BeforeValidator(_positive),
     WithJsonSchema({"type": "integer", "minimum": 1, "maximum": 999_999_999}),
 ]
-"""A query parameter that is a positive integer."""
 
+# A time, as milliseconds since the epoch.
 Time = Annotated[
     int, BeforeValidator(milliseconds), WithJsonSchema({"type": "string", "format": "date-time"})
 ]
-"""A time, as milliseconds since the epoch."""
 
 
 def unique(items: L) -> L:
-    """The list itself, if it has nothing twice; for pydantic's validators."""
+    """Return the list if it has no duplicates; for pydantic's validators."""
     if len(set(items)) < len(items):
         twice = sorted(item for item, count in Counter(items).items() if count > 1)
         raise PydanticCustomError(
@@ -110,7 +117,9 @@ def unique(items: L) -> L:
 
 
 def at_most_fields(most: int) -> BeforeValidator:
-    """The most names of an object that are looked at; its own bound comes behind all that is wrong with them."""
+    """Return a validator that refuses an object with more than `most` names before its values are
+    validated.
+    """
 
     def look(value: object) -> object:
         if isinstance(value, dict) and len(value) > most:
@@ -121,11 +130,11 @@ def at_most_fields(most: int) -> BeforeValidator:
 
 
 def refuse_null(body: Body, nullable: frozenset[str] = frozenset(), pointer: str = "") -> None:
-    """Raise Invalid for each field of a patch that is null, unless null clears it; others may be left out only.
+    """Raise Invalid for each field of a patch that is null, unless null clears the field.
 
     Args:
-        nullable: those that null clears.
-        pointer: where the patch stands in the body.
+        nullable: the fields that null clears.
+        pointer: of the patch in the body.
     """
     nulls = sorted(name for name in body.model_fields_set - nullable if getattr(body, name) is None)
     if nulls:
@@ -134,10 +143,10 @@ def refuse_null(body: Body, nullable: frozenset[str] = frozenset(), pointer: str
 
 
 class Nulls(Struct, frozen=True):
-    """A look (`routing.Look`) at the nulls of a patch; see `refuse_null`. The API's description reads it, too.
+    """A precheck of the nulls of a patch; see `refuse_null`. The API's description reads it as well.
 
     Args:
-        within: the field that the patch is, if it is not the whole body.
+        within: the field with the patch, if the patch is not the whole body.
     """
 
     nullable: frozenset[str]
@@ -145,25 +154,25 @@ class Nulls(Struct, frozen=True):
     pointer: str = ""
 
     async def __call__(self, call: Any) -> None:
-        """Raise Invalid for each null that clears nothing."""
+        """Raise Invalid for each null in a field that null does not clear."""
         patch = call.body if self.within is None else getattr(call.body, self.within)
         if patch is not None:
             refuse_null(patch, self.nullable, self.pointer)
 
 
 def nulls(*nullable: str, within: str | None = None, pointer: str = "") -> Nulls:
-    """Return a look at the nulls of a patch, of which those of `nullable` clear their field."""
+    """Return a precheck of the nulls of a patch, in which null clears the `nullable` fields."""
     return Nulls(frozenset(nullable), within, pointer)
 
 
 def given_fields(body: Body, nullable: frozenset[str], pointer: str = "") -> dict[str, Any]:
-    """The fields that a patch names, with their values.
+    """Return the fields that a patch names, with their values.
 
     Args:
-        nullable: those that null clears.
-        pointer: where the patch stands in the body.
+        nullable: the fields that null clears.
+        pointer: of the patch in the body.
 
-    Raises Invalid for a null that clears nothing, and for no field at all.
+    Raises Invalid for a null in another field, and for a patch without fields.
     """
     refuse_null(body, nullable, pointer)
     given = {name: getattr(body, name) for name in body.model_fields_set}
@@ -173,7 +182,7 @@ def given_fields(body: Body, nullable: frozenset[str], pointer: str = "") -> dic
 
 
 def parse_body(model: type[B], raw: bytes) -> B:
-    """The body as its model. Nothing at all is taken as `{}`.
+    """Return the body as its model. An empty body counts as `{}`.
 
     Raises:
         BadRequest: it is not JSON.
@@ -192,10 +201,10 @@ def parse_body(model: type[B], raw: bytes) -> B:
 
 
 def validated(model: type[B], value: object, raw: bytes) -> B:
-    """JSON that was read as its model. Raises Invalid if it does not fit; every problem is named.
+    """Return parsed JSON as its model. Raises Invalid if it does not fit; every problem is named.
 
     Args:
-        raw: what the value was read from; a number in it that the value does not show is a problem, too.
+        raw: the source of the value; a number in it that the value can't represent is a problem as well.
     """
     nul = () if model.as_sent else null_character_problems(value, raw)
     if not nul and len(raw) <= _FEW_BYTES:
@@ -222,7 +231,7 @@ def validated(model: type[B], value: object, raw: bytes) -> B:
 
 
 def _exact(model: type[B], body: B, raw: bytes, value: object) -> B:
-    """The body, if no integer in it has become a double. Raises Invalid."""
+    """Return the body if no integer in it has become a double. Raises Invalid."""
     large, unnamed = large_integers(raw, value) if _takes_doubles(model) else ([], 0)
     if large:
         raise Invalid(*map(_too_large, large), unnamed=unnamed)
@@ -231,7 +240,9 @@ def _exact(model: type[B], body: B, raw: bytes, value: object) -> B:
 
 @cache
 def _takes_doubles(of: Hashable) -> bool:
-    """Tell whether a model, or an annotation in one, lets a double pass: there an integer may have become one."""
+    """True if a model, or an annotation in one, accepts doubles, so that a large integer may have become
+    one.
+    """
     if isinstance(of, type) and issubclass(of, Body):
         return not of.as_sent and any(
             _takes_doubles(cast(Hashable, field.annotation)) for field in of.model_fields.values()
@@ -244,9 +255,9 @@ def _too_large(pointer: str) -> Problem:
 
 
 def parse_query(model: type[Q], pairs: Mapping[str, list[str]]) -> Q:
-    """The query parameters as their model.
+    """Return the query parameters as their model.
 
-    Raises BadRequest naming every parameter that is unknown, bad, or given more than once.
+    Raises BadRequest naming every parameter that is unknown, wrong or repeated.
     """
     if model.anything or (not pairs and not _required(model)):
         default: Q = _default(model)
@@ -294,31 +305,24 @@ def _required(model: type[Query]) -> bool:
 
 @cache
 def _default(model: type[Q]) -> Q:
-    """Return the query of a request without parameters; shared by all, as nobody changes it."""
+    """Return the query of a request without parameters; the instance is shared."""
     return model()
 
 
 def bad_query(*problems: Problem, unnamed: int = 0) -> BadRequest:
-    """The refusal of a query, with everything that is wrong with it; `unnamed` problems more are only counted."""
+    """Return the refusal of a query with all its problems; `unnamed` is the number of further problems."""
     named = ", ".join(problem.pointer[1:] for problem in problems[:PROBLEMS_MAX])
     detail = f"Query parameters are not right: {named}."
     return BadRequest(detail, code="bad_query", problems=problems, unnamed=unnamed)
 
 
-# DOC decoding.py: """JSON as it was sent: its value, or in clear words why there is none, and the numbers that a value would not show.
-#
-# Numbers are those that every JSON reader can hold (RFC 8259 6): integers of 64 bits, else doubles. An integer beyond
-# that would become a double that differs from it, so whoever keeps the value has to know of it (ADR 5).
-# """
-#
-
-
+# Levels of nested arrays and objects.
 DEPTH_MAX: Final = 1_024
-"""Levels of arrays and objects, one in the other."""
 
 _LEAST, _MOST = -(1 << 63), (1 << 64) - 1
 INTEGER_RANGE: Final = f"An integer is at least {_LEAST} and at most {_MOST}; send a larger number as a text."
 
+# Our messages where the parser's would need an explanation.
 _WORDS: Final = (
     ("depth limit exceeded", f"it is nested more than {DEPTH_MAX:,} levels deep"),
     ("number is infinity", "a number in it is too large; the largest is about 1.8e308"),
@@ -326,20 +330,19 @@ _WORDS: Final = (
     ("not valid UTF-8", "it is not in UTF-8"),
     ("surrogate", "an escape in a text stands for half a character, a surrogate without the other one"),
 )
-"""Our words where the parser's would need explaining."""
 
+# Constants that some writers use as numbers; the parser's position is their sign or the character after it.
 _CONSTANT: Final = re.compile(r".?[+-]?(?:NaN|Infinity)", re.DOTALL)
-"""What some writers take for numbers; the parser points at its sign, or behind that."""
 
 _TOKEN: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|-?[0-9][0-9.eE+-]*+|[{}\[\],:]')
 
 
 class MalformedJson(ValueError):
-    """This is not JSON, or more than is read here; the text goes on behind "The body is not valid JSON: "."""
+    """The text is not JSON or exceeds a limit; the message continues "The body is not valid JSON: "."""
 
 
 def decode_json(raw: bytes) -> Any:
-    """The value. Of a key that an object has more than once the last one counts. Raises Malformed."""
+    """Return the value of a JSON text. The last of repeated keys counts. Raises MalformedJson."""
     try:
         return orjson.loads(raw)
     except orjson.JSONDecodeError as error:
@@ -359,17 +362,17 @@ def _in_words(raw: bytes, error: orjson.JSONDecodeError) -> str:
 
 
 class LargeIntegers(NamedTuple):
-    """Integers that a value does not show as they are: `pointers` to the first ones, and how many more there are."""
+    """Integers that a value can't represent: JSON pointers to the first ones, and the number of the others."""
 
     pointers: list[str]
     unnamed: int
 
 
 def large_integers(raw: bytes, value: Any) -> LargeIntegers:
-    """The integers in a JSON text that its value does not show as they are.
+    """Return the integers of a JSON text that its value can't represent.
 
     Args:
-        value: the text's value; as they are doubles there, one without a large double is not looked at any further.
+        value: the text's value; a value without a large double has no such integer.
     """
     return _large_integers(raw) if _has_large_double(value) else LargeIntegers([], 0)
 
@@ -389,9 +392,9 @@ def _has_large_double(value: Any) -> bool:
 
 
 def _large_integers(raw: bytes) -> LargeIntegers:
-    """Walk through the pieces of a text that is known to be JSON; a stack holds the way to the next one.
+    """Return the large integers of a valid JSON text, from its tokens.
 
-    Only so many pointers are put together: each of them can be as long as the text.
+    Only the first pointers are built, because each can be as long as the text.
     """
     pointers: list[str] = []
     unnamed = 0
@@ -404,7 +407,7 @@ def _large_integers(raw: bytes) -> LargeIntegers:
 
 
 def _ways_to_large_integers(raw: bytes) -> Iterator[list[str | int]]:
-    """The names and indices that lead to each of them, in one list that goes on changing."""
+    """Yield the names and indices that lead to each large integer, in one list that is updated in place."""
     way: list[str | int] = []
     before = b""
     for match in _TOKEN.finditer(raw):
@@ -426,19 +429,12 @@ def _ways_to_large_integers(raw: bytes) -> Iterator[list[str | int]]:
         before = piece
 
 
-# DOC texts.py: """The rules that every text of an input is held to: it shows something, and has no U+0000.
-#
-# A form that a text must have is said in a sentence; the pattern is for the description of the API.
-# """
-#
-
-
+# The only form in which JSON can contain U+0000 (RFC 8259 7).
 _ESCAPED_NUL: Final = b"\\u0000"
-"""U+0000 as it stands in JSON, where no text has it in any other way (RFC 8259 7)."""
 
 
 def is_blank(text: str) -> bool:
-    """Return whether a text has characters, and none of them shows anything."""
+    """Return whether a text has characters, all of them invisible."""
     return bool(text) and all(unicodedata.category(character) in BLANKS for character in text)
 
 
@@ -448,8 +444,8 @@ def _showing(text: str) -> str:
     return text
 
 
+# The mark of a text that must not be blank; its minimum length refuses an empty one.
 NOT_BLANK: Final = AfterValidator(_showing)
-"""The mark of a text that must not consist of blanks only; an empty one is for its length to refuse."""
 
 
 def _whole(text: str) -> str:
@@ -458,16 +454,16 @@ def _whole(text: str) -> str:
     return text
 
 
+# A text without U+0000, in a body that is stored as sent and may have U+0000 elsewhere.
 PlainText = Annotated[str, AfterValidator(_whole)]
-"""A text without U+0000, in a body that is kept as it was sent and may have some elsewhere."""
 
 
 def matching(pattern: str, sentence: str, described: str | None = None) -> tuple[Any, ...]:
-    """Return the marks of a text that fully matches a pattern.
+    """Return the marks of a text that must fully match a pattern.
 
     Args:
-        sentence: what a caller is told whose text does not.
-        described: the pattern as ECMA 262 writes it, if it is another one.
+        sentence: the message of the refusal.
+        described: the pattern in ECMA 262 syntax for the API's description, if that differs.
     """
     matches = re.compile(pattern).fullmatch
 
@@ -483,7 +479,7 @@ def null_character_problems(value: Any, raw: bytes) -> tuple[Problem, ...]:
     """Return a problem for each of the first texts of a JSON value that have U+0000.
 
     Args:
-        raw: what the value was read from; without an escape in it there is nothing to look for.
+        raw: the source of the value; without an escaped U+0000 the value is not searched.
     """
     if _ESCAPED_NUL not in raw:
         return ()

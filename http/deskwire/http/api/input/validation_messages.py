@@ -1,4 +1,6 @@
-"""The code and the sentence for each thing that is wrong with an input, where pydantic's words would speak of Python."""
+"""The code and the message of each problem of an input, in place of pydantic's messages, which mention
+Python.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +13,7 @@ from pydantic_core import ErrorDetails
 from deskwire.engine.core.errors import Problem
 from deskwire.engine.core.nul import CODE
 
+# The codes of problems by pydantic's types of errors; others are `invalid`.
 _CODES: Final = {
     "blank": "blank",
     CODE: CODE,
@@ -28,14 +31,13 @@ _CODES: Final = {
     "duplicate": "duplicate",
     "too_deep": "too_deep",
 }
-"""The codes of problems by pydantic's types of errors; others are `invalid`."""
 
 UNKNOWN_FIELD: Final = "There is no such field."
 UNKNOWN_PARAMETER: Final = "There is no such parameter."
 
 _ENTRIES: Final = {"Dictionary": "fields"}
+# The last part of pydantic's location if a name is wrong instead of a value.
 _KEY: Final = "[key]"
-"""The last part of pydantic's place of a name that is wrong, where the others lead to values."""
 
 
 def _counted(least: str, number: int, what: str) -> str:
@@ -73,8 +75,8 @@ _WORDS: Final[Mapping[str, Callable[[_Context], str]]] = {
     "literal_error": lambda context: f"This must be {context['expected']}.",
     "string_pattern_mismatch": lambda context: _form(context["pattern"]),
 }
+# The beginning of the pattern of an id.
 _ID: Final = re.compile(r"\^([a-z]+_)\[0-7\]")
-"""The beginning of a pattern that is that of an id."""
 
 
 def _entries(context: _Context) -> str:
@@ -86,7 +88,9 @@ def _number(value: float) -> str:
 
 
 def _form(pattern: str) -> str:
-    """Return a sentence on the form of a text; one that is no id has a mark of its own (`texts.in_form`)."""
+    """Return the message for a text of the wrong form; texts that are not ids have messages of their own
+    (`matching`).
+    """
     prefix = _ID.match(pattern)
     return (
         "This is not of the right form."
@@ -96,12 +100,12 @@ def _form(pattern: str) -> str:
 
 
 def pointer_token(part: str) -> str:
-    """Write a name as it stands in a JSON Pointer (RFC 6901)."""
+    """Return a name as a token of a JSON Pointer (RFC 6901)."""
     return part.replace("~", "~0").replace("/", "~1")
 
 
 def problem_of(error: ErrorDetails, mark: str) -> Problem:
-    """Return one of pydantic's errors as a problem, with its place, its code and a sentence.
+    """Return one of pydantic's errors as a problem with its pointer, code and message.
 
     Args:
         mark: `?` for a query parameter, `/` for a field of a body.
@@ -113,7 +117,7 @@ def problem_of(error: ErrorDetails, mark: str) -> Problem:
 
 
 def _sentence(error: ErrorDetails) -> str:
-    """Return our own words of one of pydantic's own errors; a validator of ours has words of its own."""
+    """Return our message for one of pydantic's own errors; our validators have messages of their own."""
     context = error.get("ctx", {})
     words = _WORDS.get(error["type"])
     if words is not None and (context or not _ours(error)):
@@ -122,5 +126,5 @@ def _sentence(error: ErrorDetails) -> str:
 
 
 def _ours(error: ErrorDetails) -> bool:
-    """Tell whether a validator of ours has raised an error of one of pydantic's types, with a sentence of its own."""
+    """True if one of our validators has raised an error of a pydantic type, with a message of its own."""
     return error["type"] in ("string_too_short", "literal_error", "too_long")

@@ -1,7 +1,8 @@
-"""Contacts in the responses to machine credentials that may not read them (ADR 70).
+"""Masking of contacts in responses to machine credentials that may not read them (ADR 70).
 
-A command on a conversation answers with the conversation, in which the contact is named. A credential that may neither read
-contacts nor conversations is shown the contact's ids alone; so it is in a kept response that is given again.
+A command on a conversation returns the conversation, which includes its contact. A credential that may read
+neither
+contacts nor conversations gets only the contact's ids, also in a stored response that is replayed.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _SHOWN: Final = frozenset({"id", "userId"})
 
 
 def mask_contacts(answer: Answer, permissions: AbstractSet[str]) -> Answer:
-    """Return the answer, without the identity of contacts unless one of the permissions allows to read it."""
+    """Return the answer, without the identity of contacts unless one of the permissions allows reading it."""
     if not _READING.isdisjoint(permissions):
         return answer
     match answer:
@@ -43,7 +44,7 @@ def _rewritten(body: bytes) -> bytes:
 
 
 def _without_identity(value: Any) -> Any:
-    """Return a JSON value in which each contact of something else has nothing but its ids; other fields are null."""
+    """Return a JSON value in which every nested contact has only its ids; its other fields are null."""
     if isinstance(value, Mapping):
         return {name: _shown(name, inner) for name, inner in value.items()}
     return [_without_identity(each) for each in value] if isinstance(value, list | tuple) else value

@@ -1,4 +1,6 @@
-"""Bytes that do not change while the service runs: packed once, sent again only to those who lack them."""
+"""Files that do not change while the service runs: compressed once, with an ETag; and the files of the
+desk.
+"""
 
 from __future__ import annotations
 
@@ -21,13 +23,13 @@ _TAG_CHARACTERS: Final = 16
 T = TypeVar("T")
 
 
+# Bytes that are sent at a time; a client that does not read causes no more to be buffered.
 _PIECE: Final = 64 * 1024
-"""Bytes that are sent at a time; a client that does not read holds no more of its own."""
 
 
 @dataclass(frozen=True)
 class Static:
-    """A document of some type; `packed` is its gzip form, `tag` names its content."""
+    """A document of some type; `packed` is its gzip form, `tag` a digest of its content."""
 
     content_type: str
     packed: bytes
@@ -35,26 +37,28 @@ class Static:
 
     @classmethod
     def of(cls, content_type: str, body: bytes) -> Static:
-        """The document with this content."""
+        """Return the document with this content."""
         return cls(content_type, gzip.compress(body, mtime=0), sha256(body).hexdigest()[:_TAG_CHARACTERS])
 
     @classmethod
     def of_packed(cls, content_type: str, packed: bytes) -> Static:
-        """The document whose gzip form this is."""
+        """Return the document with this gzip form."""
         return cls(content_type, packed, sha256(gzip.decompress(packed)).hexdigest()[:_TAG_CHARACTERS])
 
     @cached_property
     def body(self) -> bytes:
-        """The content; kept from the first time on that a client can't unpack it."""
+        """The content, cached for clients that don't accept gzip."""
         return gzip.decompress(self.packed)
 
     def known_to(self, tags: str | None) -> bool:
-        """Tell whether a client that sends these tags as `If-None-Match` has the content (RFC 9110 section 13.1.2)."""
+        """Return whether a client that sends these tags in `If-None-Match` has the content (RFC 9110
+        section 13.1.2).
+        """
         return parse_etags(tags).contains_weak(self.tag)
 
 
 class Lazy(Generic[T]):
-    """A value that takes a moment to make: made when it is first asked for, in a thread, and kept."""
+    """A value that is made on first use, in a thread, and cached."""
 
     def __init__(self, make: Callable[[], T]) -> None:
         self._make = make
@@ -62,7 +66,7 @@ class Lazy(Generic[T]):
         self._making = trio.Lock()
 
     async def get(self) -> T:
-        """Return it."""
+        """Return the value; concurrent callers share one computation."""
         if self._made is None:
             async with self._making:  # however many ask first, it is made once
                 if self._made is None:
@@ -71,15 +75,12 @@ class Lazy(Generic[T]):
 
 
 async def chunks(shared: bytes) -> AsyncIterator[bytes]:
-    """Bytes that many clients are sent, one part after the other."""
+    """Yield the bytes in chunks."""
     for begin in range(0, len(shared), _PIECE):
         yield shared[begin : begin + _PIECE]
 
 
-# DOC web_files.py: """The files of the desk: what is there, under one name for all of them, and what a page loads at once."""
-#
-
-
+# The folder's other files, such as licences and type declarations, are not served.
 _TYPES: Final[Mapping[str, str]] = {
     ".html": "text/html; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
@@ -87,7 +88,6 @@ _TYPES: Final[Mapping[str, str]] = {
     ".svg": "image/svg+xml",
     ".woff2": "font/woff2",
 }
-"""What is served of the folder; licences and declarations of types are not."""
 
 INDEX_FILE: Final = "index.html"
 _ENTRY: Final = re.compile(r'<script type="module" src="web/([\w./-]+)">')
@@ -97,14 +97,16 @@ _DEPTH_MAX: Final = 8
 
 
 class FileTree(Struct, frozen=True):
-    """The files by path, and the name that all of them share: a digest of their paths and contents."""
+    """The files by path, and their common name: a digest of all paths and contents."""
 
     files: Mapping[str, Static]
     name: str
     _pages: dict[int, Static] = field(default_factory=dict)
 
     def page(self, depth: int) -> Static:
-        """Return the page as it is below `/desk`, that many folders deep; its addresses are relative to that."""
+        """Return the page for a path that many folders below `/desk`; its addresses are relative to that
+        path.
+        """
         depth = min(depth, _DEPTH_MAX)
         if depth not in self._pages:
             source = self.files[INDEX_FILE]
@@ -114,7 +116,7 @@ class FileTree(Struct, frozen=True):
         return self._pages[depth]
 
     def eager(self) -> list[str]:
-        """The modules that run before the page shows anything: the entry, and all that is imported from there."""
+        """Return the modules that run before the page shows anything: the entry and its static imports."""
         entries = _ENTRY.findall(self.files[INDEX_FILE].body.decode())
         found: dict[str, None] = {}
         for each in entries:
@@ -137,7 +139,7 @@ class FileTree(Struct, frozen=True):
 
 
 def _joined(module: str, target: str) -> str:
-    """Return the path that a module imports by a path relative to its own."""
+    """Return the path of a module that is imported by a relative path."""
     parts = module.split("/")[:-1]
     for part in target.split("/"):
         if part == "..":
@@ -148,7 +150,7 @@ def _joined(module: str, target: str) -> str:
 
 
 def _found(folder: Any, above: str = "") -> Iterator[tuple[str, bytes]]:
-    """Yield the path and content of each file that is served, in order of their names."""
+    """Yield the path and content of each served file, in order of their names."""
     for each in sorted(folder.iterdir(), key=lambda each: str(each.name)):
         path = f"{above}{each.name}"
         if each.is_dir():
@@ -158,7 +160,7 @@ def _found(folder: Any, above: str = "") -> Iterator[tuple[str, bytes]]:
 
 
 def load_tree(folder: Any) -> FileTree:
-    """Read a folder; may take tens of milliseconds, for everything is compressed."""
+    """Read and compress a folder; takes tens of milliseconds."""
     loaded, digest = {}, sha256()
     for path, content in _found(folder):
         loaded[path] = Static.of(_TYPES[Path(path).suffix], content)
@@ -174,11 +176,11 @@ _PACKAGED: Final = Lazy(_packaged)
 
 
 class DeskFiles:
-    """The desk's files as the service has them: those of the package, read once, or a folder's as they are now.
+    """The desk's files: the package's, read once, or those of a folder, read for each request.
 
     Args:
-        folder: to read from at each request, for those who change the files; None for the package's own.
-        shown: whether there is a desk at all.
+        folder: read for each request, for developers of the desk; None for the package's own.
+        shown: True if the desk is enabled.
     """
 
     def __init__(self, folder: Path | None = None, *, shown: bool = True) -> None:

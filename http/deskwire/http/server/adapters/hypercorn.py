@@ -1,24 +1,33 @@
-"""HTTP/1.1 as Hypercorn speaks it, without what lets a request slip past a proxy (ADR 25).
+"""Hypercorn as the server of requests that are not plain, with a stricter HTTP/1.1 (ADR 25).
 
-* HTTP/2 is refused, also where a client begins with it unasked: none of the bounds here would hold in it (ADR 41).
-  `Upgrade: h2c` is left alone, as RFC 9113 has dropped it.
-* A request with both `Content-Length` and `Transfer-Encoding` is refused: two readers could see two ends of it
-  (RFC 9112 6.1). So is a `Content-Length` beside another, by h11 itself.
-* A method in small letters is refused. Methods are case-sensitive (RFC 9110 9.1), so a proxy's rule for `POST` lets
-  `post` pass, and Hypercorn would take the one for the other.
-* What follows a request that was said to be the last (`Connection: close`, HTTP/1.0) is left unread (RFC 9112 9.6).
-  Hypercorn would answer 400 to the request before it, which is carried out all the same.
-* An answer behind which the connection ends says so (RFC 9112 9.6): that to a request whose body was not read, and
+* HTTP/2 is refused, also from clients that start with it: none of the limits here would apply to it (ADR
+  41).
+  `Upgrade: h2c` is ignored, because RFC 9113 has removed it.
+* A request with both `Content-Length` and `Transfer-Encoding` is refused, because two readers could see two
+  ends of it
+  (RFC 9112 6.1). h11 itself refuses a second `Content-Length`.
+* A method in small letters is refused. Methods are case-sensitive (RFC 9110 9.1), so a proxy's rule for
+  `POST` does not
+  match `post`, but Hypercorn would treat them alike.
+* Data after the last request of a connection (`Connection: close`, HTTP/1.0) is left unread (RFC 9112 9.6).
+  Hypercorn
+  would answer 400 to the request before it, although that request is carried out.
+* The last response of a connection says so (RFC 9112 9.6): the response to a request whose body was not
+  read, and
   the last one before a stop. Hypercorn would just close.
-* A client that waits for `100 (Continue)` is sent it once the body is read, so not for a large one that is refused by its
-  head (RFC 9110 10.1.1). Hypercorn would ask for each body.
-* An answer that has begun is finished, whatever comes in meanwhile. Hypercorn would cut it off.
-* A request for the stream ends what Hypercorn serves: the connection is the stream's from there on (ADR 7). So does a
-  later request that the fast path takes (ADR 7). Any other websocket's upgrade is refused here, as none is served behind this.
-* What comes of a body in one read goes on as one piece, and a body in more than 512 chunks of a few bytes is refused: each
-  costs as much as one of 64 KiB, and a stranger may send them.
-* A head of more than 16 KiB is refused before it is parsed, also where it comes in one read.
-* What can't be read is answered with a problem document that has a request's id, as everything else.
+* A client that waits for `100 (Continue)` gets it once the body is read, so a large body that is refused by
+  its head is
+  never sent (RFC 9110 10.1.1). Hypercorn would request each body.
+* A response that has begun is finished, whatever arrives in the meantime. Hypercorn would cut it off.
+* A request for the stream ends Hypercorn's part: the connection belongs to the stream from there on (ADR
+  7). So does a
+  later request that the fast path accepts. Any other websocket upgrade is refused, because the app serves
+  none.
+* Body data of one read is passed on as one piece, and a body in more than 512 chunks of a few bytes is
+  refused: each
+  piece costs as much as one of 64 KiB, and anonymous clients may send them.
+* A head of more than 16 KiB is refused before it is parsed, also if it arrives in one read.
+* A malformed request gets a problem document with a request id, like every other refusal.
 """
 
 from __future__ import annotations
@@ -65,24 +74,26 @@ from deskwire.http.transport.connection_slots import SLOT
 log: Final = structlog.get_logger(__name__)
 
 _FRAMING: Final = frozenset({b"content-length", b"transfer-encoding"})
+# States of a client that sends no further request.
 _LAST: Final = frozenset({h11.MUST_CLOSE, h11.CLOSED})
-"""States of a client that has nothing more to ask."""
 _REFUSALS: Final = {
     431: ("header_too_large", "The request's line and headers are too large."),
     501: ("unsupported_transfer_encoding", "The only transfer encoding that is spoken here is chunked."),
 }
+# Bytes of a head. h11 checks the limit only between reads, and would parse a longer head that arrives in
+# one read.
 _HEAD_MAX: Final = 16 * 1024
-"""Bytes of a head. h11 bounds one that comes in several reads, and would parse a longer one that comes in one read."""
 _TINY_BYTES: Final = 64
+# Chunks with fewer than `_TINY_BYTES` that a body may have; no legitimate client sends more of them.
 _TINY_MAX: Final = 512
-"""Chunks of less than so many bytes that a body may have; no client that has something to send writes more of them."""
 _TINY: Final = (
     "chunks_too_small",
     f"The body came in more than {_TINY_MAX} chunks of less than {_TINY_BYTES} bytes; send larger ones.",
 )
 _BLANK_LINES: Final = (b"\r\n\r\n", b"\n\n")
+# During a stop, the first request of a connection, whose first bytes have arrived, may take this long to
+# begin.
 _FIRST_REQUEST_TIMEOUT_S: Final = 0.5
-"""How long a connection's first request, whose first bytes have come with it, may take to begin when a stop has begun."""
 _UNREADABLE: Final = ("bad_request", "This is not a well-formed HTTP request.")
 _VERSIONS: Final = frozenset({b"1.0", b"1.1"})
 _VERSION: Final = ("http_version_not_supported", "HTTP/1.1 is spoken here; put a proxy in front for HTTP/2.")
@@ -91,7 +102,7 @@ _SMALL: Final = ("bad_request", "The method must be in capital letters.")
 
 
 class HandOver(Exception):
-    """The next request is for the stream or the fast path; with its bytes, and all that came behind it."""
+    """The next request is for the stream or the fast path; `data` has its bytes and all received after it."""
 
     def __init__(self, data: bytes) -> None:
         super().__init__()
@@ -99,7 +110,9 @@ class HandOver(Exception):
 
 
 class StrictH11(H11Protocol):
-    """Hypercorn's protocol with these changes; `elsewhere` tells of a later request's head whether others take it."""
+    """Hypercorn's protocol with the changes above; `elsewhere` returns whether the fast path accepts a
+    later request's head.
+    """
 
     elsewhere: Callable[[bytes], bool]
     _method = b""
@@ -107,7 +120,7 @@ class StrictH11(H11Protocol):
     _tiny = 0  # chunks of this body
 
     async def handle(self, event: ConnectionEvent) -> None:
-        """Take what has come on the connection."""
+        """Handle an event of the connection."""
         if not (isinstance(event, RawData) and event.data and self.connection.their_state in _LAST):
             await super().handle(event)
 
@@ -145,12 +158,12 @@ class StrictH11(H11Protocol):
                 await self.stream.handle(EndBody(stream_id=STREAM_ID))
 
     def _head_too_large(self) -> bool:
-        """Return whether more than a head may have has come, without its end."""
+        """True if more bytes than a head may have have arrived without its end."""
         come = self.connection.trailing_data[0]
         return len(come) > _HEAD_MAX and all(come.find(line, 0, _HEAD_MAX) < 0 for line in _BLANK_LINES)
 
     def _has_tiny_chunks(self, event: h11.Data) -> bool:
-        """Count the chunk that ends with this piece; return whether the body has too many that are tiny."""
+        """Count the chunk that ends with this piece; return whether the body has too many tiny chunks."""
         self._chunk_bytes += len(event.data)
         if event.chunk_end:
             self._tiny += self._chunk_bytes < _TINY_BYTES
@@ -182,7 +195,7 @@ class StrictH11(H11Protocol):
             await self._answered()  # which closes the connection, as nothing can follow
 
     async def stream_send(self, event: StreamEvent) -> None:
-        """Send what an answer is made of; its head gets the headers that it lacks."""
+        """Send a part of a response; its head gets the missing headers."""
         if isinstance(event, Response) and event.status_code >= HTTPStatus.OK:
             ends = self.connection.their_state is h11.SEND_BODY or self.context.terminated.is_set()
             told = [(b"connection", b"close")] if ends else []
@@ -190,7 +203,7 @@ class StrictH11(H11Protocol):
         await super().stream_send(event)
 
     async def _check_protocol(self, event: h11.Request) -> None:
-        """Leave it alone: Hypercorn would go on in another protocol where a client speaks of one."""
+        """Do nothing: Hypercorn would switch to another protocol at the client's request."""
 
     async def _create_stream(self, request: h11.Request) -> None:
         if request.http_version not in _VERSIONS:
@@ -237,7 +250,7 @@ def _line(request: h11.Request) -> bytes:
 
 
 def _head(request: h11.Request) -> bytes:
-    """The request's head as it may have come."""
+    """Return the request's head in a form that parses to the same request."""
     fields = b"".join([b"%b: %b\r\n" % field for field in request.headers.raw_items()])
     return _line(request) + fields + b"\r\n"
 
@@ -253,12 +266,13 @@ def _asks_for_websocket(request: h11.Request) -> bool:
 
 
 class StrictServer(TCPServer):
-    """Hypercorn's handler of a connection, with the strict protocol. It is not idle while it brings its first request.
+    """Hypercorn's handler of a connection, with the strict protocol. A connection with its first request is
+    not idle.
 
-    With `handed_on` the connection is left open, and what comes next on it is a request for others.
+    If `handed_on`, the connection is open, and its next request is for the stream or the fast path.
 
     Args:
-        elsewhere: whether the fast path takes a request with that head.
+        elsewhere: returns whether the fast path accepts a request with that head.
     """
 
     handed_on = False
@@ -307,23 +321,20 @@ class StrictServer(TCPServer):
             await super()._close()
 
 
-# DOC hypercorn_server.py: """Hypercorn with the app, as the server of what is not plain."""
-#
-
-
+# Time limit of the end of a response, whose body has been sent by then. It allows for pauses of the whole
+# process (a
+# slow disk, a stopped machine), which count as well.
 _LAST_WRITE_TIMEOUT_S: Final = 5.0
-"""Bound on the end of a response; the body has been sent by then. It is of the order of how long the whole
-process may stand still (a slow disk, a stopped machine), as that counts, too."""
 
 
 class HypercornServer:
-    """A server of whole connections by Hypercorn's own handler of them, whatever is asked on them.
+    """Serves connections with Hypercorn's own connection handler.
 
     Args:
-        app: the ASGI application, given everything but `GET /app/...`.
+        app: the ASGI application, which gets all requests but `GET /app/...`.
         idle_s: how long a connection may wait for its next request.
         head_s: how long the head of a request may take from its first byte (HTTP/1.1).
-        fast_path: takes the connection back with the first request that it serves; None to have the app serve all.
+        fast_path: gets the connection back with the first request that it accepts; None for no fast path.
     """
 
     def __init__(
@@ -338,7 +349,9 @@ class HypercornServer:
 
     @asynccontextmanager
     async def up(self) -> AsyncIterator[None]:
-        """Return a context in which it serves, that of the app's lifespan; left when no connection is. Raises what the app's startup raises."""
+        """Return the context of the app's lifespan, in which connections are served. Raises the exceptions
+        of the app's startup.
+        """
         lifespan = Lifespan(ASGIWrapper(self._app), self._config, self._state)
         async with trio.open_nursery() as nursery:
             await nursery.start(lifespan.handle_lifespan)
@@ -348,7 +361,9 @@ class HypercornServer:
             nursery.cancel_scope.cancel()
 
     async def serve(self, stream: FrontStream) -> bool:
-        """Serve a connection; return True if its next request is for others, with its bytes pushed back."""
+        """Serve a connection; return True if its next request is for the stream or the fast path, with its
+        bytes pushed back.
+        """
         connection = trio.CancelScope()
         stream.set_head_timeout(self._head_s, connection)
         app = ASGIWrapper(_finishing(self._app, stream))
@@ -364,7 +379,7 @@ class HypercornServer:
         return server.handed_on
 
     async def stop(self) -> None:
-        """Let connections end: those that wait for a request at once, the others with their response."""
+        """End the connections: idle ones at once, the others after their response."""
         await self._context.terminated.set()
 
 
@@ -377,12 +392,13 @@ def _settings(idle_s: float) -> Config:
 
 
 def _finishing(app: ASGIFramework, stream: FrontStream) -> ASGIFramework:
-    """`app` with its last message of a response kept from being cancelled.
+    """Return `app`, whose last message of a response can't be cancelled.
 
-    Hypercorn closes a connection whose request body was left unread within that very call, after telling the
-    app of the disconnect; on hearing of which quart-trio cancels the call, and the connection would stay. The
-    same call makes a connection ready for its next request: one for which it was cut off is closed, as it
-    would never read again.
+    If a request body was left unread, Hypercorn closes the connection within that call, after notifying the
+    app of the
+    disconnect; quart-trio then cancels the call, and the connection would stay open. The same call prepares
+    a connection
+    for its next request: if it is cut off, the connection is closed, because it would never read again.
     """
 
     async def finishing(scope: Scope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:

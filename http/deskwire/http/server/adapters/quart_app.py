@@ -1,4 +1,13 @@
-"""The Quart-Trio app: takes a request through its route's checks to its handler, and back."""
+"""The Quart-Trio app for all routes, with backpressure for request bodies.
+
+Quart buffers unread body data, up to the largest body of any route. Here the buffer is limited: the
+connection is not
+read until the handler has taken its part, and TCP slows down the client.
+
+The rest of a body is read before the response is sent, so that the connection can have another request. If
+that would
+be too much or takes too long, the response announces the end of the connection (`hypercorn`, RFC 9112 9.6).
+"""
 
 from __future__ import annotations
 
@@ -46,17 +55,17 @@ _HTTP_CODES: Final = {404: "not_found", 405: "method_not_allowed"}
 
 
 class _App(QuartTrio):
-    """Quart, with our table in the place of its URL map, which splits a path when it is decoded already (ADR 7)."""
+    """Quart with our route table instead of its URL map, which splits a path after decoding it (ADR 7)."""
 
     def __init__(self, services: Services) -> None:
         super().__init__(__name__, static_folder=None)
         self._services = services
 
     def create_url_adapter(self, request: object) -> None:
-        """Return None: the table says which route a request is for."""
+        """Return None: the route table finds the route of a request."""
 
     async def dispatch_request(self, request_context: object = None) -> QuartResponse:
-        """Have the request carried out. Raises HTTPException for an unknown path or method."""
+        """Return the response of the request's route. Raises HTTPException for an unknown path or method."""
         if g.node is None:
             raise NotFound
         g.route = g.node.routes.get(request.method)
@@ -85,7 +94,7 @@ class _App(QuartTrio):
 
 
 def make_app(services: Services, routes: Iterable[Route]) -> QuartTrio:
-    """The ASGI app with all routes."""
+    """Return the ASGI app with these routes."""
     app = _App(services)
     app.config["MAX_CONTENT_LENGTH"] = None  # each route has its own bound, and one has none
     app.asgi_http_class = BackpressureConnection
@@ -127,7 +136,7 @@ async def _begin(services: Services) -> None:
 
 
 async def _find(table: RouteTrie) -> None:
-    """Find where the request's path leads. Raises BadRequest."""
+    """Find the node of the request's path. Raises BadRequest."""
     found = table.find(path_segments(path_of(request.scope["raw_path"].decode("ascii"))))
     g.node, g.values = found or (None, {})
 
@@ -148,12 +157,12 @@ async def _end(services: Services, cors: Cors, response: QuartResponse) -> Quart
 
 
 async def _refused(error: DomainError) -> QuartResponse:
-    """Answer what was refused before its route was known."""
+    """Return the response to a request that was refused before its route was known."""
     return _response(refusal_response(error, _request_id()))
 
 
 async def _refused_by_quart(error: HTTPException) -> QuartResponse:
-    """Answer what never reached a handler: an unknown path, a wrong method."""
+    """Return the response to a request that has reached no handler: an unknown path or a wrong method."""
     status = error.code or HTTPStatus.INTERNAL_SERVER_ERROR
     headers = {}
     valid_methods = getattr(error, "valid_methods", None)
@@ -171,25 +180,14 @@ async def _failed(error: Exception) -> QuartResponse:
     return _response(internal_error_response(_request_id(), error))
 
 
-# DOC pacing.py: """Request bodies that come no faster than they are read.
-#
-# Quart keeps what has come and was not read yet, up to the largest body of all. Here what is kept is bounded: the
-# connection is not read on until the handler has taken its part, and TCP tells the client.
-#
-# What is left of a body when its answer is ready is read away first, so that the connection can have another request.
-# Where that would be too much, or takes too long, the answer says that the connection ends (`strict`, RFC 9112 9.6).
-# """
-#
-
-
 log: Final = structlog.get_logger(__name__)
 
+# Bytes that may wait for the handler; the connection delivers up to 64 KiB at a time.
 BUFFERED_BYTES_MAX: Final = 256 * 1024
-"""Bytes that may wait for the handler; the connection hands over up to 64 KiB at a time."""
 
 
 class BackpressureBody(TrioBody):
-    """A body that says when there is room for more."""
+    """A body whose buffer is limited."""
 
     def __init__(self, expected_content_length: int | None, max_content_length: int | None) -> None:
         super().__init__(expected_content_length, max_content_length)
@@ -202,7 +200,9 @@ class BackpressureBody(TrioBody):
         """Asks the client for the body, while it waits to be asked."""
 
     async def __anext__(self) -> bytes:
-        """The bytes that have come since the last call. The first call asks a client for them that waits to be asked."""
+        """Return the bytes received since the last call. The first call sends `100 (Continue)` if the
+        client waits for it.
+        """
         if self.ask is not None:
             ask, self.ask = self.ask, None
             await ask()
@@ -211,13 +211,13 @@ class BackpressureBody(TrioBody):
         return data
 
     async def room(self) -> None:
-        """Return when there is room for more."""
+        """Return once the buffer has room."""
         while len(self._data) > BUFFERED_BYTES_MAX and not self._abandoned:
             self._taken = trio.Event()
             await self._taken.wait()
 
     def append(self, data: bytes) -> None:
-        """Hold what has come, for as long as somebody may read it."""
+        """Buffer received data, unless the body was abandoned."""
         self.ask = None
         if self._left is not None:
             self._left -= len(data)
@@ -229,14 +229,15 @@ class BackpressureBody(TrioBody):
             self._over.set()
 
     def set_complete(self) -> None:
-        """Note that all has come."""
+        """Note the end of the body."""
         super().set_complete()
         self._over.set()
 
     async def abandon(self) -> None:
-        """Take the rest, and forget it: the answer is ready, and Hypercorn waits until all is taken.
+        """Discard the rest of the body: the response is ready, and Hypercorn waits until the body has been
+        read.
 
-        Returns when all of it has come, or it is clear that the connection can't have another request.
+        Returns once all of it has arrived, or the connection can't have another request.
         """
         self._abandoned = True
         self._taken.set()
@@ -250,13 +251,13 @@ class BackpressureBody(TrioBody):
 
 
 class BackpressureRequest(TrioRequest):
-    """A request with such a body."""
+    """A request with a `BackpressureBody`."""
 
     body_class = BackpressureBody
 
 
 class BackpressureConnection(TrioASGIHTTPConnection):
-    """Quart's handler of a request; it takes any target, and waits for room before it reads on."""
+    """Quart's handler of a request, for any target, which stops reading while the body's buffer is full."""
 
     def _create_request_from_scope(self, send: ASGISendCallable) -> Request:
         self.scope["path"] = (
@@ -271,7 +272,7 @@ class BackpressureConnection(TrioASGIHTTPConnection):
     async def handle_messages(  # type: ignore[override]  # as in quart-trio
         self, nursery: trio.Nursery, request: Request, receive: ASGIReceiveCallable
     ) -> None:
-        """Pass the body on until the client is gone; that ends the handler."""
+        """Pass the body on until the client disconnects, which ends the handler."""
         assert isinstance(request.body, BackpressureBody)
         while True:
             message = await receive()
@@ -287,7 +288,7 @@ class BackpressureConnection(TrioASGIHTTPConnection):
     async def handle_request(  # type: ignore[override]  # as in quart-trio
         self, nursery: trio.Nursery, request: Request, send: ASGISendCallable
     ) -> None:
-        """Have the request answered; from then on nobody reads its body."""
+        """Answer the request; once its response begins, its body is discarded."""
         body = request.body
         assert isinstance(body, BackpressureBody)
 
