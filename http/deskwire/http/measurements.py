@@ -1,4 +1,4 @@
-"""Counters of the HTTP layer and the process, and the sources of the engine's figures, for the metrics."""
+"""Sources of the metrics' values: counters of HTTP, the process and the engine."""
 
 from __future__ import annotations
 
@@ -35,7 +35,10 @@ class RequestCounts:
         self.seconds: Final[dict[tuple[str, str | None], Histogram]] = {}
 
     def note(self, method: str, route: str | None, status: int, seconds: float) -> None:
-        """Count a response; `route` is the rule of the matching route."""
+        """Count a response.
+
+        `route` is the rule of the matching route.
+        """
         if route is None and method not in METHODS:
             method = "other"
         key = (method, route, status)

@@ -1,5 +1,6 @@
-"""Limits on the work under way at once. A request above a limit is refused immediately, not queued (ADR
-24).
+"""Limits on the work under way at once.
+
+A request above a limit is refused immediately, not queued (ADR 24).
 
 Waiting calls and slow bodies have limits of their own, so a slow client or a long poll does not delay the
 work of
@@ -58,12 +59,12 @@ _CROWDED: Final = {
 
 
 class Admission:
-    """The limits on requests: handlers, waiting calls, memory for bodies, and the writer's queue.
+    """Limits on requests.
 
-    `parsing` serializes the parsing of large bodies and of anonymous callers' bodies. `refused` counts
-    requests refused
-    because a limit was reached, by the limit, and `crowded` requests refused because their caller had used
-    up its share.
+    They cover handlers, waiting calls, memory for bodies, and the writer's queue. `parsing` serializes the
+    parsing of large bodies and of anonymous callers' bodies. `refused` counts requests refused because a
+    limit was reached, by the limit, and `crowded` requests refused because their caller had used up its
+    share.
 
     Args:
         requests_max: handlers that may run.
@@ -124,10 +125,10 @@ class Admission:
         return self._imports.taken
 
     def check(self, *, changes: bool = False) -> None:
-        """Raise Unavailable if no further request may start, or no further request that `changes` anything.
+        """Raise Unavailable if no further request may start.
 
-        The codes are `overloaded`, and `out_of_touch` for a node that was suspended or could not reach the
-        database.
+        With `changes`, also if no further changing request may start. The codes are `overloaded`, and
+        `out_of_touch` for a node that was suspended or could not reach the database.
         """
         valid_until = self._cluster.valid_until
         if valid_until != inf and trio.current_time() >= valid_until:
@@ -138,8 +139,9 @@ class Admission:
             raise self._overloaded("writes", "Too many changes wait for the disk.")
 
     def begin(self, who: Hashable) -> None:
-        """Count a handler until `end`. Raises Unavailable (`overloaded`), TooManyRequests
-        (`too_many_at_once`).
+        """Count a handler until `end`.
+
+        Raises Unavailable (`overloaded`), TooManyRequests (`too_many_at_once`).
         """
         self._take(self._requests, "requests", who)
 
@@ -149,14 +151,17 @@ class Admission:
 
     @contextmanager
     def waiting(self, who: Hashable) -> Iterator[None]:
-        """Count a handler as a long poll instead, between `begin` and `end`. Raises as `begin` does."""
+        """Count a handler as a long poll instead, between `begin` and `end`.
+
+        Raises as `begin` does.
+        """
         self._take(self._waits, "waits", who)
         self._requests.give_back(who)
         try:
             yield
         finally:
             self._waits.give_back(who)
-            self._requests.take(who)  # perhaps one too many for a moment: this one is nearly done
+            self._requests.take(who)  # may exceed the limit for a moment; this handler is nearly done
 
     @contextmanager
     def importing(self, who: Hashable) -> Iterator[None]:
@@ -168,7 +173,9 @@ class Admission:
             self._imports.give_back(who)
 
     def reserve_body(self, who: Hashable, size: int, *, anonymous: bool) -> None:
-        """Reserve memory for a part of a body until `release_body`. Raises as `begin` does.
+        """Reserve memory for a part of a body until `release_body`.
+
+        Raises as `begin` does.
 
         Args:
             anonymous: True if the caller has shown no credential.
@@ -231,14 +238,17 @@ class HeldCalls:
         return self._known.taken + self._anonymous.taken
 
     def refuse_all_nowait(self) -> None:
-        """Refuse the calls that wait now: another node is ready, so only this node lacks the database."""
+        """Refuse the calls that wait now.
+
+        Another node is ready, so only this node lacks the database.
+        """
         for scope in self._waiting:
             scope.cancel()
 
     async def hold(
         self, work: Callable[[], Awaitable[T]], until: float, who: Hashable, *, anonymous: bool
     ) -> T:
-        """Return the result of `work`, retried until that time while the database is unavailable.
+        """Return the result of `work`, retried during a database outage.
 
         Args:
             work, until: see `outlast`.

@@ -31,15 +31,19 @@ _LAST_WRITE_TIMEOUT_S: Final = 5.0
 
 
 async def record_export(call: Call[Any, Any], deed: Deed) -> None:
-    """Record an export that starts now. Raises Unavailable, and then nothing may be sent."""
+    """Record an export that starts now.
+
+    Raises Unavailable, and then nothing may be sent.
+    """
     await call.services.store.write(Brief(lambda tx: tx.record(deed)))
 
 
 async def recorded_export(
     call: Call[Any, Any], deed: Deed, lines: AsyncGenerator[bytes, None]
 ) -> AsyncIterator[bytes]:
-    """Record an export and return its lines; their number is added to the record's `lines` after they are
-    sent.
+    """Record an export and return its lines.
+
+    Their number is added to the record's `lines` after they are sent.
 
     Raises Unavailable, and then nothing may be sent.
     """
@@ -57,7 +61,7 @@ async def _counted(
                 sent += piece.count(b"\n")
                 yield piece
     finally:
-        # Also of an export that its reader has left: what had been sent, has left the service.
+        # An export that its client has cancelled is recorded as well: the lines sent have left the service.
         with trio.move_on_after(_LAST_WRITE_TIMEOUT_S, shield=True):
             more = replace(deed, details={**deed.details, "lines": sent}, times=0)
             try:

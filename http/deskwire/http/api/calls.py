@@ -1,4 +1,4 @@
-"""The checked call that a handler receives, its caller, and the answers that a handler may return."""
+"""Calls that handlers receive, their callers, and the answers of handlers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ T = TypeVar("T")
 B = TypeVar("B", bound=Body)
 Q = TypeVar("Q", bound=Query)
 
-# A change to an organisation's members notifies the agents of at most so many projects, the newest ones.
+# A change to an organisation's members notifies the agents of its newest projects, at most of this number.
 _NOTIFIED_PROJECTS_MAX: Final = 1_000
 _NEWEST: Final = (1 << 63) - 1
 
@@ -55,7 +55,10 @@ class Incoming(Protocol):
 
     @property
     def body(self) -> AsyncIterable[bytes]:
-        """The chunks of the body if the route is `streamed`; for other routes they have been read."""
+        """The chunks of the body if the route is `streamed`.
+
+        For other routes they have been read.
+        """
 
     def drop(self) -> None:
         """End the connection at once and discard unsent data."""
@@ -65,7 +68,9 @@ class Incoming(Protocol):
 
 
 class Call(Struct, Generic[B, Q], frozen=True):
-    """One checked request; `address` is the client's as reported by trusted proxies, else the peer's.
+    """One checked request.
+
+    `address` is the client's as reported by trusted proxies, else the peer's.
 
     If `once` is set, the request has an `Idempotency-Key`, and the handler must change data by `commit` or
     within `around`.
@@ -87,14 +92,18 @@ class Call(Struct, Generic[B, Q], frozen=True):
         shown: Callable[[T], Mapping[str, Any]],
         subject: str | None = None,
     ) -> Mapping[str, Any]:
-        """Run a job in a transaction and return what `shown` makes of its result; see `around`."""
+        """Run a job in a transaction and return what `shown` makes of its result.
+
+        See `around`.
+        """
         return shown(await self.services.store.write(self.around(job, shown, subject)))
 
     def keeping(
         self, shown: Callable[[T], Mapping[str, Any]], subject: str | None = None
     ) -> Keeping[T] | None:
-        """Return the wrapper of a commit that stores the response under the `Idempotency-Key`; None without
-        a key. See `Keeping`.
+        """Return the wrapper that stores the response of a commit.
+
+        Returns None without an `Idempotency-Key`. See `Keeping`.
         """
         return None if self.once is None else Keeping(self.once, shown, subject)
 
@@ -104,8 +113,9 @@ class Call(Struct, Generic[B, Q], frozen=True):
         shown: Callable[[T], Mapping[str, Any]],
         subject: str | None = None,
     ) -> Callable[[Transaction], T]:
-        """Return the job, wrapped to run only once if the request has an `Idempotency-Key`; see
-        `Once.around`.
+        """Return the job, wrapped to run only once under an `Idempotency-Key`.
+
+        See `Once.around`.
         """
         return job if self.once is None else self.once.around(job, shown, subject)
 
@@ -124,7 +134,7 @@ class Call(Struct, Generic[B, Q], frozen=True):
         return By(self.access.actor, self.services.clock(), self.address, self.incoming.id)
 
     def telling(self, what: Setting, object_id: str | None) -> Call[B, Q]:
-        """Return the same call with a store that notifies the agents of its projects of this change."""
+        """Return the same call with a store that notifies the projects' agents."""
         services, owner, project = self.services, self.access.organisation, self.access.project
 
         def concerned(tx: Transaction) -> Sequence[Project]:
@@ -136,19 +146,19 @@ class Call(Struct, Generic[B, Q], frozen=True):
         return replace(self, services=replace(services, store=store))
 
     def signed(self, user: User | None = None) -> Call[B, Q]:
-        """Return the same call with a store that writes in its caller's name, or in the name of a user who
-        has just signed in.
+        """Return the same call with a store that writes in its caller's name.
+
+        With `user`, it writes in the name of this user, who has just signed in.
         """
         by = self.by if user is None else replace(self.by, actor=Actor("user", user.id))
         return replace(self, services=self.services.signed(by))
 
     @property
     def revocable_store(self) -> Store:
-        """The store for responses that are read in parts: reads are refused once a machine credential has
-        ended.
+        """The store for responses that are read in parts.
 
-        Its reads raise Unauthenticated, and Forbidden if the credential has lost a permission that it had
-        at the start.
+        Reads are refused once a machine credential has ended. Its reads raise Unauthenticated, and
+        Forbidden if the credential has lost a permission that it had at the start.
         """
         machine, services = self.access.machine, self.services
         if machine is None:
@@ -219,8 +229,9 @@ class Caller(Struct, frozen=True):
 
     @property
     def known_by(self) -> str | None:
-        """The id of the session or access token that identifies the user; commits that end it carry this
-        id.
+        """The id of the session or access token that identifies the user.
+
+        Commits that end it carry this id.
         """
         if self.session is not None:
             return self.session.id
@@ -228,7 +239,10 @@ class Caller(Struct, frozen=True):
 
     @property
     def permissions(self) -> frozenset[str]:
-        """The caller's permissions in the project or organisation; a server key has every one."""
+        """The caller's permissions in the project or organisation.
+
+        A server key has every one.
+        """
         if self.machine is not None:
             return self.machine.permissions
         return EVERY_PERMISSION if self.user is None else PERMISSIONS[self.role or "viewer"]
@@ -241,13 +255,19 @@ class Caller(Struct, frozen=True):
             raise Forbidden(f"This needs the {noun} {', '.join(lacking)}.")
 
     def require_person(self, what: str) -> None:
-        """Raise PersonRequired if the caller is a machine; `what` names the requested object."""
+        """Raise PersonRequired if the caller is a machine.
+
+        `what` names the requested object.
+        """
         if self.machine is not None:
             raise PersonRequired(what)
 
     @property
     def tenant(self) -> Hashable:
-        """The key of the tenant whose share the call uses; None without a credential."""
+        """The key of the tenant whose share the call uses.
+
+        Returns None without a credential.
+        """
         if self.project is not None:
             return self.project.rowid
         return None if self.user is None else ("user", self.user.rowid)
@@ -269,7 +289,10 @@ class BytesAnswer(Struct, frozen=True):
 
 
 class Streamed(Struct, frozen=True):
-    """A response body that is produced while it is sent; it ends when the client stops reading."""
+    """A response body that is produced while it is sent.
+
+    It ends when the client stops reading.
+    """
 
     pieces: AsyncIterator[bytes]
     content_type: str
@@ -282,7 +305,10 @@ NO_CONTENT: Final = RawJson(b"")
 
 
 def _tags(given: Sequence[str]) -> frozenset[str] | None:
-    """Return the tags of a header, weak ones included; None if the header was not sent."""
+    """Return the tags of a header, weak ones included.
+
+    Returns None if the header was not sent.
+    """
     text = ",".join(given)
     if not text:
         return None

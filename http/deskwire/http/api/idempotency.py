@@ -1,4 +1,7 @@
-"""`Idempotency-Key`: a repeated request gets the response of the first one (decisions 1, ADR 24)."""
+"""`Idempotency-Key`: a repeated request gets the first response (ADR 24).
+
+Source: decisions 1.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,9 @@ _KEY: Final = re.compile(r"[\x20-\x7e]{1,255}")
 
 
 def key_of(route: Route, headers: Fields) -> str | None:
-    """Return the request's key; None if it has none or the route takes none.
+    """Return the request's key.
+
+    Returns None if it has none or the route takes none.
 
     Raises BadRequest (`bad_idempotency_key`).
     """
@@ -68,13 +73,13 @@ async def _answered_once(route: Route, call: Call[Any, Any], key: str) -> Answer
     path = orjson.dumps(dict(call.path), option=orjson.OPT_SORT_KEYS).decode()
     place = next(iter(call.path.values()), "")
     with answers.under_way(call.access.credential, route.method, route.path, path, key, place=place) as once:
-        if not route.streamed:  # the body of one that is, is known at its end
+        if not route.streamed:  # a streamed body is known at its end
             once = once.about(canonical(call.raw))
         try:
             try:
                 answer = await route.handler(replace(call, once=once))
             except (AlreadyAnswered, AnswerErased, IdempotencyMismatch, Forbidden):
-                raise  # a caller that has lost a right is not shown what it was answered while it had it
+                raise  # a caller that has lost a right must not see the stored response
             except DomainError:
                 if once.fingerprints:
                     await _look(call, once)
@@ -108,10 +113,11 @@ async def _look(call: Call[Any, Any], once: Once) -> None:
 
 
 def canonical(raw: bytes) -> bytes:
-    """Return the JSON body in canonical form: the order of fields and white space do not make a different
-    body.
+    """Return the JSON body in canonical form.
+
+    The order of fields and white space do not make a different body.
     """
     try:
         return orjson.dumps(orjson.loads(raw or b"{}"), option=orjson.OPT_SORT_KEYS)
-    except orjson.JSONEncodeError:  # nested deeper than can be written out; then every byte counts
+    except orjson.JSONEncodeError:  # nested too deeply for orjson; then the bytes are compared
         return raw

@@ -1,4 +1,4 @@
-"""Pages of lists: their parameters and the cursors that lead from page to page (decisions 1)."""
+"""Pages of lists: their parameters and cursors (decisions 1)."""
 
 from __future__ import annotations
 
@@ -41,32 +41,38 @@ class Paged(Query):
 
     @property
     def rows(self) -> int:
-        """The number of rows to read: one more than the page shows, to find out whether a next page exists."""
+        """The number of rows to read, one more than the page shows.
+
+        The additional row shows whether a next page exists.
+        """
         return self.limit + 1
 
     @property
     def place(self) -> list[int] | None:
-        """The key of the last item before the page; None for the first page. Raises BadRequest."""
+        """The key of the last item before the page.
+
+        Returns None for the first page. Raises BadRequest.
+        """
         if self.cursor is None or (not self.cursor and not self.refuses_empty_cursor):
             return None
         return decode_cursor(self.cursor, self.parts)
 
     @property
     def row(self) -> int | None:
-        """The row number of the last item before the page, for lists whose cursors have one part. Raises
-        BadRequest.
+        """The row number of the last item before the page.
+
+        For lists whose cursors have one part. Raises BadRequest.
         """
         place = self.place
         return None if place is None else place[0]
 
 
 class ByChange(Paged):
-    """The parameters of a list for mirrors: the time of change, and a cursor that keeps the first page's
-    `asOf`.
+    """The parameters of a list for mirrors.
 
-    Its cursors have `parts` integers followed by that event id. The first integer is the list's number
-    (`list_number`),
-    so that other lists refuse the cursor.
+    They add the time of change, and a cursor that keeps the first page's `asOf`. Its cursors have `parts`
+    integers followed by that event id. The first integer is the list's number (`list_number`), so that
+    other lists refuse the cursor.
     """
 
     parts = 3
@@ -89,8 +95,9 @@ class ByChange(Paged):
             decode_cursor_as_of(given["cursor"], cls.parts)
 
     def goes_on(self, number: int) -> tuple[list[int], str] | None:
-        """Return the key of the last item before the page, without the list's number, and `asOf`; None for
-        the first page.
+        """Return the key of the last item before the page, and `asOf`.
+
+        The key lacks the list's number. Returns None for the first page.
 
         Args:
             number: of this list.
@@ -142,19 +149,26 @@ def list_number(project: str, query: Paged) -> int:
 
 
 def encode_cursor(*place: int, as_of: str | None = None) -> str:
-    """Return an opaque text for the key of an item, with the event id of the list if it has one."""
+    """Return an opaque text for the key of an item.
+
+    It includes the event id of the list if it has one.
+    """
     parts = place if as_of is None else (*place, as_of)
     return base64.urlsafe_b64encode(orjson.dumps(parts)).decode().rstrip("=")
 
 
 def decode_cursor(cursor: str, size: int) -> list[int]:
-    """Return the parts of a cursor. Raises BadRequest for a text that no list has issued."""
+    """Return the parts of a cursor.
+
+    Raises BadRequest for a text that no list has issued.
+    """
     return _integers(_decoded(cursor), size)
 
 
 def decode_cursor_as_of(cursor: str, size: int) -> tuple[list[int], str]:
-    """Return the integers of a cursor and the event id after them. Raises BadRequest for a text that no
-    list has issued.
+    """Return the integers of a cursor and the event id after them.
+
+    Raises BadRequest for a text that no list has issued.
     """
     parts = _decoded(cursor)
     as_of = parts.pop() if isinstance(parts, list) and parts else None

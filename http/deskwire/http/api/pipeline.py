@@ -1,4 +1,4 @@
-"""The way of a request through its route's checks to its handler, and back as a response in bytes.
+"""The way of a request through its route's checks to the response in bytes.
 
 Quart and the fast path have read the request from its connection (ADR 7).
 """
@@ -77,8 +77,7 @@ T = TypeVar("T")
 
 JSON: Final = "application/json"
 # Refusals that do not count as failed credentials: calls without a credential; passwords, which are counted
-# by account
-# as well; and ended sessions, because the sessions of a whole office end overnight.
+# by account as well; and ended sessions, because the sessions of a whole office end overnight.
 _NOT_COUNTED: Final = ("missing_credential", "invalid_login", "session_ended", "bad_session_cookie")
 
 # Refusals that the audit trail leaves out: calls without a credential, and credentials that were valid
@@ -86,8 +85,7 @@ _NOT_COUNTED: Final = ("missing_credential", "invalid_login", "session_ended", "
 _NOT_RECORDED: Final = (*_NOT_COUNTED, "bad_credential", "token_expired", "link_expired")
 
 # Delay of the refusal of an anonymous caller's body, and of a caller above its share. It slows down callers
-# that repeat
-# such requests in a loop.
+# that repeat such requests in a loop.
 REFUSAL_DELAY_S: Final = 0.1
 
 # Time limit for the body of a refused call whose route reads it anyway.
@@ -155,7 +153,9 @@ class ApiResponse(Struct, frozen=True):
 
 
 async def handle(services: Services, request: ApiRequest) -> tuple[ApiResponse, Quota | None]:
-    """Return the response, and the caller's remaining quota; None if the call was not counted.
+    """Return the response, and the caller's remaining quota.
+
+    Returns None if the call was not counted.
 
     Any exception is a bug.
     """
@@ -176,8 +176,9 @@ async def handle(services: Services, request: ApiRequest) -> tuple[ApiResponse, 
 
 
 def query_parameters(query: str) -> Mapping[str, list[str]]:
-    """Return the parameters of a query with all values of each. Raises BadRequest if there are far too
-    many.
+    """Return the parameters of a query with all values of each.
+
+    Raises BadRequest if there are far too many.
     """
     values: dict[str, list[str]] = {}
     if not query:
@@ -185,7 +186,7 @@ def query_parameters(query: str) -> Mapping[str, list[str]]:
     if query.count("&") >= _PARAMETERS_MAX:
         raise bad_query(Problem("?", "too_many", f"A query has at most {_PARAMETERS_MAX} parameters."))
     for name, content in parse_qsl(query, keep_blank_values=True, errors="werkzeug.url_quote"):
-        values.setdefault(name, []).append(content)  # what is no UTF-8 stays as it was written
+        values.setdefault(name, []).append(content)  # invalid UTF-8 stays percent-encoded
     return values
 
 
@@ -196,8 +197,9 @@ def refusal_response(error: DomainError, request_id: str) -> ApiResponse:
 
 
 def internal_error_response(request_id: str, error: BaseException) -> ApiResponse:
-    """Return the response to a request that met a bug: the log has the traceback, the client the request
-    id.
+    """Return the response to a request that met a bug.
+
+    The log has the traceback, and the response the request id.
 
     Raises the parts of the error that end the task on purpose; see `survived`.
     """
@@ -223,8 +225,9 @@ def record_response(
 
 
 class _Exchange:
-    """One request under way: `client` is its address as reported by trusted proxies, `quota` as of
-    `handle`.
+    """One request under way.
+
+    `client` is its address as reported by trusted proxies, `quota` as of `handle`.
     """
 
     __slots__ = (
@@ -252,18 +255,19 @@ class _Exchange:
         self._hold_until: float | None = None
         self._who: Hashable = None
         self._anonymous = self._read_by_user = False
-        self._taken = 0  # of the room for bodies
+        self._taken = 0  # bytes reserved for the body
 
     def note_refusal(self, error: DomainError) -> None:
         """Count the refusal of a credential or of a permission in the audit trail."""
         if isinstance(error, Forbidden | Unauthenticated) and error.reason not in _NOT_RECORDED:
             request, services = self._request, self._services
-            if "sign_in.failed" not in request.route.records:  # those have records of their own
+            if "sign_in.failed" not in request.route.records:  # failed sign-ins have records of their own
                 note_refused(services, self._caller, error, request.route, self.client, request.id)
 
     def delays_refusal(self, error: DomainError) -> bool:
-        """True if the refusal should be delayed, to slow down its caller without a cost for others; see
-        `REFUSAL_DELAY_S`.
+        """True if the refusal should be delayed to slow down its caller.
+
+        The delay costs other callers nothing. See `REFUSAL_DELAY_S`.
         """
         if self._anonymous and self._request.route.body is not None:
             return isinstance(error, _AGAINST_BODIES)
@@ -276,14 +280,20 @@ class _Exchange:
         return len(response.body) >= COMPRESS_MIN_BYTES and "ETag" not in response.headers
 
     async def compressed(self, response: ApiResponse) -> ApiResponse:
-        """Return the response, compressed if the browser accepts gzip; see `output.compression`."""
+        """Return the response, compressed if the browser accepts gzip.
+
+        See `output.compression`.
+        """
         if not accepts_gzip(self._request.headers.get("accept-encoding")):
             return replace(response, headers={**response.headers, **VARY})
         body = await compress(response.body)
         return replace(response, headers={**response.headers, **GZIP_HEADERS}, body=body)
 
     async def serve(self) -> Answer:
-        """Return the handler's answer after all checks. Raises the refusal of a check or of the handler."""
+        """Return the handler's answer after all checks.
+
+        Raises the refusal of a check or of the handler.
+        """
         request, services = self._request, self._services
         route, load = request.route, services.admission
         caller = await (self._retried_during_outage(self._checked) if route.held else self._checked())
@@ -328,7 +338,10 @@ class _Exchange:
                 load.release_body(self._who, self._taken, anonymous=self._anonymous)
 
     async def _answer(self, call: Call[Any, Any], key: str | None) -> Answer:
-        """Return the handler's answer; the handler counts against the limit on requests."""
+        """Return the handler's answer.
+
+        The handler counts against the limit on requests.
+        """
         route, load = self._request.route, self._services.admission
         load.begin(self._who)
         try:
@@ -339,7 +352,10 @@ class _Exchange:
             load.end(self._who)
 
     async def _retried_during_outage(self, work: Callable[[], Awaitable[T]]) -> T:
-        """Return the result of `work`, retried for a while if the database is unavailable; see `HeldCalls`."""
+        """Return the result of `work`, retried for a while if the database is unavailable.
+
+        See `HeldCalls`.
+        """
         if self._hold_until is None:
             self._hold_until = trio.current_time() + HOLD_TIMEOUT_S
         who = self._caller_without_database() if self._caller is None else self._who
@@ -348,17 +364,23 @@ class _Exchange:
         return await self._services.holding.hold(work, self._hold_until, who, anonymous=anonymous)
 
     def _caller_without_database(self) -> Hashable:
-        """Return a key of the project whose server key the request shows, if the key is cached; else None."""
+        """Return a key of the project whose server key the request shows.
+
+        Returns None unless the key is cached.
+        """
         _, _, credential = (self._request.headers.get("authorization") or "").partition(" ")
         known = self._services.keys.known(credential.strip())
         return None if known is None else ("project", known.project.rowid)
 
     async def notify_route(self, error: DomainError) -> None:
-        """Notify the route of a temporary refusal, with the body, which may not have been read yet."""
+        """Notify the route of a temporary refusal.
+
+        The body is passed as well, and read first if necessary.
+        """
         route = self._request.route
         if route.refused_for_now is None or not isinstance(error, Unavailable | TooManyRequests):
             return
-        with suppress(BadRequest):  # the request can't be read either; the first refusal is the answer
+        with suppress(BadRequest):  # the body is malformed as well; the first refusal remains the response
             if self._raw is None:
                 with trio.move_on_after(_REFUSED_BODY_S):
                     self._raw = await self._unread_body()
@@ -368,8 +390,9 @@ class _Exchange:
             )
 
     async def _unread_body(self) -> bytes:
-        """Return the body of a request that was refused before its body was read; empty if the body is too
-        long.
+        """Return the body of a request that was refused before its body was read.
+
+        Returns empty if the body is too long.
         """
         if self._request.whole is not None:
             return self._request.whole
@@ -381,16 +404,19 @@ class _Exchange:
         return bytes(body)
 
     def _guarded(self, answer: Answer, caller: Caller) -> Answer:
-        """Return the answer without data that a machine may not see; a streamed answer ends with the
-        credential.
+        """Return the answer without data that a machine may not see.
+
+        A streamed answer ends with the credential.
         """
         if isinstance(answer, Streamed):
             return replace(answer, pieces=self._until_refused(answer.pieces))
         return mask_contacts(answer, caller.permissions)
 
     async def _until_refused(self, pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-        """Yield the pieces; if the caller loses its right in between, end the connection, so that the
-        client sees an incomplete response.
+        """Yield the pieces.
+
+        If the caller loses its right in between, end the connection, so that the client sees an incomplete
+        response.
         """
         try:
             async for piece in pieces:
@@ -409,8 +435,9 @@ class _Exchange:
             raise UnsupportedMediaType(f"The body must be UTF-8, not {charset[:_CHARSET_MAX]}.")
 
     async def _confirmed_by_all_nodes(self, answer: Awaitable[Answer]) -> Answer:
-        """Return the answer once all nodes have invalidated their caches; likewise for a refusal that an
-        earlier call has caused.
+        """Return the answer once all nodes have invalidated their caches.
+
+        Likewise for a refusal that an earlier call has caused.
         """
         try:
             known = await answer
@@ -421,7 +448,10 @@ class _Exchange:
         return known
 
     async def _checked(self) -> Caller:
-        """Return the caller, if the service accepts requests now and this caller may send one."""
+        """Return the caller.
+
+        Raises if the service accepts no requests now, or this caller may not send one.
+        """
         route = self._request.route
         if not route.watching:
             self._services.admission.check(changes=route.method != "GET")
@@ -446,7 +476,10 @@ class _Exchange:
         return caller
 
     async def _read(self) -> bytes:
-        """Return the body, limited while it arrives; empty if the handler reads it or the route takes none."""
+        """Return the body, limited while it arrives.
+
+        Returns empty if the handler reads it or the route takes none.
+        """
         request, limits = self._request, self._services.limits
         route = request.route
         limit = route.body_max(limits)
@@ -455,7 +488,7 @@ class _Exchange:
         coding = (request.headers.get("content-encoding") or "identity").strip().lower()
         if coding != "identity":
             raise UnsupportedMediaType(
-                f"The body must not be packed, and it is {coding[:20]}: unpack it first."
+                f"The body must not be compressed, and it is {coding[:20]}: decompress it first."
             )
         if limit is None:
             return b""
@@ -480,7 +513,10 @@ class _Exchange:
         return bytes(body)
 
     async def _parsed(self, parse: Callable[[type[Body], bytes], Body], raw: bytes) -> Body:
-        """Return the body as its model; bodies whose parsing may block are parsed one at a time."""
+        """Return the body as its model.
+
+        Bodies whose parsing may block are parsed one at a time.
+        """
         model, load = self._request.route.body, self._services.admission
         if model is None:
             return Empty()
@@ -526,8 +562,9 @@ def _response(answer: Answer) -> ApiResponse:
 
 
 def _variable(name: str) -> ContextVar[str]:
-    """Return structlog's own variable for a name: setting it takes a tenth of the time of
-    `bind_contextvars`.
+    """Return structlog's own context variable for a name.
+
+    Setting it takes a tenth of the time of `bind_contextvars`.
     """
     tokens = bind_contextvars(**{name: ""})
     reset_contextvars(**tokens)

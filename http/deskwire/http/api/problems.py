@@ -42,7 +42,10 @@ STATUS: Final[Mapping[type[DomainError], int]] = {
 
 
 def refusal(error: DomainError, request_id: str) -> tuple[dict[str, Any], dict[str, str]]:
-    """Return the problem document of a refusal and its headers. A subclass inherits the status of its base."""
+    """Return the problem document of a refusal and its headers.
+
+    A subclass inherits the status of its base.
+    """
     status = next(STATUS[kind] for kind in type(error).__mro__ if kind in STATUS)
     headers = {}
     if status == HTTPStatus.UNAUTHORIZED:
@@ -78,8 +81,9 @@ def _named(problem: Problem) -> dict[str, str]:
 
 
 def _located(pointer: str) -> tuple[str, str]:
-    """Return the part of the request that a `Problem.pointer` names, and the JSON pointer within it (RFC
-    6901).
+    """Return the part of the request with a problem, and the JSON pointer in it.
+
+    Sources: `Problem.pointer`, RFC 6901.
     """
     if pointer.startswith("?"):
         return "query", _of_name(pointer[1:])
@@ -93,13 +97,17 @@ def _of_name(name: str) -> str:
 
 
 def cut(text: str, most: int) -> str:
-    """Return the text, shortened to `most` characters; an ellipsis marks the cut."""
+    """Return the text, shortened to `most` characters.
+
+    An ellipsis marks the cut.
+    """
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def problem_type(code: str) -> str:
-    """Return the type of a problem: the address of its code's explanation, relative to the request's URL
-    (RFC 9457 3.1.1).
+    """Return the type of a problem, the address of its explanation.
+
+    It is relative to the request's URL (RFC 9457 3.1.1).
     """
     return f"/docs/errors#{code}"
 
@@ -119,7 +127,10 @@ def problem(status: int, code: str, detail: str, request_id: str) -> dict[str, A
 def raw_problem(
     status: int, code: str, detail: str, request_id: str
 ) -> tuple[list[tuple[bytes, bytes]], bytes]:
-    """Return the headers and the body of a problem document, for responses that are not made by Quart."""
+    """Return the headers and body of a problem document.
+
+    For responses that are not made by Quart.
+    """
     body = json_line(problem(status, code, detail, request_id))
     headers = [
         (b"content-type", PROBLEM.encode()),

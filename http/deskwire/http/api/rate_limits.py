@@ -1,4 +1,7 @@
-"""Rate limits: calls of projects and users, and failed authentications of addresses (decisions 8)."""
+"""Rate limits of calls and of failed authentications (decisions 8).
+
+Calls are limited by project or user, failed authentications by network.
+"""
 
 from __future__ import annotations
 
@@ -46,8 +49,9 @@ class RateLimits(Struct, frozen=True):
             each.share(nodes)
 
     def take(self, project: Project | None, user: User | None, counted: Counted = "calls") -> Quota | None:
-        """Count a call and return the remaining quota; `retry_after_s` is set if it was exceeded. None if
-        calls are not counted.
+        """Count a call and return the remaining quota.
+
+        `retry_after_s` is set if it was exceeded. None if calls are not counted.
         """
         if user is not None:
             return self.users.take(user.rowid, self.clock())
@@ -57,11 +61,11 @@ class RateLimits(Struct, frozen=True):
         return buckets.take(project.rowid, self.clock())
 
     def check_address(self, address: str | None) -> None:
-        """Raise TooManyRequests (`too_many_failures`) if this address's network has failed too often.
+        """Raise TooManyRequests if this address's network has failed too often.
 
-        For passwords, which can be guessed. Server keys and access tokens can't be guessed: they are always
-        checked, so that
-        a client is not locked out by another client of its network (ADR 24).
+        The code is `too_many_failures`. For passwords, which can be guessed. Server keys and access tokens
+        can't be guessed: they are always checked, so that a client is not locked out by another client of
+        its network (ADR 24).
         """
         network = party_of(address)
         left = None if network is None else self.failures.look(network, self.clock())
@@ -70,7 +74,10 @@ class RateLimits(Struct, frozen=True):
             raise _failed_too_often(left)
 
     def note_failure(self, address: str | None) -> TooManyRequests | None:
-        """Count a call with a wrong credential; return the refusal if its network has failed too often."""
+        """Count a call with a wrong credential.
+
+        Return the refusal if its network has failed too often.
+        """
         network = party_of(address)
         left = None if network is None else self.failures.take(network, self.clock())
         return _failed_too_often(left) if left is not None and left.retry_after_s else None
@@ -124,5 +131,8 @@ def header_fields(left: Quota) -> dict[str, str]:
 
 
 def rate_of(per_minute: int, burst: int) -> Rate | None:
-    """Return the rate of the settings; None, no limit, for 0 per minute."""
+    """Return the rate of the settings.
+
+    Returns None, no limit, for 0 per minute.
+    """
     return Rate(per_minute, burst) if per_minute else None

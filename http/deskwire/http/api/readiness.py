@@ -29,7 +29,9 @@ TRY_TIMEOUT_S: Final = 2.0
 
 
 class Readiness:
-    """The check of readiness. `up` is True from the end of the start to the beginning of the stop.
+    """The check of readiness.
+
+    `up` is True from the end of the start to the beginning of the stop.
 
     Args:
         commits: the counters of the writer.
@@ -56,7 +58,10 @@ class Readiness:
         self._under_way: trio.Event | None = None
 
     async def refusal(self) -> Unavailable | None:
-        """Return the reason why the service is not ready; None if it is ready. Takes at most TRY_TIMEOUT_S."""
+        """Return the reason why the service is not ready.
+
+        Returns None if it is ready. Takes at most TRY_TIMEOUT_S.
+        """
         if not self.up:
             return Unavailable("The service is not ready.", code="not_ready")
         self._identity.look()
@@ -67,7 +72,7 @@ class Readiness:
         if not self._known():
             reason = await self._tried()
             if reason is None:
-                reason = self._other_database()  # the writer has looked closer
+                reason = self._other_database()  # the writer has compared the identities as well
             if reason is not None:
                 return reason
         failure = self._commits.failure
@@ -98,7 +103,10 @@ class Readiness:
         return self._under_way is None and trio.current_time() < last
 
     async def _tried(self) -> Unavailable | None:
-        """Write something, or wait for a write under way. Return None once its result is known."""
+        """Write something, or wait for a write under way.
+
+        Return None once its result is known.
+        """
         if self._under_way is None:
             try:
                 self._try()
@@ -113,7 +121,7 @@ class Readiness:
     def _try(self) -> None:
         over = trio.Event()
 
-        def ended(_: object) -> None:  # the writer has noted what came of it
+        def ended(_: object) -> None:  # the writer has recorded the outcome
             self._under_way = None
             over.set()
 

@@ -1,5 +1,6 @@
-"""The route of a request by the segments of its path; the fast path and the app use the same lookup (ADR
-7).
+"""The route of a request by the segments of its path.
+
+The fast path and the app use the same lookup (ADR 7).
 
 A path is split before its segments are decoded: an id chosen by a caller may contain any character, slashes
 and dots
@@ -57,7 +58,7 @@ def path_segments(path: str) -> list[str]:
     try:
         return [unquote(part, errors="strict") for part in parts]
     except UnicodeDecodeError:
-        raise _bad("What is percent-encoded in it must be UTF-8.") from None
+        raise _bad("Its percent-encoded bytes must be UTF-8.") from None
 
 
 def _bad(why: str) -> BadRequest:
@@ -65,8 +66,9 @@ def _bad(why: str) -> BadRequest:
 
 
 class RouteNode(Struct):
-    """A node of the trie: the words and the parameter that may follow, and the routes of paths that end
-    here.
+    """A node of the trie.
+
+    It has the words and the parameter that may follow, and the routes of paths that end here.
 
     Args:
         names: of the parameters on the way to this node.
@@ -82,8 +84,9 @@ class RouteNode(Struct):
 
 
 class RouteTrie:
-    """The routes by the segments of their paths. A word takes precedence over a parameter, whatever the
-    method.
+    """The routes by the segments of their paths.
+
+    A word takes precedence over a parameter, whatever the method.
 
     Args:
         direct: include only routes that are `direct`.
@@ -111,7 +114,10 @@ class RouteTrie:
         return node
 
     def find(self, parts: Iterable[str]) -> tuple[RouteNode, dict[str, str]] | None:
-        """Return the node of these segments, and its parameters by name; None if no route has this path."""
+        """Return the node of these segments, and its parameters by name.
+
+        Returns None if no route has this path.
+        """
         node = self._root
         values: list[str] = []
         for part in parts:

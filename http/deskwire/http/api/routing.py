@@ -61,8 +61,8 @@ SMALL: Final = 8 * 1024
 MEDIUM: Final = 64 * 1024
 LARGE: Final = 512 * 1024
 # Limits of bodies in bytes. The fields of a body at their own limits, in any escaping, fit in (ADR 41).
-# `WHOLE` names the
-# setting that limits every JSON body; it is for fields that can take more than the other limits.
+# `WHOLE` names the setting that limits every JSON body; it is for fields that can take more than the other
+# limits.
 WHOLE: Final = "body_limit_bytes"
 
 
@@ -119,29 +119,42 @@ SIGNED_IN: Final = RouteAccess("user")
 
 
 def in_organisation(permission: str | None = None) -> RouteAccess:
-    """Return the access of members of the organisation in the path, with this permission if given."""
+    """Return the access of members of the organisation in the path.
+
+    With `permission`, only members who have it.
+    """
     return RouteAccess("organisation", permission)
 
 
 def in_project(permission: str | None = None, *also: str) -> RouteAccess:
-    """Return the access of members of the organisation that owns the project in the path."""
+    """Return the access of members of the organisation that owns the project.
+
+    The path names the project.
+    """
     return RouteAccess("project", permission, machines=True, also=also)
 
 
 def dashboard(permission: str, *also: str) -> RouteAccess:
-    """Return the access of a dashboard endpoint that requires these permissions (decisions 3)."""
+    """Return the access of a dashboard endpoint with these permissions.
+
+    Source: decisions 3.
+    """
     return RouteAccess("dashboard", permission, machines=True, also=also)
 
 
 def s2s(permission: str | None, *also: str) -> RouteAccess:
-    """Return the access of server keys, and of machine credentials with these permissions; None for any of
-    them.
+    """Return the access of server keys and of machine credentials.
+
+    Machine credentials need these permissions; None stands for no permission.
     """
     return RouteAccess("server_key", permission, machines=True, also=also)
 
 
 def personal(access: RouteAccess) -> RouteAccess:
-    """Return the same access for people only: for personal data, and where a machine could gain rights."""
+    """Return the same access for people only.
+
+    For personal data, and where a machine could gain rights.
+    """
     return replace(access, machines=False)
 
 
@@ -151,7 +164,9 @@ def either(permission: str) -> RouteAccess:
 
 
 class Media(Struct, frozen=True):
-    """A response that is not JSON: bytes of this type, with a body for each of these statuses.
+    """A response that is not JSON.
+
+    It has bytes of this type, with a body for each of these statuses.
 
     Args:
         bare: statuses without a body.
@@ -194,7 +209,7 @@ class Route(Struct, frozen=True):
         tag: its group in the reference.
         limit: bytes of the body, or the name of the setting with this limit; None for a body of any length.
         lines: the models of the lines of an NDJSON body.
-        further: checks that the handler makes by itself, so that a refusal names every problem of a
+        further: checks that the handler makes itself, so that a refusal names every problem of a
             request.
         answer: the response of a successful call; a test fails for a route without one.
         errors: codes of its refusals, except those that follow from its access, path and body.
@@ -244,20 +259,27 @@ class Route(Struct, frozen=True):
         return (self.handler.__doc__ or "").strip().split("\n")[0]
 
     def body_max(self, limits: Limits) -> int | None:
-        """Return the limit of the body in bytes under the settings; None for no limit."""
+        """Return the limit of the body in bytes under the settings.
+
+        Returns None for no limit.
+        """
         if isinstance(self.limit, int):
             return min(self.limit, limits.body_limit_bytes)
         return None if self.limit is None else int(getattr(limits, self.limit))
 
     @property
     def outdates(self) -> bool:
-        """True if a call may invalidate caches of nodes, which must be done before the call is answered."""
+        """True if a call may invalidate caches of nodes.
+
+        That must be done before the call is answered.
+        """
         return self.forgets or not _OUTDATING.isdisjoint(self.records)
 
     @property
     def direct(self) -> bool:
-        """True if the fast path can serve it: the request is JSON in one piece, and the length of the
-        response is known.
+        """True if the fast path can serve it.
+
+        The request must be JSON in one piece, and the length of the response known.
         """
         media = isinstance(self.answer, Media) and self.answer is not NOTHING and not self.answer.sized
         return self.whole and self.json_only and not self.streamed and not media
@@ -270,7 +292,10 @@ class Route(Struct, frozen=True):
 
 @lru_cache(maxsize=1024)  # there are a few dozen rules; a scrape asks for each several times
 def public_path(rule: str) -> str:
-    """Return a path of the route table as shown to readers: `/v3/s2s/contacts/{userId}`."""
+    """Return a path of the route table as shown to readers.
+
+    Example: `/v3/s2s/contacts/{userId}`.
+    """
     return _PARAMETER.sub(lambda match: f"{{{to_camel(match[1])}}}", rule)
 
 
@@ -382,8 +407,9 @@ def _signed(handler: Callable[[Call[B, Q]], Awaitable[Answer]]) -> Handler:
 
 
 def _telling(handler: Callable[[Call[B, Q]], Awaitable[Answer]], what: Setting) -> Handler:
-    """Return the handler with a store that notifies agents of its changes to the last object in the path,
-    if there is one.
+    """Return the handler with a store that notifies agents of its changes.
+
+    The notification names the last object in the path, if there is one.
     """
 
     @wraps(handler)

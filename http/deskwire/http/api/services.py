@@ -76,7 +76,10 @@ class Surveys(Struct, frozen=True):
 
 
 class Limits(Struct, frozen=True):
-    """Limits on requests, in bytes and seconds, and the origins whose pages may send them."""
+    """Limits on requests.
+
+    In bytes and seconds; also the origins whose pages may send them.
+    """
 
     body_limit_bytes: int
     network_logs_limit_bytes: int

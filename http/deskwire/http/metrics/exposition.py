@@ -51,7 +51,7 @@ async def metrics(call: Call[Body, Query]) -> Answer:
     scrape = Scrape(services, lags, room, ready, conditions, pushes, services.clock())
     rows = [
         (metric, list(metric.read(scrape))) for metric in METRICS
-    ]  # on Trio's thread, on which the numbers change
+    ]  # read on Trio's thread, which changes the values
     text = await trio.to_thread.run_sync(_written, rows, limiter=measured.threads)
     return BytesAnswer(text, CONTENT_TYPE_PLAIN_0_0_4)
 
@@ -59,7 +59,7 @@ async def metrics(call: Call[Body, Query]) -> Answer:
 async def _conditions(measured: Measurements) -> Mapping[str, int]:
     try:
         return await measured.dispatcher.conditions()
-    except Unavailable:  # the metric is left out; the store's error is logged and counted elsewhere
+    except Unavailable:  # the metric is omitted; the store's error is logged and counted elsewhere
         return {}
 
 
@@ -73,7 +73,7 @@ async def _pushes(services: Services) -> PushHealth | None:
 def _room(measured: Measurements) -> Room | None:
     try:
         return measured.room()
-    except OSError:  # the metrics that need it are left out; the disk's error is logged elsewhere
+    except OSError:  # the metrics that need it are omitted; the disk's error is logged elsewhere
         return None
 
 

@@ -1,4 +1,7 @@
-"""The metrics of a node that shares its database with others; a single node has none of them (ADR 13)."""
+"""The metrics of a node that shares its database with others.
+
+A single node has none of them (ADR 13).
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,10 @@ from deskwire.http.metrics.metric import Metric, Rows, Scrape
 
 
 def _one(read: Callable[[NodeMeasurements], float | Histogram]) -> Callable[[Scrape], Rows]:
-    """Return the reader of a metric without labels; a single node has no values."""
+    """Return the reader of a metric without labels.
+
+    A single node has no values.
+    """
 
     def rows(scrape: Scrape) -> Rows:
         node = scrape.services.measured.node

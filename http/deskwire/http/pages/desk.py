@@ -46,8 +46,9 @@ _OFF: Final = "The desk is turned off here, by DESKWIRE_UI."
 
 
 class Address(Query):
-    """The query of a place in the desk, such as the filters of a list: the page reads it, the service does
-    not.
+    """The query of a place in the desk, such as the filters of a list.
+
+    The page reads it, the service does not.
     """
 
     anything = True
@@ -107,7 +108,10 @@ async def _page(call: Call[Body, Any], depth: int) -> Answer:
 
 
 def _sent(call: Call[Body, Any], static: Static, headers: Mapping[str, str]) -> Answer:
-    """Return the file, compressed if the client accepts that; 304 if the client has the content already."""
+    """Return the file, compressed if the client accepts that.
+
+    304 if the client has the content already.
+    """
     request = call.incoming.headers
     own = {"ETag": f'W/"{static.tag}"', "Vary": "Accept-Encoding", **headers}
     if static.known_to(request.get("if-none-match")):

@@ -98,8 +98,9 @@ async def explorer_asset(call: Call[Body, Query]) -> Answer:
 
 
 def _page(call: Call[Body, Query], static: Static, headers: Mapping[str, str]) -> Answer:
-    """Return the document, compressed if the client accepts that; 304 if the client has the content
-    already.
+    """Return the document, compressed if the client accepts that.
+
+    304 if the client has the content already.
     """
     request = call.incoming.headers
     all_headers = {"ETag": f'W/"{static.tag}"', "Vary": "Accept-Encoding", **headers}

@@ -1,8 +1,7 @@
-"""The server's certificate: loaded at the start, and reloaded when its files change or on request (ADR 25).
+"""The server's certificate, reloaded when its files change (ADR 25).
 
-Open connections keep their certificate; each new connection gets the newest valid one. A renewal that is
-not usable is
-logged, and changes nothing.
+It can be reloaded on request as well. Open connections keep their certificate; each new connection gets the
+newest valid one. A renewal that is not usable is logged, and changes nothing.
 """
 
 from __future__ import annotations
@@ -36,7 +35,10 @@ _SPKI: Final = (Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
 
 
 class BadCertificate(Exception):
-    """The certificate or its key is not usable; the text says why."""
+    """The certificate or its key is not usable.
+
+    Returns the text says why.
+    """
 
 
 class LoadedCertificate(Struct, frozen=True):
@@ -54,7 +56,9 @@ class LoadedCertificate(Struct, frozen=True):
 
 
 class Certificate:
-    """The certificate in use. Raises BadCertificate, at the start only, if the files are not usable.
+    """The certificate in use.
+
+    Raises BadCertificate, at the start only, if the files are not usable.
 
     Args:
         chain: PEM file, the server's certificate first.
@@ -151,7 +155,7 @@ def load_certificate(chain: Path, key: Path) -> LoadedCertificate:
     except (
         OSError,
         ValueError,
-    ) as error:  # what this OpenSSL does not take, or files that change under our eyes
+    ) as error:  # unsupported by this OpenSSL, or changed between the reads
         raise BadCertificate(f"{chain} and {key} can't be used: {error}") from error
     begins, ends = certificate.not_valid_before_utc, certificate.not_valid_after_utc
     return LoadedCertificate(context, _names(certificate), _ms(begins), _ms(ends))

@@ -1,4 +1,4 @@
-"""The fast path: plain calls of the API are read and answered without a framework (ADR 7).
+"""The fast path: plain API calls are served without a framework (ADR 7).
 
 A connection stays here while its requests are plain and their routes answer in one piece. Any other request
 is
@@ -76,13 +76,16 @@ class FastPath:
         self._services = services
         self._table = RouteTrie(routes, direct=True)
         self._idle_s = idle_s
-        self._waiting: dict[trio.CancelScope, tuple[float, FrontStream]] = {}  # since when; the longest first
+        self._waiting: dict[
+            trio.CancelScope, tuple[float, FrontStream]
+        ] = {}  # start of the wait; the longest wait first
         self._wakeup = trio.Event()
         self._stopping = False
 
     async def run(self) -> None:
-        """Close connections that have been idle for too long, until cancelled; one task, because a timer
-        each would cost more.
+        """Close connections that have been idle for too long, until cancelled.
+
+        One task, because a timer each would cost more.
         """
         while True:
             if not self._waiting:
@@ -111,7 +114,9 @@ class FastPath:
                 scope.cancel()
 
     async def serve(self, stream: FrontStream) -> bool:
-        """Answer requests; return True if the next request is not plain, with its bytes pushed back.
+        """Answer requests.
+
+        Return True if the next request is not plain, with its bytes pushed back.
 
         Raises BrokenResourceError if the client has disconnected.
         """
@@ -120,7 +125,7 @@ class FastPath:
         with trio.CancelScope() as scope:
             while True:
                 if connection.buffer:
-                    await trio.lowlevel.checkpoint()  # others, too, between requests sent in a row
+                    await trio.lowlevel.checkpoint()  # lets other tasks run between pipelined requests
                     await stream.next_turn()
                 elif not await self._next(connection, stream, scope):
                     return False
@@ -136,16 +141,19 @@ class FastPath:
         return False
 
     async def _next(self, connection: _Connection, stream: FrontStream, scope: trio.CancelScope) -> bool:
-        """Wait for the first bytes of a request; return False if none arrive in time."""
+        """Wait for the first bytes of a request.
+
+        Return False if none arrive in time.
+        """
         stream.set_idle(idle=True)
         now = trio.current_time()
         self._waiting[scope] = now, stream
-        if self._stopping:  # it began while a response went out that did not say so
+        if self._stopping:  # the stop began while a response without `connection: close` was sent
             scope.deadline = now + _NEXT_REQUEST_TIMEOUT_S
         if len(self._waiting) == 1:
             self._wakeup.set()
         try:
-            # A request that came with the cancellation is not begun: it would be carried out, or half of it.
+            # A request that arrives with the cancellation is not started, because it could be cancelled half way.
             return await connection.receive() and not scope.cancel_called
         finally:
             self._waiting.pop(scope, None)
@@ -158,7 +166,10 @@ class FastPath:
         return len(head) <= HEAD_MAX and self._found(head, secure) is not None
 
     def _match(self, connection: _Connection) -> _Match | None:
-        """Take the next request from the buffer; None if it is incomplete or not plain."""
+        """Take the next request from the buffer.
+
+        Returns None if it is incomplete or not plain.
+        """
         end = connection.buffer.find(END, 0, HEAD_MAX) + len(END)
         match = self._found(connection.buffer[:end], connection.secure) if end >= len(END) else None
         if match is not None:
@@ -166,17 +177,21 @@ class FastPath:
         return match
 
     def _found(self, data: bytes, secure: bool) -> _Match | None:
-        """Return the parsed head with its route; None if the request is not for the fast path."""
+        """Return the parsed head with its route.
+
+        Returns None if the request is not for the fast path.
+        """
         head = plain_request(data)
         if head is None or _is_long_poll(head.query) or not self._own_page(head, secure):
             return None
-        place = self._table.find(head.path.split("/"))  # with nothing encoded in it
+        place = self._table.find(head.path.split("/"))  # a plain path has no percent-encoding
         route = None if place is None else place[0].routes.get(head.method)
         return None if place is None or route is None else (head, route, place[1])
 
     def _own_page(self, head: RequestHead, secure: bool) -> bool:
-        """Return whether the request comes from no foreign origin; requests of other origins need CORS
-        headers.
+        """Return whether the request comes from no foreign origin.
+
+        Requests of other origins need CORS headers.
         """
         origins = head.fields.get("origin")
         if origins is None:
@@ -191,7 +206,10 @@ class FastPath:
     async def _respond(
         self, connection: _Connection, head: RequestHead, route: Route, path: dict[str, str]
     ) -> bool:
-        """Serve the request and write its response; return whether the connection may have another request."""
+        """Serve the request and write its response.
+
+        Return whether the connection may have another request.
+        """
         services, began = self._services, time.perf_counter()
         at = services.clock()
         request_id = new_id("req", at)
@@ -218,7 +236,7 @@ class FastPath:
             response, left = await handle(services, request)
         except _Disconnected:
             return False
-        except BaseException as error:  # noqa: BLE001  # the request's top: a bug in one is one answer of 500
+        except BaseException as error:  # noqa: BLE001  # the request's top level: a bug ends in one response of 500
             response = internal_error_response(request_id, error)
         record_response(services, head.method, route.path, response.status, began, request_id)
         if connection.missing and not head.last:
@@ -249,8 +267,9 @@ def _is_incomplete_head(data: bytes) -> bool:
 
 
 def _is_long_poll(query: str) -> bool:
-    """Return whether the query asks to wait for events: Quart serves those, because their clients may
-    disconnect.
+    """Return whether the query asks to wait for events.
+
+    Quart serves long polls, because their clients may disconnect.
     """
     return "wait=" in (unquote(query) if "%" in query else query)
 
@@ -260,7 +279,9 @@ class _Disconnected(Exception):
 
 
 class _Connection:
-    """A connection's buffer; iterating yields the body of a request that had not arrived completely.
+    """A connection's buffer.
+
+    Iterating yields the body of a request that had not arrived completely.
 
     `buffer` holds received data, `missing` is the number of unread bytes of the body, and `whole` is the
     body if it has
@@ -271,7 +292,7 @@ class _Connection:
 
     def __init__(self, stream: FrontStream) -> None:
         self._stream = stream
-        self.buffer = stream.take_back()  # a request that has come is answered, also when a stop has begun
+        self.buffer = stream.take_back()  # a request that has arrived is answered even during a stop
         self.missing = 0
         self.whole: bytes | None = None
         self.peer = stream.peer
@@ -279,7 +300,10 @@ class _Connection:
         self.secure = isinstance(stream, TlsFrontStream)
 
     async def receive(self) -> bool:
-        """Wait for more bytes; return False at the end. Raises BrokenResourceError."""
+        """Wait for more bytes.
+
+        Return False at the end. Raises BrokenResourceError.
+        """
         data = await self._stream.receive_next()
         self.buffer += data
         return bool(data)
@@ -322,8 +346,9 @@ class _Connection:
 
 @lru_cache(maxsize=256)
 def _head(status: int, content_type: str, secure: bool, own: frozenset[str]) -> str:
-    """Return the status line and the headers that responses of this kind share, without those that a
-    response sets itself.
+    """Return the status line and the common headers of a kind of response.
+
+    `own` names headers that the response sets itself.
     """
     fields = [*BASELINE, STRICT_TRANSPORT] if secure else [*BASELINE]
     fields = [field for field in fields if field[0] not in own]

@@ -1,5 +1,4 @@
-"""One port for everything: websockets of the stream, the fast path, and Hypercorn for all other requests
-(ADR 7).
+"""The port: stream websockets, the fast path, and Hypercorn (ADR 7).
 
 Each request is routed by its first bytes (inside TLS, if there is a certificate). The first request for the
 stream makes
@@ -63,7 +62,9 @@ Tls = Callable[[], ssl.SSLContext]
 
 
 class FrontLimits(Struct, frozen=True):
-    """Limits of the front; times in seconds.
+    """Limits of the front.
+
+    Times in seconds.
 
     Args:
         peek_s: how long a client may take to send its first bytes, TLS included.
@@ -101,7 +102,9 @@ async def serve_front(
     connections: Connections | None = None,
     task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
 ) -> None:
-    """Serve `listeners` until `stop` is set, then stop in order; started once connections are accepted.
+    """Serve `listeners` until `stop` is set, then stop in order.
+
+    Started once connections are accepted.
 
     Args:
         listeners: closed on return.
@@ -130,8 +133,9 @@ async def serve_front(
 
 
 class _Front:
-    """The nursery tree of the connections, from outside: streams, requests, connections without a request,
-    accepting.
+    """The nursery tree of the connections.
+
+    From outside: streams, requests, connections without a request, accepting.
     """
 
     def __init__(
@@ -199,7 +203,7 @@ class _Front:
     def _bound(nursery: trio.Nursery, open_streams: set[FrontStream], deadline: float) -> None:
         nursery.cancel_scope.deadline = deadline
         for stream in open_streams:
-            stream.limit_writes(deadline)  # also what is shielded from the nursery's end
+            stream.limit_writes(deadline)  # also writes that are shielded from the nursery's cancellation
 
     async def _accept(
         self,
@@ -219,7 +223,7 @@ class _Front:
             except OSError as error:
                 if error.errno not in _NO_ROOM_ERRNOS:
                     raise
-                if trio.current_time() - logged_at >= _LOG_INTERVAL_S:  # not for each newcomer
+                if trio.current_time() - logged_at >= _LOG_INTERVAL_S:  # not for each connection
                     log.error("front.accept_failed", error=str(error), effect="idle connections end")
                     logged_at = trio.current_time()
                 ended = self._connections.make_room()
@@ -264,7 +268,10 @@ class _Front:
             requests.start_soon(self._serve_requests, stream, streams)
 
     async def _first_bytes(self, stream: FrontStream) -> bytes:
-        """Return the client's first bytes; empty if it disconnects, takes too long, or does not use TLS."""
+        """Return the client's first bytes.
+
+        Returns empty if it disconnects, takes too long, or does not use TLS.
+        """
         with (
             suppress(trio.BrokenResourceError, trio.ClosedResourceError),
             trio.move_on_after(self._limits.peek_s),
@@ -275,11 +282,14 @@ class _Front:
 
     def _to_the_stream(self, stream: FrontStream, streams: trio.Nursery) -> None:
         """Give the connection to the stream for good."""
-        self._streams.add(stream)  # here, not in its task: a stop in between must find it
+        self._streams.add(stream)  # before its task starts, so that a stop in between finds it
         streams.start_soon(self._serve_stream, stream)
 
     async def _serve_requests(self, stream: FrontStream, streams: trio.Nursery) -> None:
-        """Serve a connection until it ends or requests the stream; any exception ends this connection only."""
+        """Serve a connection until it ends or requests the stream.
+
+        Any exception ends this connection only.
+        """
         for_stream = False
         try:
             with contained(_log_failure):
@@ -323,13 +333,19 @@ class _Front:
                 return False
 
     async def _for_stream(self, stream: FrontStream) -> bool:
-        """Return whether the next request is for the stream; its bytes are pushed back."""
+        """Return whether the next request is for the stream.
+
+        Its bytes are pushed back.
+        """
         with trio.move_on_after(self._limits.peek_s):
             return (await _peek(stream)).startswith(STREAM_REQUEST)
         raise trio.ClosedResourceError("the rest of a request did not come in time")
 
     async def _complete_handshake(self, stream: TlsFrontStream) -> bool:
-        """Make the TLS handshake; return whether it succeeded."""
+        """Make the TLS handshake.
+
+        Return whether it succeeded.
+        """
         if is_plain_http(await stream.peek_byte()):
             await refuse_plain_http(stream)
             return False
@@ -346,12 +362,11 @@ class _Front:
 
 
 def _queued(listener: trio.SocketListener) -> list[trio.SocketStream]:
-    """Accept all connections in the listener's queue and close the listener, which resets the remaining
-    ones.
+    """Accept all connections in the listener's queue and close the listener.
 
-    A listener of a service manager stays open there. All connections are accepted in one step, because each
-    connection that
-    is served in between would delay the next `accept`.
+    Closing resets the remaining connections. A listener of a service manager stays open there. All
+    connections are accepted in one step, because each connection that is served in between would delay the
+    next `accept`.
     """
     found: list[trio.SocketStream] = []
     # OSError: the queue is empty, or the system has no room for more connections.
@@ -368,8 +383,9 @@ def _log_failure(failure: BaseException) -> None:
 
 
 async def _peek(stream: FrontStream) -> bytes:
-    """Return enough of a request's first bytes for routing, and push them back; empty if the client sends
-    none.
+    """Return enough of a request's first bytes for routing, and push them back.
+
+    Returns empty if the client sends none.
     """
     first = b""
     while len(first) < len(STREAM_REQUEST) and STREAM_REQUEST.startswith(first):
@@ -385,14 +401,18 @@ _DETAIL: Final = "This port speaks TLS: use https:// and wss://."
 
 
 def is_plain_http(first_byte: bytes) -> bool:
-    """Return whether a connection that begins with this byte is plain HTTP: a method, whereas TLS begins
-    with 22.
+    """Return whether a connection with this first byte is plain HTTP.
+
+    A method begins with a letter, TLS with 22.
     """
     return first_byte.isalpha()
 
 
 async def refuse_plain_http(stream: trio.abc.Stream) -> None:
-    """Answer any request with 400 `tls_required` and close. Raises BrokenResourceError."""
+    """Answer any request with 400 `tls_required` and close.
+
+    Raises BrokenResourceError.
+    """
     await stream.send_all(_answer(new_id("req", wall_clock())))
     await stream.aclose()
 

@@ -1,4 +1,4 @@
-"""One stream connection: its subscriptions, its reader, and the parts that write to it and end it.
+"""One stream connection: its subscriptions, its reader and its parts.
 
 The size and rate of a peer's messages are limited (ADR 41). After a violation, no more of its data is
 parsed.
@@ -31,7 +31,10 @@ UNSUBSCRIBED_GRACE_S: Final = 5.0
 
 
 class SessionLimits(Struct, frozen=True):
-    """The limits of each connection; see `RealtimeStream`."""
+    """The limits of each connection.
+
+    See `RealtimeStream`.
+    """
 
     ping_s: float
     write_timeout_s: float
@@ -40,7 +43,9 @@ class SessionLimits(Struct, frozen=True):
 
 
 class StreamSession:
-    """An accepted websocket. `run` serves it; its owner calls `send`, `follow` and `end`.
+    """An accepted websocket. `run` serves it.
+
+    Its owner calls `send`, `follow` and `end`.
 
     Args:
         stream: the transport; closed by the caller.
@@ -101,13 +106,16 @@ class StreamSession:
 
     @property
     def lacks_subscription(self) -> bool:
-        """True if the client should have subscribed by now, has not, and waits for no channel."""
+        """True if the client should have subscribed by now and has not.
+
+        False while it waits for a channel.
+        """
         return not self.subscriptions and self._timeouts.unsubscribed_for_s > UNSUBSCRIBED_GRACE_S
 
     async def run(self, handler: MessageHandler) -> None:
-        """Serve until the connection ends: `handler` greets, then receives each text message in order.
+        """Serve until the connection ends.
 
-        All its subscriptions end with it.
+        `handler` greets, then receives each text message in order. All its subscriptions end with it.
 
         Cancellation: at once, without a goodbye.
         """
@@ -117,15 +125,16 @@ class StreamSession:
                 try:
                     await handler.greet()
                     await self._reader.run(handler)
-                finally:  # before the nursery closes, as a flush in between would find it closed
+                finally:  # before the nursery closes, because a flush must not find it closed
                     self._writer.break_off()
         finally:
             for subscription in self.subscriptions.values():
                 self._hub.leave(subscription, for_good=False)
 
     def settle(self) -> None:
-        """Exempt the connection from eviction and the subscription timeout: its client has shown a valid
-        token.
+        """Exempt the connection from eviction and the subscription timeout.
+
+        Its client has shown a valid token.
         """
         if isinstance(self._stream, FrontStream):
             self._stream.keep_open()
@@ -139,7 +148,10 @@ class StreamSession:
         self._lifetime.spawn(task)
 
     async def send(self, *messages: bytes) -> bool:
-        """Write protocol messages, unless the connection is ending; return whether they were written."""
+        """Write protocol messages, unless the connection is ending.
+
+        Return whether they were written.
+        """
         return await self._writer.write(b"".join(map(text_frame, messages)))
 
     def follow(self, subscription: Subscription) -> None:
@@ -164,7 +176,10 @@ class StreamSession:
         self._writer.traffic.unauthorized += not self._writer.ending
 
     def end(self, goodbye: pusher.StreamClose) -> None:
-        """End the connection with a goodbye; only the first call has an effect."""
+        """End the connection with a goodbye.
+
+        Only the first call has an effect.
+        """
         self._lifetime.end(goodbye)
 
 
@@ -187,7 +202,9 @@ class MessageHandler(Protocol):
 
 
 class MessageReader:
-    """The reader of one connection; its task also enforces the timeouts, because it waits anyway.
+    """The reader of one connection.
+
+    Its task also enforces the timeouts, because it waits anyway.
 
     Args:
         stream: the transport.
@@ -211,8 +228,11 @@ class MessageReader:
         self._timeouts = timeouts
 
     async def run(self, handler: MessageHandler) -> None:
-        """Read until the peer has closed or disconnected; `handler` gets each text message in order."""
-        try:  # not `suppress`: from Python 3.12 on that takes groups of these, too, which are a handler's failures
+        """Read until the peer has closed or disconnected.
+
+        `handler` gets each text message in order.
+        """
+        try:  # not `suppress`: from Python 3.12 on it also catches groups of these, which are failures of the handler
             await self._read_or_hang_up(handler)
         except (trio.BrokenResourceError, trio.ClosedResourceError):
             pass
@@ -222,9 +242,11 @@ class MessageReader:
             await self._read(handler)
         except ProtocolViolation as cause:
             self._writer.traffic.flooded += isinstance(cause, RateExceeded)
-            self._lifetime.goodbye_s = LINGER_TIMEOUT_S  # no close frame is looked for (RFC 6455 7.1.1)
+            self._lifetime.goodbye_s = (
+                LINGER_TIMEOUT_S  # the peer's close frame is not expected (RFC 6455 7.1.1)
+            )
             self._lifetime.end(cause.goodbye)
-            await drain(self._stream, CLOSE_FRAME)  # has checkpoints, in which the goodbye is said
+            await drain(self._stream, CLOSE_FRAME)  # the goodbye is sent at its checkpoints
 
     async def _read(self, handler: MessageHandler) -> None:
         """Handle events until the end of the connection. Raises ProtocolViolation."""
@@ -238,7 +260,10 @@ class MessageReader:
             going_on = await self._receive()
 
     async def _receive(self) -> bool:
-        """Feed the parser with the next data; return False at the end. No buffer is held while waiting."""
+        """Feed the parser with the next data.
+
+        Return False at the end. No buffer is held while waiting.
+        """
         timeouts = self._timeouts
         while True:
             if timeouts.due_at() <= trio.current_time():
@@ -252,7 +277,10 @@ class MessageReader:
                 return bool(data)
 
     async def _handle(self, event: Event, handler: MessageHandler) -> bool:
-        """Handle one event; return True at the end of the connection. Raises ProtocolViolation."""
+        """Handle one event.
+
+        Return True at the end of the connection. Raises ProtocolViolation.
+        """
         match event:
             case CloseConnection():
                 return await self._closed(event)
@@ -282,4 +310,4 @@ class MessageReader:
             return True
         raise ProtocolViolation(
             pusher.StreamClose(event.code, event.reason or "Malformed frame.")
-        )  # wsproto's verdict
+        )  # the violation that wsproto found

@@ -29,7 +29,10 @@ _WRITE_BYTES: Final = 64 * 1024
 
 
 class EventWriter:
-    """Writes one connection's events; `flusher` calls `flush` when there may be new ones."""
+    """Writes one connection's events.
+
+    `flusher` calls `flush` when there may be new ones.
+    """
 
     __slots__ = ("_catching_up", "_flusher", "_lifetime", "_pending", "_timeouts", "_writer")
 
@@ -40,7 +43,7 @@ class EventWriter:
         self._writer = writer
         self._lifetime = lifetime
         self._timeouts = timeouts
-        self._pending: dict[Subscription, None] = {}  # those that may have something new, in turn
+        self._pending: dict[Subscription, None] = {}  # subscriptions that may have new events, in order
         self._catching_up = False
 
     def follow(self, subscription: Subscription) -> None:
@@ -59,7 +62,10 @@ class EventWriter:
             self._flusher.schedule(self)
 
     def flush(self) -> None:
-        """Write the new events of all channels, at most about 64 KB, in one write; see `Flushable`."""
+        """Write the new events of all channels, at most about 64 KB, in one write.
+
+        See `Flushable`.
+        """
         if self._writer.ending or self._catching_up:
             return
         try:
@@ -72,11 +78,17 @@ class EventWriter:
             self._writer.break_off()
 
     def break_off(self) -> None:
-        """End the connection without a goodbye; see `Flushable`."""
+        """End the connection without a goodbye.
+
+        See `Flushable`.
+        """
         self._writer.break_off()
 
     def _flush(self) -> bool:
-        """Flush; return False if the rest must wait for the disk or for the peer."""
+        """Flush.
+
+        Return False if the rest must wait for the disk or for the peer.
+        """
         frames, size, at_hand = [], 0, True
         while self._pending and size < _WRITE_BYTES and at_hand:
             subscription = next(iter(self._pending))
@@ -97,7 +109,7 @@ class EventWriter:
             if subscription is not None and subscription.current:
                 try:
                     batch = subscription.recent() or await subscription.stored()
-                except Unavailable as error:  # the client comes back, and goes on where it was
+                except Unavailable as error:  # the client reconnects and continues where it was
                     log.warning("stream.cut_off", channel=subscription.channel.name, reason=error.reason)
                     self._lifetime.end(pusher.UNREADABLE)
                     return
@@ -109,26 +121,30 @@ class EventWriter:
                     frames = self._timeouts.with_ping(self._framed(subscription, batch))
                 elif subscription is not None:
                     if batch is not None:
-                        subscription.rewind()  # a paused hold may resume, and then with these events
+                        subscription.rewind()  # if a paused subscription resumes, it starts with these events
                     self._pending.pop(subscription, None)
                 if not await self._writer.put(frames):
                     return
         self._catching_up = False
 
     def _framed(self, subscription: Subscription, batch: Batch) -> bytes:
-        """Return the frames of a channel's next batch. If their write fails, nothing is confirmed any
-        longer.
+        """Return the frames of a channel's next batch.
+
+        If their write fails, nothing is confirmed any longer.
         """
-        subscription.written = batch.upto  # without events it is confirmed by the next heartbeat
+        subscription.written = batch.upto  # the next heartbeat confirms a batch without events
         del self._pending[subscription]
         if batch.more:
-            self._pending[subscription] = None  # behind the others
+            self._pending[subscription] = None  # after the other channels
         name = subscription.channel.name
         self._writer.traffic.events += len(batch.events)
         return b"".join([text_frame(pusher.event(event.type, name, event.body)) for event in batch.events])
 
     async def _write_typing(self, subscription: Subscription) -> None:
-        """Write typing events, which are not stored: each channel has one reader, and none is replayed."""
+        """Write typing events, which are not stored.
+
+        Each channel has one reader, and no event is replayed.
+        """
         while subscription.held:
             event = await subscription.next_typing()
             frame = text_frame(pusher.event(event.type, subscription.channel.name, event.body))
@@ -161,7 +177,10 @@ class Flusher:
         self._wakeup = trio.Event()
 
     def schedule(self, connection: Flushable) -> None:
-        """Schedule a flush of the connection; repeated calls have no further effect."""
+        """Schedule a flush of the connection.
+
+        Repeated calls have no further effect.
+        """
         self._due[connection] = None
         self._wakeup.set()
 
@@ -179,6 +198,6 @@ class Flusher:
     def _flush(connection: Flushable) -> None:
         try:
             connection.flush()
-        except Exception:  # the task's top: one connection's bug ends that connection and nothing else
+        except Exception:  # the task's top level: a bug ends one connection only
             log.exception("stream.connection_failed")
             connection.break_off()

@@ -1,9 +1,8 @@
-"""Heartbeats and timeouts of one stream connection (RFC 6455 5.5.2, 5.5.3; decisions 5).
+"""Heartbeats and timeouts of one stream connection.
 
-A pong proves that the peer lives. A pong to one of our pings proves more: the peer's library answers in
-order, so
-all frames written before that ping have arrived, and their events are confirmed. Nothing else that clients
-send is proof.
+Sources: RFC 6455 5.5.2 and 5.5.3, decisions 5. A pong proves that the peer lives. A pong to one of our
+pings proves more: the peer's library answers in order, so all frames written before that ping have arrived,
+and their events are confirmed. Nothing else that clients send is proof.
 """
 
 from __future__ import annotations
@@ -43,7 +42,9 @@ class _Mark(Struct, frozen=True):
 
 
 class Heartbeat:
-    """The pings of one connection; no I/O. Times are in seconds on Trio's clock.
+    """The pings of one connection.
+
+    No I/O. Times are in seconds on Trio's clock.
 
     Args:
         every_s: time between two heartbeats.
@@ -75,7 +76,10 @@ class Heartbeat:
         self._wanted = True
 
     def beat(self, now: float) -> bool:
-        """Count a heartbeat if one is due; return False if the peer has missed too many pongs."""
+        """Count a heartbeat if one is due.
+
+        Return False if the peer has missed too many pongs.
+        """
         if now >= self._beat:
             if self._unanswered >= _UNANSWERED:
                 return False
@@ -84,8 +88,9 @@ class Heartbeat:
         return True
 
     def next(self, subscriptions: Iterable[Subscription], now: float) -> bytes:
-        """Return the payload of a ping that is written now, after all events that these subscriptions have
-        reached.
+        """Return the payload of a ping that is written now.
+
+        It follows all events that these subscriptions have reached.
         """
         self._wanted = False
         self._number += 1
@@ -95,7 +100,10 @@ class Heartbeat:
         return str(self._number).encode()
 
     def pong(self, payload: bytes) -> list[tuple[Subscription, int]]:
-        """Return the positions of subscriptions that a pong confirms. It covers all earlier pings."""
+        """Return the positions of subscriptions that a pong confirms.
+
+        It covers all earlier pings.
+        """
         self._unanswered = 0
         confirmed: list[tuple[Subscription, int]] = []
         if payload.isdigit() and len(payload) < _DIGITS:
@@ -160,7 +168,10 @@ class ConnectionTimeouts:
 
     @property
     def unsubscribed_for_s(self) -> float:
-        """The seconds since the connection began without a subscription; 0 once it is settled."""
+        """The seconds since the connection began without a subscription.
+
+        Returns 0 once it is settled.
+        """
         return 0.0 if self.settled else trio.current_time() - self._began
 
     def due_at(self) -> float:
@@ -170,7 +181,10 @@ class ConnectionTimeouts:
         return min(self._heartbeat.due_at(), self._subscribe_by)
 
     async def enforce(self) -> None:
-        """Send a due ping, or end a connection whose peer is silent or has never subscribed."""
+        """Send a due ping, or end a connection after a timeout.
+
+        The peer was silent, or has never subscribed.
+        """
         due, now = self._heartbeat.due_at(), trio.current_time()
         if not self._heartbeat.beat(now):
             self._writer.traffic.no_pong += 1

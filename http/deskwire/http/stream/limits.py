@@ -1,9 +1,8 @@
-"""Limits of stream connections: the inbound rate, and the unsubscribed connections of a network (ADR 41).
+"""Limits of stream connections (ADR 41).
 
-A connection may send a burst and then a steady rate. No Pusher client comes near it: a client that
-subscribes to all its
-100 channels at once sends a hundred messages of a kilobyte or two; after that it pings, answers pings, and
-changes a
+They bound the inbound rate, and the unsubscribed connections of a network. A connection may send a burst
+and then a steady rate. No Pusher client comes near it: a client that subscribes to all its 100 channels at
+once sends a hundred messages of a kilobyte or two; after that it pings, answers pings, and changes a
 channel now and then.
 
 A connection is anonymous until it subscribes, so it takes one of the few slots of its network:
@@ -35,13 +34,16 @@ LARGE_MESSAGES_BURST: Final = 16
 _SECOND_NS: Final = 1_000_000_000
 
 
-@cache  # there is one
+@cache  # one size is used
 def _bytes_rate(largest: int) -> Rate:
     return Rate(per_minute=60 * largest, burst=LARGE_MESSAGES_BURST * largest)
 
 
 class ProtocolViolation(Exception):
-    """A peer has broken a rule, and its connection ends; `goodbye` tells the client why."""
+    """A peer has broken a rule, and its connection ends.
+
+    `goodbye` tells the client why.
+    """
 
     def __init__(self, goodbye: pusher.StreamClose) -> None:
         super().__init__(goodbye.message)
@@ -63,7 +65,9 @@ class InboundRate:
 
     def __init__(self, largest: int) -> None:
         self._largest = largest
-        self._frames = self._messages = self._bytes = 0  # when each is full again, in nanoseconds
+        self._frames = self._messages = self._bytes = (
+            0  # times at which the buckets are full again, in nanoseconds
+        )
 
     def frame(self, now_s: float) -> None:
         """Count a frame."""
@@ -113,8 +117,9 @@ class UnsubscribedSlot(Struct, eq=False):
         self._slots.free(self)
 
     def leave(self) -> None:
-        """Note the end of the connection. Its slot stays taken until its timeout, which limits the rate of
-        connections.
+        """Note the end of the connection.
+
+        Its slot stays taken until its timeout, which limits the rate of connections.
         """
         self.evict = _ended
         if self.since + SLOT_TIMEOUT_S <= trio.current_time():
@@ -168,7 +173,9 @@ class UnsubscribedLimit:
         self._closed = False
 
     async def admit(self, network: str | None) -> UnsubscribedSlot | None:
-        """Return a slot for a new connection, at once if one is free; None if none is free in time.
+        """Return a slot for a new connection, at once if one is free.
+
+        Returns None if none is free in time.
 
         Args:
             network: None for a client without limit.
@@ -199,7 +206,10 @@ class UnsubscribedLimit:
         return len(self._networks)
 
     def _sweep(self) -> None:
-        """Remove networks without recent connections; at intervals, because it checks all of them."""
+        """Remove networks without recent connections.
+
+        At intervals, because it checks all of them.
+        """
         now = trio.current_time()
         if now - self._swept >= SLOT_TIMEOUT_S:
             self._swept = now

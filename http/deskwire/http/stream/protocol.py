@@ -1,5 +1,6 @@
-"""The Pusher protocol of one stream connection: messages received and answered (Pusher protocol, messages;
-decisions 5).
+"""The Pusher protocol of one stream connection (Pusher protocol, messages).
+
+Source: decisions 5.
 """
 
 from __future__ import annotations
@@ -31,8 +32,7 @@ from deskwire.http.stream.connection import StreamSession
 REQUIRED_PERMISSION: Final = "conversations.read"
 
 # During a database outage, a client waits this long for its first message or its subscription; pusher-js
-# reports its
-# connection as unavailable after 10 s.
+# reports its connection as unavailable after 10 s.
 OUTAGE_TIMEOUT_S: Final = 8.0
 
 # Channels of one connection: each ping records the position of each channel, and clients can open more
@@ -96,12 +96,12 @@ class PusherProtocol:
         return self._project.id
 
     def end_if_revoked(self, keys: set[str], projects: set[str]) -> bool:
-        """End the connection if it depends on one of these deleted keys or projects; return whether it
-        does.
+        """End the connection if it depends on one of these deleted keys or projects.
 
-        If all its keys are deleted, the client is told not to come back, because it would be refused. If
-        one key remains, the
-        client is told to reconnect, and gets the channels that it may still have.
+        Return whether it does.
+
+        If all its keys are deleted, the close code keeps the client away, because it would be refused. If one key
+        remains, the close code makes the client reconnect, and it gets the channels that it may still have.
         """
         if self.project_id in projects:
             reason = pusher.UNKNOWN_APP
@@ -109,14 +109,15 @@ class PusherProtocol:
             return False
         else:
             reason = _revoked(self.keys) if keys.issuperset(self.keys) else pusher.PARTLY_REVOKED
-        for subscription in self.session.subscriptions.values():  # now, not only once the client was told
+        for subscription in self.session.subscriptions.values():  # now, not after the goodbye
             self._hub.leave(subscription, for_good=False)
         self.session.end(reason)
         return True
 
     def require_subscription(self, channel: str, within_s: float) -> None:
-        """Make the client reconnect unless it subscribes in time, because its authorization was temporarily
-        refused.
+        """Make the client reconnect unless it subscribes in time.
+
+        Its authorization was temporarily refused.
         """
         if channel in self._unauthorized or len(self._unauthorized) == _CHANNELS:
             return
@@ -159,7 +160,10 @@ class PusherProtocol:
                 assert_never(message)
 
     async def _subscribe(self, name: str, auth: str) -> None:
-        """Subscribe or refuse. During a database outage it is retried here, because clients do not retry."""
+        """Subscribe or refuse.
+
+        During a database outage it is retried here, because clients do not retry.
+        """
         project = self._project
         try:
             channel = open_channel(project, name)
@@ -179,7 +183,7 @@ class PusherProtocol:
         except NotFound as refusal:
             await self._refuse(name, "AuthError", refusal, 404)
         except Unavailable:
-            self.session.end(pusher.OVER_CAPACITY)  # the client comes back and subscribes anew
+            self.session.end(pusher.OVER_CAPACITY)  # the client reconnects and subscribes again
 
     def _verified(self, project: Project, channel: str, auth: str) -> Grant:
         stream_key, _, token = auth.partition(":")
@@ -195,13 +199,15 @@ class PusherProtocol:
         )
 
     async def _note_key(self, key_id: str) -> None:
-        """Record the key before its look-up, so that a concurrent revocation finds this connection.
+        """Record the key before its look-up.
+
+        A concurrent revocation then finds this connection.
 
         Raises TokenRefused if the key is no longer valid.
         """
         noted, now = self.keys, self._clock()
         if key_id not in noted:
-            self.keys = (*noted, intern(key_id))  # thousands of connections have the same one
+            self.keys = (*noted, intern(key_id))  # thousands of connections share one key
         until = await self._store.read(
             Inline(lambda reader: good_until(reader, key_id, now, REQUIRED_PERMISSION))
         )
@@ -212,8 +218,9 @@ class PusherProtocol:
             self._ends_at(until)
 
     async def _subscribe_as(self, project: Project, channel: Channel, grant: Grant) -> None:
-        """Subscribe. A consumer that already holds the channel on this connection only gets another
-        confirmation.
+        """Subscribe.
+
+        A consumer that already holds the channel on this connection only gets another confirmation.
         """
         if self.session.ending:
             return
@@ -229,7 +236,7 @@ class PusherProtocol:
             raise Forbidden(f"A connection may hold {_CHANNELS} channels.", code="too_many_channels")
         if subscription is None:
             subscription = await self._hub.subscribe(project, channel, grant, self._lost)
-            subscriptions[channel.name] = subscription  # from here on the session leaves it
+            subscriptions[channel.name] = subscription  # from now on the session ends it
             start = subscription.start
             confirmation = pusher.subscription_succeeded(channel.name, start.resumed_after, start.gap)
             if await self.session.send(confirmation):
@@ -238,8 +245,9 @@ class PusherProtocol:
             await self.session.send(pusher.subscription_succeeded(channel.name, None, False))
 
     def _lost(self, loss: Loss) -> None:
-        """End the connection because it has lost a channel. If it has other channels, its client is told to
-        reconnect for them.
+        """End the connection, which has lost a channel.
+
+        A client with other channels reconnects for them.
         """
         match loss:
             case "superseded":
@@ -258,7 +266,10 @@ class PusherProtocol:
         await self.session.send(pusher.subscription_error(channel, kind, refusal.detail, status))
 
     def _end_when_free(self, channel: Channel, consumer_id: str) -> None:
-        """Keep a refused client's connection, and tell it to reconnect once the channel is free."""
+        """Keep a refused client's connection until the channel is free.
+
+        Then the client is told to reconnect.
+        """
         if channel.name in self._awaited or len(self._awaited) == _CHANNELS:
             return
         self.session.settle()

@@ -1,4 +1,6 @@
-"""The Pusher Channels protocol, version 7 (also 5 and 6), as values and bytes; no I/O (decisions 5).
+"""The Pusher Channels protocol, version 7 (also 5 and 6), as values and bytes.
+
+No I/O (decisions 5).
 
 Inbound text that is not a message of the protocol becomes a value as well: `decode` never raises. Outbound,
 `data` is a JSON *string* in every message but `pusher:error`, where it is an object: no other choice works
@@ -23,13 +25,11 @@ _SOCKET_NUMBERS: Final = 10**10
 
 
 class CloseCode(IntEnum):
-    """The codes of close frames and of `pusher:error`, which tell the client how to continue (Pusher
-    protocol, close codes).
+    """The codes of close frames and of `pusher:error` (Pusher protocol).
 
-    Codes below 4000 are websocket's own (RFC 6455 7.4.1). After 4000 to 4099 a client stays away, after
-    4100 to 4199 it
-    reconnects after a pause, after 4200 to 4299 at once; 4301 refuses a message and does not end the
-    connection.
+    They tell the client how to continue. Codes below 4000 are websocket's own (RFC 6455 7.4.1). After 4000
+    to 4099 a client stays away, after 4100 to 4199 it reconnects after a pause, after 4200 to 4299 at once;
+    4301 refuses a message and does not end the connection.
     """
 
     UNSUPPORTED_DATA = 1003
@@ -48,8 +48,9 @@ FIRST_OWN_CODE: Final = 4000
 
 
 class StreamClose(Struct, frozen=True):
-    """An end of a connection as sent to the client: a close code, wsproto's or one of `CloseCode`, with its
-    text.
+    """An end of a connection as sent to the client.
+
+    It has a close code, wsproto's or one of `CloseCode`, and a text.
     """
 
     code: int
@@ -118,7 +119,10 @@ class Subscribe(Struct, frozen=True):
 
 
 class Unsubscribe(Struct, frozen=True):
-    """`pusher:unsubscribe`; it has no response."""
+    """`pusher:unsubscribe`.
+
+    It has no response.
+    """
 
     channel: str
 
@@ -128,7 +132,10 @@ class Ping(Struct, frozen=True):
 
 
 class Pong(Struct, frozen=True):
-    """`pusher:pong`; never required, because some clients do not send it."""
+    """`pusher:pong`.
+
+    Never required, because some clients do not send it.
+    """
 
 
 class ClientEvent(Struct, frozen=True):
@@ -148,7 +155,10 @@ class Ignored(Struct, frozen=True):
 
 
 class MalformedMessage(Struct, frozen=True):
-    """A frame without a valid message; `reason` is for the client's developer."""
+    """A frame without a valid message.
+
+    `reason` is for the client's developer.
+    """
 
     reason: str
 
@@ -157,7 +167,10 @@ Inbound = Subscribe | Unsubscribe | Ping | Pong | ClientEvent | Signin | Ignored
 
 
 def decode(text: str) -> Inbound:
-    """Return the message in a text frame; any text gives a value."""
+    """Return the message in a text frame.
+
+    Any text gives a value.
+    """
     try:
         message = orjson.loads(text)
     except ValueError:
@@ -195,7 +208,10 @@ def _subscription(name: str, data: Mapping[str, Any]) -> Subscribe | Unsubscribe
 
 
 def _fields(data: object) -> Mapping[str, Any]:
-    """Return `data` as an object: clients send an object, its JSON text, an empty text, or nothing."""
+    """Return `data` as an object.
+
+    Clients send an object, its JSON text, an empty text, or nothing.
+    """
     if isinstance(data, str) and data:
         try:
             data = orjson.loads(data)
@@ -205,7 +221,10 @@ def _fields(data: object) -> Mapping[str, Any]:
 
 
 def new_socket_id() -> str:
-    r"""Return a new, unguessable socket id: two decimal numbers with a dot (`\d+\.\d+`)."""
+    r"""Return a new, unguessable socket id.
+
+    It consists of two decimal numbers with a dot (`\d+\.\d+`).
+    """
     return f"{secrets.randbelow(_SOCKET_NUMBERS)}.{secrets.randbelow(_SOCKET_NUMBERS)}"
 
 
@@ -216,21 +235,26 @@ def connection_established(socket_id: str) -> bytes:
 
 
 def subscription_succeeded(channel: str, resumed_after: str | None, gap: bool) -> bytes:
-    """Return the response to a subscription: its start, and whether stored events reach back to the
-    requested one.
+    """Return the response to a subscription.
+
+    It has the start, and whether stored events reach back to the requested one.
     """
     data = {"resumedAfter": resumed_after, "gap": gap}
     return _message("pusher_internal:subscription_succeeded", channel, data)
 
 
 def subscription_error(channel: str, kind: str, error: str, status: int) -> bytes:
-    """Return the refusal of a subscription; the connection stays open."""
+    """Return the refusal of a subscription.
+
+    The connection stays open.
+    """
     return _message("pusher:subscription_error", channel, {"type": kind, "error": error, "status": status})
 
 
 def error(message: str, code: int | None = None) -> bytes:
-    """Return `pusher:error`. Without a code clients stay connected; with a code of 4000 to 4299 they act on
-    it.
+    """Return `pusher:error`. Without a code clients stay connected.
+
+    With a code of 4000 to 4299 they act on it.
     """
     data = {"message": message} if code is None else {"code": code, "message": message}
     return orjson.dumps({"event": "pusher:error", "data": data})

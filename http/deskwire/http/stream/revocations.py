@@ -1,10 +1,8 @@
-"""The end of stream connections whose credential or project has ended, or whose authorization was refused
-(ADR 8, 60, 70).
+"""The end of stream connections that have lost their right (ADR 8, 60, 70).
 
-A published Pusher client requests each channel's authorization once per connection. If it is refused
-temporarily, only a
-reconnect makes the client ask again. The refusal contains the connection's socket id, which only its client
-knows; the
+Their credential or project has ended, or an authorization was refused. A published Pusher client requests
+each channel's authorization once per connection. If it is refused temporarily, only a reconnect makes the
+client ask again. The refusal contains the connection's socket id, which only its client knows; the
 connection may belong to another node.
 """
 
@@ -37,7 +35,9 @@ _CLOCK_CHECK_INTERVAL_S: Final = 30.0
 
 
 class Revocations:
-    """The task that ends connections without a valid credential, after a change and at an expiry.
+    """The task that ends connections without a valid credential.
+
+    It checks them after a change and at an expiry.
 
     Args:
         protocols: of the open connections.
@@ -56,14 +56,18 @@ class Revocations:
         self.changes = 0
 
     def note_nowait(self) -> None:
-        """Schedule a check of the connections: keys, credentials or projects have changed, and the change
-        is on disk.
+        """Schedule a check of the connections.
+
+        Keys, credentials or projects have changed, and the change is on disk.
         """
         self.changes += 1
         self._wakeup.set()
 
     def ends_at(self, time: float) -> None:
-        """Schedule a check of the connections at this time (ms), when a credential expires."""
+        """Schedule a check of the connections at a time (ms).
+
+        A credential expires then.
+        """
         if time < self._next_end:
             self._next_end = time
             self._wakeup.set()
@@ -90,8 +94,9 @@ class Revocations:
                 await self._wakeup.wait()
 
     async def _check(self) -> None:
-        """End the connections without a valid credential. New connections are checked after the change
-        anyway.
+        """End the connections without a valid credential.
+
+        New connections are checked after the change anyway.
         """
         keys = await self._no_longer_good({key for protocol in self._protocols for key in protocol.keys})
         projects = await self._removed({protocol.project_id for protocol in self._protocols})
@@ -108,7 +113,7 @@ class Revocations:
                 gone.add(name)
             else:
                 self._next_end = min(self._next_end, until)
-            await trio.lowlevel.checkpoint()  # other tasks have their turn between two of them
+            await trio.lowlevel.checkpoint()  # lets other tasks run
         return gone
 
     async def _removed(self, projects: set[str]) -> set[str]:
@@ -168,7 +173,10 @@ class RefusedAuthorizations:
             self._wakeup.set()
 
     async def run(self) -> None:
-        """Send refusals to the other nodes, at most one message in half a second, until cancelled."""
+        """Send refusals to the other nodes, until cancelled.
+
+        At most one message in half a second.
+        """
         while True:
             await self._wakeup.wait()
             unsent, self._unsent, self._wakeup = self._unsent, {}, trio.Event()

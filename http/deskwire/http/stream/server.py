@@ -1,4 +1,7 @@
-"""The server of the realtime stream: it accepts each websocket and closes all (decisions 5)."""
+"""The server of the realtime stream (decisions 5).
+
+It accepts each websocket and closes all.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +56,9 @@ _READS: Final = 1_024
 
 
 class RealtimeStream:
-    """The stream's connections; `handle` is one connection's task, `run` writes events to all of them.
+    """The stream's connections.
+
+    `handle` is one connection's task, `run` writes events to all of them.
 
     Args:
         keys: the keys that sign tokens (`token.issue`).
@@ -90,7 +95,7 @@ class RealtimeStream:
         self._unsubscribed = UnsubscribedLimit(unsubscribed_each)
         self._trusted_proxies = trusted_proxies
         self.traffic: Final = Traffic()
-        self._protocols: dict[str, PusherProtocol] = {}  # by socket id, in the order in which they came
+        self._protocols: dict[str, PusherProtocol] = {}  # by socket id, oldest first
         self._revocations = Revocations(store, self._protocols.values(), clock)
         self._refused = RefusedAuthorizations(self._protocols, bus)
         self._openings: set[trio.CancelScope] = set()
@@ -103,7 +108,10 @@ class RealtimeStream:
         return len(self._protocols)
 
     async def run(self) -> None:
-        """Write events to the connections, and end connections without a valid credential, until cancelled."""
+        """Write events and end connections without a valid credential.
+
+        Runs until cancelled.
+        """
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._revocations.run)
             nursery.start_soon(self._refused.run)
@@ -118,7 +126,9 @@ class RealtimeStream:
         self._revocations.note_nowait()
 
     def authorization_refused(self, socket_id: str, channel: str, retry_after_s: float, known: bool) -> None:
-        """End a connection soon, because the authorization of a channel was temporarily refused.
+        """End a connection soon after a refused authorization.
+
+        The authorization of a channel was temporarily refused.
 
         Args:
             known: True if the caller has shown a valid credential.
@@ -126,8 +136,9 @@ class RealtimeStream:
         self._refused.note(socket_id, channel, retry_after_s, known)
 
     def count_unsubscribed(self) -> int:
-        """Return the number of connections that look healthy to their clients and have had no subscription
-        for long.
+        """Return the number of connections without a subscription for long.
+
+        They look healthy to their clients.
         """
         return sum(protocol.session.lacks_subscription for protocol in self._protocols.values())
 
@@ -149,8 +160,8 @@ class RealtimeStream:
                     protocol = self._begin(stream, opening.rest, slot, admitted)
                     await protocol.session.run(protocol)
         except (trio.BrokenResourceError, trio.ClosedResourceError):
-            pass  # the peer has gone
-        except BaseException as error:  # noqa: BLE001  # the task's top: one connection's bug ends nothing else
+            pass  # the peer has disconnected
+        except BaseException as error:  # noqa: BLE001  # the task's top level: a bug ends one connection only
             survived(error, partial(_log_failure, protocol))
         finally:
             if protocol is not None:
@@ -174,7 +185,10 @@ class RealtimeStream:
             protocol.session.end(goodbye)
 
     async def _open(self, stream: trio.abc.Stream) -> UpgradeRequest | None:
-        """Return the client's request, accepted; None if there is nothing to serve."""
+        """Return the client's request, accepted.
+
+        Returns None if there is nothing to serve.
+        """
         with trio.CancelScope() as scope:
             if self._closing is not None:
                 scope.deadline = trio.current_time() + _OPENING_AT_STOP_TIMEOUT_S
@@ -215,8 +229,9 @@ class RealtimeStream:
         return protocol
 
     def _network(self, stream: trio.abc.Stream, opening: UpgradeRequest) -> str | None:
-        """Return the network whose limit the connection counts against until it subscribes; None for this
-        machine (`party_of`).
+        """Return the network that an unsubscribed connection counts against.
+
+        Returns None for this machine (`party_of`).
         """
         peer = stream.peer if isinstance(stream, FrontStream) else None
         return party_of(client_address(peer, opening.forwarded_for, self._trusted_proxies))
@@ -234,7 +249,7 @@ class RealtimeStream:
         project = None
         with trio.CancelScope() as scope:
             self._held.add(scope)
-            try:  # every node lacks the database now, and some clients give up after a few connections
+            try:  # no node has the database now, and some clients give up after a few refusals
                 find = partial(self._project, opening.stream_key)
                 project = await outlast(
                     find, min(slot.since + SLOT_TIMEOUT_S, trio.current_time() + OUTAGE_TIMEOUT_S)
@@ -246,8 +261,9 @@ class RealtimeStream:
         return self._closing or project or pusher.UNKNOWN_APP
 
     async def _project(self, stream_key: str) -> Project | None:
-        """Return the current project of a stream key; a change during the read repeats it, a later one
-        finds the connection.
+        """Return the current project of a stream key.
+
+        A change during the read repeats it, a later one finds the connection.
         """
         changes = None
         while changes != self._revocations.changes:
@@ -262,7 +278,10 @@ def _log_failure(protocol: PusherProtocol | None, failure: BaseException) -> Non
 
 
 async def _turn_away(stream: trio.abc.Stream, goodbye: pusher.StreamClose) -> None:
-    """Send the client the reason of its refusal, and wait for its close; its data is not parsed."""
+    """Send the client the reason of its refusal, and wait for its close.
+
+    Its data is not parsed.
+    """
     refusal = text_frame(pusher.error(goodbye.message, goodbye.code))
     with trio.move_on_after(CLOSE_TIMEOUT_S):
         await stream.send_all(refusal + close_frame(goodbye.code, goodbye.message))

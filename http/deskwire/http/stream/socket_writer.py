@@ -56,20 +56,28 @@ class SocketWriter:
         self.scope: trio.CancelScope | None = None
 
     async def write(self, frames: bytes) -> bool:
-        """Write whole frames; return False if they were not, or maybe not, written."""
+        """Write whole frames.
+
+        Return False if they were not, or maybe not, written.
+        """
         async with self.lock:
             return not self.ending and await self.put(frames)
 
     def put_now(self, data: bytes) -> bool:
-        """Write as much as possible at once; return whether that is all. Raises BrokenResourceError."""
+        """Write as much as possible at once.
+
+        Return whether that is all. Raises BrokenResourceError.
+        """
         data = self.rest + data if self.rest else data
         if data and self._send_now is not None:
-            data = self._send_now(data)  # nearly always all of it, for a tenth of the price
+            data = self._send_now(data)  # usually sends all of it, at a tenth of the cost of `send_all`
         self.rest = data
         return not data
 
     async def put(self, data: bytes) -> bool:
-        """Write under the lock; if that fails or takes too long, abort the connection and return False.
+        """Write under the lock.
+
+        If that fails or takes too long, abort the connection and return False.
 
         It is a checkpoint only if it has to wait.
         """
@@ -92,7 +100,10 @@ class SocketWriter:
         await self._stream.send_all(rest + data)
 
     def break_off(self) -> None:
-        """Abort the connection without a goodbye: the peer has disconnected, or a frame is incomplete."""
+        """Abort the connection without a goodbye.
+
+        The peer has disconnected, or a frame is incomplete.
+        """
         self.ending = True
         assert self.scope is not None, "the connection is served"
         self.scope.cancel()
@@ -120,18 +131,27 @@ class Lifetime:
         self.sent_code: int | None = None
 
     def begin(self, nursery: trio.Nursery) -> None:
-        """Set the nursery of the connection's tasks, which is cancelled when the connection is aborted."""
+        """Set the nursery of the connection's tasks.
+
+        It is cancelled when the connection is aborted.
+        """
         self._nursery = nursery
         self._writer.scope = nursery.cancel_scope
 
     def spawn(self, task: Callable[[], Awaitable[None]]) -> None:
-        """Run `task` while the connection is open; not at all if it is ending."""
+        """Run `task` while the connection is open.
+
+        Not at all if it is ending.
+        """
         assert self._nursery is not None, "the connection is served"
         if not self._writer.ending:
             self._nursery.start_soon(task)
 
     def end(self, goodbye: pusher.StreamClose) -> None:
-        """End the connection with a goodbye; only the first call has an effect."""
+        """End the connection with a goodbye.
+
+        Only the first call has an effect.
+        """
         if self._writer.ending or self._nursery is None:
             return
         self._writer.ending = True
@@ -141,12 +161,12 @@ class Lifetime:
         with trio.move_on_after(self.goodbye_s):
             async with self._writer.lock:
                 await self._write_goodbye(goodbye)
-            await trio.sleep_forever()  # the reader ends the session at the peer's close frame
+            await trio.sleep_forever()  # the reader ends the connection at the peer's close frame
         self._writer.break_off()
 
     async def _write_goodbye(self, goodbye: pusher.StreamClose) -> None:
         data = b""
-        if goodbye.code >= pusher.FIRST_OWN_CODE:  # clients know websocket's own codes from the close frame
+        if goodbye.code >= pusher.FIRST_OWN_CODE:  # websocket's own codes are in the close frame only
             data += text_frame(pusher.error(goodbye.message, goodbye.code))
         if self._wire.state in (ConnectionState.OPEN, ConnectionState.REMOTE_CLOSING):
             data += self._wire.send(CloseConnection(goodbye.code, goodbye.message))

@@ -39,11 +39,10 @@ _RETRY_AFTER_MS: Final[dict[Bye, int]] = {
 
 
 def preferred_heartbeat(prefer: str | None) -> float:
-    """Return the heartbeat interval that a `Prefer` header (RFC 7240) requests, from 1 to
-    HEARTBEAT_INTERVAL_S.
+    """Return the heartbeat interval that a `Prefer` header requests (RFC 7240).
 
-    The desk requests one per second, so that it notices within three seconds that the service does not
-    respond.
+    It is from 1 to HEARTBEAT_INTERVAL_S. The desk requests one per second, so that it notices within three
+    seconds that the service does not respond.
     """
     found = _PREFERRED.search(prefer or "")
     return HEARTBEAT_INTERVAL_S if found is None else min(max(1.0, float(found[1])), HEARTBEAT_INTERVAL_S)
@@ -53,7 +52,9 @@ OpenStream = Callable[[], Awaitable[AgentStream]]
 
 
 class EventStreamBody(AsyncIterator[bytes]):
-    """The stream in chunks. It is opened by the first read, because then its close is certain.
+    """The stream in chunks.
+
+    It is opened by the first read, because then its close is certain.
 
     Args:
         opening: opens the stream.
@@ -77,22 +78,30 @@ class EventStreamBody(AsyncIterator[bytes]):
         self._over = False
 
     async def __anext__(self) -> bytes:
-        """Return the next chunk; the goodbye is the last one."""
+        """Return the next chunk.
+
+        The goodbye is the last one.
+        """
         if self._over:
             raise StopAsyncIteration
         try:
             if self._stream is None:
                 self._stream = await self._opening()
-                await self._check(self._stream)  # the credential, too, once a later change finds the stream
+                await self._check(
+                    self._stream
+                )  # checked again, because only now do later changes find the stream
                 return _RETRY + self._hello(self._stream)
             return await self._next(self._stream)
-        except Unavailable as error:  # the client comes back, and goes on where it was
+        except Unavailable as error:  # the client reconnects and continues where it was
             log.warning("agents.stream_cut_off", reason=error.reason)
             self._over = True
             return f": {error.reason}\n\n".encode()
 
     async def aclose(self) -> None:
-        """Close the stream; the client has disconnected or has got the goodbye."""
+        """Close the stream.
+
+        The client has disconnected or has got the goodbye.
+        """
         self._over = True
         stream, self._stream = self._stream, None
         if stream is not None:
@@ -106,14 +115,15 @@ class EventStreamBody(AsyncIterator[bytes]):
         return _COMMENT
 
     async def _check(self, stream: AgentStream) -> None:
-        """End the stream if the credential is no longer valid; a session may have been used in the
-        meantime.
+        """End the stream if the credential is no longer valid.
+
+        A session may have been used in the meantime.
         """
         good_for = await self._good_for()
         self._good_until = trio.current_time() + good_for
         if good_for < _CREDENTIAL_MARGIN_S:
             self._streams.end(stream, "session_ended")
-            self._good_until = inf  # the goodbye is taken, however late that is
+            self._good_until = inf  # from now on wait for the goodbye without a limit
 
     def _hello(self, stream: AgentStream) -> bytes:
         start = stream.start

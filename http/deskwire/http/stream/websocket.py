@@ -1,9 +1,8 @@
-"""Websockets without I/O: the opening handshake, frames and messages (RFC 6455; Pusher protocol,
-connecting).
+"""Websockets without I/O: the opening handshake, frames and messages.
 
-The upgrade is accepted before the app key is checked, because clients handle a refusal by close code far
-better than one
-by HTTP status. Only a request that is no valid websocket request gets an HTTP response.
+Sources: RFC 6455 and the Pusher protocol, connecting. The upgrade is accepted before the app key is
+checked, because clients handle a refusal by close code far better than one by HTTP status. Only a request
+that is no valid websocket request gets an HTTP response.
 """
 
 from __future__ import annotations
@@ -33,13 +32,15 @@ _VERSION: Final = b"13"
 _LIMIT: Final = 16 * 1024
 _NONCE_BYTES: Final = 16
 _OLD: Final = (
-    "A websocket is asked for in HTTP/1.1, not HTTP/1.0. A proxy in front may have to be told so: in nginx it is "
+    "A websocket is asked for in HTTP/1.1, not HTTP/1.0. A proxy in front of the service may need a setting: in nginx it is "
     "`proxy_http_version 1.1`."
 )
 
 
 class UpgradeRequest(Struct, frozen=True):
-    """A websocket request: its app key, its protocol parameter, and the 101 response that accepts it.
+    """A websocket request.
+
+    It has the app key, the protocol parameter, and the 101 response that accepts it.
 
     Args:
         protocol: the query's `protocol`, None if missing.
@@ -56,14 +57,18 @@ class UpgradeRequest(Struct, frozen=True):
 
     @property
     def refusal(self) -> pusher.StreamClose | None:
-        """The refusal of the protocol parameter, None if it is supported. A missing one counts as 7
-        (hand-written clients).
+        """The refusal of the protocol parameter, None if it is supported.
+
+        A missing one counts as 7 (hand-written clients).
         """
         return None if self.protocol in (None, *pusher.PROTOCOLS) else pusher.BAD_PROTOCOL
 
 
 class UpgradeRefusal(Struct, frozen=True):
-    """A request that can't be upgraded: the bytes of the response to send before closing."""
+    """A request that can't be upgraded.
+
+    `response` has the bytes to send before closing.
+    """
 
     response: bytes
 
@@ -75,7 +80,10 @@ class Handshake:
         self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=_LIMIT)
 
     def feed(self, data: bytes) -> UpgradeRequest | UpgradeRefusal | None:
-        """Return the result, or None while the request is incomplete; empty `data` is its end."""
+        """Return the result, or None while the request is incomplete.
+
+        Returns empty `data` is its end.
+        """
         try:
             self._http.receive_data(data)
             request = self._http.next_event()
@@ -123,13 +131,13 @@ class Handshake:
 
     def _refuse(self, status: int, code: str, detail: str) -> UpgradeRefusal:
         headers, body = raw_problem(status, code, detail, new_id("req", wall_clock()))
-        if status == 426:  # RFC 9110 15.5.22: it says to what
+        if status == 426:  # it must name the protocol (RFC 9110 15.5.22)
             headers += [(b"connection", b"close, Upgrade"), (b"upgrade", b"websocket")]
             headers.append((b"sec-websocket-version", _VERSION))
         else:
             headers.append((b"connection", b"close"))
         response = h11.Response(status_code=status, headers=headers, reason=phrase(status).encode())
-        fresh = h11.Connection(h11.SERVER)  # the one that read the request may be in its error state
+        fresh = h11.Connection(h11.SERVER)  # the connection that read the request may be in its error state
         parts = (fresh.send(part) for part in (response, h11.Data(data=body), h11.EndOfMessage()))
         return UpgradeRefusal(b"".join(part or b"" for part in parts))
 
@@ -160,15 +168,18 @@ def text_frame(payload: bytes) -> bytes:
 
 
 def close_frame(code: int, reason: str) -> bytes:
-    """Return an unmasked close frame (RFC 6455 5.5.1); the reason is shortened to the size of a control
-    frame.
+    """Return an unmasked close frame (RFC 6455 5.5.1).
+
+    The reason is shortened to the size of a control frame.
     """
     payload = code.to_bytes(2) + reason.encode()[: _SHORT - 2].decode(errors="ignore").encode()
     return CLOSE_FRAME + bytes((len(payload),)) + payload
 
 
 class InboundMessages:
-    """The inbound side of one connection: frames, counted, and messages assembled from them (RFC 6455 5.4).
+    """The inbound side of one connection (RFC 6455 5.4).
+
+    Frames are counted, and messages assembled from them.
 
     Args:
         largest: bytes of the largest message.
@@ -192,8 +203,9 @@ class InboundMessages:
         self._inflow.bytes(len(data), trio.current_time())
 
     def events(self) -> Iterator[Event]:
-        """Yield received events. A read without a whole frame counts as one, because it costs as much.
-        Raises ProtocolViolation.
+        """Yield received events.
+
+        A read without a whole frame counts as one, because it costs as much. Raises ProtocolViolation.
         """
         before = self.frames
         for event in self.wire.events():
@@ -222,7 +234,9 @@ class MessageTooLong(Exception):
 
 
 class MessageAssembler:
-    """Assembles the messages of one connection; buffers only the parts of an unfinished message.
+    """Assembles the messages of one connection.
+
+    Buffers only the parts of an unfinished message.
 
     Args:
         limit: bytes of a whole message.
@@ -257,7 +271,7 @@ _NORMAL: Final = CloseReason.NORMAL_CLOSURE.to_bytes(2)
 
 
 class WebsocketConnection(Connection):
-    """The server's end of a connection after its handshake, with two rules that wsproto lacks.
+    """The server's end of a websocket, with two rules that wsproto lacks.
 
     The largest frame: a longer frame is refused at its head, before its payload arrives. Close code 1014,
     Bad Gateway, is

@@ -1,8 +1,8 @@
-"""A client's connection: its first bytes may be pushed back, and each of its writes has a timeout.
+"""A client's connection, with a timeout for each write.
 
-Hypercorn shields its writes from cancellation and gives them no deadline, so a client that never reads
-could delay a
-shutdown without limit. Here every write has a deadline, which `limit_writes` shortens.
+Bytes that were read can be pushed back. Hypercorn shields its writes from cancellation and gives them no
+deadline, so a client that never reads could delay a shutdown without limit. Here every write has a
+deadline, which `limit_writes` shortens.
 """
 
 from __future__ import annotations
@@ -104,27 +104,27 @@ class FrontStream(trio.abc.HalfCloseableStream):
 
     def abort(self) -> None:
         """End the connection as if the peer had gone, and discard unsent data."""
-        with suppress(OSError):  # it has gone
+        with suppress(OSError):  # disconnected
             self.socket.setsockopt(SOL_SOCKET, SO_LINGER, _LINGER_OFF)
             self.socket.shutdown(SHUT_RDWR)
 
     def set_head_timeout(self, seconds: float, connection: trio.CancelScope) -> None:
-        """Cancel `connection` if a request's head takes longer than `seconds` from its first byte; infinity
-        for no limit.
+        """Cancel `connection` if a request's head takes longer than `seconds`.
 
-        If the peer has closed and no request is under way, the limit is much shorter: Hypercorn would keep
-        an incomplete
-        request until the idle timeout.
+        The time runs from the head's first byte; infinity is no limit. If the peer has closed and no
+        request is under way, the limit is much shorter: Hypercorn would keep an incomplete request until
+        the idle timeout.
         """
         self._head_s, self._connection = seconds, connection
         connection.deadline = inf
 
     def detect_dead_peer(self) -> None:
-        """End the connection when sent data is not acknowledged for a while: by default TCP retries for
-        minutes.
+        """End the connection when sent data is not acknowledged for a while.
+
+        By default TCP retries for minutes.
         """
         if TCP_USER_TIMEOUT is not None:
-            with suppress(OSError):  # it has gone
+            with suppress(OSError):  # disconnected
                 self.socket.setsockopt(IPPROTO_TCP, TCP_USER_TIMEOUT, int(self._write_timeout_s * 1000))
 
     @contextmanager
@@ -150,7 +150,9 @@ class FrontStream(trio.abc.HalfCloseableStream):
             self._connection.deadline = min(self._connection.deadline, trio.current_time() + within_s)
 
     async def until_readable(self) -> None:
-        """Return once a read may not have to wait; at once if that is unknown.
+        """Return once a read may not have to wait.
+
+        Returns at once if that is unknown.
 
         An idle connection takes a third less memory here than in a read, because a read has more stack
         frames.
@@ -184,18 +186,22 @@ class FrontStream(trio.abc.HalfCloseableStream):
         await self.ensure_turn()
 
     async def _wait_readable(self) -> None:
-        """Return once data has arrived; bytes that had to be read to find out are pushed back."""
+        """Return once data has arrived.
+
+        Bytes that had to be read to find out are pushed back.
+        """
         await trio.lowlevel.wait_readable(self.socket)
 
     async def receive_some(self, max_bytes: int | None = None) -> bytes:
-        """See `trio.abc.ReceiveStream`. Raises ClosedResourceError once `aclose` has begun, which reads the
-        remaining data.
+        """See `trio.abc.ReceiveStream`.
+
+        Raises ClosedResourceError once `aclose` has begun, which reads the remaining data.
         """
         if self._closing:
             raise trio.ClosedResourceError("the connection is being closed")
         if not self._pushed:
             await self.acquire_turn()
-            if self._closing:  # meanwhile: `aclose` reads what still comes, and two can't read
+            if self._closing:  # closed during the wait: `aclose` reads now, and there must be one reader
                 raise trio.ClosedResourceError("the connection is being closed")
         data = await self._receive(max_bytes)
         self._ended = self._ended or not data
@@ -212,7 +218,10 @@ class FrontStream(trio.abc.HalfCloseableStream):
 
     @property
     def peer(self) -> str | None:
-        """The address of the other end; None if it is disconnected or has none."""
+        """The address of the other end.
+
+        Returns None if it is disconnected or has none.
+        """
         try:
             address = self.socket.getpeername()
         except OSError:
@@ -220,8 +229,9 @@ class FrontStream(trio.abc.HalfCloseableStream):
         return str(address[0]) if isinstance(address, tuple) else None
 
     async def receive_next(self) -> bytes:
-        """Return the peer's next data, once there is some; empty at the end. Timeouts of heads do not
-        apply.
+        """Return the peer's next data, once there is some.
+
+        Returns empty at the end. Timeouts of heads do not apply.
 
         It takes half the time of `receive_some`, which first tries a read that fails if nothing has arrived
         yet.
@@ -236,12 +246,14 @@ class FrontStream(trio.abc.HalfCloseableStream):
             try:
                 return os.read(self.socket.fileno(), _READ_BYTES)
             except BlockingIOError:
-                pass  # woken for nothing
+                pass  # spurious wake-up
             except ConnectionError as error:
                 raise trio.BrokenResourceError from error
 
     def send_now(self, data: bytes) -> bytes:
-        """Send as much as the system accepts without waiting; return the rest, for `send_all`.
+        """Send as much as the system accepts without waiting.
+
+        Return the rest, for `send_all`.
 
         No other write may be under way. Raises BrokenResourceError.
         """
@@ -283,10 +295,10 @@ class FrontStream(trio.abc.HalfCloseableStream):
             await self._raw.send_eof()
 
     async def aclose(self) -> None:
-        """Close the connection after reading, for a moment, the data that the peer is still sending.
+        """Close the connection.
 
-        A connection that is closed with unread bytes is reset, and the reset may discard the response (RFC
-        9112 section 9.6).
+        Before that, it reads for a moment the data that the peer is still sending. A connection that is
+        closed with unread bytes is reset, and the reset may discard the response (RFC 9112 section 9.6).
         """
         self._closing = True
         try:
@@ -295,7 +307,7 @@ class FrontStream(trio.abc.HalfCloseableStream):
                 while sending:
                     sending = bool(await self.socket.recv(_LINGER_BYTES))
         except (OSError, trio.BusyResourceError, trio.ClosedResourceError):
-            pass  # it is closed already, or somebody else reads it away
+            pass  # already closed, or another task reads
         finally:
             await self._raw.aclose()
 
@@ -305,7 +317,9 @@ class FrontStream(trio.abc.HalfCloseableStream):
 
 
 class TlsFrontStream(FrontStream):
-    """A `FrontStream` over TLS; Hypercorn recognizes it by its attributes.
+    """A `FrontStream` over TLS.
+
+    Hypercorn recognizes it by its attributes.
 
     The memory for TLS is allocated once the client has sent something.
 
@@ -320,7 +334,10 @@ class TlsFrontStream(FrontStream):
         self._tls: trio.SSLStream[trio.SocketStream] | None = None
 
     async def until_readable(self) -> None:
-        """Return at once: decrypted data may be waiting although the socket is not readable."""
+        """Return at once.
+
+        Decrypted data may be waiting although the socket is not readable.
+        """
 
     async def _wait_readable(self) -> None:
         if self._tls is not None:
@@ -339,7 +356,9 @@ class TlsFrontStream(FrontStream):
         return self.take_back() or bytes(await self._raw.receive_some(_READ_BYTES))
 
     async def peek_byte(self) -> bytes:
-        """Return the first byte that the client sends, without consuming it; empty if it sends none.
+        """Return the first byte that the client sends, without consuming it.
+
+        Returns empty if it sends none.
 
         Raises BrokenResourceError.
         """
@@ -349,7 +368,10 @@ class TlsFrontStream(FrontStream):
             raise trio.BrokenResourceError from error
 
     async def do_handshake(self) -> None:
-        """See `trio.SSLStream`; does nothing the second time."""
+        """See `trio.SSLStream`.
+
+        Does nothing the second time.
+        """
         if self._tls is None:
             self._raw = self._tls = trio.SSLStream(
                 self.transport_stream, self._context, server_side=True, https_compatible=True

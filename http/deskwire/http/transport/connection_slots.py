@@ -1,4 +1,4 @@
-"""Slots of connections, and the eviction of connections when all slots are taken (ADR 41).
+"""Slots of connections, and their eviction when all are taken (ADR 41).
 
 A new connection is not refused because others hold all slots. Instead an idle connection is evicted: the
 one that has
@@ -95,7 +95,10 @@ class ConnectionSlot:
         return not (self.owner or self._kept)
 
     def leave(self) -> None:
-        """Release the slot; repeated calls do nothing."""
+        """Release the slot.
+
+        Repeated calls do nothing.
+        """
         if not self._gone:
             self._gone = True
             self._list()
@@ -120,15 +123,17 @@ class ConnectionSlot:
             self.on_identified()
 
     def keep_open(self) -> None:
-        """Exempt the connection from eviction: a client with a valid credential is served until the
-        connection ends.
+        """Exempt the connection from eviction.
+
+        A client with a valid credential is served until the connection ends.
         """
         self._kept = True
         self._list()
 
     def add_unsent(self, size: int) -> None:
-        """Count bytes that wait for the client. If a limit is exceeded, other connections end whose bytes
-        have waited longer.
+        """Count bytes that wait for the client.
+
+        If a limit is exceeded, other connections end whose bytes have waited longer.
         """
         if not self._unsent:
             self._since = trio.current_time()
@@ -221,8 +226,9 @@ class Connections:
         return self._unsent[_ALL]
 
     def admit(self, peer: str | None, end: Callable[[], None]) -> ConnectionSlot | None:
-        """Return a slot for a connection from this address; None if no other connection can be evicted for
-        it.
+        """Return a slot for a connection from this address.
+
+        Returns None if no other connection can be evicted for it.
 
         Args:
             end: ends the connection as if its client had disconnected.
@@ -235,7 +241,10 @@ class Connections:
         return ConnectionSlot(self, network, end)
 
     def make_room(self) -> bool:
-        """Evict a connection; False if every connection is in use by an identified client."""
+        """Evict a connection.
+
+        Returns False if every connection is in use by an identified client.
+        """
         for group in (self._idle_anonymous, self._idle_known, self._busy_anonymous):
             slot = group.first()
             if slot is not None:
@@ -244,7 +253,10 @@ class Connections:
         return False
 
     def group_of(self, idle: bool, owner: str) -> _Group | None:
-        """Return the group of a slot's state; None if its connection must not be evicted."""
+        """Return the group of a slot's state.
+
+        Returns None if its connection must not be evicted.
+        """
         if idle:
             return self._idle_known if owner else self._idle_anonymous
         return None if owner else self._busy_anonymous
@@ -261,10 +273,10 @@ class Connections:
             self._waiting.pop(slot, None)
 
     def relieve(self, holders: tuple[str, ...], latest: ConnectionSlot) -> None:
-        """End the connections with most unsent bytes for longest, for each of these holders above its
-        limit, but never the latest.
+        """End connections for each of these holders above its limit.
 
-        The latest connection is exempt because its client may still read.
+        Those with most unsent bytes for longest end first, but never the latest. The latest connection is
+        exempt because its client may still read.
         """
         for holder in holders:
             bound = self._unsent_max if holder == _ALL else self._unsent_max // SHARE

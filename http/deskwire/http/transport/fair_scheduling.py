@@ -1,9 +1,8 @@
-"""Fair scheduling of reads: anonymous connections are read round-robin and can't starve authenticated ones
-(ADR 41).
+"""Fair scheduling of reads (ADR 41).
 
-The process has one thread. Connections that have shown a valid credential are read at once. All others take
-turns, by
-network. While authenticated connections are active, a pause of twice its length follows each turn.
+Anonymous connections are read round-robin and can't starve authenticated ones. The process has one thread.
+Connections that have shown a valid credential are read at once. All others take turns, by network. While
+authenticated connections are active, a pause of twice its length follows each turn.
 """
 
 from __future__ import annotations
@@ -25,8 +24,9 @@ _ACTIVE_S: Final = 0.1
 
 
 class FairScheduler:
-    """The turns of anonymous connections. Without authenticated connections there are no pauses between
-    turns.
+    """The turns of anonymous connections.
+
+    Without authenticated connections there are no pauses between turns.
     """
 
     def __init__(self) -> None:
@@ -98,7 +98,10 @@ class FairScheduler:
                 self._start_next()
 
     def _start_next(self) -> None:
-        """Start the next turn; its network moves to the end of the queue."""
+        """Start the next turn.
+
+        Its network moves to the end of the queue.
+        """
         network = next(iter(self._queues), None)
         if network is None:
             return

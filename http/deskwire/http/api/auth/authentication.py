@@ -1,7 +1,7 @@
-"""Authentication: credentials in the headers, checked against the access of the route (decisions 2, 3).
+"""Authentication: credentials in headers, checked against the route's access.
 
-Refusals name the kind of the credential that was shown and the kind that is needed, as far as its form
-reveals it.
+Source: decisions 2 and 3. Refusals name the kind of the credential that was shown and the kind that is
+needed, as far as its form reveals it.
 """
 
 from __future__ import annotations
@@ -45,7 +45,10 @@ _TOUCH_MS: Final = 60_000
 
 
 class AuthenticationRequest(Protocol):
-    """The parts of a request that identify its caller; see `pipeline.ApiRequest`."""
+    """The parts of a request that identify its caller.
+
+    See `pipeline.ApiRequest`.
+    """
 
     @property
     def at(self) -> int: ...
@@ -64,7 +67,9 @@ class AuthenticationRequest(Protocol):
 
 
 async def admit(services: Services, access: RouteAccess, request: AuthenticationRequest) -> Caller:
-    """Return the caller, if its credential fits the route; `require_permission` checks its permissions.
+    """Return the caller, if its credential fits the route.
+
+    `require_permission` checks its permissions.
 
     A user shows an access token or the cookie of a session; the token takes precedence. A machine is
     admitted as a caller
@@ -105,8 +110,9 @@ async def admit(services: Services, access: RouteAccess, request: Authentication
 
 
 def require_permission(access: RouteAccess, caller: Caller) -> None:
-    """Raise Forbidden if the caller lacks a permission of the route, or is a machine where only people may
-    call.
+    """Raise Forbidden if the caller lacks a permission of the route.
+
+    A machine is refused as well where only people may call.
     """
     if caller.machine is not None and not access.machines:
         raise server_key_required() if access.kind == "server_key" else PersonRequired
@@ -117,7 +123,10 @@ def require_permission(access: RouteAccess, caller: Caller) -> None:
 async def _machine(
     services: Services, access: RouteAccess, request: AuthenticationRequest, secret: str
 ) -> Caller:
-    """Return the machine with this secret. Raises NotFound if the call names a project other than its own."""
+    """Return the machine with this secret.
+
+    Raises NotFound if the call names a project other than its own.
+    """
     machine, name = await services.machines.authenticate(secret, request.at)
     project = machine.project
     for named in (_named_project(access, request), request.path.get("project_id")):
@@ -139,7 +148,7 @@ async def _visitor(services: Services, access: RouteAccess, request: Authenticat
         if session is not None:
             return await _user(services, access, request, Identity("id", session.user_id), session)
     except Unauthenticated:
-        pass  # whoever has no session any more is nobody
+        pass  # the caller of an ended session is anonymous
     return Caller()
 
 
@@ -165,7 +174,10 @@ async def _user(
 
 
 def _named_project(access: RouteAccess, request: AuthenticationRequest) -> str | None:
-    """Return the id in the header `project`, or in the parameter if the route accepts it; None for neither."""
+    """Return the project id in the header or parameter `project`.
+
+    The parameter counts only if the route accepts it. Returns None without either.
+    """
     named = single_value(request.headers, "project")
     if not access.by_parameter:
         return named
@@ -220,7 +232,10 @@ def _bearer(headers: Fields) -> str:
 
 
 async def _note_use(services: Services, key: ServerKey, now: int) -> None:
-    """Record the last use of the key; a full disk does not prevent a read."""
+    """Record the last use of the key.
+
+    A full disk does not prevent a read.
+    """
     services.key_uses[key.rowid] = now
     try:
         await services.store.write(Brief(lambda tx: tx.touch_key(key.rowid, now)))
@@ -229,7 +244,10 @@ async def _note_use(services: Services, key: ServerKey, now: int) -> None:
 
 
 async def _note_machine(services: Services, machine: Machine, now: int) -> None:
-    """Record the last use of the machine credential; a full disk does not prevent a read."""
+    """Record the last use of the machine credential.
+
+    A full disk does not prevent a read.
+    """
     services.machine_uses[machine.rowid] = now
     try:
         await services.store.write(Brief(lambda tx: tx.touch_machine(machine.rowid, now)))
@@ -258,16 +276,18 @@ _NEEDED: Final = {
 
 
 def kind_of(credential: str) -> str | None:
-    """Return the kind of a credential by its form; None for an unknown form."""
+    """Return the kind of a credential by its form.
+
+    Returns None for an unknown form.
+    """
     return next((kind for kind, form in _FORMS if form.fullmatch(credential)), None)
 
 
 def check_kind(access: RouteAccess, credential: str) -> None:
-    """Raise Unauthenticated (`wrong_credential_kind`) for a credential of a kind that the route never
-    accepts.
+    """Raise Unauthenticated for a kind of credential that the route never accepts.
 
-    A credential of unknown form passes, and its own check refuses it. The refusal does not repeat the
-    credential.
+    The code is `wrong_credential_kind`. A credential of unknown form passes, and its own check refuses it.
+    The refusal does not repeat the credential.
     """
     kind = kind_of(credential)
     if kind is None or kind in _FITTING.get(access.kind, _PEOPLE):

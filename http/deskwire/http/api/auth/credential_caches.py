@@ -45,7 +45,10 @@ class ServerKeyCache(Struct):
     _known: dict[bytes, ServerKey] = field(default_factory=dict)
 
     async def authenticate(self, key: str) -> ServerKey:
-        """Return the server key; see `authenticate_key`. Only valid keys are cached."""
+        """Return the server key.
+
+        See `authenticate_key`. Only valid keys are cached.
+        """
         hashed, known = hash_server_key(key), self._known
         found = known.get(hashed)
         if found is None:
@@ -65,15 +68,16 @@ class ServerKeyCache(Struct):
 
     def invalidate(self) -> None:
         """Empty the cache: keys or projects have changed."""
-        self._known = {}  # a look-up under way remembers what it finds in the old one
+        self._known = {}  # a look-up under way stores its result in the old dict
 
 
 T = TypeVar("T")
 
 
 class RevocableStore(Struct, frozen=True):
-    """A store whose reads are refused once a machine credential has ended, or has lost one of these
-    permissions.
+    """A store for one machine credential.
+
+    Reads are refused once the credential has ended, or has lost one of these permissions.
     """
 
     store: Store
@@ -107,8 +111,9 @@ class MachineCredentialCache(Struct):
     _known: dict[bytes, Machine] = field(default_factory=dict)
 
     async def authenticate(self, secret: str, now: int) -> tuple[Machine, str]:
-        """Return the credential with this secret, and the name that authorizes work beyond the end of the
-        call.
+        """Return the credential with this secret, and its name.
+
+        The name authorizes work beyond the end of the call.
 
         Raises Unauthenticated if there is none, or it is no longer valid.
         """
@@ -136,7 +141,7 @@ class MachineCredentialCache(Struct):
 
     def invalidate(self) -> None:
         """Empty the cache: credentials or projects have changed."""
-        self._known = {}  # a look-up under way remembers what it finds in the old one
+        self._known = {}  # a look-up under way stores its result in the old dict
 
 
 class _Known(Struct):
@@ -144,7 +149,10 @@ class _Known(Struct):
 
 
 class EndedTokenCache(Struct):
-    """The cache of the access tokens that were ended before their expiry; `check` is a look-up in a set."""
+    """The cache of the access tokens that were ended before their expiry.
+
+    `check` is a look-up in a set.
+    """
 
     store: ScopedStore[AccessTokenReader, object]
     _known: _Known = field(default_factory=_Known)
@@ -168,4 +176,4 @@ class EndedTokenCache(Struct):
 
     def invalidate(self) -> None:
         """Read all ended tokens again: a token has ended."""
-        self._known = _Known()  # a look-up under way remembers what it finds in the old one
+        self._known = _Known()  # a look-up under way stores its result in the old object

@@ -1,9 +1,8 @@
-"""Access to the metrics: for the bearer of the metrics token, or without a token for this machine only (ADR
-13).
+"""Access to the metrics (ADR 13).
 
-Behind a proxy on this machine every client looks local. So a request counts as local only if it has no
-header of a
-proxy, its peer is not a trusted proxy, and no public URL is set that implies a proxy.
+The bearer of the metrics token may read them, or without a token this machine only. Behind a proxy on this
+machine every client looks local. So a request counts as local only if it has no header of a proxy, its peer
+is not a trusted proxy, and no public URL is set that implies a proxy.
 """
 
 from __future__ import annotations
@@ -49,7 +48,10 @@ class ScrapeAccess:
             raise Unauthenticated("This is not the metrics token.", code="invalid_metrics_token")
 
     def check_local(self, peer: str | None, headers: Fields) -> None:
-        """Raise Forbidden unless the request from the address `peer` comes from this machine."""
+        """Raise Forbidden unless the request comes from this machine.
+
+        `peer` is the address of the connection's other end.
+        """
         public = self.public_url is not None and not _is_loopback(urlsplit(self.public_url).hostname)
         proxied = is_trusted(peer, self.trusted_proxies) or any(headers.getlist(name) for name in _FORWARDED)
         if public or proxied or not _is_loopback(peer) or not _is_loopback(_host(headers.get("host") or "")):
@@ -62,7 +64,7 @@ class ScrapeAccess:
 def _host(header: str) -> str | None:
     try:
         return urlsplit(f"//{header}").hostname
-    except ValueError:  # brackets that do not match
+    except ValueError:  # unbalanced brackets
         return None
 
 

@@ -33,8 +33,9 @@ QUEUE_PER_NETWORK_MAX: Final = 2
 
 
 def _give_way() -> None:
-    """Lower the priority of this thread and of the threads that a hash starts, on systems with a priority
-    per thread.
+    """Lower the priority of this thread.
+
+    It also applies to threads that a hash starts, on systems with a priority per thread.
     """
     if sys.platform == "linux":
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)
@@ -45,7 +46,10 @@ _workers: Final = ThreadPoolExecutor(THREADS, "passwords", initializer=_give_way
 
 
 async def _in_a_thread(job: Callable[[], T]) -> T:
-    """Return the job's result. The wait can't be cancelled, because a thread can't be stopped."""
+    """Return the job's result.
+
+    The wait can't be cancelled, because a thread can't be stopped.
+    """
     token, done = trio.lowlevel.current_trio_token(), trio.Event()
     future = _workers.submit(job)
     future.add_done_callback(lambda _: token.run_sync_soon(done.set))

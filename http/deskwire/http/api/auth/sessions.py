@@ -1,5 +1,4 @@
-"""Browser sessions: the session in a request's cookie, its cache, and the check of the page's origin (ADR
-15).
+"""Browser sessions: cookie, cache, and the check of the page's origin (ADR 15).
 
 The cache holds hashes of secrets. The commit that ends a session invalidates the cache on every node before
 it is
@@ -79,7 +78,9 @@ class Sessions(Struct):
     _known: dict[bytes, Session] = field(default_factory=dict)
 
     async def of(self, request: SessionRequest, at: int) -> Session | None:
-        """Return the session in the request's cookie and record its use; None if there is no cookie.
+        """Return the session in the request's cookie and record its use.
+
+        Returns None if there is no cookie.
 
         Args:
             at: when the request came, in milliseconds.
@@ -99,14 +100,15 @@ class Sessions(Struct):
             except Forbidden as refused:
                 if (
                     known := self._known.get(hashed)
-                ) is not None:  # only that, so that nothing is looked up for it
+                ) is not None:  # only the cache, because a foreign request must not cause a look-up
                     refused.of(Shown("user", known.user_id))
                 raise
         return await self._found(hashed, at)
 
     async def good_for(self, request: SessionRequest, at: int) -> int:
-        """Return the milliseconds until the request's session expires if it is not used; 0 if it has ended.
-        Records no use.
+        """Return the milliseconds until the request's session expires if it is not used.
+
+        Returns 0 if it has ended. Records no use.
         """
         secret = session_cookie(request.headers, secure=self.secure(request))
         hashed = hash_session_secret(secret or "")
@@ -139,7 +141,7 @@ class Sessions(Struct):
 
     def invalidate(self) -> None:
         """Empty the cache: a session has ended."""
-        self._known = {}  # a look-up under way remembers what it finds in the old one
+        self._known = {}  # a look-up under way stores its result in the old dict
 
     async def _found(self, hashed: bytes, at: int) -> Session:
         known = self._known
@@ -157,7 +159,10 @@ class Sessions(Struct):
         return found
 
     async def _note_use(self, session: Session) -> None:
-        """Record the last use of the session; a full disk does not prevent a read."""
+        """Record the last use of the session.
+
+        A full disk does not prevent a read.
+        """
         try:
             await self.store.write(Brief(lambda tx: tx.touch_session(session.id, session.last_seen_at)))
         except Unavailable as error:
@@ -165,14 +170,15 @@ class Sessions(Struct):
 
 
 # `__Host-` makes browsers accept the cookie over TLS from this host only (RFC 6265bis 4.1.3.2). Over plain
-# HTTP they refuse
-# that name, so a service without TLS uses the plain one; each service reads only its own.
+# HTTP they refuse that name, so a service without TLS uses the plain one; each service reads only its own.
 COOKIE_NAME: Final = "deskwire"
 SECURE_COOKIE_NAME: Final = f"__Host-{COOKIE_NAME}"
 
 
 def session_cookie(headers: Fields, *, secure: bool) -> str | None:
-    """Return the session's secret in the request's cookies; None without one.
+    """Return the session's secret in the request's cookies.
+
+    Returns None without one.
 
     Raises Unauthenticated (`bad_session_cookie`) for a malformed secret, and for two different ones:
     another page of
@@ -224,7 +230,10 @@ _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 
 @lru_cache(maxsize=16)
 def origin_of(url: str | None) -> str | None:
-    """Return the origin of a URL in the form that browsers use; None for None."""
+    """Return the origin of a URL in the form that browsers use.
+
+    Returns None for None.
+    """
     if url is None:
         return None
     parts = urlsplit(url)
@@ -247,8 +256,9 @@ def is_own(origin: str, headers: Fields, public: str | None, *, secure: bool) ->
 
 
 def require_own_page(headers: Fields, public: str | None, *, secure: bool) -> None:
-    """Raise Forbidden (`cross_site_request`) unless the browser declares that one of our pages sends the
-    request.
+    """Raise Forbidden unless one of our own pages sends the request.
+
+    The code is `cross_site_request`. The browser declares the page's origin.
     """
     sites, origins = headers.getlist("sec-fetch-site"), headers.getlist("origin")
     if sites:

@@ -10,7 +10,9 @@ from deskwire.engine.core.errors import BadRequest
 
 
 class TimedBody(AsyncIterator[bytes]):
-    """The chunks of a body. Raises BadRequest (`body_timeout`) if they arrive too slowly.
+    """The chunks of a body.
+
+    Raises BadRequest (`body_timeout`) if they arrive too slowly.
 
     Args:
         pause_s: seconds in which `least` bytes must arrive, again and again.

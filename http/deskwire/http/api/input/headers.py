@@ -21,7 +21,10 @@ class Fields(Protocol):
     """The headers of a request by their names in small letters (RFC 9110 5.1)."""
 
     def get(self, key: str, /) -> str | None:
-        """Return the first value of the name; None without one."""
+        """Return the first value of the name.
+
+        Returns None without one.
+        """
 
     def getlist(self, key: str, /) -> Sequence[str]:
         """Return all values of the name in their order."""
@@ -47,7 +50,9 @@ class PlainFields(Struct):
 
 
 def single_value(headers: Fields, name: str) -> str | None:
-    """Return the value of a header that may occur once; None without it.
+    """Return the value of a header that may occur once.
+
+    Returns None without it.
 
     Raises BadRequest (`repeated_header`) for two values: a proxy may have checked one of them, and the
     service would use
@@ -69,9 +74,12 @@ def single_value(headers: Fields, name: str) -> str | None:
 _UTF_8: Final = frozenset({"utf-8", "utf8", "us-ascii"})
 
 
-@lru_cache(maxsize=256)  # as below
+@lru_cache(maxsize=256)  # clients send one or two values all the time
 def unsupported_charset(content_type: str) -> str | None:
-    """Return the first `charset` of a `Content-Type` other than UTF-8; None if there is none."""
+    """Return the first `charset` of a `Content-Type` other than UTF-8.
+
+    Returns None if there is none.
+    """
     for parameter in content_type.split(";")[1:]:
         name, _, value = parameter.partition("=")
         charset = value.strip().strip('"')
@@ -80,7 +88,7 @@ def unsupported_charset(content_type: str) -> str | None:
     return None
 
 
-@lru_cache(maxsize=256)  # clients write the same one or two all the time
+@lru_cache(maxsize=256)  # clients send one or two values all the time
 def mimetype_of(content_type: str | None) -> str:
     """Return a `Content-Type` without its parameters, in small letters."""
     return (content_type or "").partition(";")[0].strip().lower()
@@ -114,9 +122,12 @@ def client_address(peer: str | None, forwarded_for: Sequence[str], trusted: Sequ
     return str(nearest)
 
 
-@lru_cache(maxsize=1024)  # a client has the same one in each of its calls
+@lru_cache(maxsize=1024)  # a client's address is the same in each of its calls
 def _normal(peer: str | None) -> str | None:
-    """Return an address in its canonical form; None and malformed addresses are returned unchanged."""
+    """Return an address in its canonical form.
+
+    Returns None and malformed addresses are returned unchanged.
+    """
     address = _address(peer or "")
     return peer if address is None else str(address)
 
@@ -127,10 +138,11 @@ def is_trusted(address: Address | str | None, trusted: Sequence[Network]) -> boo
     return known is not None and any(known in network for network in trusted)
 
 
-@lru_cache(maxsize=1024)  # a client has the same one in each of its calls
+@lru_cache(maxsize=1024)  # a client's address is the same in each of its calls
 def _address(text: str) -> Address | None:
-    """Parse an address as written by proxies: maybe in brackets, maybe with a port; IPv4-mapped addresses
-    become IPv4.
+    """Parse an address as written by proxies: maybe in brackets, maybe with a port.
+
+    IPv4-mapped addresses become IPv4.
     """
     text = text.strip()
     if text.startswith("["):

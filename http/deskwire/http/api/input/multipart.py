@@ -1,5 +1,6 @@
-"""The file of a multipart form, passed on while it arrives (RFC 7578). The parser is Werkzeug's, without
-I/O.
+"""The file of a multipart form, passed on while it arrives (RFC 7578).
+
+The parser is Werkzeug's, without I/O.
 """
 
 from __future__ import annotations
@@ -55,7 +56,9 @@ def boundary_of(headers: Fields) -> bytes:
 async def read_file(
     body: AsyncIterable[bytes], boundary: bytes, limit: int, write: Callable[[bytes], Awaitable[None]]
 ) -> str:
-    """Pass the bytes of the field `file` to `write`, and return the file's name as sent by the client.
+    """Pass the bytes of the field `file` to `write` and return the file's name.
+
+    The client chooses the name.
 
     Args:
         limit: bytes of the whole form.
@@ -77,7 +80,10 @@ async def read_file(
 
 
 class _Form:
-    """The parser's events, of which the file's data is passed on; problems are collected."""
+    """The parser's events, of which the file's data is passed on.
+
+    Problems are collected.
+    """
 
     def __init__(self, boundary: bytes) -> None:
         self._decoder = MultipartDecoder(boundary, _BUFFER, max_parts=_PARTS_MAX)
@@ -88,7 +94,10 @@ class _Form:
         self._problems: list[Problem] = []
 
     def feed(self, data: bytes | None) -> list[bytes]:
-        """Return the file's bytes in `data`; None ends the form."""
+        """Return the file's bytes in `data`.
+
+        Returns None ends the form.
+        """
         try:
             pieces = self._decode(self._ready(data))
             return pieces if data is not None else pieces + self._decode(None)
@@ -98,11 +107,10 @@ class _Form:
             raise malformed("it has too many parts, or one with too long a head") from None
 
     def _ready(self, data: bytes | None) -> bytes:
-        """Return the bytes that the parser may have now: never a delimiter without the end of its line.
+        """Return the bytes that the parser may have now.
 
-        Werkzeug 3.1.9 counts the carriage return of the delimiter as part of the file if its input ends
-        right after `--`
-        and the boundary.
+        A delimiter is held back until the end of its line has arrived. Werkzeug 3.1.9 counts the carriage
+        return of the delimiter as part of the file if its input ends right after `--` and the boundary.
         """
         held = self._held + (data or b"")
         end = len(held) if data is None else max(0, len(held) - len(self._delimiter) + 1)
@@ -155,7 +163,10 @@ class _Form:
             self._problems.append(Problem(f"/{FIELD}", "repeated", "One upload is one file."))
 
     def filename(self) -> str:
-        """Return the file's name. Raises Invalid if there is none, or for additional fields."""
+        """Return the file's name.
+
+        Raises Invalid if there is none, or for additional fields.
+        """
         if self._name is None and not any(each.pointer == f"/{FIELD}" for each in self._problems):
             self._problems.append(Problem(f"/{FIELD}", "required", "This field is required."))
         if self._problems:

@@ -1,4 +1,7 @@
-"""NDJSON bodies, split into lines while they arrive (one JSON text per line, in UTF-8)."""
+"""NDJSON bodies, split into lines while they arrive.
+
+Each line is one JSON text in UTF-8.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +10,19 @@ from typing import NamedTuple
 
 
 class NdjsonLine(NamedTuple):
-    """A line that is not blank, with its number from 1; `content` is None if it exceeds the limit."""
+    """A line that is not blank, with its number from 1.
+
+    `content` is None if it exceeds the limit.
+    """
 
     number: int
     content: bytes | None
 
 
 class NdjsonReader:
-    """Splits chunks of any size into lines; holds one chunk and the start of a line.
+    """Splits chunks of any size into lines.
+
+    Holds one chunk and the start of a line.
 
     Args:
         limit: bytes of a line. A longer line is skipped, and reading continues with the next line.

@@ -1,8 +1,8 @@
-"""Refusals that name all problems of a request: those of its model and those of its handler's prechecks.
+"""Refusals that name all problems of a request.
 
-The handler does not see a body that does not fit its model. The fields that fit are put together here, so
-that the
-route's prechecks can examine them. They run for refused requests only, and change nothing.
+They combine the problems of its model and of its handler's prechecks. The handler does not see a body that
+does not fit its model. The fields that fit are put together here, so that the route's prechecks can examine
+them. They run for refused requests only, and change nothing.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ B = TypeVar("B", bound=BaseModel)
 
 
 async def refusal_with_prechecks(route: Route, call: Call[Any, Any], refused: Invalid) -> Invalid:
-    """Return the refusal with the problems that the route's prechecks find. Other refusals of prechecks are
-    ignored.
+    """Return the refusal with the problems that the route's prechecks find.
+
+    Other refusals of prechecks are ignored.
     """
     problems: dict[str, list[Problem]] = {}
     for each in refused.problems:
@@ -48,7 +49,9 @@ def _by_pointer(refusal: Invalid) -> Mapping[str, list[Problem]]:
 
 
 def valid_part(model: type[B], value: Any) -> B:
-    """Return the model with the fields of a JSON value that fit; the other fields are None.
+    """Return the model with the fields of a JSON value that fit.
+
+    The other fields are None.
 
     A required field that was not sent is None as well; others that were not sent have their defaults.
     """
@@ -100,8 +103,9 @@ def _has_others(value: Any) -> bool:
 
 
 def _texts(items: Sequence[Any]) -> list[str]:
-    """Return the items of a list as strings, so that its strings can be checked. Other items become unused
-    placeholders.
+    """Return the items of a list as strings, so that its strings can be checked.
+
+    Other items become unused placeholders.
 
     The problems of the other items are known already and take precedence.
     """

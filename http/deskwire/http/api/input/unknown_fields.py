@@ -44,7 +44,10 @@ class Unknown:
         return self.count - len(self.problems)
 
     def note(self, place: str, names: Iterator[str], count: int) -> None:
-        """Count unknown names at a place; the first ones become problems."""
+        """Count unknown names at a place.
+
+        The first ones become problems.
+        """
         self.count += count
         for name in islice(names, PROBLEMS_MAX - len(self.problems)):
             self.problems.append(
@@ -53,15 +56,16 @@ class Unknown:
 
 
 def without_unknown(model: type[BaseModel], value: Any, unknown: Unknown, place: str = "") -> Any:
-    """Return the value without names that the model does not have, at every level; the value itself if
-    there are none.
+    """Return the value without names that the model does not have, at every level.
+
+    Returns the value itself if there are none.
 
     Args:
         unknown: collects the removed names.
         place: the JSON pointer of the value.
     """
     if type(value) is not dict:
-        return value  # validation says so
+        return value  # validation refuses it
     plan = _plan(model)
     if plan.names is not None and not value.keys() <= plan.names:
         names = plan.names
@@ -91,8 +95,9 @@ def _differ(one: Any, other: Any) -> bool:
 
 
 class _Plan(NamedTuple):
-    """The names of a model. `names` is None if it accepts others; `inner` has the fields that are models or
-    lists of models.
+    """The names of a model. `names` is None if it accepts others.
+
+    `inner` has the fields that are models or lists of models.
     """
 
     names: frozenset[str] | None
@@ -120,8 +125,9 @@ def _model(annotation: Any) -> type[BaseModel] | None:
 
 
 def without_null(annotation: Any) -> Any:
-    """Return the type of a field without null and constraints; the annotation itself if it has several
-    types.
+    """Return the type of a field without null and constraints.
+
+    Returns the annotation itself if it has several types.
     """
     if get_origin(annotation) is Annotated:
         return without_null(get_args(annotation)[0])

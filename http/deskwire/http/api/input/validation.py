@@ -1,4 +1,4 @@
-"""Validation of JSON bodies and query parameters against their models, with every problem named.
+"""Validation of JSON bodies and query parameters, with every problem named.
 
 Numbers are those that every JSON reader can hold (RFC 8259 6): integers of 64 bits, else doubles. A larger
 integer would
@@ -73,7 +73,10 @@ class Query(BaseModel):
 
     @classmethod
     def further(cls, given: Mapping[str, str]) -> None:
-        """Make the handler's own checks, so that a refusal names every problem. Raises BadRequest."""
+        """Make the handler's own checks, so that a refusal names every problem.
+
+        Raises BadRequest.
+        """
 
 
 def _flag(value: object) -> object:
@@ -107,7 +110,10 @@ Time = Annotated[
 
 
 def unique(items: L) -> L:
-    """Return the list if it has no duplicates; for pydantic's validators."""
+    """Return the list if it has no duplicates.
+
+    For pydantic's validators.
+    """
     if len(set(items)) < len(items):
         twice = sorted(item for item, count in Counter(items).items() if count > 1)
         raise PydanticCustomError(
@@ -117,8 +123,9 @@ def unique(items: L) -> L:
 
 
 def at_most_fields(most: int) -> BeforeValidator:
-    """Return a validator that refuses an object with more than `most` names before its values are
-    validated.
+    """Return a validator that refuses objects with more than `most` names.
+
+    It runs before the values are validated.
     """
 
     def look(value: object) -> object:
@@ -130,7 +137,7 @@ def at_most_fields(most: int) -> BeforeValidator:
 
 
 def refuse_null(body: Body, nullable: frozenset[str] = frozenset(), pointer: str = "") -> None:
-    """Raise Invalid for each field of a patch that is null, unless null clears the field.
+    """Raise Invalid for each null of a patch in a field that null does not clear.
 
     Args:
         nullable: the fields that null clears.
@@ -143,7 +150,9 @@ def refuse_null(body: Body, nullable: frozenset[str] = frozenset(), pointer: str
 
 
 class Nulls(Struct, frozen=True):
-    """A precheck of the nulls of a patch; see `refuse_null`. The API's description reads it as well.
+    """A precheck of the nulls of a patch.
+
+    See `refuse_null`. The API's description reads it as well.
 
     Args:
         within: the field with the patch, if the patch is not the whole body.
@@ -161,7 +170,7 @@ class Nulls(Struct, frozen=True):
 
 
 def nulls(*nullable: str, within: str | None = None, pointer: str = "") -> Nulls:
-    """Return a precheck of the nulls of a patch, in which null clears the `nullable` fields."""
+    """Return a precheck of nulls, which clear the `nullable` fields of a patch."""
     return Nulls(frozenset(nullable), within, pointer)
 
 
@@ -201,7 +210,9 @@ def parse_body(model: type[B], raw: bytes) -> B:
 
 
 def validated(model: type[B], value: object, raw: bytes) -> B:
-    """Return parsed JSON as its model. Raises Invalid if it does not fit; every problem is named.
+    """Return parsed JSON as its model. Raises Invalid if it does not fit.
+
+    Every problem is named.
 
     Args:
         raw: the source of the value; a number in it that the value can't represent is a problem as well.
@@ -211,7 +222,7 @@ def validated(model: type[B], value: object, raw: bytes) -> B:
         try:
             return _exact(model, model.model_validate(value), raw, value)
         except ValidationError:
-            pass  # what is wrong is said in one way below, whatever the size
+            pass  # the code below names the problems, for bodies of any size
     unknown = Unknown()
     known = without_unknown(model, value, unknown)
     try:
@@ -219,7 +230,9 @@ def validated(model: type[B], value: object, raw: bytes) -> B:
     except ValidationError as error:
         found = [problem_of(each, "/") for each in error.errors(include_url=False)]
         large, unnamed = large_integers(raw, known)
-        if model.as_sent:  # where it fits; elsewhere the parser's words are about a double that nobody sent
+        if (
+            model.as_sent
+        ):  # elsewhere the parser's message would be about a double that the client has not sent
             large, unnamed = [each.pointer for each in found if each.pointer in large], 0
         others = (each for each in found if each.pointer not in large)
         problems = (*others, *map(_too_large, large), *nul, *unknown.problems)
@@ -240,8 +253,9 @@ def _exact(model: type[B], body: B, raw: bytes, value: object) -> B:
 
 @cache
 def _takes_doubles(of: Hashable) -> bool:
-    """True if a model, or an annotation in one, accepts doubles, so that a large integer may have become
-    one.
+    """True if a model or annotation accepts doubles.
+
+    There a large integer may have become a double.
     """
     if isinstance(of, type) and issubclass(of, Body):
         return not of.as_sent and any(
@@ -305,12 +319,18 @@ def _required(model: type[Query]) -> bool:
 
 @cache
 def _default(model: type[Q]) -> Q:
-    """Return the query of a request without parameters; the instance is shared."""
+    """Return the query of a request without parameters.
+
+    The instance is shared.
+    """
     return model()
 
 
 def bad_query(*problems: Problem, unnamed: int = 0) -> BadRequest:
-    """Return the refusal of a query with all its problems; `unnamed` is the number of further problems."""
+    """Return the refusal of a query with all its problems.
+
+    `unnamed` is the number of further problems.
+    """
     named = ", ".join(problem.pointer[1:] for problem in problems[:PROBLEMS_MAX])
     detail = f"Query parameters are not right: {named}."
     return BadRequest(detail, code="bad_query", problems=problems, unnamed=unnamed)
@@ -338,11 +358,17 @@ _TOKEN: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|-?[0-9][0-9.eE+-]*+|[{
 
 
 class MalformedJson(ValueError):
-    """The text is not JSON or exceeds a limit; the message continues "The body is not valid JSON: "."""
+    """The text is not JSON or exceeds a limit.
+
+    The message continues "The body is not valid JSON: ".
+    """
 
 
 def decode_json(raw: bytes) -> Any:
-    """Return the value of a JSON text. The last of repeated keys counts. Raises MalformedJson."""
+    """Return the value of a JSON text. The last of repeated keys counts.
+
+    Raises MalformedJson.
+    """
     try:
         return orjson.loads(raw)
     except orjson.JSONDecodeError as error:
@@ -362,7 +388,10 @@ def _in_words(raw: bytes, error: orjson.JSONDecodeError) -> str:
 
 
 class LargeIntegers(NamedTuple):
-    """Integers that a value can't represent: JSON pointers to the first ones, and the number of the others."""
+    """Integers that a value can't represent.
+
+    `pointers` has JSON pointers to the first ones, and `unnamed` the number of the others.
+    """
 
     pointers: list[str]
     unnamed: int
@@ -382,7 +411,7 @@ def _has_large_double(value: Any) -> bool:
     while waiting:
         each = waiting.pop()
         if type(each) is float:
-            if not _LEAST < each < _MOST:  # the least itself may be the nearest double to a lesser one
+            if not _LEAST < each < _MOST:  # the least double may stand for a smaller integer
                 return True
         elif type(each) is dict:
             waiting += each.values()
@@ -407,7 +436,10 @@ def _large_integers(raw: bytes) -> LargeIntegers:
 
 
 def _ways_to_large_integers(raw: bytes) -> Iterator[list[str | int]]:
-    """Yield the names and indices that lead to each large integer, in one list that is updated in place."""
+    """Yield the names and indices that lead to each large integer.
+
+    The same list is updated in place.
+    """
     way: list[str | int] = []
     before = b""
     for match in _TOKEN.finditer(raw):

@@ -1,5 +1,6 @@
-"""The code and the message of each problem of an input, in place of pydantic's messages, which mention
-Python.
+"""Codes and messages of problems of an input.
+
+They replace pydantic's messages, which mention Python.
 """
 
 from __future__ import annotations
@@ -88,8 +89,9 @@ def _number(value: float) -> str:
 
 
 def _form(pattern: str) -> str:
-    """Return the message for a text of the wrong form; texts that are not ids have messages of their own
-    (`matching`).
+    """Return the message for a text of the wrong form.
+
+    Texts that are not ids have messages of their own (`matching`).
     """
     prefix = _ID.match(pattern)
     return (
@@ -117,7 +119,10 @@ def problem_of(error: ErrorDetails, mark: str) -> Problem:
 
 
 def _sentence(error: ErrorDetails) -> str:
-    """Return our message for one of pydantic's own errors; our validators have messages of their own."""
+    """Return our message for one of pydantic's own errors.
+
+    Our validators have messages of their own.
+    """
     context = error.get("ctx", {})
     words = _WORDS.get(error["type"])
     if words is not None and (context or not _ours(error)):
@@ -126,5 +131,8 @@ def _sentence(error: ErrorDetails) -> str:
 
 
 def _ours(error: ErrorDetails) -> bool:
-    """True if one of our validators has raised an error of a pydantic type, with a message of its own."""
+    """True if one of our validators has raised an error of a pydantic type.
+
+    Such an error has a message of its own.
+    """
     return error["type"] in ("string_too_short", "literal_error", "too_long")

@@ -1,10 +1,9 @@
-"""Gzip compression of responses to users who read, because their connections may be slow (ADR 15).
+"""Gzip compression of responses to users in browsers (ADR 15).
 
-Responses to backends are not compressed: their networks are fast, and the processor time matters more.
-Neither are
-responses to changing calls: they are short, and some contain a secret, which could be guessed from the
-length of a
-response that is compressed together with a text of an attacker's choice (BREACH).
+Their connections may be slow. Responses to backends are not compressed: their networks are fast, and the
+processor time matters more. Neither are responses to changing calls: they are short, and some contain a
+secret, which could be guessed from the length of a response that is compressed together with a text of an
+attacker's choice (BREACH).
 """
 
 from __future__ import annotations
@@ -31,9 +30,12 @@ VARY: Final = {"Vary": "Accept-Encoding"}
 GZIP_HEADERS: Final = {**VARY, "Content-Encoding": "gzip"}
 
 
-@lru_cache(maxsize=256)  # browsers all send one of a few
+@lru_cache(maxsize=256)  # browsers send one of a few values
 def accepts_gzip(accepted: str | None) -> bool:
-    """Return whether a client with this `Accept-Encoding` accepts gzip (RFC 9110 12.5.3)."""
+    """Return whether a client accepts gzip (RFC 9110 12.5.3).
+
+    `accepted` is the value of its `Accept-Encoding`.
+    """
     return accepted is not None and parse_accept_header(accepted)["gzip"] > 0
 
 

@@ -1,4 +1,4 @@
-"""Masking of contacts in responses to machine credentials that may not read them (ADR 70).
+"""Masking of contacts for machine credentials without the permission (ADR 70).
 
 A command on a conversation returns the conversation, which includes its contact. A credential that may read
 neither
@@ -17,12 +17,15 @@ from deskwire.http.api.calls import Answer, RawJson, ReplayedAnswer, Tagged
 
 _READING: Final = frozenset({"contacts.read", "conversations.read"})
 _CONTACT: Final = "contact"
-_OWN: Final = "attributes"  # what the backend put there may have any names
+_OWN: Final = "attributes"  # set by the backend, with any names
 _SHOWN: Final = frozenset({"id", "userId"})
 
 
 def mask_contacts(answer: Answer, permissions: AbstractSet[str]) -> Answer:
-    """Return the answer, without the identity of contacts unless one of the permissions allows reading it."""
+    """Return the answer without the identity of contacts.
+
+    It is unchanged if one of the permissions allows reading contacts.
+    """
     if not _READING.isdisjoint(permissions):
         return answer
     match answer:
@@ -44,7 +47,10 @@ def _rewritten(body: bytes) -> bytes:
 
 
 def _without_identity(value: Any) -> Any:
-    """Return a JSON value in which every nested contact has only its ids; its other fields are null."""
+    """Return a JSON value in which every nested contact has only its ids.
+
+    Its other fields are null.
+    """
     if isinstance(value, Mapping):
         return {name: _shown(name, inner) for name, inner in value.items()}
     return [_without_identity(each) for each in value] if isinstance(value, list | tuple) else value

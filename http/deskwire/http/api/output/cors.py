@@ -50,7 +50,9 @@ class Cors:
         self._origins = frozenset(origins)
 
     def preflight(self, request: Request, node: RouteNode | None) -> Response | None:
-        """Return the response to a preflight request; None for every other request.
+        """Return the response to a preflight request.
+
+        Returns None for every other request.
 
         Args:
             node: of the request's path.

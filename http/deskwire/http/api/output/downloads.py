@@ -1,4 +1,7 @@
-"""Downloads: the requested range of a file, its headers and its bytes (RFC 9110, 6266)."""
+"""Downloads: the requested range of a file, its headers and its bytes.
+
+Sources: RFC 9110 and RFC 6266.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +43,10 @@ _TOKEN: Final = "!#$&+-.^_`|~"  # RFC 8187, attr-char
 
 
 class UploadBody(AsyncIterator[bytes]):
-    """A part of an upload in chunks. Nothing stays open between two chunks, so iteration may stop anywhere."""
+    """A part of an upload in chunks.
+
+    Nothing stays open between two chunks, so iteration may stop anywhere.
+    """
 
     def __init__(self, uploads: UploadService, upload: Upload, start: int, end: int) -> None:
         self._uploads = uploads
@@ -49,8 +55,9 @@ class UploadBody(AsyncIterator[bytes]):
         self._end = end
 
     async def __anext__(self) -> bytes:
-        """Return the next chunk. Raises Unavailable if the file has been removed, which ends the
-        connection.
+        """Return the next chunk.
+
+        Raises Unavailable if the file has been removed, which ends the connection.
         """
         if self._at >= self._end:
             raise StopAsyncIteration
@@ -70,7 +77,9 @@ def not_modified(headers: Fields, upload: Upload) -> bool:
 
 
 def requested_range(headers: Fields, upload: Upload) -> tuple[int, int] | None:
-    """Return start and end of the requested range; None for the whole file (RFC 9110 section 14.2).
+    """Return start and end of the requested range.
+
+    Returns None for the whole file (RFC 9110 section 14.2).
 
     Several ranges get the whole file, which a server may always send. Raises RangeNotSatisfiable.
     """
@@ -101,8 +110,9 @@ def headers_of(upload: Upload) -> Mapping[str, str]:
 
 
 def disposition(upload: Upload) -> str:
-    """Return the header Content-Disposition: inline or attachment, and the file's name (RFC 6266, RFC
-    8187).
+    """Return the header Content-Disposition (RFC 6266, RFC 8187).
+
+    It says whether to show or save the file, and its name.
     """
     how = "inline" if upload.type in INLINE else "attachment"
     plain = "".join(each if " " <= each <= "~" and each not in '"\\%' else "_" for each in upload.name)
@@ -110,5 +120,8 @@ def disposition(upload: Upload) -> str:
 
 
 def content_type(upload: Upload) -> str:
-    """Return the header Content-Type; text is UTF-8, because other text is not recognized as text."""
+    """Return the header Content-Type.
+
+    Text is UTF-8, because other text is not recognized as text.
+    """
     return "text/plain; charset=utf-8" if upload.type == "text/plain" else upload.type

@@ -1,4 +1,4 @@
-"""Parts of all responses: the line of JSON, and the headers for browsers and caches (ADR 25)."""
+"""Parts of all responses: the JSON line and the security headers (ADR 25)."""
 
 from __future__ import annotations
 
@@ -41,5 +41,8 @@ def missing_headers(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes,
 
 
 def json_line(value: Mapping[str, Any]) -> bytes:
-    """Return an object as a line of JSON; the line break keeps a terminal's prompt off the line."""
+    """Return an object as a line of JSON.
+
+    The line break keeps a terminal's prompt off the line.
+    """
     return orjson.dumps(value, option=orjson.OPT_APPEND_NEWLINE)

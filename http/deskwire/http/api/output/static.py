@@ -1,5 +1,6 @@
-"""Files that do not change while the service runs: compressed once, with an ETag; and the files of the
-desk.
+"""Files that do not change while the service runs: compressed once, with an ETag.
+
+And the files of the desk.
 """
 
 from __future__ import annotations
@@ -29,7 +30,10 @@ _PIECE: Final = 64 * 1024
 
 @dataclass(frozen=True)
 class Static:
-    """A document of some type; `packed` is its gzip form, `tag` a digest of its content."""
+    """A document of some type.
+
+    `packed` is its gzip form, `tag` a digest of its content.
+    """
 
     content_type: str
     packed: bytes
@@ -51,8 +55,9 @@ class Static:
         return gzip.decompress(self.packed)
 
     def known_to(self, tags: str | None) -> bool:
-        """Return whether a client that sends these tags in `If-None-Match` has the content (RFC 9110
-        section 13.1.2).
+        """Return whether a client with these tags has the content.
+
+        `tags` is the value of `If-None-Match` (RFC 9110 section 13.1.2).
         """
         return parse_etags(tags).contains_weak(self.tag)
 
@@ -66,9 +71,12 @@ class Lazy(Generic[T]):
         self._making = trio.Lock()
 
     async def get(self) -> T:
-        """Return the value; concurrent callers share one computation."""
+        """Return the value.
+
+        Concurrent callers share one computation.
+        """
         if self._made is None:
-            async with self._making:  # however many ask first, it is made once
+            async with self._making:  # concurrent first callers share one computation
                 if self._made is None:
                     self._made = await trio.to_thread.run_sync(self._make)
         return self._made
@@ -104,8 +112,9 @@ class FileTree(Struct, frozen=True):
     _pages: dict[int, Static] = field(default_factory=dict)
 
     def page(self, depth: int) -> Static:
-        """Return the page for a path that many folders below `/desk`; its addresses are relative to that
-        path.
+        """Return the page for a path that many folders below `/desk`.
+
+        Its addresses are relative to that path.
         """
         depth = min(depth, _DEPTH_MAX)
         if depth not in self._pages:
@@ -116,7 +125,10 @@ class FileTree(Struct, frozen=True):
         return self._pages[depth]
 
     def eager(self) -> list[str]:
-        """Return the modules that run before the page shows anything: the entry and its static imports."""
+        """Return the modules that run before the page shows anything.
+
+        These are the entry and its static imports.
+        """
         entries = _ENTRY.findall(self.files[INDEX_FILE].body.decode())
         found: dict[str, None] = {}
         for each in entries:
@@ -160,7 +172,10 @@ def _found(folder: Any, above: str = "") -> Iterator[tuple[str, bytes]]:
 
 
 def load_tree(folder: Any) -> FileTree:
-    """Read and compress a folder; takes tens of milliseconds."""
+    """Read and compress a folder.
+
+    Takes tens of milliseconds.
+    """
     loaded, digest = {}, sha256()
     for path, content in _found(folder):
         loaded[path] = Static.of(_TYPES[Path(path).suffix], content)
@@ -176,7 +191,9 @@ _PACKAGED: Final = Lazy(_packaged)
 
 
 class DeskFiles:
-    """The desk's files: the package's, read once, or those of a folder, read for each request.
+    """The desk's files.
+
+    They are the package's, read once, or those of a folder, read for each request.
 
     Args:
         folder: read for each request, for developers of the desk; None for the package's own.

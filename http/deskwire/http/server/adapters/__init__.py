@@ -1,1 +1,1 @@
-"""Adapters of the libraries that serve the requests that the fast path does not take."""
+"""Adapters of the libraries that serve requests off the fast path."""

@@ -1,4 +1,4 @@
-"""Hypercorn as the server of requests that are not plain, with a stricter HTTP/1.1 (ADR 25).
+"""Hypercorn with a stricter HTTP/1.1, for requests off the fast path (ADR 25).
 
 * HTTP/2 is refused, also from clients that start with it: none of the limits here would apply to it (ADR
   41).
@@ -102,7 +102,10 @@ _SMALL: Final = ("bad_request", "The method must be in capital letters.")
 
 
 class HandOver(Exception):
-    """The next request is for the stream or the fast path; `data` has its bytes and all received after it."""
+    """The next request is for the stream or the fast path.
+
+    `data` has its bytes and all received after it.
+    """
 
     def __init__(self, data: bytes) -> None:
         super().__init__()
@@ -110,14 +113,15 @@ class HandOver(Exception):
 
 
 class StrictH11(H11Protocol):
-    """Hypercorn's protocol with the changes above; `elsewhere` returns whether the fast path accepts a
-    later request's head.
+    """Hypercorn's protocol with the changes above.
+
+    `elsewhere` returns whether the fast path accepts a later request's head.
     """
 
     elsewhere: Callable[[bytes], bool]
     _method = b""
-    _chunk_bytes = 0  # of the chunk that is being read
-    _tiny = 0  # chunks of this body
+    _chunk_bytes = 0  # bytes of the current chunk
+    _tiny = 0  # tiny chunks of this body
 
     async def handle(self, event: ConnectionEvent) -> None:
         """Handle an event of the connection."""
@@ -163,7 +167,10 @@ class StrictH11(H11Protocol):
         return len(come) > _HEAD_MAX and all(come.find(line, 0, _HEAD_MAX) < 0 for line in _BLANK_LINES)
 
     def _has_tiny_chunks(self, event: h11.Data) -> bool:
-        """Count the chunk that ends with this piece; return whether the body has too many tiny chunks."""
+        """Count the chunk that ends with this piece.
+
+        Return whether the body has too many tiny chunks.
+        """
         self._chunk_bytes += len(event.data)
         if event.chunk_end:
             self._tiny += self._chunk_bytes < _TINY_BYTES
@@ -176,7 +183,7 @@ class StrictH11(H11Protocol):
             await self._refuse(HTTPStatus.BAD_REQUEST, *_TINY)
             await self.send(Closed())
         else:
-            await self._answered()  # which closes the connection, as its body has no end
+            await self._answered()  # which closes the connection, because its body has no end
 
     async def _continue_body(self) -> None:
         if self.connection.they_are_waiting_for_100_continue:
@@ -192,14 +199,17 @@ class StrictH11(H11Protocol):
             await self._send_error_response(error.error_status_hint)
             await self.send(Closed())
         elif self.stream is not None:
-            await self._answered()  # which closes the connection, as nothing can follow
+            await self._answered()  # which closes the connection, because no request can follow
 
     async def stream_send(self, event: StreamEvent) -> None:
-        """Send a part of a response; its head gets the missing headers."""
+        """Send a part of a response.
+
+        Its head gets the missing headers.
+        """
         if isinstance(event, Response) and event.status_code >= HTTPStatus.OK:
             ends = self.connection.their_state is h11.SEND_BODY or self.context.terminated.is_set()
-            told = [(b"connection", b"close")] if ends else []
-            event = replace(event, headers=[*event.headers, *missing_headers(event.headers), *told])
+            extra = [(b"connection", b"close")] if ends else []
+            event = replace(event, headers=[*event.headers, *missing_headers(event.headers), *extra])
         await super().stream_send(event)
 
     async def _check_protocol(self, event: h11.Request) -> None:
@@ -233,15 +243,15 @@ class StrictH11(H11Protocol):
         log.info("http.unreadable", status=status, code=code, request_id=request_id)
         if self.ssl:
             headers.append((STRICT_TRANSPORT[0].lower().encode(), STRICT_TRANSPORT[1].encode()))
-        told = [*headers, (b"connection", b"close"), *self.config.response_headers("h11")]
+        extra = [*headers, (b"connection", b"close"), *self.config.response_headers("h11")]
         reason = phrase(status).encode()
         content = () if self._method == b"HEAD" else (h11.Data(data=body),)  # RFC 9110 9.3.2
         parts = (
-            h11.Response(status_code=status, headers=told, reason=reason),
+            h11.Response(status_code=status, headers=extra, reason=reason),
             *content,
             h11.EndOfMessage(),
         )
-        # In one write: between two of them the app may learn of the end, and close the connection.
+        # One write, because between two writes the app may notice the end and close the connection.
         await self.send(RawData(data=b"".join(self.connection.send(part) or b"" for part in parts)))
 
 
@@ -266,8 +276,9 @@ def _asks_for_websocket(request: h11.Request) -> bool:
 
 
 class StrictServer(TCPServer):
-    """Hypercorn's handler of a connection, with the strict protocol. A connection with its first request is
-    not idle.
+    """Hypercorn's handler of a connection, with the strict protocol.
+
+    A connection with its first request is not idle.
 
     If `handed_on`, the connection is open, and its next request is for the stream or the fast path.
 
@@ -322,8 +333,7 @@ class StrictServer(TCPServer):
 
 
 # Time limit of the end of a response, whose body has been sent by then. It allows for pauses of the whole
-# process (a
-# slow disk, a stopped machine), which count as well.
+# process (a slow disk, a stopped machine), which count as well.
 _LAST_WRITE_TIMEOUT_S: Final = 5.0
 
 
@@ -349,8 +359,9 @@ class HypercornServer:
 
     @asynccontextmanager
     async def up(self) -> AsyncIterator[None]:
-        """Return the context of the app's lifespan, in which connections are served. Raises the exceptions
-        of the app's startup.
+        """Return the context of the app's lifespan, in which connections are served.
+
+        Raises the exceptions of the app's startup.
         """
         lifespan = Lifespan(ASGIWrapper(self._app), self._config, self._state)
         async with trio.open_nursery() as nursery:
@@ -361,8 +372,9 @@ class HypercornServer:
             nursery.cancel_scope.cancel()
 
     async def serve(self, stream: FrontStream) -> bool:
-        """Serve a connection; return True if its next request is for the stream or the fast path, with its
-        bytes pushed back.
+        """Serve a connection.
+
+        Return True if its next request is for the stream or the fast path, with its bytes pushed back.
         """
         connection = trio.CancelScope()
         stream.set_head_timeout(self._head_s, connection)
@@ -385,7 +397,7 @@ class HypercornServer:
 
 def _settings(idle_s: float) -> Config:
     settings = Config()
-    settings.errorlog = logging.getLogger("hypercorn.error")  # the log's own way, redaction included
+    settings.errorlog = logging.getLogger("hypercorn.error")  # through the service's log, with its redaction
     settings.keep_alive_timeout = idle_s
     settings.include_server_header = False
     return settings

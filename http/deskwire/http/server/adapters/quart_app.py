@@ -55,7 +55,10 @@ _HTTP_CODES: Final = {404: "not_found", 405: "method_not_allowed"}
 
 
 class _App(QuartTrio):
-    """Quart with our route table instead of its URL map, which splits a path after decoding it (ADR 7)."""
+    """Quart with our route table instead of its URL map.
+
+    The URL map splits a path after decoding it (ADR 7).
+    """
 
     def __init__(self, services: Services) -> None:
         super().__init__(__name__, static_folder=None)
@@ -65,7 +68,10 @@ class _App(QuartTrio):
         """Return None: the route table finds the route of a request."""
 
     async def dispatch_request(self, request_context: object = None) -> QuartResponse:
-        """Return the response of the request's route. Raises HTTPException for an unknown path or method."""
+        """Return the response of the request's route.
+
+        Raises HTTPException for an unknown path or method.
+        """
         if g.node is None:
             raise NotFound
         g.route = g.node.routes.get(request.method)
@@ -88,7 +94,7 @@ class _App(QuartTrio):
         )
         try:
             response, g.quota = await handle(self._services, incoming)
-        except BaseException as error:  # noqa: BLE001  # here, as quart-trio drops what comes with a cancellation
+        except BaseException as error:  # noqa: BLE001  # here, because quart-trio drops exceptions that come with a cancellation
             response = internal_error_response(incoming.id, error)
         return _response(response)
 
@@ -96,7 +102,7 @@ class _App(QuartTrio):
 def make_app(services: Services, routes: Iterable[Route]) -> QuartTrio:
     """Return the ASGI app with these routes."""
     app = _App(services)
-    app.config["MAX_CONTENT_LENGTH"] = None  # each route has its own bound, and one has none
+    app.config["MAX_CONTENT_LENGTH"] = None  # each route has its own limit, and one has none
     app.asgi_http_class = BackpressureConnection
     app.request_class = BackpressureRequest
     app.register_error_handler(DomainError, _refused)
@@ -120,7 +126,7 @@ def _response(ours: ApiResponse) -> QuartResponse:
     if not ours.content_type:
         response.headers.pop("Content-Type", None)
     if ours.pieces is not None:
-        response.timeout = None  # what bounds it is the time that each write may take
+        response.timeout = None  # each of its writes has a timeout
     return response
 
 
@@ -162,7 +168,10 @@ async def _refused(error: DomainError) -> QuartResponse:
 
 
 async def _refused_by_quart(error: HTTPException) -> QuartResponse:
-    """Return the response to a request that has reached no handler: an unknown path or a wrong method."""
+    """Return the response to a request that has reached no handler.
+
+    Its path is unknown or its method wrong.
+    """
     status = error.code or HTTPStatus.INTERNAL_SERVER_ERROR
     headers = {}
     valid_methods = getattr(error, "valid_methods", None)
@@ -194,14 +203,15 @@ class BackpressureBody(TrioBody):
         self._taken = trio.Event()
         self._over = trio.Event()
         self._abandoned = False
-        self._left = expected_content_length  # None: nobody knows
+        self._left = expected_content_length  # None if unknown
         self._unread = 0
         self.ask: Callable[[], Awaitable[None]] | None = None
         """Asks the client for the body, while it waits to be asked."""
 
     async def __anext__(self) -> bytes:
-        """Return the bytes received since the last call. The first call sends `100 (Continue)` if the
-        client waits for it.
+        """Return the bytes received since the last call.
+
+        The first call sends `100 (Continue)` if the client waits for it.
         """
         if self.ask is not None:
             ask, self.ask = self.ask, None
@@ -234,15 +244,16 @@ class BackpressureBody(TrioBody):
         self._over.set()
 
     async def abandon(self) -> None:
-        """Discard the rest of the body: the response is ready, and Hypercorn waits until the body has been
-        read.
+        """Discard the rest of the body.
+
+        The response is ready, and Hypercorn waits until the body has been read.
 
         Returns once all of it has arrived, or the connection can't have another request.
         """
         self._abandoned = True
         self._taken.set()
         if self.ask is not None and self._left is not None and self._left <= DRAIN_BYTES_MAX:
-            await self.ask()  # a small body, after which the connection can have another request
+            await self.ask()  # after a small body the connection can have another request
         elif self.ask is not None:
             return
         if self._left is None or self._left <= DRAIN_BYTES_MAX:
@@ -257,12 +268,13 @@ class BackpressureRequest(TrioRequest):
 
 
 class BackpressureConnection(TrioASGIHTTPConnection):
-    """Quart's handler of a request, for any target, which stops reading while the body's buffer is full."""
+    """Quart's handler of a request, for any target.
+
+    It stops reading while the body's buffer is full.
+    """
 
     def _create_request_from_scope(self, send: ASGISendCallable) -> Request:
-        self.scope["path"] = (
-            "/"  # Quart's own, which can't be read from every target; the table takes the raw one
-        )
+        self.scope["path"] = "/"  # Quart can't parse every target; the route table uses the raw path
         request = super()._create_request_from_scope(send)
         if request.headers.get("expect", "").lower() == "100-continue":
             assert isinstance(request.body, BackpressureBody)
@@ -288,7 +300,10 @@ class BackpressureConnection(TrioASGIHTTPConnection):
     async def handle_request(  # type: ignore[override]  # as in quart-trio
         self, nursery: trio.Nursery, request: Request, send: ASGISendCallable
     ) -> None:
-        """Answer the request; once its response begins, its body is discarded."""
+        """Answer the request.
+
+        Once its response begins, its body is discarded.
+        """
         body = request.body
         assert isinstance(body, BackpressureBody)
 
@@ -297,7 +312,7 @@ class BackpressureConnection(TrioASGIHTTPConnection):
                 await body.abandon()
             await send(message)
 
-        # What breaks an answer that has begun can only end it: Hypercorn closes what was left open.
+        # An exception during a response can only cut it off: Hypercorn closes the connection.
         with contained(lambda failure: log.error("http.failed", exc_info=failure)):
             await super().handle_request(nursery, request, answer)
         nursery.cancel_scope.cancel()
