@@ -174,7 +174,7 @@ async def test_an_unknown_path_and_a_wrong_method_are_problems(service: Service)
     assert_problem(wrong)
 
 
-async def test_an_upgrade_of_what_is_no_stream_is_refused_with_its_reason(service: Service) -> None:
+async def test_upgrade_of_another_path_is_refused_with_a_reason(service: Service) -> None:
     """Send it on a new connection and on a used one."""
     upgrade = "GET /v3/s2s/events HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
     key = "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"

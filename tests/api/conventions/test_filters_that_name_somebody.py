@@ -20,7 +20,7 @@ async def refusal(service: Service, path: str, **params: str) -> list[tuple[str,
 @pytest.mark.parametrize(
     "nobody", ["", "nobody", "usr_00000000000000000000000000", "con_00000000000000000000000000"]
 )
-async def test_a_list_of_nobodys_is_refused_by_the_parameters_name(service: Service, nobody: str) -> None:
+async def test_filter_by_an_unknown_user_is_refused_by_its_parameter(service: Service, nobody: str) -> None:
     await service.create()
     assert await refusal(service, "/conversations", contact=nobody) == [("/contact", "unknown")]
     assert await refusal(service, "/conversations", assignee=nobody) == [("/assignee", "unknown")]
@@ -39,7 +39,7 @@ async def test_a_user_is_no_team(service: Service) -> None:
         assert (await service.dashboard.get(path, params={"assignee": me})).json()["items"] == []
 
 
-async def test_what_is_assigned_to_somebody_who_has_left_is_still_found(service: Service) -> None:
+async def test_conversations_of_a_former_member_are_found(service: Service) -> None:
     who = (await hire(service, "agent"))["id"]
     conversation = await service.create()
     await service.do(conversation, "assign", assignee={"type": "user", "id": who})

@@ -164,7 +164,7 @@ def expired_token(service: Service) -> str:
     return jwt.encode({**claims, "exp": 1}, secret, algorithm="HS256")
 
 
-async def test_every_route_refuses_what_is_no_credential_for_it(walk: Walk) -> None:
+async def test_every_route_refuses_wrong_credentials(walk: Walk) -> None:
     demo, revoked, expired = walk.service.demo, await revoked_key(walk.service), expired_token(walk.service)
     assert len(WITH_CREDENTIAL) > 100
     for route in WITH_CREDENTIAL:
@@ -190,7 +190,7 @@ async def test_no_credential_is_taken_from_the_query_or_a_cookie(walk: Walk) -> 
         await walk.refused(route, 401, headers=headers, params=params)
 
 
-async def test_a_viewer_is_told_which_permission_is_lacking_and_reads_the_rest(walk: Walk) -> None:
+async def test_viewer_is_refused_by_permission_and_reads_the_rest(walk: Walk) -> None:
     async with person(walk.service, "viewer") as viewer:
         for route in WITH_CREDENTIAL:
             permission = None if route.access.kind == "server_key" else route.access.permission

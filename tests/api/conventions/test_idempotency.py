@@ -304,7 +304,7 @@ async def queued(store: AnyStore, count: int) -> None:
 
 
 @pytest.mark.sqlite  # holds the writer's thread: with PostgreSQL that is Trio's
-async def test_a_duplicate_is_told_that_the_first_is_still_under_way(
+async def test_duplicate_is_refused_while_the_first_is_under_way(
     stores: list[AnyStore], service: Service
 ) -> None:
     conversation = await service.create()
@@ -327,7 +327,7 @@ async def test_a_duplicate_is_told_that_the_first_is_still_under_way(
 
 
 @pytest.mark.sqlite  # holds the writer's thread: with PostgreSQL that is Trio's
-async def test_a_caller_who_leaves_before_the_commit_finds_the_answer_of_what_was_done(
+async def test_caller_that_disconnects_before_the_commit_finds_the_response(
     stores: list[AnyStore], service: Service
 ) -> None:
     """Leave before the response: the command is carried out, and its response is in the commit."""
@@ -371,7 +371,7 @@ async def test_fifty_at_once_under_one_key_make_one_conversation(service: Servic
     assert await service.types() == ["conversation.created"]
 
 
-async def test_what_was_removed_is_not_shown_again_and_not_made_again(service: Service) -> None:
+async def test_removed_object_is_neither_replayed_nor_created_again(service: Service) -> None:
     conversation = await service.create("u1")
     made = [
         (service.http, "/s2s/conversations", {"contact": {"userId": "u2", "name": "<<marker>>"}}),
@@ -392,7 +392,7 @@ async def test_what_was_removed_is_not_shown_again_and_not_made_again(service: S
     assert kept == (3, 0, 0)
 
 
-async def test_whatever_removes_something_empties_the_answers_that_show_it(tmp_path: Path) -> None:
+async def test_every_removal_erases_the_stored_responses(tmp_path: Path) -> None:
     async with running(tmp_path, webhook_timeout_s=0.2, webhook_retry_after_s=(0, 0, 0)) as service:
         table = await requests(service)
         made = {}

@@ -54,7 +54,7 @@ async def test_a_list_that_a_user_reads_is_packed_if_the_client_takes_that(
     assert orjson.loads(gzip.decompress(packed_body)) == orjson.loads(body)
 
 
-async def test_what_is_short_stays_as_it_is(service: Service, unchecked: httpx.AsyncClient) -> None:
+async def test_short_response_is_not_compressed(service: Service, unchecked: httpx.AsyncClient) -> None:
     async with unchecked as http:
         answer, body = await raw(http, "/users/me", **{"Accept-Encoding": "gzip"})
     assert len(body) < COMPRESS_MIN_BYTES
@@ -71,7 +71,7 @@ async def test_a_backends_calls_stay_as_they_are(service: Service) -> None:
         assert not {"content-encoding", "vary"} & answer.headers.keys()
 
 
-async def test_a_response_to_what_changes_something_is_never_packed(service: Service) -> None:
+async def test_response_to_a_change_is_never_compressed(service: Service) -> None:
     """It may show a secret, once."""
     path = f"/organisations/{await organisation_of(service)}/projects"
     made = await service.dashboard.post(path, json={"name": "P" * 200})
@@ -83,7 +83,7 @@ async def test_a_response_to_what_changes_something_is_never_packed(service: Ser
         assert "content-encoding" not in answer.headers
 
 
-async def test_what_packs_itself_or_is_made_while_it_is_sent_is_left_alone(service: Service) -> None:
+async def test_precompressed_and_streamed_responses_are_not_compressed(service: Service) -> None:
     project = {"Accept-Encoding": "gzip"}
     description = await service.dashboard.get("/openapi.json", headers=project)
     assert description.headers["Vary"] == "Accept-Encoding"
@@ -118,11 +118,11 @@ async def test_a_page_of_an_allowed_origin_gets_both_reasons_for_another_answer(
         (";;;,,,q=", False),
     ],
 )
-def test_it_is_the_client_who_says_whether_it_takes_gzip(accepted: str | None, taken: bool) -> None:
+def test_client_decides_on_gzip(accepted: str | None, taken: bool) -> None:
     assert accepts_gzip(accepted) is taken
 
 
 @pytest.mark.parametrize("size", [COMPRESS_MIN_BYTES, 1 << 20])
-async def test_what_is_packed_is_what_was_there(size: int) -> None:
+async def test_compressed_response_has_the_same_content(size: int) -> None:
     body: Any = orjson.dumps(["parcel"] * (size // 9))
     assert gzip.decompress(await compress(body)) == body

@@ -128,7 +128,7 @@ def _names_a_file(place: RouteNode) -> bool:
     return place.names[-1:] in (("asset",), ("file",))
 
 
-def test_the_lane_takes_none_of_them_for_a_route() -> None:
+def test_fast_path_matches_no_path_alias() -> None:
     lanes = RouteTrie(ROUTES, direct=True)
     for route, target in aliases():
         head = plain_request(f"{route.method} {target} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
@@ -137,7 +137,7 @@ def test_the_lane_takes_none_of_them_for_a_route() -> None:
 
 
 @pytest.mark.parametrize("how", SAME.values(), ids=SAME)
-async def test_what_means_the_same_is_guarded_and_counted_in_the_same_way(
+async def test_equivalent_paths_have_the_same_guard_and_count(
     service: Service, how: Callable[[str], str]
 ) -> None:
     for credential in ("", "Bearer sk_wrong"):
@@ -148,9 +148,7 @@ async def test_what_means_the_same_is_guarded_and_counted_in_the_same_way(
 
 
 @pytest.mark.parametrize("how", SAME.values(), ids=SAME)
-async def test_what_means_the_same_takes_from_the_same_limits(
-    tmp_path: Path, how: Callable[[str], str]
-) -> None:
+async def test_equivalent_paths_share_their_limits(tmp_path: Path, how: Callable[[str], str]) -> None:
     trusted = (ip_network("127.0.0.1/32"),)
     limits: dict[str, Any] = {
         "auth_failures_per_minute": 2,
@@ -181,7 +179,7 @@ async def test_the_streams_path_has_no_other_name_either(service: Service, targe
     assert status == 404
 
 
-async def test_what_follows_the_streams_path_is_a_key_and_nothing_else(service: Service) -> None:
+async def test_rest_of_the_stream_path_is_one_app_key(service: Service) -> None:
     keys = ("/{}", "{}/", "./{}", "x/../{}", "{};a", "{}%00")
     said: dict[str, bytes] = {}
 

@@ -139,7 +139,7 @@ async def test_u_0000_is_refused_in_imports_definitions_and_authorizations(servi
     ]
 
 
-async def test_a_recorded_request_may_have_u_0000_in_what_was_sent_but_not_in_its_own_fields(
+async def test_recorded_request_may_have_u_0000_only_in_its_payload(
     service: Service,
 ) -> None:
     conversation = await service.create()

@@ -19,7 +19,7 @@ from tests.support.api.service import running
 
 
 @pytest.mark.sqlite  # a backup and its restore are of a directory
-async def test_keys_tokens_links_cursors_and_webhook_secrets_hold_on(tmp_path: Path) -> None:
+async def test_restore_keeps_keys_tokens_links_cursors_and_webhook_secrets(tmp_path: Path) -> None:
     async with running(tmp_path / "old") as service:
         sent = (await service.http.post("/uploads", files={"file": ("a.txt", b"bytes")})).json()
         conversation = await service.create(message={"text": "Hello", "attachments": [sent["id"]]})

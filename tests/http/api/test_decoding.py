@@ -85,7 +85,7 @@ def test_a_double_is_no_integer_however_large(text: str) -> None:
         (b'{"a": 1} {}', "unexpected content after document (line 1, column 10)"),
     ],
 )
-def test_what_is_not_read_is_told_in_clear_words(raw: bytes, words: str) -> None:
+def test_malformed_json_is_explained(raw: bytes, words: str) -> None:
     with pytest.raises(MalformedJson) as told:
         decode_json(raw)
     assert words in str(told.value)
@@ -97,7 +97,7 @@ def test_the_deepest_that_may_be_is_read() -> None:
 
 
 @given(st.binary(max_size=40))
-def test_no_bytes_make_it_fail_in_another_way(raw: bytes) -> None:
+def test_no_bytes_cause_another_error(raw: bytes) -> None:
     try:
         value = decode_json(raw)
     except MalformedJson:

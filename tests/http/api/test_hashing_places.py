@@ -43,7 +43,7 @@ class Slow:
             self.begun -= 1
 
 
-async def test_one_network_holds_two_places_however_many_it_asks_for() -> None:
+async def test_one_network_has_at_most_two_jobs() -> None:
     hashing = PasswordHashing()
     async with trio.open_nursery() as nursery:
         slow = Slow(hashing, nursery)
@@ -55,7 +55,7 @@ async def test_one_network_holds_two_places_however_many_it_asks_for() -> None:
     assert not hashing._turns
 
 
-async def test_a_network_that_asks_for_more_leaves_a_thread_for_the_others() -> None:
+async def test_busy_network_leaves_a_thread_for_the_others() -> None:
     hashing = PasswordHashing()
     async with trio.open_nursery() as nursery:
         slow = Slow(hashing, nursery)
@@ -64,7 +64,7 @@ async def test_a_network_that_asks_for_more_leaves_a_thread_for_the_others() -> 
         slow.let_go()
 
 
-async def test_who_has_shown_a_credential_waits_behind_no_more_than_all_places() -> None:
+async def test_caller_with_a_credential_waits_for_a_full_queue_at_most() -> None:
     async with trio.open_nursery() as nursery:
         slow = Slow(PasswordHashing(), nursery)
         assert await slow.asked(None, 500) == QUEUE_MAX
@@ -72,7 +72,7 @@ async def test_who_has_shown_a_credential_waits_behind_no_more_than_all_places()
         slow.let_go()
 
 
-async def test_a_place_is_given_back_by_who_leaves_the_line() -> None:
+async def test_cancelled_job_leaves_the_queue() -> None:
     hashing = PasswordHashing()
     async with trio.open_nursery() as nursery:
         slow = Slow(hashing, nursery)
@@ -87,7 +87,7 @@ async def test_a_place_is_given_back_by_who_leaves_the_line() -> None:
         slow.let_go()
 
 
-async def test_what_a_job_raises_comes_through_and_its_place_is_free_again() -> None:
+async def test_exception_of_a_job_reaches_its_caller_and_frees_its_place() -> None:
     hashing = PasswordHashing()
     for _ in range(2 * QUEUE_MAX):
         with pytest.raises(ValueError, match="invalid literal"):

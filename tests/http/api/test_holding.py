@@ -70,7 +70,7 @@ async def test_other_refusals_do_not_wait(error: Exception, autojump_clock: Mock
 
 
 @pytest.mark.parametrize(("anonymous", "total"), [(True, HELD_ANONYMOUS_MAX), (False, HELD_CALLS_MAX)])
-async def test_nobody_has_all_places(anonymous: bool, total: int, autojump_clock: MockClock) -> None:
+async def test_no_caller_has_all_places(anonymous: bool, total: int, autojump_clock: MockClock) -> None:
     """Strangers can't pile calls up, and take no place of those who are known."""
     holding, refused = HeldCalls(), list[str]()
 

@@ -35,7 +35,7 @@ BODIES = st.lists(st.sampled_from([b"\n", b" ", b"\r\n", b"a", b"bcd", b"1234567
 
 
 @given(BODIES.filter(lambda body: len(body.split(b"\n")[0]) <= LIMIT), st.lists(st.integers(0, 12)))
-def test_it_is_cut_at_its_ends_of_lines_wherever_its_pieces_end(body: bytes, pieces: list[int]) -> None:
+def test_lines_do_not_depend_on_the_chunks(body: bytes, pieces: list[int]) -> None:
     found = [line for line in cut(body, pieces) if line.content is None or line.content.strip()]
     assert [line for line in found if line.content is not None] == [
         line for line in expected(body) if line.content is not None
@@ -44,7 +44,7 @@ def test_it_is_cut_at_its_ends_of_lines_wherever_its_pieces_end(body: bytes, pie
     assert too_long <= {line.number for line in found if line.content is None}
 
 
-def test_a_line_beyond_the_bound_is_passed_over_and_the_next_one_is_as_good_as_any() -> None:
+def test_line_above_the_limit_is_skipped_and_the_next_one_read() -> None:
     lines = NdjsonReader(LIMIT)
     assert lines.feed(b"one\n" + b"x" * 100) == [NdjsonLine(1, b"one")]
     for _ in range(1_000):

@@ -57,12 +57,12 @@ REMEMBERED_BY_NOBODY = {
 }
 
 
-def test_of_each_action_it_is_known_whether_nodes_have_to_forget_something() -> None:
+def test_each_action_declares_whether_it_invalidates_caches() -> None:
     assert _OUTDATING.isdisjoint(REMEMBERED_BY_NOBODY)
     assert _OUTDATING | REMEMBERED_BY_NOBODY.keys() == ACTIONS.keys()
 
 
-def test_routes_that_take_something_away_are_answered_behind_the_barrier() -> None:
+def test_routes_that_remove_rights_are_answered_after_the_barrier() -> None:
     behind = {route.operation_id for route in ROUTES if route.outdates}
     assert {
         "revokeKey",

@@ -8,7 +8,7 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 from deskwire.http.server.adapters.quart_app import BUFFERED_BYTES_MAX, BackpressureBody
 
 
-async def test_a_body_waits_for_room_and_goes_on_when_it_is_read() -> None:
+async def test_full_buffer_pauses_the_body_until_it_is_read() -> None:
     body = BackpressureBody(None, None)
     piece, taken = b"x" * 65_536, 0
 
@@ -30,7 +30,7 @@ async def test_a_body_waits_for_room_and_goes_on_when_it_is_read() -> None:
     assert taken == 100 * len(piece)
 
 
-async def test_once_the_answer_goes_out_the_rest_is_taken_and_forgotten(autojump_clock: MockClock) -> None:
+async def test_rest_of_the_body_is_discarded_once_the_response_begins(autojump_clock: MockClock) -> None:
     body = BackpressureBody(None, None)
     body.append(b"x" * (BUFFERED_BYTES_MAX + 1))
     async with trio.open_nursery() as nursery:

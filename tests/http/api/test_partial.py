@@ -39,7 +39,7 @@ def held(model: type[BaseModel], made: BaseModel) -> None:
 @pytest.mark.thorough
 @settings(max_examples=400)
 @given(st.sampled_from(MODELS), st.data())
-def test_whatever_is_sent_only_what_fits_is_there(model: type[Body], data: st.DataObject) -> None:
+def test_valid_part_contains_only_valid_fields(model: type[Body], data: st.DataObject) -> None:
     sample: Any = BODIES[public_name(model)]
     sent = {name: data.draw(st.just(value) | ODD) for name, value in sample.items()}
     names = [field.alias or name for name, field in model.model_fields.items()]
@@ -56,6 +56,6 @@ def test_whatever_is_sent_only_what_fits_is_there(model: type[Body], data: st.Da
 
 
 @pytest.mark.parametrize("value", [{}, None, [], 5, "x"])
-def test_of_what_is_no_object_nothing_fits(value: object) -> None:
+def test_value_that_is_no_object_has_no_valid_field(value: object) -> None:
     for model in MODELS:
         assert valid_part(model, value).model_fields_set == set()

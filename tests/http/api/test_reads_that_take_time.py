@@ -46,7 +46,7 @@ def store(tmp_path: Path) -> Iterator[SlowStore]:
     store.close()
 
 
-async def test_a_key_that_is_revoked_while_it_is_looked_up_is_remembered_by_nobody(
+async def test_key_revoked_during_its_look_up_is_not_cached(
     autojump_clock: MockClock, store: SlowStore
 ) -> None:
     store.at_once(lambda tx: tx.insert_key("key_1", PROJECT.rowid, hash_server_key(KEY), "kkkk", "", NOON))
@@ -80,7 +80,7 @@ async def test_a_key_is_looked_up_once_until_a_commit_changes_keys(store: SlowSt
     assert store.asked == 2
 
 
-async def test_of_two_changes_of_an_endpoint_the_later_one_is_followed_last(
+async def test_later_change_of_an_endpoint_is_applied_last(
     autojump_clock: MockClock, store: SlowStore
 ) -> None:
     stored = store.at_once(lambda tx: tx.insert_endpoint(endpoint()))

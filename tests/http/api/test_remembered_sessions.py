@@ -74,7 +74,7 @@ async def test_a_session_is_looked_up_once() -> None:
     assert shelf.reads == 1
 
 
-async def test_what_was_looked_up_before_an_end_is_kept_by_nobody() -> None:
+async def test_session_ended_during_its_look_up_is_not_cached() -> None:
     shelf = Shelf()
     sessions = Sessions(cast("Any", shelf), LIFE)
     async with trio.open_nursery() as nursery:
@@ -88,7 +88,7 @@ async def test_what_was_looked_up_before_an_end_is_kept_by_nobody() -> None:
     assert refused.value.reason == "session_ended"
 
 
-async def test_of_calls_at_once_one_notes_the_use_and_then_none_for_a_minute() -> None:
+async def test_concurrent_calls_record_the_use_once_a_minute() -> None:
     shelf, sessions = opened()
     for at in (
         TOUCH_INTERVAL_MS - 1,
@@ -103,7 +103,7 @@ async def test_of_calls_at_once_one_notes_the_use_and_then_none_for_a_minute() -
     assert shelf.noted == [TOUCH_INTERVAL_MS, 2 * TOUCH_INTERVAL_MS]
 
 
-async def test_a_full_disk_stops_no_call_and_no_sliding() -> None:
+async def test_full_disk_stops_neither_calls_nor_the_sliding_expiry() -> None:
     shelf, sessions = opened(full=True)
     for at in range(0, LIFE.longest, LIFE.idle - 1):
         assert await sessions.of(Asking(), at) is not None
@@ -122,7 +122,7 @@ async def test_a_session_slides_up_to_its_longest_time() -> None:
         await sessions.of(Asking(), LIFE.longest)
 
 
-async def test_a_clock_that_was_set_back_refuses_nobody() -> None:
+async def test_clock_set_back_refuses_no_session() -> None:
     shelf, sessions = opened(
         found=replace(SESSION, created_at=5 * TOUCH_INTERVAL_MS, last_seen_at=5 * TOUCH_INTERVAL_MS)
     )
@@ -148,7 +148,7 @@ def test_the_origin_of_a_url_is_as_browsers_write_it(url: str | None, origin: st
 @pytest.mark.parametrize(
     "origin", ["null", "", "http://", "https://x", "http://y", "http://x:80", "HTTP://X", "None"]
 )
-def test_only_the_very_origin_is_ours(origin: str) -> None:
+def test_only_the_exact_origin_is_our_own(origin: str) -> None:
     here = Headers({"Host": "X"})
     assert is_own("http://x", here, None, secure=False)
     assert not is_own(origin, here, None, secure=False)

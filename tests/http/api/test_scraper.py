@@ -35,7 +35,7 @@ def test_without_a_token_another_machine_may_not(peer: str | None) -> None:
 @pytest.mark.parametrize(
     "header", ["Forwarded", "X-Forwarded-For", "x-forwarded-host", "X-Forwarded-Proto", "X-Real-IP", "Via"]
 )
-def test_what_came_through_a_proxy_on_this_machine_is_not_local(header: str) -> None:
+def test_request_through_a_local_proxy_is_not_local(header: str) -> None:
     with pytest.raises(Forbidden):
         OPEN.check_local("127.0.0.1", Headers({"Host": "localhost", header: "127.0.0.1"}))
 
@@ -58,7 +58,7 @@ def test_a_request_for_another_name_is_not_local(host: str) -> None:
         ("https://support.example.com", False),
     ],
 )
-def test_a_public_url_says_that_there_is_a_proxy(public_url: str | None, local: bool) -> None:
+def test_public_url_implies_a_proxy(public_url: str | None, local: bool) -> None:
     scraping, headers = ScrapeAccess(public_url=public_url), Headers({"Host": "127.0.0.1"})
     if local:
         scraping.check_local("127.0.0.1", headers)
@@ -68,7 +68,7 @@ def test_a_public_url_says_that_there_is_a_proxy(public_url: str | None, local: 
 
 
 @pytest.mark.parametrize("network", ["127.0.0.0/8", "127.0.0.1/32", "0.0.0.0/0"])
-def test_a_peer_that_is_trusted_as_a_proxy_is_not_local_even_if_it_says_nothing(network: str) -> None:
+def test_trusted_proxy_is_not_local_even_without_headers(network: str) -> None:
     scraping, headers = ScrapeAccess(trusted_proxies=(ip_network(network),)), Headers({"Host": "127.0.0.1"})
     with pytest.raises(Forbidden):
         scraping.check_local("127.0.0.1", headers)
@@ -76,7 +76,7 @@ def test_a_peer_that_is_trusted_as_a_proxy_is_not_local_even_if_it_says_nothing(
 
 
 @given(st.text())
-def test_only_the_token_itself_is_taken(credential: str) -> None:
+def test_only_the_exact_token_is_accepted(credential: str) -> None:
     scraping = ScrapeAccess(TOKEN)
     scraping.check_token(TOKEN)
     with pytest.raises(Unauthenticated):

@@ -59,14 +59,14 @@ def test_few_modules_run_before_the_first_list() -> None:
     assert len(eager) <= EAGER_MAX, eager
 
 
-def test_what_is_loaded_before_the_first_list_is_small() -> None:
+def test_modules_before_the_first_list_are_small() -> None:
     files = tree()
     scripts = sum(len(files.files[name].packed) for name in files.eager())
     assert scripts <= 58 * KB, scripts
     assert len(files.files["style.css"].packed) <= 10 * KB
 
 
-def test_what_is_fetched_for_a_page_alone_is_small() -> None:
+def test_modules_of_one_page_are_small() -> None:
     files = tree().files
     pages = [
         page for table in FOLDER.glob("*/pages.js") for page in imported(table) if page.name != "texts.js"
@@ -91,13 +91,13 @@ def _own(page: Path) -> set[Path]:
     return found
 
 
-def test_charts_alone_fetch_what_draws_them() -> None:
+def test_only_charts_fetch_the_chart_library() -> None:
     assert [
         module.relative_to(FOLDER).as_posix() for module in MODULES if "vendor/uplot" in module.read_text()
     ] == ["parts/chart.js"]
 
 
-def test_all_modules_together_stay_within_what_the_wheel_may_grow_by() -> None:
+def test_all_modules_stay_within_the_growth_limit_of_the_wheel() -> None:
     whole = sum(
         path.stat().st_size for path in FOLDER.glob("**/*") if path.is_file() and path.suffix != ".woff2"
     )
@@ -106,7 +106,7 @@ def test_all_modules_together_stay_within_what_the_wheel_may_grow_by() -> None:
 
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda path: path.name)
-def test_a_module_is_checked_for_types_begins_with_what_it_is_and_is_not_too_long(module: Path) -> None:
+def test_every_module_is_typed_documented_and_not_too_long(module: Path) -> None:
     text = module.read_text()
     assert text.startswith("// @ts-check\n/**")
     # texts.js is a table; the type checker alone reads types.js
@@ -116,13 +116,13 @@ def test_a_module_is_checked_for_types_begins_with_what_it_is_and_is_not_too_lon
 
 @pytest.mark.parametrize("module", [*MODULES, FOLDER / "index.html"], ids=lambda path: path.name)
 @pytest.mark.parametrize("what", FORBIDDEN)
-def test_no_file_has_what_the_policy_forbids(module: Path, what: str) -> None:
+def test_no_file_contains_code_that_the_policy_forbids(module: Path, what: str) -> None:
     found = re.search(FORBIDDEN[what], told(module.read_text()))
     assert found is None, f"{what}: {found and found[0]}"
 
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda path: path.name)
-def test_whatever_a_module_imports_is_there(module: Path) -> None:
+def test_every_import_of_a_module_exists(module: Path) -> None:
     for target in imported(module):
         assert target.is_file(), target
         assert target.is_relative_to(FOLDER)

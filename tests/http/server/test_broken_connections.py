@@ -30,7 +30,7 @@ async def closed(client: Client) -> None:
 
 
 @pytest.mark.parametrize("broken", BREAKS)
-async def test_what_an_application_raises_ends_its_connection_alone(stage: Stage, broken: Break) -> None:
+async def test_exception_of_the_application_ends_one_connection(stage: Stage, broken: Break) -> None:
     """Whatever stands behind the front; the one of this service lets nothing through."""
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
@@ -51,7 +51,7 @@ async def test_what_an_application_raises_ends_its_connection_alone(stage: Stage
 
 
 @pytest.mark.parametrize("broken", BREAKS)
-async def test_what_a_stream_connection_raises_ends_it_alone(
+async def test_exception_of_a_stream_connection_ends_one_connection(
     stage: Stage, front: Front, monkeypatch: pytest.MonkeyPatch, failures: Failures, broken: Break
 ) -> None:
     receive = PusherProtocol.receive
@@ -73,7 +73,7 @@ async def test_what_a_stream_connection_raises_ends_it_alone(
 
 
 @pytest.mark.parametrize("broken", BREAKS)
-async def test_what_a_task_of_a_stream_connection_raises_ends_the_connection_alone(
+async def test_exception_in_a_task_of_a_stream_connection_ends_one_connection(
     stage: Stage, front: Front, monkeypatch: pytest.MonkeyPatch, failures: Failures, broken: Break
 ) -> None:
     receive = PusherProtocol.receive

@@ -77,7 +77,7 @@ def test_a_key_of_another_certificate_is_refused(files: Files) -> None:
     assert "is not that of the first certificate" in refusal(files)
 
 
-def test_a_key_with_a_passphrase_is_refused_and_nobody_is_asked_for_it(files: Files) -> None:
+def test_key_with_a_passphrase_is_refused_without_a_prompt(files: Files) -> None:
     key = load_pem_private_key(files.key.read_bytes(), None)
     locked = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(b"secret"))
     files.key.write_bytes(locked)
@@ -88,14 +88,14 @@ def test_old_versions_of_tls_are_not_spoken(files: Files) -> None:
     assert load_certificate(files.chain, files.key).context.minimum_version == ssl.TLSVersion.TLSv1_2
 
 
-def test_it_is_said_whom_the_certificate_is_for(files: Files) -> None:
+def test_log_names_the_hosts_of_the_certificate(files: Files) -> None:
     files.write("support.test", "*.shop.test", "127.0.0.1")
     certificate = opened(files)
     assert all(map(certificate.covers, ("support.test", "SUPPORT.test", "a.shop.test", "127.0.0.1")))
     assert not any(map(certificate.covers, ("test", "shop.test", "a.b.shop.test", "127.0.0.2", "localhost")))
 
 
-def test_one_that_is_out_of_its_time_is_served_and_complained_about(files: Files, said: list[Any]) -> None:
+def test_expired_certificate_is_used_and_logged(files: Files, said: list[Any]) -> None:
     files.write(days=-1)
     opened(files)
     files.write(begins=NOW + DAY)
@@ -123,7 +123,7 @@ async def test_the_days_that_are_left_are_counted_when_they_are_few(
     assert events(said)[-1] == "tls.certificate_expired"
 
 
-async def test_a_changed_file_is_read_by_itself(files: Files, autojump_clock: MockClock) -> None:
+async def test_changed_file_is_reloaded_automatically(files: Files, autojump_clock: MockClock) -> None:
     certificate = opened(files)
     before = certificate.context()
     async with trio.open_nursery() as nursery:
@@ -173,7 +173,7 @@ async def test_an_expired_renewal_does_not_replace_a_certificate_that_is_valid(
     assert any("has expired" in entry.get("reason", "") for entry in said)
 
 
-def test_the_key_is_nowhere_in_what_is_said(files: Files) -> None:
+def test_key_is_in_no_log_line_or_error(files: Files) -> None:
     lines = files.key.read_text().splitlines()[1:-1]
     files.chain.write_bytes(files.key.read_bytes())
     assert not any(line in refusal(files) for line in lines)

@@ -43,7 +43,7 @@ def taken(connections: Connections, *peers: str) -> tuple[list[ConnectionSlot], 
     return places, ended
 
 
-async def test_the_network_that_holds_most_makes_room_first_with_its_oldest() -> None:
+async def test_largest_network_loses_its_oldest_connection_first() -> None:
     connections = Connections(4)
     _, ended = taken(connections, "192.0.2.1", "2001:db8::1", "2001:db8::2", "2001:db8:0:1::1")
     assert connections.admit("192.0.2.9", lambda: None)
@@ -51,7 +51,7 @@ async def test_the_network_that_holds_most_makes_room_first_with_its_oldest() ->
     assert (connections.open, connections.ended["idle"]) == (4, 1)
 
 
-async def test_strangers_make_room_before_those_who_have_shown_a_credential() -> None:
+async def test_anonymous_connections_are_evicted_before_identified_ones() -> None:
     connections = Connections(3)
     (known, busy, idle), ended = taken(connections, "192.0.2.1", "192.0.2.2", "192.0.2.3")
     known.identify("prj_1")
@@ -70,7 +70,7 @@ async def test_strangers_make_room_before_those_who_have_shown_a_credential() ->
     assert ended[3:] == ["192.0.2.2 1"]
 
 
-async def test_who_is_served_with_a_good_credential_stays_and_the_new_one_is_refused() -> None:
+async def test_identified_busy_connection_stays_and_the_new_one_is_refused() -> None:
     connections = Connections(2)
     (working, consumer), ended = taken(connections, "192.0.2.1", "192.0.2.2")
     working.identify("prj_1")
@@ -83,7 +83,7 @@ async def test_who_is_served_with_a_good_credential_stays_and_the_new_one_is_ref
     assert ended == ["192.0.2.1 0"]
 
 
-async def test_who_holds_most_for_longest_ends_when_too_much_is_unread(autojump_clock: object) -> None:
+async def test_connection_with_most_unsent_bytes_for_longest_ends_first(autojump_clock: object) -> None:
     connections = Connections(9, unsent_max=1_000)
     (slow, small, late), ended = taken(connections, "192.0.2.1", "192.0.2.2", "192.0.2.3")
     slow.add_unsent(249)
@@ -102,7 +102,7 @@ async def test_who_holds_most_for_longest_ends_when_too_much_is_unread(autojump_
     assert connections.unsent == 509
 
 
-async def test_an_address_and_a_project_have_a_share_of_what_may_be_unread(autojump_clock: object) -> None:
+async def test_address_and_project_have_a_share_of_unsent_bytes(autojump_clock: object) -> None:
     connections = Connections(99, unsent_max=100 * SHARE)
     one, ended = taken(connections, *["192.0.2.1"] * 3)
     for place in one:
@@ -117,7 +117,7 @@ async def test_an_address_and_a_project_have_a_share_of_what_may_be_unread(autoj
     assert ended_too == ["192.0.2.5 0"]
 
 
-async def test_one_answer_that_is_larger_than_the_bound_is_sent_all_the_same() -> None:
+async def test_one_response_above_the_limit_is_sent() -> None:
     connections = Connections(9, unsent_max=100)
     (place,), ended = taken(connections, "192.0.2.1")
     place.add_unsent(1_000)
@@ -263,7 +263,7 @@ async def hello(stream: trio.SocketStream) -> bool:
     return b"/hello" in got
 
 
-async def test_a_machine_that_opens_all_connections_shuts_nobody_out(stage: Stage) -> None:
+async def test_one_machine_with_all_connections_shuts_out_no_other(stage: Stage) -> None:
     connections = Connections(50)
     async with real_front(stage, small_app, connections=connections) as front, AsyncExitStack() as stack:
         consumer = await front.connect()
@@ -285,7 +285,7 @@ async def test_a_machine_that_opens_all_connections_shuts_nobody_out(stage: Stag
         assert connections.ended["refused"] == 0
 
 
-async def test_clients_that_do_not_read_their_answers_are_ended_and_nobody_else(stage: Stage) -> None:
+async def test_only_clients_that_do_not_read_are_ended(stage: Stage) -> None:
     connections = Connections(500, unsent_max=1 << 22)
     async with real_front(stage, small_app, connections=connections) as front, AsyncExitStack() as stack:
         for _ in range(40):
@@ -300,7 +300,7 @@ async def test_clients_that_do_not_read_their_answers_are_ended_and_nobody_else(
         assert connections.ended["unread"] > 0
 
 
-async def test_a_client_that_is_cut_off_hears_of_it(stage: Stage) -> None:
+async def test_evicted_client_sees_the_end_of_its_connection(stage: Stage) -> None:
     ours, theirs = trio.socket.socketpair()
     stream = FrontStream(trio.SocketStream(ours), write_timeout_s=60)
     with theirs, trio.fail_after(10):
@@ -316,7 +316,7 @@ async def test_a_client_that_is_cut_off_hears_of_it(stage: Stage) -> None:
     await stream.aclose()
 
 
-async def test_handshakes_that_never_end_keep_nobody_from_tls(stage: Stage, tmp_path: Path) -> None:
+async def test_endless_handshakes_keep_no_client_from_tls(stage: Stage, tmp_path: Path) -> None:
     files = Files(tmp_path)
     server = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     server.load_cert_chain(files.chain, files.key)
@@ -334,7 +334,7 @@ async def test_handshakes_that_never_end_keep_nobody_from_tls(stage: Stage, tmp_
             assert bytes(await secured.receive_some()).startswith(b"HTTP/1.1 200")
 
 
-async def test_a_connection_that_is_closed_while_it_waits_for_its_turn_is_read_by_nobody_else() -> None:
+async def test_connection_closed_while_waiting_for_its_turn_has_one_reader() -> None:
     ours, theirs = (trio.SocketStream(end) for end in trio.socket.socketpair())
     stream, turns = FrontStream(ours, write_timeout_s=60), FairScheduler()
     stream.slot, stream.scheduler = Connections(10).admit("198.51.100.7", stream.abort), turns

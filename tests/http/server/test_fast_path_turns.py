@@ -59,7 +59,7 @@ async def _kept() -> AsyncIterator[tuple[FastPath, trio.SocketStream, trio.Nurse
         yield fast_path, client, connection
 
 
-async def test_requests_in_a_row_leave_turns_to_others(begun: list[str]) -> None:
+async def test_pipelined_requests_leave_turns_to_others(begun: list[str]) -> None:
     seen: list[int] = []
 
     async def neighbour() -> None:
@@ -95,7 +95,7 @@ class InTheMoment(trio.abc.Instrument):
         assert not await fast_path.serve(stream)
 
 
-async def test_a_request_that_comes_in_the_moment_of_the_stop_is_answered(begun: list[str]) -> None:
+async def test_request_that_arrives_with_the_stop_is_answered(begun: list[str]) -> None:
     """Whoever has sent it would not know whether it was carried out."""
     async with _connected() as (fast_path, stream, client), trio.open_nursery() as connection:
         moment = InTheMoment(fast_path.stop)
@@ -108,7 +108,7 @@ async def test_a_request_that_comes_in_the_moment_of_the_stop_is_answered(begun:
     assert begun == ["/healthz"]
 
 
-async def test_a_request_that_has_come_and_is_not_read_when_the_stop_begins_is_answered(
+async def test_unread_request_is_answered_when_the_stop_begins(
     begun: list[str], mock_clock: trio.testing.MockClock
 ) -> None:
     async with _kept() as (fast_path, client, _):
@@ -119,7 +119,7 @@ async def test_a_request_that_has_come_and_is_not_read_when_the_stop_begins_is_a
     assert begun == ["/healthz"]
 
 
-async def test_a_connection_that_had_a_request_lately_has_time_for_its_next_one_when_a_stop_begins(
+async def test_stop_waits_briefly_for_a_recently_used_connection(
     begun: list[str], mock_clock: trio.testing.MockClock
 ) -> None:
     async with _kept() as (fast_path, client, _):
@@ -133,7 +133,7 @@ async def test_a_connection_that_had_a_request_lately_has_time_for_its_next_one_
     assert begun == ["/healthz"] * 2
 
 
-async def test_a_stop_that_begins_while_a_response_goes_out_leaves_time_for_the_next_request(
+async def test_stop_during_a_response_leaves_time_for_the_next_request(
     begun: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The response did not say that it is the last."""
@@ -152,7 +152,7 @@ async def test_a_stop_that_begins_while_a_response_goes_out_leaves_time_for_the_
 
 
 @pytest.mark.parametrize(("idle_s", "patience_s"), [(10, 0), (0.5, 0.3)])
-async def test_a_connection_that_asks_nothing_ends_soon_when_a_stop_begins(
+async def test_idle_connection_ends_soon_after_a_stop_begins(
     begun: list[str], mock_clock: trio.testing.MockClock, idle_s: float, patience_s: float
 ) -> None:
     async with _kept() as (fast_path, client, connection):
@@ -165,7 +165,7 @@ async def test_a_connection_that_asks_nothing_ends_soon_when_a_stop_begins(
     assert begun == []
 
 
-async def test_a_request_that_comes_in_the_moment_of_the_end_of_an_idle_connection_is_not_begun(
+async def test_request_that_arrives_with_the_idle_timeout_is_not_started(
     begun: list[str],
 ) -> None:
     """It would be carried out in a scope that is cancelled, or half of it."""
@@ -180,7 +180,7 @@ async def test_a_request_that_comes_in_the_moment_of_the_end_of_an_idle_connecti
     assert begun == []
 
 
-async def test_nobody_reads_beside_the_end_of_a_connection() -> None:
+async def test_no_read_runs_next_to_the_close_of_a_connection() -> None:
     """Hypercorn may read again while another of its tasks closes; the end reads away what still comes."""
     async with _connected() as (_, stream, client), trio.open_nursery() as closing:
         await client.send_all(b"more")
@@ -191,7 +191,7 @@ async def test_nobody_reads_beside_the_end_of_a_connection() -> None:
         await client.aclose()
 
 
-async def test_a_request_that_came_with_its_connection_is_answered_though_a_stop_has_begun(
+async def test_request_that_arrived_with_its_connection_is_answered_during_a_stop(
     begun: list[str],
 ) -> None:
     async with _connected() as (fast_path, stream, client):

@@ -71,7 +71,7 @@ async def asked(front: Front, request: bytes) -> tuple[h11.Response, bytes]:
         "large",
     ],
 )
-async def test_what_can_not_be_read_is_answered_with_a_problem_and_the_connection_closed(
+async def test_malformed_request_gets_a_problem_and_the_connection_closes(
     front: Front, request_: bytes, status: int, code: str
 ) -> None:
     head, body = await asked(front, request_)
@@ -104,7 +104,7 @@ async def test_the_refusal_of_a_head_has_no_body(front: Front, fields: bytes, bo
         assert got.endswith(b"\r\n\r\n")
 
 
-async def test_the_body_of_an_ambiguous_request_is_never_taken_for_a_request(front: Front) -> None:
+async def test_body_of_an_ambiguous_request_is_never_parsed_as_a_request(front: Front) -> None:
     """The request behind it is what a proxy has not seen."""
     smuggled = b"0\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n"
     head, body = await asked(front, b"POST /hello HTTP/1.1\r\nHost: x\r\n" + BOTH + b"\r\n" + smuggled)

@@ -51,7 +51,7 @@ async def test_everything_but_the_stream_goes_to_the_application(front: Front) -
     assert (await answer(stream)).endswith(b"/hello\r\n0\r\n\r\n")
 
 
-async def test_a_request_that_comes_byte_by_byte_is_routed_all_the_same(front: Front) -> None:
+async def test_request_in_single_bytes_is_routed(front: Front) -> None:
     for target, expected in ((b"/app", b"/app"), (b"/app/x", b"426 Upgrade Required")):
         stream = await front.raw()
         for byte in b"GET " + target + b" HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n":
@@ -116,14 +116,14 @@ async def test_a_consumer_that_never_reads_does_not_hold_the_stop(stage: Stage, 
     await stopped_in(front, 3.5)
 
 
-async def test_nobody_is_accepted_once_the_stop_has_begun(front: Front) -> None:
+async def test_no_connection_is_accepted_after_the_stop(front: Front) -> None:
     await stopped_in(front, 1)
     with pytest.raises(OSError, match="all attempts to connect"):
         await front.raw()
 
 
 @pytest.mark.parametrize("request_line", [b"GET /hello HTTP/1.1", b"GET /app/shop-stream HTTP/1.1"])
-async def test_who_was_accepted_before_the_stop_and_asks_in_its_moment_is_answered(
+async def test_connection_accepted_before_the_stop_gets_its_response(
     front: Front, request_line: bytes
 ) -> None:
     """ADR 38: whoever has come is not turned away because of a restart."""
@@ -137,7 +137,7 @@ async def test_who_was_accepted_before_the_stop_and_asks_in_its_moment_is_answer
         await front.stopped.wait()
 
 
-async def test_who_has_connected_before_the_stop_and_was_not_accepted_yet_is_answered(front: Front) -> None:
+async def test_connection_queued_before_the_stop_gets_its_response(front: Front) -> None:
     """Closing a listener resets what waits to be accepted."""
     with ExitStack() as open_sockets:
         waiting = [
@@ -153,13 +153,13 @@ async def test_who_has_connected_before_the_stop_and_was_not_accepted_yet_is_ans
         await front.stopped.wait()
 
 
-async def test_who_was_accepted_and_says_nothing_holds_the_stop_for_a_moment_only(front: Front) -> None:
+async def test_silent_connection_delays_the_stop_only_briefly(front: Front) -> None:
     await front.raw()
     await trio.testing.wait_all_tasks_blocked(0.05)
     await stopped_in(front, 1.5)
 
 
-async def test_a_websocket_that_was_accepted_before_the_stop_is_opened_and_told_to_come_back(
+async def test_websocket_accepted_before_the_stop_is_asked_to_reconnect(
     front: Front,
 ) -> None:
     """ADR 38: pusher-js waits for 15 s after an attempt that ends before it is answered."""

@@ -72,7 +72,7 @@ async def test_a_disk_that_fails_once_is_tried_again(
         assert await said(readiness) == "ready"
 
 
-async def test_what_a_client_has_written_is_answer_enough(tmp_path: Path, autojump_clock: MockClock) -> None:
+async def test_recent_commit_replaces_the_test_write(tmp_path: Path, autojump_clock: MockClock) -> None:
     async with on_disk(tmp_path) as (readiness, disk):
         disk.fill(full=True)
         assert (await said(readiness)).startswith("storage_failed")
@@ -83,9 +83,7 @@ async def test_what_a_client_has_written_is_answer_enough(tmp_path: Path, autoju
         assert disk.commits.jobs.total == written
 
 
-async def test_many_who_ask_cost_one_write_a_second_at_most(
-    tmp_path: Path, autojump_clock: MockClock
-) -> None:
+async def test_many_checks_cost_one_write_a_second(tmp_path: Path, autojump_clock: MockClock) -> None:
     async with on_disk(tmp_path) as (readiness, disk):
         disk.fill(full=True)
         until = trio.current_time() + 10 * RETRY_DELAY_S
@@ -106,7 +104,7 @@ async def test_many_who_ask_cost_one_write_a_second_at_most(
         assert 5 <= disk.commits.jobs.total - written <= 11
 
 
-async def test_a_disk_that_says_nothing_is_not_waited_for(autojump_clock: MockClock) -> None:
+async def test_check_does_not_wait_for_a_blocked_disk(autojump_clock: MockClock) -> None:
     jobs: list[Callable[[Any], None]] = []
 
     class Silent:
@@ -128,7 +126,7 @@ async def test_a_disk_that_says_nothing_is_not_waited_for(autojump_clock: MockCl
     assert await said(readiness) == "ready"
 
 
-async def test_before_and_behind_its_time_the_service_is_not_ready_whatever_the_disk_does(
+async def test_service_is_not_ready_before_its_start_and_after_its_stop(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:
     async with on_disk(tmp_path) as (readiness, disk):

@@ -81,7 +81,7 @@ def test_most_routes_are_direct_and_those_with_bytes_to_carry_are_not() -> None:
 @pytest.mark.thorough
 @settings(max_examples=2_000)
 @given(st.sampled_from(METHODS), st.lists(PARTS | st.just(""), max_size=7), st.booleans())
-def test_whatever_is_found_is_what_fits(method: str, parts: list[str], based: bool) -> None:
+def test_found_route_matches_the_path(method: str, parts: list[str], based: bool) -> None:
     parts = ["", *(["v3"] if based else []), *parts]
     place, wanted = found(ALL, method, parts), expected(method, parts)
     assert (place and place[0]) is wanted, parts
@@ -90,13 +90,13 @@ def test_whatever_is_found_is_what_fits(method: str, parts: list[str], based: bo
 
 
 @given(st.lists(st.text(max_size=8), min_size=1, max_size=5))
-def test_parts_are_what_they_were_before_they_were_encoded(parts: list[str]) -> None:
+def test_decoded_segments_equal_the_original_ones(parts: list[str]) -> None:
     texts = [part.encode("utf-8", "ignore").decode() for part in parts]
     assert path_segments("/".join(quote(text, safe="") for text in texts)) == texts
 
 
 @given(st.text("%0aF/c3b.", max_size=12))
-def test_what_is_no_encoding_is_refused_and_nothing_else_fails(path: str) -> None:
+def test_invalid_encoding_is_refused_without_another_error(path: str) -> None:
     try:
         parts = path_segments(path)
     except BadRequest:
@@ -112,7 +112,7 @@ def test_a_get_answers_to_head_and_no_other_method_does() -> None:
 
 
 @pytest.mark.parametrize("path", ["/v3/tickets/bulk", "/v3/workflows/validate"])
-def test_a_word_goes_before_a_value_whatever_the_method(path: str) -> None:
+def test_word_takes_precedence_over_a_value_for_any_method(path: str) -> None:
     place = ALL.find(path_segments(path))
     assert place is not None
     assert len(place[0].routes) == 1

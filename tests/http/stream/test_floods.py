@@ -90,7 +90,7 @@ FLOODS = [
     FLOODS,
     ids=["pings", "pongs", "fragments", "empty fragments", "messages", "bytes"],
 )
-async def test_who_floods_is_ended_with_a_code_to_come_back_with_and_a_reason(
+async def test_flooding_client_is_ended_with_a_reconnect_code_and_reason(
     autojump_clock: MockClock, stage: Stage, peer: RawPeer, first: bytes, frame: bytes, what: str, most: int
 ) -> None:
     await subscribed(peer, stage)
@@ -107,7 +107,7 @@ async def flood(peer: RawPeer, data: bytes) -> None:
         await peer.stream.send_all(data)
 
 
-async def test_who_sends_its_bytes_one_by_one_is_ended_too(
+async def test_client_that_sends_single_bytes_is_ended(
     autojump_clock: MockClock, stage: Stage, peer: RawPeer
 ) -> None:
     """Count each byte as a frame: it is a read, which costs as much."""
@@ -172,9 +172,7 @@ async def test_a_read_full_of_frames_leaves_turns_to_others(
     assert turns >= frames // 16
 
 
-async def test_a_stranger_gets_a_few_frames_a_second_taken_however_much_it_is_allowed(
-    autojump_clock: MockClock, peer: RawPeer
-) -> None:
+async def test_unsubscribed_connection_is_read_slowly(autojump_clock: MockClock, peer: RawPeer) -> None:
     """Clients send one or two before they have subscribed; each connection anew could send the allowance."""
     await peer.message()
     start = trio.current_time()
@@ -195,9 +193,7 @@ async def sent_before_the_end(peer: RawPeer) -> int:
     return sent
 
 
-async def test_a_request_that_comes_byte_by_byte_is_not_read_for_ever(
-    autojump_clock: MockClock, stage: Stage
-) -> None:
+async def test_request_in_single_bytes_has_a_limit(autojump_clock: MockClock, stage: Stage) -> None:
     """Bound the reads of a head, which may have 16 KB."""
     stream = RealtimeStream(stage.store, stage.hub, stage.clock, keys=lambda: (KEY,))
     ours, theirs = memory_stream_pair()
@@ -218,7 +214,7 @@ REFUSED = [(upgrade(key="unknown"), 4001), (upgrade("?protocol=3"), 4007)]
 
 
 @pytest.mark.parametrize(("request_", "code"), REFUSED, ids=["app key", "protocol"])
-async def test_of_who_is_refused_nothing_is_parsed_and_not_everything_read(
+async def test_data_of_a_refused_client_is_not_parsed_and_its_read_limited(
     autojump_clock: MockClock, stage: Stage, request_: bytes, code: int
 ) -> None:
     async with peer_of(stage, request_ + _PING * 2) as peer:
@@ -229,7 +225,7 @@ async def test_of_who_is_refused_nothing_is_parsed_and_not_everything_read(
 
 
 @pytest.mark.parametrize(("request_", "code"), REFUSED, ids=["app key", "protocol"])
-async def test_who_is_refused_and_closes_is_not_kept_waiting(
+async def test_refused_client_that_closes_ends_at_once(
     autojump_clock: MockClock, stage: Stage, request_: bytes, code: int
 ) -> None:
     """Clients wait for the server to end the connection behind the two close frames (RFC 6455 7.1.1)."""
@@ -241,7 +237,7 @@ async def test_who_is_refused_and_closes_is_not_kept_waiting(
         assert trio.current_time() == start
 
 
-async def test_who_is_refused_and_says_nothing_is_gone_after_the_time_of_a_goodbye(
+async def test_silent_refused_client_ends_after_the_close_timeout(
     autojump_clock: MockClock, stage: Stage
 ) -> None:
     async with peer_of(stage, upgrade(key="unknown")) as peer:
@@ -251,7 +247,7 @@ async def test_who_is_refused_and_says_nothing_is_gone_after_the_time_of_a_goodb
         assert trio.current_time() - start == 5
 
 
-async def test_who_broke_a_rule_is_not_read_for_as_long_as_it_sends(
+async def test_reading_after_a_violation_is_limited(
     autojump_clock: MockClock, stage: Stage, peer: RawPeer
 ) -> None:
     await subscribed(peer, stage)

@@ -66,7 +66,7 @@ def test_a_subscription_without_a_usable_channel_is_malformed(data: str) -> None
 
 
 @pytest.mark.parametrize("text", ["", "null", "[]", '"x"', "{}", '{"event":7}', '{"event":""}', "{"])
-def test_what_has_no_event_name_is_malformed(text: str) -> None:
+def test_message_without_an_event_name_is_malformed(text: str) -> None:
     assert isinstance(pusher.decode(text), pusher.MalformedMessage)
 
 

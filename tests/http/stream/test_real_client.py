@@ -16,9 +16,7 @@ async def test_a_subscriber_gets_every_event_of_the_project_in_order(stage: Stag
     assert await client.numbers(5) == [0, 1, 2, 3, 4]
 
 
-async def test_a_new_consumer_takes_over_and_the_old_one_is_told_and_closed(
-    stage: Stage, front: Front
-) -> None:
+async def test_takeover_closes_the_old_consumer_with_a_reason(stage: Stage, front: Front) -> None:
     """Contract 4.4; decisions 5: `pusher:error` 4009, then a close with 4009."""
     old, new = await front.connect(), await front.connect()
     await old.subscribe("c1")

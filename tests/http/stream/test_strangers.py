@@ -38,13 +38,13 @@ async def test_one_networks_places_are_not_anothers(autojump_clock: MockClock) -
     assert await waited(places, "a") == (False, SLOT_WAIT_TIMEOUT_S)
 
 
-async def test_whoever_has_subscribed_needs_no_place(autojump_clock: MockClock) -> None:
+async def test_subscribed_connection_needs_no_slot(autojump_clock: MockClock) -> None:
     places = UnsubscribedLimit(2)
     for _ in range(1_000):
         (await taken(places)).release()
 
 
-async def test_who_waits_gets_the_place_of_one_that_subscribes_in_the_order_of_coming(
+async def test_waiting_connections_get_released_slots_in_order(
     autojump_clock: MockClock,
 ) -> None:
     places = UnsubscribedLimit(1)
@@ -67,7 +67,7 @@ async def test_who_waits_gets_the_place_of_one_that_subscribes_in_the_order_of_c
     assert order == [0, 1, 2]
 
 
-async def test_connections_that_come_and_go_get_no_more_places_than_ones_that_stay(
+async def test_short_connections_get_no_more_slots_than_long_ones(
     autojump_clock: MockClock,
 ) -> None:
     places, start, got = UnsubscribedLimit(3), trio.current_time(), 0
@@ -79,7 +79,7 @@ async def test_connections_that_come_and_go_get_no_more_places_than_ones_that_st
     assert got <= 3 * 11
 
 
-async def test_one_that_has_had_its_time_makes_room_for_who_waits(autojump_clock: MockClock) -> None:
+async def test_expired_slot_is_evicted_for_a_waiting_connection(autojump_clock: MockClock) -> None:
     places, ended = UnsubscribedLimit(2), list[int]()
 
     def note(number: int) -> Callable[[], None]:
@@ -94,7 +94,7 @@ async def test_one_that_has_had_its_time_makes_room_for_who_waits(autojump_clock
     assert ended == [0]
 
 
-async def test_one_that_nobody_needs_the_place_of_is_left_alone(autojump_clock: MockClock) -> None:
+async def test_expired_slot_stays_if_no_connection_waits(autojump_clock: MockClock) -> None:
     places, ended = UnsubscribedLimit(2), list[str]()
     (await taken(places)).evict = lambda: ended.append("it")
     await trio.sleep(100 * SLOT_TIMEOUT_S)  # virtual time: the mock clock jumps
@@ -110,7 +110,7 @@ async def test_a_place_of_one_that_has_ended_late_is_free_at_once(autojump_clock
     await taken(places)
 
 
-async def test_at_the_stop_nobody_waits_any_longer(autojump_clock: MockClock) -> None:
+async def test_stop_ends_all_waiting(autojump_clock: MockClock) -> None:
     places = UnsubscribedLimit(1)
     await taken(places)
     async with trio.open_nursery() as nursery:
@@ -122,7 +122,7 @@ async def test_at_the_stop_nobody_waits_any_longer(autojump_clock: MockClock) ->
     assert trio.current_time() == start
 
 
-async def test_networks_of_which_nobody_comes_any_more_are_forgotten(autojump_clock: MockClock) -> None:
+async def test_networks_without_connections_are_removed(autojump_clock: MockClock) -> None:
     """Forget networks, as an attacker may have any number of them."""
     places = UnsubscribedLimit(2)
     for number in range(1_000):

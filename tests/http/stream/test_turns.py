@@ -42,13 +42,13 @@ async def order(
     return called
 
 
-async def test_one_network_has_a_turn_and_then_the_next(autojump_clock: MockClock) -> None:
+async def test_networks_take_turns(autojump_clock: MockClock) -> None:
     many = [(f"a{n}", "a") for n in range(5)]
     called = await order(FairScheduler(), *many, ("b0", "b"), ("c0", "c"), ("b1", "b"))
     assert [name for _, name in called] == ["a0", "b0", "c0", "a1", "b1", "a2", "a3", "a4"]
 
 
-async def test_nobody_pauses_while_nobody_known_is_served(autojump_clock: MockClock) -> None:
+async def test_no_pause_without_an_authenticated_connection(autojump_clock: MockClock) -> None:
     assert [at for at, _ in await order(FairScheduler(), ("a", "a"), ("b", "b"), ("c", "c"))] == [
         0,
         0.001,
@@ -56,7 +56,7 @@ async def test_nobody_pauses_while_nobody_known_is_served(autojump_clock: MockCl
     ]
 
 
-async def test_beside_somebody_known_a_turn_is_followed_by_a_longer_pause(
+async def test_turn_is_followed_by_a_pause_next_to_an_authenticated_connection(
     autojump_clock: MockClock,
 ) -> None:
     turns = FairScheduler()
@@ -64,12 +64,12 @@ async def test_beside_somebody_known_a_turn_is_followed_by_a_longer_pause(
     assert [at for at, _ in await order(turns, ("a", "a"), ("b", "b"), ("c", "c"))] == [0, 0.003, 0.006]
 
 
-async def test_who_does_not_give_the_turn_back_has_it_for_a_moment_only(autojump_clock: MockClock) -> None:
+async def test_unreleased_turn_expires(autojump_clock: MockClock) -> None:
     called = await order(FairScheduler(), ("a", "a"), ("b", "b"), held_s=60)
     assert [at for at, _ in called] == [0, TURN_MAX_S]
 
 
-async def test_a_turn_that_nobody_used_for_long_makes_nobody_wait_for_long(autojump_clock: MockClock) -> None:
+async def test_long_unused_turn_causes_no_long_pause(autojump_clock: MockClock) -> None:
     turns = FairScheduler()
     async with trio.open_nursery() as nursery:
         nursery.start_soon(turns.run)
@@ -90,7 +90,9 @@ async def test_two_tasks_of_one_connection_may_both_wait(autojump_clock: MockClo
 
 
 @pytest.mark.parametrize("seed", range(20))
-async def test_everybody_has_a_turn_whoever_leaves_the_queue(autojump_clock: MockClock, seed: int) -> None:
+async def test_every_waiter_gets_a_turn_when_others_leave_the_queue(
+    autojump_clock: MockClock, seed: int
+) -> None:
     rng, turns, served, holding = Random(seed), FairScheduler(), set[int](), set[int]()
 
     async def one(number: int) -> None:

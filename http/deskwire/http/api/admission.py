@@ -127,7 +127,7 @@ class Admission:
     def check(self, *, changes: bool = False) -> None:
         """Raise Unavailable if no further request may start.
 
-        With `changes`, also if no further changing request may start. The codes are `overloaded`, and
+        With `changes`, it also raises if no further changing request may start. The codes are `overloaded`, and
         `out_of_touch` for a node that was suspended or could not reach the database.
         """
         valid_until = self._cluster.valid_until

@@ -61,7 +61,7 @@ class Paged(Query):
     def row(self) -> int | None:
         """The row number of the last item before the page.
 
-        For lists whose cursors have one part. Raises BadRequest.
+        It serves lists whose cursors have one part. Raises BadRequest.
         """
         place = self.place
         return None if place is None else place[0]

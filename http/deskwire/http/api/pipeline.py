@@ -392,7 +392,7 @@ class _Exchange:
     async def _unread_body(self) -> bytes:
         """Return the body of a request that was refused before its body was read.
 
-        Returns empty if the body is too long.
+        Returns empty bytes if the body is too long.
         """
         if self._request.whole is not None:
             return self._request.whole
@@ -478,7 +478,7 @@ class _Exchange:
     async def _read(self) -> bytes:
         """Return the body, limited while it arrives.
 
-        Returns empty if the handler reads it or the route takes none.
+        Returns empty bytes if the handler reads it or the route takes none.
         """
         request, limits = self._request, self._services.limits
         route = request.route

@@ -129,7 +129,7 @@ def raw_problem(
 ) -> tuple[list[tuple[bytes, bytes]], bytes]:
     """Return the headers and body of a problem document.
 
-    For responses that are not made by Quart.
+    It serves responses that Quart does not make.
     """
     body = json_line(problem(status, code, detail, request_id))
     headers = [

@@ -76,7 +76,7 @@ class RateLimits(Struct, frozen=True):
     def note_failure(self, address: str | None) -> TooManyRequests | None:
         """Count a call with a wrong credential.
 
-        Return the refusal if its network has failed too often.
+        Returns the refusal if its network has failed too often.
         """
         network = party_of(address)
         left = None if network is None else self.failures.take(network, self.clock())

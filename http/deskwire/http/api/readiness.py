@@ -105,7 +105,7 @@ class Readiness:
     async def _tried(self) -> Unavailable | None:
         """Write something, or wait for a write under way.
 
-        Return None once its result is known.
+        Returns None once its result is known.
         """
         if self._under_way is None:
             try:

@@ -121,7 +121,7 @@ SIGNED_IN: Final = RouteAccess("user")
 def in_organisation(permission: str | None = None) -> RouteAccess:
     """Return the access of members of the organisation in the path.
 
-    With `permission`, only members who have it.
+    With `permission`, only of members who have it.
     """
     return RouteAccess("organisation", permission)
 
@@ -153,7 +153,7 @@ def s2s(permission: str | None, *also: str) -> RouteAccess:
 def personal(access: RouteAccess) -> RouteAccess:
     """Return the same access for people only.
 
-    For personal data, and where a machine could gain rights.
+    It serves personal data, and routes by which a machine could gain rights.
     """
     return replace(access, machines=False)
 

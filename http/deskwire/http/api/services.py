@@ -78,7 +78,7 @@ class Surveys(Struct, frozen=True):
 class Limits(Struct, frozen=True):
     """Limits on requests.
 
-    In bytes and seconds; also the origins whose pages may send them.
+    They are in bytes and seconds, and include the origins whose pages may send requests.
     """
 
     body_limit_bytes: int

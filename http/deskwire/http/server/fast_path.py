@@ -116,7 +116,7 @@ class FastPath:
     async def serve(self, stream: FrontStream) -> bool:
         """Answer requests.
 
-        Return True if the next request is not plain, with its bytes pushed back.
+        Returns True if the next request is not plain, with its bytes pushed back.
 
         Raises BrokenResourceError if the client has disconnected.
         """
@@ -143,7 +143,7 @@ class FastPath:
     async def _next(self, connection: _Connection, stream: FrontStream, scope: trio.CancelScope) -> bool:
         """Wait for the first bytes of a request.
 
-        Return False if none arrive in time.
+        Returns False if none arrive in time.
         """
         stream.set_idle(idle=True)
         now = trio.current_time()
@@ -208,7 +208,7 @@ class FastPath:
     ) -> bool:
         """Serve the request and write its response.
 
-        Return whether the connection may have another request.
+        Returns whether the connection may have another request.
         """
         services, began = self._services, time.perf_counter()
         at = services.clock()
@@ -302,7 +302,7 @@ class _Connection:
     async def receive(self) -> bool:
         """Wait for more bytes.
 
-        Return False at the end. Raises BrokenResourceError.
+        Returns False at the end. Raises BrokenResourceError.
         """
         data = await self._stream.receive_next()
         self.buffer += data

@@ -270,7 +270,7 @@ class _Front:
     async def _first_bytes(self, stream: FrontStream) -> bytes:
         """Return the client's first bytes.
 
-        Returns empty if it disconnects, takes too long, or does not use TLS.
+        Returns empty bytes if it disconnects, takes too long, or does not use TLS.
         """
         with (
             suppress(trio.BrokenResourceError, trio.ClosedResourceError),
@@ -344,7 +344,7 @@ class _Front:
     async def _complete_handshake(self, stream: TlsFrontStream) -> bool:
         """Make the TLS handshake.
 
-        Return whether it succeeded.
+        Returns whether it succeeded.
         """
         if is_plain_http(await stream.peek_byte()):
             await refuse_plain_http(stream)
@@ -385,7 +385,7 @@ def _log_failure(failure: BaseException) -> None:
 async def _peek(stream: FrontStream) -> bytes:
     """Return enough of a request's first bytes for routing, and push them back.
 
-    Returns empty if the client sends none.
+    Returns empty bytes if the client sends none.
     """
     first = b""
     while len(first) < len(STREAM_REQUEST) and STREAM_REQUEST.startswith(first):

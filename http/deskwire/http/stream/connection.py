@@ -150,7 +150,7 @@ class StreamSession:
     async def send(self, *messages: bytes) -> bool:
         """Write protocol messages, unless the connection is ending.
 
-        Return whether they were written.
+        Returns whether they were written.
         """
         return await self._writer.write(b"".join(map(text_frame, messages)))
 
@@ -262,7 +262,7 @@ class MessageReader:
     async def _receive(self) -> bool:
         """Feed the parser with the next data.
 
-        Return False at the end. No buffer is held while waiting.
+        Returns False at the end. No buffer is held while waiting.
         """
         timeouts = self._timeouts
         while True:
@@ -279,7 +279,7 @@ class MessageReader:
     async def _handle(self, event: Event, handler: MessageHandler) -> bool:
         """Handle one event.
 
-        Return True at the end of the connection. Raises ProtocolViolation.
+        Returns True at the end of the connection. Raises ProtocolViolation.
         """
         match event:
             case CloseConnection():

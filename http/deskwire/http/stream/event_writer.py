@@ -87,7 +87,7 @@ class EventWriter:
     def _flush(self) -> bool:
         """Flush.
 
-        Return False if the rest must wait for the disk or for the peer.
+        Returns False if the rest must wait for the disk or for the peer.
         """
         frames, size, at_hand = [], 0, True
         while self._pending and size < _WRITE_BYTES and at_hand:

@@ -78,7 +78,7 @@ class Heartbeat:
     def beat(self, now: float) -> bool:
         """Count a heartbeat if one is due.
 
-        Return False if the peer has missed too many pongs.
+        Returns False if the peer has missed too many pongs.
         """
         if now >= self._beat:
             if self._unanswered >= _UNANSWERED:

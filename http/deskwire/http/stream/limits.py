@@ -208,7 +208,7 @@ class UnsubscribedLimit:
     def _sweep(self) -> None:
         """Remove networks without recent connections.
 
-        At intervals, because it checks all of them.
+        It runs at intervals, because it checks all of them.
         """
         now = trio.current_time()
         if now - self._swept >= SLOT_TIMEOUT_S:

@@ -98,7 +98,7 @@ class PusherProtocol:
     def end_if_revoked(self, keys: set[str], projects: set[str]) -> bool:
         """End the connection if it depends on one of these deleted keys or projects.
 
-        Return whether it does.
+        Returns whether it does.
 
         If all its keys are deleted, the close code keeps the client away, because it would be refused. If one key
         remains, the close code makes the client reconnect, and it gets the channels that it may still have.

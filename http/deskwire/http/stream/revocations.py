@@ -175,7 +175,7 @@ class RefusedAuthorizations:
     async def run(self) -> None:
         """Send refusals to the other nodes, until cancelled.
 
-        At most one message in half a second.
+        It sends at most one message in half a second.
         """
         while True:
             await self._wakeup.wait()

@@ -58,7 +58,7 @@ class SocketWriter:
     async def write(self, frames: bytes) -> bool:
         """Write whole frames.
 
-        Return False if they were not, or maybe not, written.
+        Returns False if they were not, or maybe not, written.
         """
         async with self.lock:
             return not self.ending and await self.put(frames)
@@ -66,7 +66,7 @@ class SocketWriter:
     def put_now(self, data: bytes) -> bool:
         """Write as much as possible at once.
 
-        Return whether that is all. Raises BrokenResourceError.
+        Returns whether that is all. Raises BrokenResourceError.
         """
         data = self.rest + data if self.rest else data
         if data and self._send_now is not None:
@@ -141,7 +141,7 @@ class Lifetime:
     def spawn(self, task: Callable[[], Awaitable[None]]) -> None:
         """Run `task` while the connection is open.
 
-        Not at all if it is ending.
+        Does nothing if it is ending.
         """
         assert self._nursery is not None, "the connection is served"
         if not self._writer.ending:

@@ -82,7 +82,7 @@ class Handshake:
     def feed(self, data: bytes) -> UpgradeRequest | UpgradeRefusal | None:
         """Return the result, or None while the request is incomplete.
 
-        Returns empty `data` is its end.
+        Empty `data` marks the end of the request.
         """
         try:
             self._http.receive_data(data)

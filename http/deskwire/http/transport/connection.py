@@ -231,7 +231,7 @@ class FrontStream(trio.abc.HalfCloseableStream):
     async def receive_next(self) -> bytes:
         """Return the peer's next data, once there is some.
 
-        Returns empty at the end. Timeouts of heads do not apply.
+        Returns empty bytes at the end. Timeouts of heads do not apply.
 
         It takes half the time of `receive_some`, which first tries a read that fails if nothing has arrived
         yet.
@@ -253,7 +253,7 @@ class FrontStream(trio.abc.HalfCloseableStream):
     def send_now(self, data: bytes) -> bytes:
         """Send as much as the system accepts without waiting.
 
-        Return the rest, for `send_all`.
+        Returns the rest, for `send_all`.
 
         No other write may be under way. Raises BrokenResourceError.
         """
@@ -358,7 +358,7 @@ class TlsFrontStream(FrontStream):
     async def peek_byte(self) -> bytes:
         """Return the first byte that the client sends, without consuming it.
 
-        Returns empty if it sends none.
+        Returns empty bytes if it sends none.
 
         Raises BrokenResourceError.
         """

@@ -126,7 +126,7 @@ def client_address(peer: str | None, forwarded_for: Sequence[str], trusted: Sequ
 def _normal(peer: str | None) -> str | None:
     """Return an address in its canonical form.
 
-    Returns None and malformed addresses are returned unchanged.
+    None and malformed addresses are returned unchanged.
     """
     address = _address(peer or "")
     return peer if address is None else str(address)

@@ -96,7 +96,7 @@ class _Form:
     def feed(self, data: bytes | None) -> list[bytes]:
         """Return the file's bytes in `data`.
 
-        Returns None ends the form.
+        `None` ends the form.
         """
         try:
             pieces = self._decode(self._ready(data))

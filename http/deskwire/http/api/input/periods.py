@@ -39,7 +39,7 @@ class PeriodQuery(Query):
     def period(self, now: int) -> Period:
         """Return the period, which without `to` ends now (ms).
 
-        Raises BadRequest naming all that is wrong with it.
+        Raises BadRequest naming every problem.
         """
         period, problems = period_of(self.given(), now)
         if period is None:

@@ -112,7 +112,7 @@ Time = Annotated[
 def unique(items: L) -> L:
     """Return the list if it has no duplicates.
 
-    For pydantic's validators.
+    It serves as a validator of pydantic.
     """
     if len(set(items)) < len(items):
         twice = sorted(item for item, count in Counter(items).items() if count > 1)

@@ -169,7 +169,7 @@ class StrictH11(H11Protocol):
     def _has_tiny_chunks(self, event: h11.Data) -> bool:
         """Count the chunk that ends with this piece.
 
-        Return whether the body has too many tiny chunks.
+        Returns whether the body has too many tiny chunks.
         """
         self._chunk_bytes += len(event.data)
         if event.chunk_end:
@@ -374,7 +374,7 @@ class HypercornServer:
     async def serve(self, stream: FrontStream) -> bool:
         """Serve a connection.
 
-        Return True if its next request is for the stream or the fast path, with its bytes pushed back.
+        Returns True if its next request is for the stream or the fast path, with its bytes pushed back.
         """
         connection = trio.CancelScope()
         stream.set_head_timeout(self._head_s, connection)
