@@ -265,8 +265,8 @@ async def test_demo_json_is_private_and_complete(service: Service) -> None:
 async def test_a_connection_is_answered_or_closed_after_the_process_stood_still(
     service: Service, monkeypatch: pytest.MonkeyPatch, bound_s: float
 ) -> None:
-    """Stop the process just after a response, as a slow disk or a stopped machine does; below the bound nobody notices."""
-    monkeypatch.setattr("deskwire.http.server.adapters.hypercorn._LAST_S", bound_s)
+    """Stop the process just after a response, like a slow disk or a stopped machine; below the limit no client notices."""
+    monkeypatch.setattr("deskwire.http.server.adapters.hypercorn._LAST_WRITE_TIMEOUT_S", bound_s)
     with trio.fail_after(10):
         assert (await service.http.get("/s2s/project")).status_code == 200
         time.sleep(0.2)  # noqa: ASYNC251  # the whole process stands still

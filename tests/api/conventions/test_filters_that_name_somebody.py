@@ -1,4 +1,4 @@
-"""A filter that names nobody is refused, and one that names somebody who has left is not."""
+"""A filter by an unknown user is refused, a filter by a former member is not."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def test_a_method_that_changes_something_never_needs_a_permission_to_read_only()
         "POST /v3/workflows/simulate",
         "POST /v3/workflows/validate",
         "POST /v3/s2s/stream/auth",
-        # These two change what is the user's own: what one shows at the moment, and how far one has read.
+        # These change the user's own state: the current view and the read positions.
         "PUT /v3/stream/{streamId}/view",
         "PUT /v3/conversations/{conversationId}/seen",
         "PUT /v3/inbox/seen",
@@ -96,7 +96,7 @@ def test_no_body_and_no_query_takes_a_field_that_it_does_not_name() -> None:
 
 @dataclass
 class Walk:
-    """A service with somebody of each kind, and what its paths name."""
+    """A service with a caller of each kind, and the objects that its paths name."""
 
     service: Service
     http: httpx.AsyncClient
@@ -111,7 +111,7 @@ class Walk:
         return {"Authorization": f"Bearer {credential or own}", "project": demo["projectId"]}
 
     async def status(self, route: Route, headers: Mapping[str, str]) -> int:
-        """The status that a call is answered with; what goes on for ever is not read."""
+        """Return the status of a call's response; endless responses are not read."""
         request = self.http.build_request(route.method, self.path(route), headers=headers)
         answer = await self.http.send(request, stream=True)
         if answer.headers.get("Content-Type") != "text/event-stream":

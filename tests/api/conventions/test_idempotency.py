@@ -139,7 +139,7 @@ async def requests(service: Service) -> Requests:
 SECRETS: Final = frozenset({"secret", "key", "password"})
 """The fields of answers that show a secret once."""
 NO_SECRETS: Final = frozenset({"tokenType", "streamKey", "passwordEndsAt"})
-"""Fields that sound like one: everybody who connects to the stream has its key, and a time opens nothing."""
+"""Fields that sound like secrets: the stream's key is public, and a time opens nothing."""
 
 
 def replay_of(answer: dict[str, Any]) -> dict[str, Any]:
@@ -193,7 +193,7 @@ _TABLES: Final = {
 
 
 def counted(directory: Path) -> dict[str, int]:
-    """Return the number of rows of each table, except those that change by themselves."""
+    """Return the number of rows of each table, except tables that background tasks change."""
     with beside(directory) as connection:
         names = connection.execute(_TABLES[chosen()]).fetchall()
         own = {"attempts", "couriers", "search_changes"}
@@ -278,7 +278,7 @@ def stores(monkeypatch: pytest.MonkeyPatch) -> list[AnyStore]:
 
 
 class Held:
-    """A writer that waits until it is let go."""
+    """A writer that waits until it is released."""
 
     def __init__(self, store: AnyStore, nursery: trio.Nursery) -> None:
         self._go = threading.Event()
@@ -297,7 +297,7 @@ class Held:
 
 
 async def queued(store: AnyStore, count: int) -> None:
-    """Return once so many jobs wait for the writer."""
+    """Return once this number of jobs waits for the writer."""
     with trio.fail_after(10):
         while len(store.backlog) < count:  # noqa: ASYNC110  # a queue between threads rings no bell
             await trio.sleep(0.005)  # real time: the other side is a thread

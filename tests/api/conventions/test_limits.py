@@ -128,7 +128,7 @@ def calling(app: QuartTrio, key: str, address: str) -> Callable[[], Any]:
 
 
 async def test_guessing_address_must_wait_but_its_valid_key_is_served(apps: Apps, tmp_path: Path) -> None:
-    """Serve a valid key, which can't be guessed: it may be a neighbour's behind the same address."""
+    """Serve a valid key, which can't be guessed: it may belong to another client with the same address."""
     async with running(tmp_path, auth_failures_per_minute=3) as service:
         right, wrong = service.demo["serverKey"], "sk_" + "x" * 43
         guess = calling(apps[0], wrong, "192.0.2.7")
@@ -142,7 +142,7 @@ async def test_guessing_address_must_wait_but_its_valid_key_is_served(apps: Apps
 
 
 async def test_an_address_of_this_machine_is_never_shut_out(service: Service) -> None:
-    """Fail from an address that is a proxy's, and so everybody's."""
+    """Fail from an address of a proxy, which all its clients share."""
     wrong = {"Authorization": "Bearer sk_" + "x" * 43}
     for _ in range(130):
         assert (await service.http.get("/s2s/project", headers=wrong)).status_code == 401
@@ -159,7 +159,7 @@ async def test_more_requests_than_may_be_under_way_are_refused_before_their_body
     stores: list[AnyStore], tmp_path: Path
 ) -> None:
     async with running(tmp_path, requests_under_way=1) as service, trio.open_nursery() as nursery:
-        await service.create("u0")  # the key's use is noted: what waits below are conversations
+        await service.create("u0")  # the key's use is recorded, so that only conversations wait below
         held = Held(stores[0], nursery)
         await held.there()
         nursery.start_soon(service.create, "u1")
@@ -196,7 +196,7 @@ async def test_calls_that_wait_in_the_feed_take_no_place_of_those_that_work(tmp_
 
 
 async def settled(service: Service, waits: int) -> Any:
-    """The figures once so many calls wait."""
+    """Return the figures once this number of calls waits."""
     with trio.fail_after(10):
         while True:
             figures = await scrape(service)

@@ -34,7 +34,7 @@ async def filled(service: Service) -> None:
 
 @pytest.fixture
 def unchecked(service: Service) -> httpx.AsyncClient:
-    """The owner's client, whose bodies the test reads by itself."""
+    """Return the owner's client, whose bodies the test reads itself."""
     return httpx.AsyncClient(base_url=service.dashboard.base_url, headers=service.dashboard.headers)
 
 

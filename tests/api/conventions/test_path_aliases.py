@@ -1,7 +1,7 @@
-"""A route has one path: what looks like another way to write it leads nowhere, past no guard and no limit (ADR 7).
+"""A route has one path: a text that looks like another spelling of it matches no route (ADR 7).
 
-What RFC 9112 and RFC 3986 do call the same, the URL of a path and letters that are encoded for nothing, is the same in
-all that it is answered, counted and bounded.
+Spellings that RFC 9112 and RFC 3986 define as equivalent, the URL of a path and unnecessarily encoded letters, have the
+same response, count and limits.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ SAME: Final = {
 
 
 def _behind_first(path: str, more: str) -> str:
-    """The path with something behind its first word."""
+    """Return the path with a text after its first word."""
     word, slash, rest = path[1:].partition("/")
     return f"/{word}{more}{slash}{rest}"
 
@@ -90,7 +90,7 @@ def aliases() -> Iterator[tuple[Route, str]]:
         if target == path or (target == f"{path}/" and "<path:" in route.path):
             continue  # there is no slash within /healthz, and a translation's key may end with one
         if route.path.startswith("/desk") and target.startswith("/desk/"):
-            continue  # the page itself knows its places; whatever stands behind /desk/ is the page
+            continue  # any path below /desk/ is the page, which parses its own address
         yield route, target
 
 

@@ -1,4 +1,4 @@
-"""What every text is held to: nothing but blanks is refused, and so is U+0000, wherever it stands."""
+"""Every text is refused if it is blank or has U+0000."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ async def test_recorded_request_may_have_u_0000_only_in_its_payload(
 
 
 def every_problem() -> list[tuple[str, Problem]]:
-    """What is said of odd values for each field of each body and each parameter of each query."""
+    """Return the problems of odd values for each field of each body and each query parameter."""
     found: list[tuple[str, Problem]] = []
 
     def note(name: str, refused: Invalid | BadRequest) -> None:

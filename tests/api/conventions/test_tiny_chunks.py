@@ -21,7 +21,7 @@ def chunked(body: bytes, size: int) -> bytes:
 
 
 async def sent(service: Service, *parts: bytes) -> tuple[int, bytes]:
-    """The status and the rest of what the parts of a request are answered with, up to the connection's end."""
+    """Return the status and the rest of the response to a request in parts, up to the connection's end."""
     host, _, port = service.url.removeprefix("http://").rpartition(":")
     answer = b""
     with trio.fail_after(30):

@@ -55,7 +55,7 @@ class Figures:
 
 SECURED = {"tls_certificate_end_timestamp_seconds"}
 ON_OUR_DISK = {"storage_bytes", "storage_free_bytes"}
-"""What only a server with a certificate tells (test_tls.py)."""
+"""Metrics of a server with a certificate only (test_tls.py)."""
 
 
 async def scrape(service: Service, **headers: str) -> Figures:
@@ -118,7 +118,9 @@ async def test_a_message_moves_requests_commits_log_and_actors(service: Service)
     assert moved("http_request_duration_seconds_sum", method="POST", route=MESSAGES) > 0
     assert moved("commit_jobs_sum") >= 2
     assert moved("commit_duration_seconds_count") == moved("commit_jobs_count") >= 2
-    if chosen() == "sqlite":  # a node that shares its database holds what somebody there reads
+    if (
+        chosen() == "sqlite"
+    ):  # a node with a shared database has only events in memory that it reads for clients
         assert moved("log_position") == 2
         assert moved("log_ring_events") == 2
         events = (await service.http.get("/s2s/events")).content

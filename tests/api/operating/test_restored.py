@@ -1,4 +1,4 @@
-"""A service that was restored goes on for everybody who used the old one."""
+"""A restored service continues for all clients of the old one."""
 
 from __future__ import annotations
 

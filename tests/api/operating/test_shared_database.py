@@ -26,7 +26,7 @@ async def service(tmp_path: Path, postgres_url: str) -> AsyncIterator[Service]:
 
 
 def rows(url: str, sql: str) -> list[Any]:
-    """What a statement returns."""
+    """Return the rows of a statement."""
     with psycopg.connect(url) as connection:
         return connection.execute(sql.encode()).fetchall()
 

@@ -187,7 +187,7 @@ async def test_endpoint_belongs_to_the_credential_that_chose_its_events(
 async def test_a_credential_gets_no_event_that_an_endpoint_listed_only_before(
     service: Service, receiver: Receiver
 ) -> None:
-    """Who takes over an endpoint for tickets is not sent the messages that it had missed, nor any that are sent again."""
+    """A credential that takes over an endpoint for tickets gets neither its missed messages nor replays of messages."""
     endpoint = await register(
         service, f"http://127.0.0.1:{free_port()}/", events=["message.created", "ticket.created"]
     )

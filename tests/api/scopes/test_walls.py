@@ -1,7 +1,7 @@
 """No machine credential comes across what it may not read, by any call and by nothing that it makes (ADR 70).
 
 Each permission alone, and with the one to manage webhooks, makes every call of the API; the responses, and what endpoints are
-sent, are searched for the markers of what it may not read.
+sent, are searched for markers of data that it may not read.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from tests.support.api.service import running
 
 MANAGE = "webhooks.manage"
 UNREACHED = {"conversations.reply": {"thread"}}
-"""What only calls show that the planted project refuses: here, the answer to a step that waits."""
+"""Views in responses of calls that the planted project refuses: here, the answer to a waiting step."""
 
 OTHERS_CREDENTIALS = {"changeCredential", "rotateCredential"}
-"""The calls that refuse the planted credential to every machine, as none of them has made it."""
+"""The calls that refuse the planted credential to every machine, because none of them has created it."""
 
 _ORDER = {"GET": 0, "PUT": 1, "PATCH": 2, "POST": 3, "DELETE": 4}
 CALLED = sorted(
     (route for route in ROUTES if route.access.machines), key=lambda route: (_ORDER[route.method], route.path)
 )
-"""What machines may call; what removes something comes last."""
+"""Calls of machines; removals come last."""
 
 
 @pytest.fixture
@@ -117,7 +117,7 @@ async def test_endpoints_get_only_events_that_their_credential_may_read(
 
 
 async def _registered(http: httpx.AsyncClient, url: str, permission: str) -> set[str]:
-    """The types that an endpoint may list; each was tried by itself, and all of the contract's by an empty list."""
+    """The types that an endpoint may list; each is tried alone, and all types of the contract by an empty list."""
     allowed = set[str]()
     for name in LISTABLE:
         body = {"url": url, "events": [name], "internal": True}

@@ -1,4 +1,4 @@
-"""Whose address a request is from, with proxies in between that are trusted, lie, or are not there (ADR 25)."""
+"""The client's address of a request, with trusted, lying and missing proxies (ADR 25)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CLIENT = "203.0.113.9"
     ("peer", "forwarded_for", "client"),
     [
         (CLIENT, [], CLIENT),
-        (CLIENT, ["192.0.2.1"], CLIENT),  # nobody's proxy: it says what it likes
+        (CLIENT, ["192.0.2.1"], CLIENT),  # not a trusted proxy: its header is ignored
         ("10.0.0.1", [], "10.0.0.1"),
         ("10.0.0.1", [CLIENT], CLIENT),
         ("10.0.0.1", [f"192.0.2.1, {CLIENT}"], CLIENT),  # the client began with an address of its choice

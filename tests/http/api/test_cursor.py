@@ -23,7 +23,7 @@ def test_a_cursor_gives_back_the_parts_it_was_made_of(parts: list[int]) -> None:
 
 
 def text(json: str) -> str:
-    """What a hostile caller makes of this JSON."""
+    """Return a cursor that a hostile caller makes of this JSON."""
     return base64.urlsafe_b64encode(json.encode()).decode()
 
 

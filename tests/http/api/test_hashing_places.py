@@ -15,7 +15,7 @@ HERE, THERE = "192.0.2.1", "192.0.2.2"
 
 
 class Slow:
-    """Jobs that take until they are let go."""
+    """Jobs that run until they are released."""
 
     def __init__(self, hashing: PasswordHashing, nursery: trio.Nursery) -> None:
         self.begun = 0
@@ -24,7 +24,7 @@ class Slow:
         self._go = threading.Event()
 
     async def asked(self, network: str | None, times: int = 1) -> int:
-        """How many of so many are let in; the others are refused as busy."""
+        """Return the number of admitted jobs; the others are refused as busy."""
         before = self.begun
         for _ in range(times):
             self._nursery.start_soon(self._ask, network)

@@ -1,4 +1,4 @@
-"""The calls that are answered behind the barrier: all that change what nodes remember (ADR 61)."""
+"""Calls that are answered after the barrier: every call that invalidates caches of nodes (ADR 61)."""
 
 from __future__ import annotations
 

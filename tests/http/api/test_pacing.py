@@ -1,4 +1,4 @@
-"""A body that nobody reads comes no further."""
+"""A body that is not read is not received either."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What of a body fits its model is put together, whatever the rest is; all of it fits exactly if the body does."""
+"""The valid part of a body has its valid fields, and is the whole body if that is valid."""
 
 from __future__ import annotations
 

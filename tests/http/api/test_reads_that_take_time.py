@@ -1,4 +1,4 @@
-"""What must not depend on a look by key being over at once: a store on a network takes its time (ADR 47)."""
+"""Behaviour that must not depend on fast look-ups: a store on a network is slow (ADR 47)."""
 
 from __future__ import annotations
 

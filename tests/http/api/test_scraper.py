@@ -1,4 +1,4 @@
-"""Who may read the metrics (ADR 13)."""
+"""Access to the metrics (ADR 13)."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ FORBIDDEN = {
     "a style in markup": r"\bstyle=",
     "another host": r"https?://(?!www\.w3\.org/)|[\"'`]//",
 }
-"""What the page's policy refuses anyway, or what would make it depend on others."""
+"""Code that the page's policy refuses, or that would load from other hosts."""
 
 VENDORED = {
     "ciphers.js": "20fb2fce0f049348",
@@ -34,8 +34,8 @@ VENDORED = {
     "uplot.js": "7365868a70c6b579",
     "uplot.css": "df630c6a8d6f8eea",
 }
-"""The beginning of the SHA-256 of each vendored file. `make vendor` makes them of the versions in tests/web/tools; whoever
-changes those changes this."""
+"""The beginning of the SHA-256 of each vendored file. `make vendor` makes the files from the versions in tests/web/tools;
+a new version needs a new digest here."""
 
 
 def tree() -> FileTree:

@@ -1,4 +1,4 @@
-"""What the desk's pure modules decide, tested by Node.js in the language that they are written in."""
+"""Tests of the desk's pure modules, run by Node.js."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The desk's table of what each role may do is the service's own."""
+"""The desk's table of roles has the service's permissions."""
 
 from __future__ import annotations
 

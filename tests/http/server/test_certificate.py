@@ -1,4 +1,4 @@
-"""The server's certificate: what is refused, what is said about it, and its renewal (ADR 25)."""
+"""The server's certificate: refusals, log lines and renewal (ADR 25)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def files(tmp_path: Path) -> Files:
 
 @pytest.fixture
 def said() -> Iterator[list[Any]]:
-    """What is logged."""
+    """The captured log entries."""
     with capture_logs() as entries:
         yield entries
 

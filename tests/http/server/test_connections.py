@@ -1,4 +1,4 @@
-"""One machine can't take the connections, nor the memory of answers, from everybody else."""
+"""One machine can't use up the connections, nor the memory for responses."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ async def test_one_response_above_the_limit_is_sent() -> None:
 
 
 class Machine(RuleBasedStateMachine):
-    """Places against a plain list of what each does."""
+    """Slots, compared with a plain list of their states."""
 
     def __init__(self) -> None:
         super().__init__()

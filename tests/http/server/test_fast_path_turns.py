@@ -96,7 +96,7 @@ class InTheMoment(trio.abc.Instrument):
 
 
 async def test_request_that_arrives_with_the_stop_is_answered(begun: list[str]) -> None:
-    """Whoever has sent it would not know whether it was carried out."""
+    """Otherwise its client would not know whether it was carried out."""
     async with _connected() as (fast_path, stream, client), trio.open_nursery() as connection:
         moment = InTheMoment(fast_path.stop)
         connection.start_soon(moment.serve, fast_path, stream)

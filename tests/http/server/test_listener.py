@@ -62,7 +62,7 @@ async def test_request_in_single_bytes_is_routed(front: Front) -> None:
 
 
 async def test_the_stop_waits_for_no_client_that_does_not_read_its_answer(front: Front) -> None:
-    """Hypercorn shields its writes: without a bound this client would hold the stop for ever."""
+    """Hypercorn shields its writes: without a timeout this client would delay the stop without limit."""
     stream = await front.raw()
     stream.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     await stream.send_all(b"GET /big HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -126,7 +126,7 @@ async def test_no_connection_is_accepted_after_the_stop(front: Front) -> None:
 async def test_connection_accepted_before_the_stop_gets_its_response(
     front: Front, request_line: bytes
 ) -> None:
-    """ADR 38: whoever has come is not turned away because of a restart."""
+    """ADR 38: a restart turns away no accepted client."""
     stream = await front.raw()
     await trio.testing.wait_all_tasks_blocked(0.05)
     front.stop.set()

@@ -19,7 +19,7 @@ AUTHORITY, ANOTHER = trustme.CA(), trustme.CA()
 
 
 def served(authority: trustme.CA) -> ssl.SSLContext:
-    """What a server presents: a certificate for `localhost`."""
+    """Return a server's context with a certificate for `localhost`."""
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     authority.issue_cert("localhost").configure_cert(context)
     return context
@@ -87,7 +87,7 @@ async def test_plain_http_is_refused_with_a_hint_to_use_tls(front: Front) -> Non
 async def test_the_next_connection_gets_the_certificate_of_its_time_and_the_old_ones_go_on(
     front: Front,
 ) -> None:
-    """A renewal disturbs nobody."""
+    """A renewal disturbs no open connection."""
     before = await secure(front, "http/1.1")
     await before.send_all(b"GET /hello HTTP/1.1\r\nHost: x\r\n\r\n")
     assert b"200" in bytes(await before.receive_some())

@@ -1,4 +1,4 @@
-"""Whether requests may be sent here: what the disk does is known to whoever asks, though no client writes."""
+"""Readiness reflects the state of the disk, even if no client writes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ async def on_disk(directory: Path, seed: int = 1) -> AsyncIterator[tuple[Readine
 
 
 async def said(readiness: Readiness) -> str:
-    """What a load balancer is told."""
+    """Return the result that a load balancer sees."""
     refusal = await readiness.refusal()
     return "ready" if refusal is None else f"{refusal.reason}: {refusal.detail}"
 

@@ -173,7 +173,7 @@ async def test_a_read_full_of_frames_leaves_turns_to_others(
 
 
 async def test_unsubscribed_connection_is_read_slowly(autojump_clock: MockClock, peer: RawPeer) -> None:
-    """Clients send one or two before they have subscribed; each connection anew could send the allowance."""
+    """Clients send one or two before they subscribe; with the full rate, each new connection could send a burst."""
     await peer.message()
     start = trio.current_time()
     await peer.stream.send_all(_PING * 160)
@@ -228,7 +228,7 @@ async def test_data_of_a_refused_client_is_not_parsed_and_its_read_limited(
 async def test_refused_client_that_closes_ends_at_once(
     autojump_clock: MockClock, stage: Stage, request_: bytes, code: int
 ) -> None:
-    """Clients wait for the server to end the connection behind the two close frames (RFC 6455 7.1.1)."""
+    """Clients wait for the server to end the connection after the two close frames (RFC 6455 7.1.1)."""
     async with peer_of(stage, request_) as peer:
         start = trio.current_time()
         assert (await told(peer))[1] == code

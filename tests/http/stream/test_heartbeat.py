@@ -66,7 +66,7 @@ async def test_a_peer_that_answers_pings_stays_for_days(
 async def test_a_connection_that_never_subscribes_is_closed_after_two_minutes(
     autojump_clock: MockClock, peer: RawPeer
 ) -> None:
-    """Pusher protocol, authorization: clients then connect, authorize and subscribe anew."""
+    """Pusher protocol, authorization: clients then reconnect, authorize and subscribe again."""
     start = trio.current_time()
     while not isinstance(event := await peer.event(), CloseConnection):
         if isinstance(event, Ping):
@@ -143,7 +143,7 @@ async def test_the_peers_close_frame_confirms_what_was_written_before_ours(
 async def test_a_close_frame_that_crosses_ours_confirms_nothing(
     autojump_clock: MockClock, stage: Stage, stream: RealtimeStream, peer: RawPeer
 ) -> None:
-    """Decisions 5.6: a peer that has begun to close by itself may not look at what is on its way."""
+    """Decisions 5.6: a peer that has begun to close may ignore data on its way."""
     await subscribe(peer, stage)
     (event,) = await stage.emit(1)
     await trio.testing.wait_all_tasks_blocked()  # it is written,
@@ -229,7 +229,7 @@ async def test_fenced_peer_stays_until_the_channel_is_free(
 async def test_a_takeover_that_cannot_be_stored_sends_the_client_round_again(
     autojump_clock: MockClock, stage: Stage, store: JumpStore, peer: RawPeer
 ) -> None:
-    """4100: clients connect, authorize and subscribe anew; left open they would stay unsubscribed."""
+    """4100: clients reconnect, authorize and subscribe again; an open connection would stay unsubscribed."""
     socket_id = await peer.socket_id()
     store.write_failure = Unavailable("The disk is full.")
     await peer.subscribe(socket_id, stage.clock())

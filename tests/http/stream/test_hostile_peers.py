@@ -90,7 +90,7 @@ async def test_a_character_in_two_fragments_with_a_ping_in_it_is_read_whole(peer
         b"\x01\x81" + _MASK + b"{" + b"\x81\x81" + _MASK + b"}",  # a message within another (5.4)
         b"\x88\x81" + _MASK + b"\x03",  # half a close code (5.5.1)
         b"\x88\x82" + _MASK + b"\x03\xed",  # 1005, which is never sent (7.4.1)
-        b"\x88\x82" + _MASK + b"\x03\xf8",  # 1016, which nobody has registered
+        b"\x88\x82" + _MASK + b"\x03\xf8",  # 1016, which is not registered
         b"\x88\x82" + _MASK + b"\x00\x07",  # no close code at all (7.4.2)
     ],
 )
@@ -253,7 +253,7 @@ async def test_reset_within_a_frame_leaves_no_state(peer: RawPeer) -> None:
 
 
 async def test_an_unknown_app_key_is_refused_after_the_upgrade(front: Front) -> None:
-    """Pusher protocol, connecting: 4001 by message and by close code; an HTTP 401 is retried for ever."""
+    """Pusher protocol, connecting: 4001 by message and by close code; clients retry an HTTP 401 without end."""
     client = await front.dial(key="no-such-app")
     assert (await client.expect("pusher:error"))["code"] == 4001
     assert await client.closed() == 4001

@@ -28,7 +28,7 @@ async def test_takeover_closes_the_old_consumer_with_a_reason(stage: Stage, fron
 
 
 async def test_nothing_is_missed_when_a_connection_is_cut_and_made_again(stage: Stage, front: Front) -> None:
-    """Decisions 5: whoever holds the channel next starts at the confirmed position."""
+    """Decisions 5: the next holder of the channel starts at the confirmed position."""
     client = await front.connect()
     await client.subscribe("c1")
     await stage.emit(2)

@@ -123,7 +123,7 @@ async def test_stop_ends_all_waiting(autojump_clock: MockClock) -> None:
 
 
 async def test_networks_without_connections_are_removed(autojump_clock: MockClock) -> None:
-    """Forget networks, as an attacker may have any number of them."""
+    """Remove networks, because an attacker may have any number of them."""
     places = UnsubscribedLimit(2)
     for number in range(1_000):
         (await taken(places, f"2001:db8:{number:x}::/64")).leave()

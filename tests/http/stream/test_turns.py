@@ -1,4 +1,4 @@
-"""The turns in which strangers are read: nobody is left out, and others keep their time."""
+"""Fair scheduling of anonymous connections: each gets its turn, and others keep their time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HELLO = b"GET /hello HTTP/1.1\r\nHost: x\r\n\r\n"
 async def order(
     turns: FairScheduler, *waiting: tuple[str, str], held_s: float = 0.001
 ) -> list[tuple[float, str]]:
-    """Return when each of these has its turn, if all come at once behind one that holds it."""
+    """Return when each of these has its turn, if all wait for one that holds it."""
     called: list[tuple[float, str]] = []
     began = trio.current_time()
 
