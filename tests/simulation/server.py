@@ -426,7 +426,7 @@ class Server:
             description=Lazy(description),
             event_description=Lazy(asyncapi.description),
             error_page=Lazy(errors_page.page),
-            tell_request=lambda *_: None,
+            log_request=lambda *_: None,
             readiness=Readiness(self.disk, self.disk.commits),
         )
 

@@ -46,7 +46,7 @@ from deskwire.http.measurements import Measurements
 from deskwire.http.server.certificate import Certificate
 from deskwire.http.stream.server import RealtimeStream
 from deskwire.http.transport.connection_slots import Connections
-from deskwire.logs.access import tell_request
+from deskwire.logs.access import log_request
 from deskwire.program import build, reference, wiring
 from deskwire.program.errors import StartError
 from deskwire.program.opening import Opened, RunningStore
@@ -233,7 +233,7 @@ def services_of(parts: Parts, actors: trio.Nursery, registry: ActorRegistry) -> 
         event_description=Lazy(reference.asyncapi),
         error_page=Lazy(reference.errors),
         desk=DeskFiles(config.web_dir, shown=config.ui),
-        tell_request=tell_request,
+        log_request=log_request,
         readiness=Readiness(
             store,
             store.commits,

@@ -51,8 +51,12 @@ async def test_only_a_trusted_balancer_ends_the_waits_of_a_node_that_is_not_read
         with monkeypatch.context() as patch:
             patch.setattr(Readiness, "refusal", refusal)
             patch.setattr(Alone, "valid_until", valid_until)
-            for each in (Hub, AgentStreams, HeldCalls):
-                patch.setattr(each, "send_away_nowait", lambda self: seen.add(type(self).__name__))
+            for each, method in (
+                (Hub, "send_away_nowait"),
+                (AgentStreams, "send_away_nowait"),
+                (HeldCalls, "refuse_all_nowait"),
+            ):
+                patch.setattr(each, method, lambda self: seen.add(type(self).__name__))
             encoded = [(name.encode(), value.encode()) for name, value in headers.items()]
             answer = await service.http.get(f"{service.url}/readyz", headers=encoded)
         assert (answer.status_code, answer.json()["code"]) == (503, "storage_failed")

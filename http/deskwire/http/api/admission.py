@@ -138,41 +138,41 @@ class Admission:
         if changes and len(self._writes) >= self._writes_max:
             raise self._overloaded("writes", "Too many changes wait for the disk.")
 
-    def begin(self, who: Hashable) -> None:
+    def begin(self, caller: Hashable) -> None:
         """Count a handler until `end`.
 
         Raises Unavailable (`overloaded`), TooManyRequests (`too_many_at_once`).
         """
-        self._take(self._requests, "requests", who)
+        self._take(self._requests, "requests", caller)
 
-    def end(self, who: Hashable) -> None:
+    def end(self, caller: Hashable) -> None:
         """Stop counting the handler."""
-        self._requests.give_back(who)
+        self._requests.give_back(caller)
 
     @contextmanager
-    def waiting(self, who: Hashable) -> Iterator[None]:
+    def waiting(self, caller: Hashable) -> Iterator[None]:
         """Count a handler as a long poll instead, between `begin` and `end`.
 
         Raises as `begin` does.
         """
-        self._take(self._waits, "waits", who)
-        self._requests.give_back(who)
+        self._take(self._waits, "waits", caller)
+        self._requests.give_back(caller)
         try:
             yield
         finally:
-            self._waits.give_back(who)
-            self._requests.take(who)  # may exceed the limit for a moment; this handler is nearly done
+            self._waits.give_back(caller)
+            self._requests.take(caller)  # may exceed the limit for a moment; this handler is nearly done
 
     @contextmanager
-    def importing(self, who: Hashable) -> Iterator[None]:
+    def importing(self, caller: Hashable) -> Iterator[None]:
         """Count an import. Raises as `begin` does."""
-        self._take(self._imports, "imports", who)
+        self._take(self._imports, "imports", caller)
         try:
             yield
         finally:
-            self._imports.give_back(who)
+            self._imports.give_back(caller)
 
-    def reserve_body(self, who: Hashable, size: int, *, anonymous: bool) -> None:
+    def reserve_body(self, caller: Hashable, size: int, *, anonymous: bool) -> None:
         """Reserve memory for a part of a body until `release_body`.
 
         Raises as `begin` does.
@@ -181,22 +181,22 @@ class Admission:
             anonymous: True if the caller has shown no credential.
         """
         if anonymous:
-            self._take(self._anonymous, "bodies", who, size)
+            self._take(self._anonymous, "bodies", caller, size)
             if self._bodies.full(size):
-                self._anonymous.give_back(who, size)
+                self._anonymous.give_back(caller, size)
                 raise self._overloaded("bodies", _FULL["bodies"])
             self._bodies.take(None, size)
         else:
-            self._take(self._bodies, "bodies", who, size)
+            self._take(self._bodies, "bodies", caller, size)
 
-    def release_body(self, who: Hashable, size: int, *, anonymous: bool) -> None:
+    def release_body(self, caller: Hashable, size: int, *, anonymous: bool) -> None:
         """Release reserved memory."""
         if anonymous:
-            self._anonymous.give_back(who, size)
-        self._bodies.give_back(None if anonymous else who, size)
+            self._anonymous.give_back(caller, size)
+        self._bodies.give_back(None if anonymous else caller, size)
 
-    def _take(self, shares: Shares, kind: _Kind, who: Hashable, size: int = 1) -> None:
-        if shares.take_if_fits(who, size):
+    def _take(self, shares: Shares, kind: _Kind, caller: Hashable, size: int = 1) -> None:
+        if shares.take_if_fits(caller, size):
             return
         if shares.full(size):
             raise self._overloaded(kind, _FULL[kind])
@@ -246,13 +246,13 @@ class HeldCalls:
             scope.cancel()
 
     async def hold(
-        self, work: Callable[[], Awaitable[T]], until: float, who: Hashable, *, anonymous: bool
+        self, work: Callable[[], Awaitable[T]], until: float, caller: Hashable, *, anonymous: bool
     ) -> T:
         """Return the result of `work`, retried during a database outage.
 
         Args:
             work, until: see `outlast`.
-            who: the caller, which may use a share of the limit.
+            caller: the caller, which may use a share of the limit.
             anonymous: True if the caller's credential is unknown without the database.
 
         Raises:
@@ -264,7 +264,7 @@ class HeldCalls:
             if refusal.reason not in AWAY or trio.current_time() >= until:
                 raise
             shares = self._anonymous if anonymous else self._known
-            if not shares.take_if_fits(who):
+            if not shares.take_if_fits(caller):
                 self.refused += 1
                 raise
             first = refusal
@@ -275,5 +275,5 @@ class HeldCalls:
                 return await outlast(work, until, first)
             finally:
                 self._waiting.discard(scope)
-                shares.give_back(who)
+                shares.give_back(caller)
         raise first

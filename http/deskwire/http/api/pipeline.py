@@ -221,7 +221,7 @@ def record_response(
     """
     seconds = time.perf_counter() - began
     services.measured.requests.note(method, route, status, seconds)
-    services.tell_request(method, route, status, seconds, request_id)
+    services.log_request(method, route, status, seconds, request_id)
 
 
 class _Exchange:

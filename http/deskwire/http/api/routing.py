@@ -361,14 +361,14 @@ class Routes(Struct):
             body = Empty
 
         def register(handler: Callable[[Call[B, Q]], Awaitable[Answer]]) -> Handler:
-            told = handler if tells is None else _telling(handler, tells)
+            notifying = handler if tells is None else _telling(handler, tells)
             route = Route(
                 method,
                 self.prefix + path,
                 operation_id,
                 self.tag,
                 chosen,
-                _signed(told) if records else told,
+                _signed(notifying) if records else notifying,
                 body,
                 query,
                 json_only,

@@ -108,7 +108,7 @@ class Services(Struct, frozen=True):
         desk: the files of the agents' page.
         stand_ins: dummy hashes for the passwords of unknown addresses.
         sign_in: True if users sign in here with a password.
-        tell_request: logs a response: method, route, status, seconds, the request's id.
+        log_request: logs a response: method, route, status, seconds, the request's id.
         trusted_proxies: networks of proxies whose `X-Forwarded-For` is trusted.
         refusals: refused sign-ins for the audit trail.
         refused_calls: counts of refused calls for the audit trail.
@@ -151,7 +151,7 @@ class Services(Struct, frozen=True):
     description: Lazy[Static]
     event_description: Lazy[Static]
     error_page: Lazy[Static]
-    tell_request: Callable[[str, str | None, int, float, str], None]
+    log_request: Callable[[str, str | None, int, float, str], None]
     desk: DeskFiles
     readiness: Readiness
     stand_ins: StandIns

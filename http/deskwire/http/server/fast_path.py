@@ -184,9 +184,9 @@ class FastPath:
         head = plain_request(data)
         if head is None or _is_long_poll(head.query) or not self._own_page(head, secure):
             return None
-        place = self._table.find(head.path.split("/"))  # a plain path has no percent-encoding
-        route = None if place is None else place[0].routes.get(head.method)
-        return None if place is None or route is None else (head, route, place[1])
+        found = self._table.find(head.path.split("/"))  # a plain path has no percent-encoding
+        route = None if found is None else found[0].routes.get(head.method)
+        return None if found is None or route is None else (head, route, found[1])
 
     def _own_page(self, head: RequestHead, secure: bool) -> bool:
         """Return whether the request comes from no foreign origin.

@@ -268,7 +268,7 @@ class PusherProtocol:
     def _end_when_free(self, channel: Channel, consumer_id: str) -> None:
         """Keep a refused client's connection until the channel is free.
 
-        Then the client is told to reconnect.
+        Then the client is asked to reconnect.
         """
         if channel.name in self._awaited or len(self._awaited) == _CHANNELS:
             return

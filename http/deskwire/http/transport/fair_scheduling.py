@@ -42,42 +42,42 @@ class FairScheduler:
         """Note that an authenticated connection is active."""
         self._identified_at = trio.current_time()
 
-    async def acquire(self, who: Hashable, network: str) -> None:
+    async def acquire(self, holder: Hashable, network: str) -> None:
         """Wait for a turn, which is held until `release` or for TURN_MAX_S.
 
         Args:
-            who: the holder; several tasks may wait for the same holder, and each gets a turn.
+            holder: the holder; several tasks may wait for the same holder, and each gets a turn.
             network: connections of one network share a queue.
 
         Cancellation: the task leaves the queue.
         """
         self._expire()
         if self._holder is None and not self._queues and trio.current_time() >= self._free_at:
-            self._begin(who)
+            self._begin(holder)
             return
         queue = self._queues.setdefault(network, {})
         called = trio.Event()
-        queue[called] = who
+        queue[called] = holder
         self._work.set()
         try:
             await called.wait()
         except trio.Cancelled:
             if called.is_set():
-                self.release(who)
+                self.release(holder)
             raise
         finally:
             if queue.pop(called, None) is not None and not queue and self._queues.get(network) is queue:
                 del self._queues[network]
 
-    async def ensure(self, who: Hashable, network: str) -> None:
-        """Acquire a turn unless `who` already holds one."""
+    async def ensure(self, holder: Hashable, network: str) -> None:
+        """Acquire a turn unless `holder` already holds one."""
         self._expire()
-        if self._holder is not who:
-            await self.acquire(who, network)
+        if self._holder is not holder:
+            await self.acquire(holder, network)
 
-    def release(self, who: Hashable) -> None:
+    def release(self, holder: Hashable) -> None:
         """Release the turn if it is still held."""
-        if self._holder is not None and self._holder is who:
+        if self._holder is not None and self._holder is holder:
             now = trio.current_time()
             self._end(now)
             if self._free_at <= now:
@@ -107,14 +107,14 @@ class FairScheduler:
             return
         queue = self._queues.pop(network)
         called = next(iter(queue))
-        who = queue.pop(called)
+        holder = queue.pop(called)
         if queue:
             self._queues[network] = queue
-        self._begin(who)
+        self._begin(holder)
         called.set()
 
-    def _begin(self, who: Hashable) -> None:
-        self._holder, self._since = who, trio.current_time()
+    def _begin(self, holder: Hashable) -> None:
+        self._holder, self._since = holder, trio.current_time()
 
     def _expire(self) -> None:
         """End a turn that has lasted too long."""

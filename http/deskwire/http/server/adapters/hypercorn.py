@@ -115,10 +115,10 @@ class HandOver(Exception):
 class StrictH11(H11Protocol):
     """Hypercorn's protocol with the changes above.
 
-    `elsewhere` returns whether the fast path accepts a later request's head.
+    `fast_path_accepts` returns whether the fast path accepts a later request's head.
     """
 
-    elsewhere: Callable[[bytes], bool]
+    fast_path_accepts: Callable[[bytes], bool]
     _method = b""
     _chunk_bytes = 0  # bytes of the current chunk
     _tiny = 0  # tiny chunks of this body
@@ -223,7 +223,7 @@ class StrictH11(H11Protocol):
         elif request.method != request.method.upper():
             await self._refuse(400, *_SMALL)
         elif _line(request).startswith(STREAM_REQUEST) or (
-            self.keep_alive_requests and self.elsewhere(_head(request))
+            self.keep_alive_requests and self.fast_path_accepts(_head(request))
         ):
             raise HandOver(_head(request) + self.connection.trailing_data[0])
         elif _asks_for_websocket(request):
@@ -283,7 +283,7 @@ class StrictServer(TCPServer):
     If `handed_on`, the connection is open, and its next request is for the stream or the fast path.
 
     Args:
-        elsewhere: returns whether the fast path accepts a request with that head.
+        fast_path_accepts: returns whether the fast path accepts a request with that head.
     """
 
     handed_on = False
@@ -296,10 +296,10 @@ class StrictServer(TCPServer):
         context: WorkerContext,
         state: ConnectionState,
         stream: FrontStream,
-        elsewhere: Callable[[bytes], bool],
+        fast_path_accepts: Callable[[bytes], bool],
     ) -> None:
         super().__init__(app, config, context, state, cast(Any, stream))
-        self._elsewhere = elsewhere
+        self._fast_path_accepts = fast_path_accepts
 
     async def _idle_timeout(self) -> None:
         if self._new:
@@ -320,7 +320,7 @@ class StrictServer(TCPServer):
             made.server,
             made.send,
         )
-        strict.elsewhere = self._elsewhere
+        strict.fast_path_accepts = self._fast_path_accepts
         try:
             await super()._read_data()
         except HandOver as request:
@@ -382,10 +382,10 @@ class HypercornServer:
         own = ConnectionState({**self._state, SLOT: stream.slot})
         secure = isinstance(stream, TlsFrontStream)
 
-        def elsewhere(head: bytes) -> bool:
+        def fast_path_accepts(head: bytes) -> bool:
             return self._fast_path is not None and self._fast_path.accepts(head, secure=secure)
 
-        server = StrictServer(app, self._config, self._context, own, stream, elsewhere)
+        server = StrictServer(app, self._config, self._context, own, stream, fast_path_accepts)
         with connection:
             await server
         return server.handed_on
