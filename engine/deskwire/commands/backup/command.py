@@ -20,7 +20,7 @@ from deskwire.config.config import Config
 if TYPE_CHECKING:
     from deskwire.engine.core.progress import Tell
     from deskwire.engine.core.secret import Secrets
-    from deskwire.storage.check.rules import CheckReport, Problem
+    from deskwire.storage.check.rules import CheckProblem, CheckReport
     from deskwire.storage.sqlite.backup.make import Backup
     from deskwire.storage.sqlite.backup.restore import Restored
 
@@ -214,7 +214,7 @@ def _print_report(directory: str, report: CheckReport) -> None:
         click.echo(f"{directory} has no problems: {rows:,} rows and {report.files:,} files.")
 
 
-def _warn(problems: list[Problem], words: str) -> None:
+def _warn(problems: list[CheckProblem], words: str) -> None:
     if problems:
         click.echo(f"{words}; `deskwire check` lists them all:", err=True)
     for problem in problems[:_SHOWN]:

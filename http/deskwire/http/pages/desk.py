@@ -45,7 +45,7 @@ _CHECKED: Final = {**_KEPT, "Cache-Control": "no-cache"}
 _OFF: Final = "The desk is turned off here, by DESKWIRE_UI."
 
 
-class Address(Query):
+class DeskQuery(Query):
     """The query of a place in the desk, such as the filters of a list.
 
     The page reads it, the service does not.
@@ -58,11 +58,11 @@ class Address(Query):
     "GET",
     "/desk",
     operation_id="desk",
-    query=Address,
+    query=DeskQuery,
     answer=Media("text/html", bare=(304,), sized=True),
     errors=("not_found",),
 )
-async def desk(call: Call[Body, Address]) -> Answer:
+async def desk(call: Call[Body, DeskQuery]) -> Answer:
     """Show the desk, the page that agents work in. It loads nothing from other hosts."""
     return await _page(call, 0)
 
@@ -71,11 +71,11 @@ async def desk(call: Call[Body, Address]) -> Answer:
     "GET",
     "/desk/<path:place>",
     operation_id="deskPlace",
-    query=Address,
+    query=DeskQuery,
     answer=Media("text/html", bare=(304,), sized=True),
     errors=("not_found",),
 )
-async def desk_place(call: Call[Body, Address]) -> Answer:
+async def desk_place(call: Call[Body, DeskQuery]) -> Answer:
     """Show a place in the desk, such as a conversation: the same page, which finds out by its address."""
     return await _page(call, call.path["place"].count("/") + 1)
 

@@ -7,17 +7,17 @@ from collections.abc import Iterator
 from deskwire.engine.accounts.machines import state_of_user
 from deskwire.engine.core.sealing import SealBroken, Sealing
 from deskwire.engine.core.secret import Secrets
-from deskwire.storage.check.rules import Problem
+from deskwire.storage.check.rules import CheckProblem
 from deskwire.storage.connection import Connection
 
 
-def broken_seals(connection: Connection, secrets: Secrets | None) -> Iterator[Problem]:
+def broken_seals(connection: Connection, secrets: Secrets | None) -> Iterator[CheckProblem]:
     """Yield the endpoints whose signing secret the installation's secret does not open."""
     rows = connection.execute("SELECT id, sealed_secret FROM endpoints WHERE status <> 'removed'").fetchall()
     if not rows:
         return
     if secrets is None:
-        yield Problem(
+        yield CheckProblem(
             "secret_missing", f"There are {len(rows)} webhook endpoints, and no secret to sign with."
         )
         return
@@ -26,7 +26,7 @@ def broken_seals(connection: Connection, secrets: Secrets | None) -> Iterator[Pr
         try:
             sealing.open(sealed)
         except SealBroken:
-            yield Problem(
+            yield CheckProblem(
                 "secret_wrong", f"The signing secret of {endpoint} was sealed under another secret."
             )
 

@@ -26,7 +26,7 @@ SHOWN: Final = 20
 """Problems of one rule that are named."""
 
 
-class Problem(Struct, frozen=True):
+class CheckProblem(Struct, frozen=True):
     """A fault that was found; its `code` is stable."""
 
     code: str
@@ -36,13 +36,13 @@ class Problem(Struct, frozen=True):
 class CheckReport(Struct):
     """The result of a check; with no problems all is well. `rows` are counted by table, `files` are uploads."""
 
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[CheckProblem] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     rows: dict[str, int] = field(default_factory=dict)
     files: int = 0
 
 
-class Rule(Struct, frozen=True):
+class CheckRule(Struct, frozen=True):
     """A query whose rows are problems, and the sentence that says them.
 
     Args:
@@ -57,9 +57,9 @@ class Rule(Struct, frozen=True):
 
 def _rule(
     code: str, sentence: str, query: str, is_broken: Callable[..., bool] | None = None, **parts: Statement
-) -> Rule:
+) -> CheckRule:
     """Return a rule whose query has fragments of the dialect in braces, and these."""
-    return Rule(code, sentence, either(query, **parts), is_broken)
+    return CheckRule(code, sentence, either(query, **parts), is_broken)
 
 
 _SPANS: Final = (
@@ -378,7 +378,7 @@ RULES: Final = (
 )
 
 
-def broken_rules(connection: Connection, dialect: Dialect, tell: Tell = nobody) -> Iterator[Problem]:
+def broken_rules(connection: Connection, dialect: Dialect, tell: Tell = nobody) -> Iterator[CheckProblem]:
     """Yield the problems that the rules find in an up-to-date database, up to SHOWN of each.
 
     Args:
@@ -388,12 +388,12 @@ def broken_rules(connection: Connection, dialect: Dialect, tell: Tell = nobody) 
         tell("Checking the rules between rows", number, len(RULES))
         rows = _broken_rows(connection, rule, rule.query[dialect])
         for row in rows[:SHOWN]:
-            yield Problem(rule.code, rule.sentence.format(*row))
+            yield CheckProblem(rule.code, rule.sentence.format(*row))
         if len(rows) > SHOWN:
-            yield Problem(rule.code, f"There are more than {SHOWN} problems of this kind ({rule.code}).")
+            yield CheckProblem(rule.code, f"There are more than {SHOWN} problems of this kind ({rule.code}).")
 
 
-def _broken_rows(connection: Connection, rule: Rule, query: str) -> list[Any]:
+def _broken_rows(connection: Connection, rule: CheckRule, query: str) -> list[Any]:
     """Return up to SHOWN + 1 rows that break a rule."""
     is_broken = rule.is_broken
     if is_broken is None:

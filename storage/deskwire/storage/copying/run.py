@@ -17,7 +17,7 @@ import psycopg
 from msgspec import Struct, field
 
 from deskwire.engine.uploads.ports import Content
-from deskwire.storage.check.rules import Problem, broken_rules
+from deskwire.storage.check.rules import CheckProblem, broken_rules
 from deskwire.storage.copying.source import LEFT_OUT, Source
 from deskwire.storage.copying.target import Target
 from deskwire.storage.copying.text import Digest
@@ -42,7 +42,7 @@ class Copied(Struct):
     files: int = 0
     file_bytes: int = 0
     missing: list[str] = field(default_factory=list)
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[CheckProblem] = field(default_factory=list)
 
 
 class Order(Struct, frozen=True):

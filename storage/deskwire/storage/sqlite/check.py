@@ -19,7 +19,7 @@ from deskwire.engine.core.progress import Tell, nobody
 from deskwire.engine.core.secret import Secrets
 from deskwire.engine.uploads.ports import Content
 from deskwire.storage.check.credentials import broken_seals, stray_credentials
-from deskwire.storage.check.rules import SHOWN, CheckReport, Problem, broken_rules
+from deskwire.storage.check.rules import SHOWN, CheckProblem, CheckReport, broken_rules
 from deskwire.storage.dialect import SQLITE
 from deskwire.storage.files import FOLDER, DiskFiles
 from deskwire.storage.sqlite.backup.manifest import ANY_SECRET, secret_id
@@ -60,7 +60,9 @@ def check(
             f"There is no Deskwire in the data directory {directory}; --data names another."
         )
     if (directory / RESTORING).exists():
-        report.problems.append(Problem("restore_unfinished", f"A restore into {directory} was not finished."))
+        report.problems.append(
+            CheckProblem("restore_unfinished", f"A restore into {directory} was not finished.")
+        )
     try:
         with closing(opened(path, writing=False)) as connection:
             if _look(connection, path, report, tell):
@@ -73,32 +75,34 @@ def check(
                 report.problems += files.problems()
                 report.files = files.seen
     except sqlite3.DatabaseError as error:
-        report.problems.append(Problem("database_damaged", f"The database {path} can't be read: {error}"))
+        report.problems.append(
+            CheckProblem("database_damaged", f"The database {path} can't be read: {error}")
+        )
     return report
 
 
-def _identity_problems(directory: Path) -> Iterator[Problem]:
+def _identity_problems(directory: Path) -> Iterator[CheckProblem]:
     """Yield how the database is not that of the other parts in its directory."""
     if (directory / RESCUED).exists():
-        yield Problem("database_identity", rescued(directory))
+        yield CheckProblem("database_identity", rescued(directory))
     try:
         difference = foreign_database(directory)
     except (OSError, sqlite3.Error):
         return  # the next step opens the database, and reports the error
     if difference is not None:
-        yield Problem(
+        yield CheckProblem(
             "database_identity", f"{difference} Put the installation's database back, or restore a backup."
         )
 
 
-def _other_secret(connection: sqlite3.Connection, secrets: Secrets | None) -> Iterator[Problem]:
+def _other_secret(connection: sqlite3.Connection, secrets: Secrets | None) -> Iterator[CheckProblem]:
     """Yield whether the database belongs to another secret than the one at hand."""
     if secrets is None:
         return
     (claimed,) = connection.execute("SELECT secret_id FROM installation").fetchone()
     ids = [secret_id(each) for each in secrets.known]
     if claimed not in (None, ANY_SECRET, *ids):
-        yield Problem(
+        yield CheckProblem(
             "secret_wrong",
             f"The database belongs to the secret whose id is {claimed}, and the id of this one is {ids[0]}.",
         )
@@ -114,7 +118,7 @@ def _look(connection: sqlite3.Connection, path: Path, report: CheckReport, tell:
         )
     tell("Checking the database file")
     if found := damage(connection):
-        report.problems += (Problem("database_damaged", each) for each in found)
+        report.problems += (CheckProblem("database_damaged", each) for each in found)
         return False
     report.rows = row_counts(connection)
     if older := pending(connection):
@@ -140,7 +144,7 @@ class _Files:
         self._settled = time.time() - settled_s
         self._tell = tell
 
-    def problems(self) -> Iterator[Problem]:
+    def problems(self) -> Iterator[CheckProblem]:
         """Yield each disagreement between the uploads' rows and their files."""
         rows = self._connection.execute(
             "SELECT project, sha256, size, min(id) FROM uploads GROUP BY project, sha256 ORDER BY project, sha256"
@@ -150,7 +154,7 @@ class _Files:
             content = Content(project, digest)
             wrong = self._wrong(content, size)
             if wrong is not None and self._is_kept(content):
-                yield Problem(
+                yield CheckProblem(
                     "upload_file", f"The file of {upload}, {FOLDER}/{self._name(content)}, {wrong}."
                 )
         yield from self._strangers()
@@ -170,7 +174,7 @@ class _Files:
             return f"can't be read ({error.strerror})"
         return None
 
-    def _strangers(self) -> Iterator[Problem]:
+    def _strangers(self) -> Iterator[CheckProblem]:
         """Yield the files that no row refers to; the server removes those at its start."""
         for content in self._files.contents():
             path = self._files.place(content)
@@ -180,7 +184,7 @@ class _Files:
             except FileNotFoundError:
                 continue
             if not self._is_kept(content) and not self._is_doomed(content) and path.exists():
-                yield Problem(
+                yield CheckProblem(
                     "file_without_upload",
                     f"No upload refers to {FOLDER}/{self._name(content)}; the next start removes it.",
                 )
@@ -210,7 +214,7 @@ def _digest(path: Path) -> str:
     return digest.hexdigest()
 
 
-def index_problems(directory: Path, database: sqlite3.Connection) -> Iterator[Problem]:
+def index_problems(directory: Path, database: sqlite3.Connection) -> Iterator[CheckProblem]:
     """Yield the faults of the index of a data directory; none if it has none, or one that the next start makes anew."""
     path = directory / INDEX_FILE_NAME
     if not path.exists():
@@ -227,19 +231,19 @@ def index_problems(directory: Path, database: sqlite3.Connection) -> Iterator[Pr
         yield _damaged(str(error))
 
 
-def _damaged(what: str) -> Problem:
+def _damaged(what: str) -> CheckProblem:
     advice = f"Stop the server and remove {INDEX_FILE_NAME}: the next start makes it anew."
-    return Problem("search_index_damaged", f"The search index is damaged: {what}. {advice}")
+    return CheckProblem("search_index_damaged", f"The search index is damaged: {what}. {advice}")
 
 
-def _strays(index: sqlite3.Connection, database: sqlite3.Connection) -> Iterator[Problem]:
+def _strays(index: sqlite3.Connection, database: sqlite3.Connection) -> Iterator[CheckProblem]:
     """Yield the conversations that are in the index alone, and that it does not yet have to forget."""
     indexed = [row for (row,) in index.execute("SELECT conversation FROM words").fetchall()]
     known = {row for (row,) in database.execute("SELECT rowid FROM conversations")}
     told = {row for (row,) in database.execute("SELECT conversation FROM search_changes")}
     strays = (row for row in indexed if row not in known and row not in told and _is_still_there(index, row))
     for row, _ in zip(strays, range(SHOWN), strict=False):
-        yield Problem(
+        yield CheckProblem(
             "search_index_stray",
             f"The search index has words of a conversation that is gone (row {row}). "
             f"Stop the server and remove {INDEX_FILE_NAME}: the next start makes it anew.",

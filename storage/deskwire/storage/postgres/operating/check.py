@@ -17,7 +17,7 @@ from deskwire.engine.core.progress import Tell, nobody
 from deskwire.engine.core.secret import Secrets
 from deskwire.engine.uploads.ports import Content, Files
 from deskwire.storage.check.credentials import broken_seals, stray_credentials
-from deskwire.storage.check.rules import CheckReport, Problem, broken_rules
+from deskwire.storage.check.rules import CheckProblem, CheckReport, broken_rules
 from deskwire.storage.dialect import POSTGRES
 from deskwire.storage.postgres.driver.thread_session import ThreadSession
 from deskwire.storage.postgres.driver.unusable import DatabaseUnusableError
@@ -76,12 +76,12 @@ def check(
     return report
 
 
-def _other_servers(connection: ThreadSession) -> Iterator[Problem]:
+def _other_servers(connection: ThreadSession) -> Iterator[CheckProblem]:
     """Yield a problem if the server is not the installation's, and another for a replaced primary that runs beside it."""
     if (difference := other_server(connection)) is not None:
-        yield Problem("database_identity", difference)
+        yield CheckProblem("database_identity", difference)
     if (beside := connection.servers.identity.found) is not None:
-        yield Problem("database_identity", beside.detail)
+        yield CheckProblem("database_identity", beside.detail)
 
 
 def _standby(*, synchronous: bool) -> Iterator[str]:
@@ -102,17 +102,17 @@ def _missing_days(connection: psycopg.Connection[Any]) -> Iterator[str]:
             )
 
 
-def _wrong_days(connection: psycopg.Connection[Any]) -> Iterator[Problem]:
+def _wrong_days(connection: psycopg.Connection[Any]) -> Iterator[CheckProblem]:
     """Yield a problem for each pending delivery that is not of the day of its id, and each attempt of another day than its delivery."""
     with connection.cursor("pending") as pending:
         for delivery_id, day in pending.execute(_PENDING):
             if day_of(delivery_id) != day:
-                yield Problem(
+                yield CheckProblem(
                     "delivery_day",
                     f"Delivery {delivery_id} is pending and stored under day {day}, where no result finds it.",
                 )
     for number, delivery_id in connection.execute(_STRAY):
-        yield Problem(
+        yield CheckProblem(
             "attempt_day",
             f"Attempt {number} at delivery {delivery_id} is stored under another day than that.",
         )
@@ -131,12 +131,14 @@ def _row_counts(connection: psycopg.Connection[Any]) -> dict[str, int]:
 
 def _broken_files(
     uploads: list[tuple[int, str, int, int]], files: Files, tell: Tell, *, contents: bool
-) -> Iterator[Problem]:
+) -> Iterator[CheckProblem]:
     for number, (project, digest, size, entry) in enumerate(uploads):
         tell("Checking the uploads", number, len(uploads))
         wrong = _wrong(files, Content(project, digest, entry), size, contents=contents)
         if wrong is not None:
-            yield Problem("upload_file", f"The file with SHA-256 {digest} of project row {project} {wrong}.")
+            yield CheckProblem(
+                "upload_file", f"The file with SHA-256 {digest} of project row {project} {wrong}."
+            )
 
 
 def _wrong(files: Files, content: Content, size: int, *, contents: bool) -> str | None:
