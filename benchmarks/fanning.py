@@ -23,7 +23,7 @@ from deskwire.engine.events.log import EventLog
 from deskwire.engine.events.types import EventDraft, StoredEvent, encode_envelope, topics_of
 from deskwire.engine.ports import Transaction
 from deskwire.engine.stream.hub import Hub
-from deskwire.http.server.hypercorn_server import HypercornServer
+from deskwire.http.server.adapters.hypercorn import HypercornServer
 from deskwire.http.server.listener import FrontLimits, serve_front
 from deskwire.http.stream import pusher
 from deskwire.http.stream.server import RealtimeStream

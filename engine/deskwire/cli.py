@@ -15,7 +15,7 @@ import click
 
 from deskwire.commands.shell.help import Command, Elsewhere, Program
 from deskwire.commands.shell.options import settings_options
-from deskwire.config.settings import Config
+from deskwire.config.config import Config
 
 if TYPE_CHECKING:
     from deskwire.program.port import Port

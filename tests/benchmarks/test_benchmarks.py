@@ -20,7 +20,7 @@ from benchmarks.rendering import BEGIN, END, NODES_BEGIN, newest, render
 from benchmarks.report import machine
 
 from deskwire.engine.core.secret import Secrets
-from deskwire.storage.check.check import check
+from deskwire.storage.sqlite.check import check
 from tests.support.root import ROOT
 
 pytestmark = pytest.mark.long

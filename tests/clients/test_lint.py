@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from deskwire.commands.reference.asyncapi.document import document
+from deskwire.http.description.asyncapi.document import document
 from tests.clients.generating import BINARIES, TOOLS, run
 from tests.support.api.openapi_check import described
 

@@ -30,7 +30,7 @@ from deskwire.commands.demo.clients.api import Api
 from deskwire.commands.demo.clients.feed import Feed
 from deskwire.commands.demo.clients.receiver import Receiver
 from deskwire.program.secret_file import present_secrets
-from deskwire.storage.check.check import check
+from deskwire.storage.sqlite.check import check
 from tests.crash.calls import all_of, get, id_of
 from tests.crash.client import AWAY_S, Client
 from tests.crash.consumer import DyingConsumer

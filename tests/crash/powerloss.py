@@ -25,7 +25,7 @@ import trio
 
 from deskwire.program.first_start import DEMO_FILE
 from deskwire.program.secret_file import SecretError, present_secrets
-from deskwire.storage.check.check import check
+from deskwire.storage.sqlite.check import check
 from deskwire.storage.sqlite.directory import FILE_NAME, DataDirectoryError
 from deskwire.storage.sqlite.store import open_store
 from tests.crash.client import Client

@@ -12,7 +12,7 @@ import httpx
 import pytest
 import trio
 
-from deskwire.commands.reference.errors import CODES
+from deskwire.http.description.error_codes import CODES
 from tests.deploy.balancers import BALANCERS, DEPLOY, balancing
 from tests.support.sockets.raw_peer import RawPeer, upgrade
 from tests.support.sockets.server_process import READY_S, Server, free_port

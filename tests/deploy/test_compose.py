@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from deskwire.config.settings import Config
+from deskwire.config.config import Config
 from tests.deploy.compose import DEPLOY, FILES, Compose
 from tests.deploy.dockerfile import DOCKERFILE, stages
 from tests.deploy.tools import needs, program

@@ -16,7 +16,7 @@ import trio
 from click.testing import CliRunner
 
 from deskwire.cli import cli
-from deskwire.config.settings import Config
+from deskwire.config.config import Config
 from tests.deploy.dockerfile import DOCKERFILE, defaults, sent, stages
 from tests.deploy.engine import seen_by_an_engine
 from tests.deploy.tools import needs, program

@@ -11,8 +11,8 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from deskwire.config.settings import Config, ConfigError
-from deskwire.http.api.app import ROUTES
+from deskwire.config.config import Config, ConfigError
+from deskwire.http.app import ROUTES
 from tests.deploy.dockerfile import stages
 from tests.deploy.tools import needs, program
 from tests.support.root import ROOT

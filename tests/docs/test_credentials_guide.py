@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from deskwire.engine.accounts.machines import EVERY_PERMISSION
-from deskwire.http.api.app import ROUTES
+from deskwire.http.app import ROUTES
 from tests.support.api.scope_walls import SEES
 from tests.support.root import ROOT
 

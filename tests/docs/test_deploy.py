@@ -13,7 +13,8 @@ import pytest
 from click.testing import CliRunner
 
 from deskwire.cli import cli
-from deskwire.config.settings import SETTINGS, VARIABLES, Config
+from deskwire.config.config import Config
+from deskwire.config.settings import SETTINGS, VARIABLES
 from deskwire.program.descriptors import RESERVE
 from tests.docs.pages import blocks, guides
 from tests.support.root import ROOT

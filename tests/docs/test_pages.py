@@ -12,14 +12,14 @@ import pytest
 
 from deskwire.cli import cli
 from deskwire.commands.reference import api
-from deskwire.commands.reference.errors import CODES
-from deskwire.commands.reference.events import example_envelopes
 from deskwire.config.environment import CLIENT_VARIABLES
 from deskwire.config.settings import SETTINGS, VARIABLES
 from deskwire.engine.agents.presence import EPHEMERAL_TYPES
 from deskwire.engine.audit.actions import ACTIONS
 from deskwire.engine.events.types import AGENTS, CATALOG, REGISTRY
-from deskwire.http.api.app import ROUTES
+from deskwire.http.app import ROUTES
+from deskwire.http.description.error_codes import CODES
+from deskwire.http.description.event_examples import example_envelopes
 from tests.docs.pages import blocks, documents, guides, name, named_anchors, promises, prose
 from tests.support.root import ROOT
 

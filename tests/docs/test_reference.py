@@ -14,15 +14,15 @@ from click.testing import CliRunner
 from deskwire.cli import cli
 from deskwire.commands.reference import api
 from deskwire.commands.reference.command import PAGES
-from deskwire.commands.reference.errors import CODES, INTERNAL, PROBLEMS
-from deskwire.commands.reference.events import example_envelopes
-from deskwire.commands.reference.extensions import extension_envelopes
 from deskwire.engine.core import errors as engine_errors
 from deskwire.engine.core.errors import DomainError
 from deskwire.engine.events.types import AGENTS, EXTENSIONS, REGISTRY
-from deskwire.http.api.app import ROUTES
 from deskwire.http.api.problems import STATUS
 from deskwire.http.api.routing import Media
+from deskwire.http.app import ROUTES
+from deskwire.http.description.error_codes import CODES, INTERNAL, PROBLEMS
+from deskwire.http.description.event_examples import example_envelopes
+from deskwire.http.description.extension_examples import extension_envelopes
 from tests.support.root import ROOT
 
 REFERENCE = ROOT / "docs/reference"
@@ -157,11 +157,11 @@ def test_every_code_in_the_sources_is_documented_with_its_status() -> None:
             continue
         if isinstance(kind, type) and issubclass(kind, DomainError):
             assert (STATUS[kind], code) in documented, (
-                f"{owner} {code} is not in deskwire.commands.reference.errors"
+                f"{owner} {code} is not in deskwire.http.description.error_codes"
             )
         else:
             assert code in {each.code for each in CODES}, (
-                f"{owner} {code} is not in deskwire.commands.reference.errors"
+                f"{owner} {code} is not in deskwire.http.description.error_codes"
             )
 
 
@@ -172,9 +172,9 @@ def test_no_code_is_documented_that_the_sources_do_not_have() -> None:
 
 
 def test_every_code_of_a_single_problem_is_documented() -> None:
-    from deskwire.http.api.input import wording
+    from deskwire.http.api.input import validation_messages
 
-    found = {*problem_codes_in_sources(), *wording._CODES.values()}
+    found = {*problem_codes_in_sources(), *validation_messages._CODES.values()}
     assert len(found) > 20
     assert found <= PROBLEMS.keys()
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from deskwire.engine.stream.lease import ChannelLease
 from deskwire.engine.stream.subscription import Subscription
-from deskwire.http.stream.timekeeper import Timekeeper
+from deskwire.http.stream.heartbeat import ConnectionTimeouts
 from tests.plants.registry import Patch, plant
 
 
@@ -46,11 +46,11 @@ def write_to_who_lost_the_channel(patch: Patch) -> None:
 @plant("simulation", "crash")
 def confirm_a_position_at_sending(patch: Patch) -> None:
     """A position is confirmed when the ping after its events is written, instead of by its pong."""
-    next_ping = Timekeeper._next_ping
+    next_ping = ConnectionTimeouts._next_ping
 
-    def confirming(self: Timekeeper) -> bytes:
+    def confirming(self: ConnectionTimeouts) -> bytes:
         ping = next_ping(self)
         self.confirm_all()
         return ping
 
-    patch.setattr(Timekeeper, "_next_ping", confirming)
+    patch.setattr(ConnectionTimeouts, "_next_ping", confirming)

@@ -11,7 +11,7 @@ import httpx
 import pytest
 import trio
 
-from deskwire.storage.check.check import check
+from deskwire.storage.sqlite.check import check
 from tests.crash.held import HeldLedger, became, drafted, hold_one, settled
 from tests.support.node_processes import running_nodes
 from tests.support.sockets.server_process import Server

@@ -13,7 +13,7 @@ import httpx
 import pytest
 import trio
 
-from deskwire.http.stream.inflow import FRAMES
+from deskwire.http.stream.limits import FRAME_RATE
 from tests.support.sockets.server_process import Server
 
 pytestmark = pytest.mark.long
@@ -90,4 +90,4 @@ async def test_a_flood_of_pings_gets_the_turns_of_one_connection(server: Server)
         attacker.kill()
         await attacker.wait()
     assert told["established"]
-    assert told["pongs"] <= FRAMES.burst + FRAMES.per_minute  # of a minute, should it take so long
+    assert told["pongs"] <= FRAME_RATE.burst + FRAME_RATE.per_minute  # of a minute, should it take so long

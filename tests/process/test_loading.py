@@ -11,8 +11,8 @@ from tests.support.sockets.server_process import Server
 
 OF_TERMINALS = {"pygments.token", "rich.console"}
 OF_THE_REFERENCE = {
-    "deskwire.commands.reference.openapi.document",
-    "deskwire.commands.reference.asyncapi.document",
+    "deskwire.http.description.openapi.document",
+    "deskwire.http.description.asyncapi.document",
 }
 
 
@@ -30,6 +30,6 @@ async def test_what_makes_the_reference_is_loaded_when_that_is_asked_for(tmp_pat
         assert at_first & (OF_THE_REFERENCE | OF_TERMINALS) == set()
         async with httpx.AsyncClient(base_url=server.url, timeout=60) as http:
             assert (await http.get("/v3/openapi.json")).status_code == 200
-        assert loaded(tmp_path) & OF_THE_REFERENCE == {"deskwire.commands.reference.openapi.document"}
+        assert loaded(tmp_path) & OF_THE_REFERENCE == {"deskwire.http.description.openapi.document"}
     finally:
         await server.stop()

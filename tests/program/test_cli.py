@@ -16,7 +16,8 @@ from click.testing import CliRunner, Result
 
 from deskwire.cli import cli
 from deskwire.commands.reference import settings as reference
-from deskwire.config.settings import SETTINGS, Config
+from deskwire.config.config import Config
+from deskwire.config.settings import SETTINGS
 from deskwire.program import build
 from deskwire.program.demo_password import Password
 from deskwire.program.port import Port

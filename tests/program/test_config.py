@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from deskwire.config.config import Config, ConfigError
 from deskwire.config.environment import CLIENT_VARIABLES
 from deskwire.config.parsers import as_text
-from deskwire.config.settings import SETTINGS, VARIABLES, Config, ConfigError
+from deskwire.config.settings import SETTINGS, VARIABLES
 
 SECRET = "correct horse battery staple, and more"
 ENDINGS = ("_s", "_bytes", "_kib")

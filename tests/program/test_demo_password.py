@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from deskwire.config.settings import Config
+from deskwire.config.config import Config
 from deskwire.engine.accounts.credentials import Passwords
 from deskwire.engine.accounts.people import User
 from deskwire.program import demo_password

@@ -17,7 +17,7 @@ import structlog
 import trio
 
 from deskwire.config.settings import LogFormat
-from deskwire.http.api.request_id import REQUEST_ID
+from deskwire.http.api.pipeline import REQUEST_ID
 from deskwire.logs import access
 from deskwire.logs import setup as logs
 
@@ -194,7 +194,7 @@ class Full(io.StringIO):
 
 
 def _tell(number: int) -> None:
-    access.tell_request("GET", "/healthz", 200, 0.001, f"req_{number}")
+    access.log_request("GET", "/healthz", 200, 0.001, f"req_{number}")
 
 
 def test_a_log_that_can_not_be_written_ends_nothing() -> None:

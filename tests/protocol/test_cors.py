@@ -7,8 +7,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from deskwire.http.api.app import ROUTES
 from deskwire.http.api.output.cors import open_to_pages
+from deskwire.http.app import ROUTES
 from tests.support.api.service import Service, running
 
 DESK = "https://desk.example.com"

@@ -14,7 +14,7 @@ from typing import Any, Final
 import pytest
 import trio
 
-from deskwire.http.server.connection import UNREAD_MAX, UNREAD_S
+from deskwire.http.transport.connection import DRAIN_BYTES_MAX, DRAIN_TIMEOUT_S
 from tests.support.api.service import Service, running
 from tests.support.api.staff import person
 from tests.support.sockets.h11_oracle import Answer, answers
@@ -66,7 +66,7 @@ class Wire:
 
     async def until(self, count: int, *methods: str) -> list[Answer]:
         """Return the responses, once there are this many or the connection has ended."""
-        with trio.fail_after(UNREAD_S + SLACK_S):
+        with trio.fail_after(DRAIN_TIMEOUT_S + SLACK_S):
             while not self.ended and len(answers(self.data, methods, ended=False)) < count:
                 with suppress(trio.BrokenResourceError):
                     part = await self.stream.receive_some()
@@ -144,7 +144,7 @@ async def test_large_body_closes_the_connection_with_a_header(
     service: Service, lane: str, framing: str
 ) -> None:
     viewer = await viewer_of(service)
-    header, content = framed(b" " * (UNREAD_MAX * 16), framing)
+    header, content = framed(b" " * (DRAIN_BYTES_MAX * 16), framing)
     for name, refusal in REFUSALS.items():
         if refusal.status == 415:
             continue  # its body has been read
@@ -173,7 +173,7 @@ async def test_missing_body_closes_the_connection_soon(service: Service, lane: s
             await wire.stream.send_all(head(service, REFUSALS["401"], lane, framing) + sent)
             (answer,) = await wire.until(2, "POST", "GET")
             assert (answer.status, answer.closes, wire.ended) == (401, True, True)
-            assert trio.current_time() - began < UNREAD_S + SLACK_S
+            assert trio.current_time() - began < DRAIN_TIMEOUT_S + SLACK_S
 
 
 @pytest.mark.parametrize("length", [50, 10_000_000])

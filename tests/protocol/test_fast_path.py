@@ -14,8 +14,8 @@ import h11
 import pytest
 import trio
 
-from deskwire.http.api.app import ROUTES
 from deskwire.http.api.routing import Media
+from deskwire.http.app import ROUTES
 from tests.api.conventions.test_guards import Walk, walking
 from tests.support.api.service import Service, running
 from tests.support.sockets.server_process import free_port

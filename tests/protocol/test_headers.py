@@ -6,7 +6,7 @@ import httpx
 import pytest
 from werkzeug.datastructures import Headers
 
-from deskwire.http.api.output.headers import BASELINE, STRICT_TRANSPORT, complete
+from deskwire.http.api.output.responses import BASELINE, STRICT_TRANSPORT, add_missing_headers
 from tests.support.api.service import Service
 from tests.support.api.surveys import survey
 
@@ -45,12 +45,12 @@ async def test_every_response_has_all_security_headers_and_no_server(service: Se
 @pytest.mark.parametrize("secure", [True, False])
 def test_only_https_responses_have_hsts(secure: bool) -> None:
     headers = Headers()
-    complete(headers, secure=secure)
+    add_missing_headers(headers, secure=secure)
     assert (STRICT_TRANSPORT[0] in headers) == secure
 
 
 def test_header_set_by_a_response_is_kept() -> None:
     headers = Headers({"Cache-Control": "private"})
-    complete(headers, secure=False)
+    add_missing_headers(headers, secure=False)
     assert headers["Cache-Control"] == "private"
     assert sorted(headers.keys()) == sorted(NAMES)

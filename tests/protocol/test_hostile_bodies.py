@@ -13,13 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from deskwire.commands.reference.openapi.samples import BODIES
 from deskwire.engine.core.errors import PROBLEMS_MAX, BadRequest, Invalid
 from deskwire.engine.definitions.attributes import ATTRIBUTES_BYTES
-from deskwire.http.api.app import ROUTES
 from deskwire.http.api.input.unknown_fields import without_null
 from deskwire.http.api.input.validation import parse_body, parse_query
 from deskwire.http.api.routing import SMALL, Route
+from deskwire.http.app import ROUTES
+from deskwire.http.description.openapi.samples import BODIES
 from deskwire.http.resources.imports.imports import REFUSALS_BYTES
 from deskwire.http.schemas.base import public_name
 from tests.support.api.import_lines import bring, conversation, message

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from trio_websocket import open_websocket_url
 
 from deskwire.cli import cli
-from deskwire.config.settings import Config, ConfigError
+from deskwire.config.config import Config, ConfigError
 from deskwire.program import serve as program
 from tests.support.api.service import Service, running
 from tests.support.sockets.certificates import DAY, Files

@@ -26,8 +26,8 @@ HARMLESS: Final = {
     "engine/deskwire/engine/importing/records.py: stored == _hash(_with_contact(record))": "the same of one that was stored by an earlier release",
     "engine/deskwire/commands/convert/markup.py: token.value in _RAW": "a token of HTML: the name of an element",
     "engine/deskwire/logs/redaction.py: word.lower() in SECRET_WORDS": "a word of a name in the log, as `token`",
-    "http/deskwire/http/api/sessions.py: hashed not in known": "a hash among those of valid sessions that were looked up",
-    "http/deskwire/http/stream/websocket/handshake.py: b'upgrade' not in tokens": "the tokens of the header `Connection`",
+    "http/deskwire/http/api/auth/sessions.py: hashed not in known": "a hash among those of valid sessions that were looked up",
+    "http/deskwire/http/stream/websocket.py: b'upgrade' not in tokens": "the tokens of the header `Connection`",
     "storage/deskwire/storage/postgres/admin/check.py: _digest(files, content, size) != content.sha256": "bytes beside their name",
     "storage/deskwire/storage/postgres/admin/installation.py: secret_id not in identity.secret_ids": "an id that is no secret",
     "storage/deskwire/storage/tables/audit.py: before.sealed_secret != push.sealed_secret": "two sealed ones of our own",
@@ -35,7 +35,7 @@ HARMLESS: Final = {
     "engine/deskwire/program/installation.py: claimed == ANY_SECRET": "the id of a secret, or the mark that any will do",
     "engine/deskwire/program/installation.py: claimed in (ANY_SECRET, *ids)": "ids of secrets, which are none",
     "engine/deskwire/engine/webhooks/dispatcher.py: supervised.worker.breaker.circuit.reason == SECRET_LOST": "the reason for which an endpoint is disabled",
-    "http/deskwire/http/api/ended_tokens.py: identity.token in known.ids": "the id of a token, which is no secret",
+    "http/deskwire/http/api/auth/credential_caches.py: identity.token in known.ids": "the id of a token, which is no secret",
     "engine/deskwire/engine/accounts/access_tokens.py: token.id == current": "the ids of tokens",
     "http/deskwire/http/stream/protocol.py: stream_key != project.stream_key": "a stream key is public, as Pusher's app key is",
 }
@@ -49,7 +49,7 @@ def comparisons() -> Iterator[str]:
     """Every `==`, `!=` and `in` about something whose name is that of a secret: `file: expression`."""
     for layer in ("engine", "http", "storage"):
         for path in sorted((ROOT / layer).rglob("*.py")):
-            if path.parent.name in ("backup", "check") and path.stem in OPERATORS:
+            if path.parent.name in ("backup", "sqlite") and path.stem in OPERATORS:
                 continue
             for node in ast.walk(ast.parse(path.read_text())):
                 if isinstance(node, ast.Compare) and _by_value(node) and SUSPECT.search(_names(node)):

@@ -33,7 +33,7 @@ PARTIAL: Final = {
     "storage/deskwire/storage/postgres/admin/installation.py: _OTHER": "SQLite has the other reasons",
     "storage/deskwire/storage/postgres/driver/blocking.py: _ROLE_TIMEOUT_S": "_STATEMENT_TIMEOUT_S for the others",
     "storage/deskwire/storage/postgres/driver/session.py: _LATER": "the others need no such setting",
-    "engine/deskwire/commands/reference/openapi/document.py: _SECURITY": "all others require a user's credentials",
+    "http/deskwire/http/description/openapi/document.py: _SECURITY": "all others require a user's credentials",
 }
 """Tables without an entry for each value, with the reason."""
 

@@ -39,7 +39,24 @@ VIOLATIONS = [
     ("engine/deskwire/engine/importing", "deskwire.engine.privacy"),
     ("engine/deskwire/engine/privacy", "deskwire.engine.voice"),
     ("engine/deskwire/engine/voice", "deskwire.engine.ports"),
+    ("http/deskwire/http/transport", "deskwire.http.measurements"),
+    ("http/deskwire/http/schemas", "deskwire.http.api"),
+    ("http/deskwire/http/api", "deskwire.http.metrics"),
+    ("http/deskwire/http/api", "deskwire.http.stream"),
+    ("http/deskwire/http/stream", "deskwire.http.metrics"),
+    ("http/deskwire/http/metrics", "deskwire.http.resources"),
+    ("http/deskwire/http/resources", "deskwire.http.server"),
+    ("http/deskwire/http/pages", "deskwire.http.resources"),
+    ("http/deskwire/http/server", "deskwire.http.app"),
+    ("http/deskwire/http/server", "deskwire.http.description"),
+    ("storage/deskwire/storage/tables", "deskwire.storage.search"),
+    ("storage/deskwire/storage/search", "deskwire.storage.check"),
+    ("storage/deskwire/storage/check", "deskwire.storage.sqlite"),
+    ("storage/deskwire/storage/sqlite", "deskwire.storage.postgres"),
+    ("storage/deskwire/storage/postgres", "deskwire.storage.copying"),
+    ("storage/deskwire/storage/copying", "deskwire.storage.file_stores"),
 ]
+FLOORS = ["engine/deskwire/engine", "http/deskwire/http", "storage/deskwire/storage"]
 
 
 @pytest.fixture
@@ -86,9 +103,18 @@ def test_a_top_level_module_without_a_place_in_the_contract_is_found(copy: Path)
     assert "planted" in answer.stdout
 
 
-def test_a_domain_of_the_engine_without_a_floor_is_found(copy: Path) -> None:
-    (copy / "engine/deskwire/engine/planted").mkdir()
-    (copy / "engine/deskwire/engine/planted/__init__.py").touch()
+@pytest.mark.parametrize("layer", FLOORS)
+def test_a_room_without_a_floor_is_found(copy: Path, layer: str) -> None:
+    (copy / layer / "planted").mkdir()
+    (copy / layer / "planted/__init__.py").touch()
+    answer = lint(copy)
+    assert answer.returncode == 1
+    assert "planted" in answer.stdout
+
+
+@pytest.mark.parametrize("layer", FLOORS)
+def test_a_module_without_a_floor_is_found(copy: Path, layer: str) -> None:
+    (copy / layer / "planted.py").touch()
     answer = lint(copy)
     assert answer.returncode == 1
     assert "planted" in answer.stdout

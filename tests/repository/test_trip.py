@@ -15,8 +15,8 @@ import trio
 from deskwire.config.parsers import integer
 from deskwire.engine.core.clock import wall_clock
 from deskwire.engine.core.ids import is_id
-from deskwire.http.stream.websocket.frames import text_frame
-from deskwire.http.stream.writer import SocketWriter
+from deskwire.http.stream.socket_writer import SocketWriter
+from deskwire.http.stream.websocket import text_frame
 from tests.api.stream.test_revocation import Streams, project_channel
 from tests.repository.ceilings import above, loose, read
 from tests.repository.trip import CEILINGS, figures, lines, recorded
@@ -97,7 +97,7 @@ def test_calls_are_recorded_until_the_last_function_returns() -> None:
         wall_clock()
     assert list(lines(called)) == [
         "engine/core/clock.py: wall_clock",
-        "http/stream/websocket/frames.py: text_frame",
+        "http/stream/websocket.py: text_frame",
     ]
 
 

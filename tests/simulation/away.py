@@ -13,7 +13,7 @@ import orjson
 import trio
 from trio.testing import MockClock
 
-from deskwire.config.settings import Config
+from deskwire.config.config import Config
 from deskwire.engine.conversations.commands import PostMessage
 from deskwire.engine.conversations.conversation import Author
 from deskwire.engine.core.ids import new_id

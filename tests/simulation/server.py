@@ -14,10 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 import trio
 
-from deskwire.commands.reference import errors_page
-from deskwire.commands.reference.asyncapi import document as asyncapi
-from deskwire.commands.reference.openapi.document import description
-from deskwire.config.settings import Config
+from deskwire.config.config import Config
 from deskwire.engine.accounts.credentials import Passwords, Tokens
 from deskwire.engine.accounts.identity.dummy_hashes import DummyHashes
 from deskwire.engine.accounts.identity.verifier import Verifier
@@ -54,17 +51,18 @@ from deskwire.engine.webhooks.dispatcher import Dispatcher
 from deskwire.engine.webhooks.http.address import Policy
 from deskwire.engine.webhooks.retry.circuit import Rule
 from deskwire.engine.webhooks.target import check_url
-from deskwire.http.api.ended_tokens import EndedTokens
-from deskwire.http.api.machines import Machines
-from deskwire.http.api.output.static import Once
-from deskwire.http.api.quart_app import make_app
-from deskwire.http.api.server_keys import ServerKeys
+from deskwire.http.api.auth.credential_caches import EndedTokenCache, MachineCredentialCache, ServerKeyCache
+from deskwire.http.api.auth.metrics_token import ScrapeAccess
+from deskwire.http.api.output.static import DeskFiles, Lazy
+from deskwire.http.api.readiness import Readiness
 from deskwire.http.api.services import Services, Surveys, Webhooks
-from deskwire.http.metrics.scraper import Scraping
-from deskwire.http.pages.web_files import Desk
-from deskwire.http.resources.service.readiness import Readiness
-from deskwire.http.server.connections import Connections
+from deskwire.http.app import ROUTES
+from deskwire.http.description import errors_page
+from deskwire.http.description.asyncapi import document as asyncapi
+from deskwire.http.description.openapi.document import description
+from deskwire.http.server.adapters.quart_app import make_app
 from deskwire.http.stream.server import RealtimeStream
+from deskwire.http.transport.connection_slots import Connections
 from deskwire.program import wiring as parts
 from deskwire.program.opening import Opened
 from deskwire.program.wiring import voice
@@ -96,7 +94,7 @@ class _Current:
         return getattr(_PROCESS.services, name)
 
 
-APP: Final = make_app(cast(Services, _Current()))
+APP: Final = make_app(cast(Services, _Current()), ROUTES)
 _tls: Final = cache(partial(ssl.SSLContext, ssl.PROTOCOL_TLS_CLIENT))
 
 
@@ -385,10 +383,10 @@ class Server:
         )
         return Services(
             store=self.disk,
-            keys=ServerKeys(self.disk),
-            machines=Machines(self.disk),
+            keys=ServerKeyCache(self.disk),
+            machines=MachineCredentialCache(self.disk),
             sessions=parts.sessions(config, self.disk),
-            ended_tokens=EndedTokens(self.disk),
+            ended_tokens=EndedTokenCache(self.disk),
             actors=actors,
             erasures=Erasures(nursery, self.disk, trio_ms, actors),
             merges=Merges(nursery, self.disk, trio_ms, actors),
@@ -422,12 +420,12 @@ class Server:
                 None,
                 Connections(),
             ),
-            scraping=Scraping(None, None, ()),
-            desk=Desk(shown=False),
-            description=Once(description),
-            event_description=Once(asyncapi.description),
-            error_page=Once(errors_page.page),
-            tell_request=lambda *_: None,
+            scraping=ScrapeAccess(None, None, ()),
+            desk=DeskFiles(shown=False),
+            description=Lazy(description),
+            event_description=Lazy(asyncapi.description),
+            error_page=Lazy(errors_page.page),
+            log_request=lambda *_: None,
             readiness=Readiness(self.disk, self.disk.commits),
         )
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import trio
 
-from deskwire.config.settings import Config
+from deskwire.config.config import Config
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.ports import Commit
 from deskwire.engine.stream.channel import Channel, open_channel

@@ -26,10 +26,10 @@ from deskwire.engine.stream.channel import Channel, open_channel
 from deskwire.engine.stream.hub import Hub
 from deskwire.engine.stream.subscription import Loss, Subscription, SubscriptionBatch
 from deskwire.engine.stream.token import Grant, issue
-from deskwire.http.server.connections import Connections
-from deskwire.http.server.hypercorn_server import HypercornServer
+from deskwire.http.server.adapters.hypercorn import HypercornServer
 from deskwire.http.server.listener import FrontLimits, serve_front
 from deskwire.http.stream.server import RealtimeStream
+from deskwire.http.transport.connection_slots import Connections
 from deskwire.storage.sqlite.database import connect_writer, migrate
 from deskwire.storage.sqlite.directory import FILE_NAME
 from deskwire.storage.sqlite.store import open_store

@@ -3,21 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Final
 
 from deskwire.config.locations import has_secret
 from deskwire.config.parsers import Setting
-from deskwire.engine.webhooks.retry.schedule import DEFAULT_RETRY_DELAYS_S
-
-if TYPE_CHECKING:
-    from deskwire.config.settings import Config
-
-RETRIES: Final = len(
-    DEFAULT_RETRY_DELAYS_S
-)  # contract 6.4.2: fixed, because receivers see the attempt's number
+from deskwire.config.settings import RETRIES, Settings
 
 
-def contradictions(config: Config, settings: Mapping[str, Setting]) -> Iterator[tuple[frozenset[str], str]]:
+def contradictions(config: Settings, settings: Mapping[str, Setting]) -> Iterator[tuple[frozenset[str], str]]:
     """Yield each contradiction between values that are fine one by one: the settings' names, and a sentence."""
 
     def about(sentence: str, *names: str) -> tuple[frozenset[str], str]:
@@ -76,7 +68,7 @@ def contradictions(config: Config, settings: Mapping[str, Setting]) -> Iterator[
         yield about("{} must not be more than {}", "stream_resume_window_s", "event_window_s")
 
 
-def _last_retry_over_s(config: Config) -> float:
+def _last_retry_over_s(config: Settings) -> float:
     """Say when, in seconds after the first attempt began, the last retry has ended at the latest."""
     pauses_s = sum(config.webhook_retry_after_s) * (1 + config.webhook_retry_jitter)
     return config.webhook_timeout_s * (RETRIES + 1) + pauses_s

@@ -8,12 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final, Literal, Self, TypeAlias
+from typing import Final, Literal, TypeAlias
 
-import click
-
-from deskwire.config.conflicts import RETRIES, contradictions
-from deskwire.config.environment import unknown
 from deskwire.config.locations import database_url, files_place, node_name, shown_database
 from deskwire.config.parsers import (
     DAY_S,
@@ -41,25 +37,18 @@ from deskwire.config.parsers import (
     secret_text,
     setting,
     several,
-    source_of,
     web_origin,
     words,
 )
 from deskwire.engine.accounts.identity.algorithms import ALGORITHMS, Algorithm, UserClaim
+from deskwire.engine.core.limits.body_limits import DEFAULT_BODY_LIMITS
 from deskwire.engine.webhooks.retry.schedule import DEFAULT_RETRY_DELAYS_S
+
+# Fixed, because receivers see the number of the attempt (contract 6.4.2).
+RETRIES: Final = len(DEFAULT_RETRY_DELAYS_S)
 
 LogFormat: TypeAlias = Literal["auto", "text", "json"]
 LogLevel: TypeAlias = Literal["debug", "info", "warning", "error"]
-
-
-class ConfigError(click.ClickException):
-    """Settings that cannot be used; the message has one line for each problem, all of them."""
-
-    exit_code = 2
-
-    def __init__(self, problems: tuple[str, ...]) -> None:
-        super().__init__("These settings cannot be used:\n" + "\n".join(f"  {each}" for each in problems))
-        self.problems: Final = problems
 
 
 def _all_default() -> Mapping[str, Origin]:
@@ -67,11 +56,8 @@ def _all_default() -> Mapping[str, Origin]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config:
-    """Every setting, with its unit in its name; `Config()` is all defaults, without a look at the environment.
-
-    Values are checked by `load` only; a test may build or `replace` any.
-    """
+class Settings:
+    """The fields of `Config`: every setting, with its unit in its name."""
 
     # Where it lives and what it listens to
     data_dir: Path = setting(
@@ -245,12 +231,14 @@ class Config:
         "Connections that clients may have at once; a further one ends the one that has done nothing for longest.",
     )
     body_limit_bytes: int = setting(  # decisions 8
-        1 * MIB,
+        DEFAULT_BODY_LIMITS["body_limit_bytes"],
         integer(KIB, GIB),
         "Largest JSON body in bytes of any call, most of which take less; a larger one is answered with 413.",
     )
     network_logs_limit_bytes: int = setting(  # contract 8
-        2 * MIB, integer(KIB, GIB), "Largest body of a network log snapshot in bytes."
+        DEFAULT_BODY_LIMITS["network_logs_limit_bytes"],
+        integer(KIB, GIB),
+        "Largest body of a network log snapshot in bytes.",
     )
     body_timeout_s: float = setting(
         30.0, number(0.1, HOUR_S), "Seconds that a client may take to send a request body."
@@ -502,7 +490,7 @@ class Config:
 
     # Uploads
     upload_limit_bytes: int = setting(  # decisions 7
-        25 * MIB,
+        DEFAULT_BODY_LIMITS["upload_limit_bytes"],
         integer(1, GIB),
         "Largest file in bytes that may be uploaded; a larger one is answered with 413.",
     )
@@ -558,39 +546,8 @@ class Config:
             return "disk"
         return self.files or "database"
 
-    @classmethod
-    def load(cls, environ: Mapping[str, str], options: Mapping[str, object]) -> Self:
-        """Read the settings from `environ` and the command line.
-
-        Args:
-            environ: variables, of which only those that start with `DESKWIRE_` are looked at.
-            options: values from the command line by field name; None means not given.
-
-        Raises:
-            ConfigError: with every value that cannot be used, every unknown variable and every contradiction.
-            TypeError: an option that is not a setting, which is a mistake of the caller.
-        """
-        if strange := options.keys() - SETTINGS.keys():
-            raise TypeError(f"not a setting: {', '.join(sorted(strange))}")
-        values: dict[str, Any] = {}
-        origin: dict[str, Origin] = {}
-        bad: dict[str, str] = {}
-        for each in SETTINGS.values():
-            source, label, text = source_of(each, environ, options)
-            origin[each.name] = source
-            try:
-                if text is not None:
-                    values[each.name] = each.parse(text)
-            except ValueError as error:
-                bad[each.name] = f"{label} {error}"
-        config = cls(**values, origin=MappingProxyType(origin))
-        clashes = [sentence for names, sentence in contradictions(config, SETTINGS) if not names & bad.keys()]
-        if problems := (*unknown(environ, VARIABLES), *bad.values(), *clashes):
-            raise ConfigError(problems)
-        return config
-
 
 SETTINGS: Final[Mapping[str, Setting]] = MappingProxyType(
-    {each.name: described(each) for each in fields(Config) if each.name != "origin"}
+    {each.name: described(each) for each in fields(Settings) if each.name != "origin"}
 )
 VARIABLES: Final = frozenset(each.variable for each in SETTINGS.values())

@@ -35,7 +35,7 @@ def write_with(write: Callable[[str, int], object] | None) -> None:
     _Direct.write = write
 
 
-def tell_request(method: str, route: str | None, status: int, seconds: float, request_id: str) -> None:
+def log_request(method: str, route: str | None, status: int, seconds: float, request_id: str) -> None:
     """Log the response to a request.
 
     There are thousands a second, and none of these values can hold a credential or a stranger's text, except an

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from deskwire.config.settings import Config
+from deskwire.config.config import Config
 from deskwire.engine.accounts.credentials import Passwords
 from deskwire.engine.accounts.server_keys import random_base62
 from deskwire.storage.sqlite.directory import FILE_NAME

@@ -9,7 +9,7 @@ from typing import Final
 
 import structlog
 
-from deskwire.config.settings import Config
+from deskwire.config.config import Config
 from deskwire.engine.core.encryption import DecryptionFailed, Encryption
 from deskwire.engine.core.secret import Secrets
 from deskwire.engine.core.store import InlineQuery

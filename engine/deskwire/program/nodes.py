@@ -14,10 +14,10 @@ def forget_with_others(parts: Parts) -> None:
         return
 
     async def forget_callers() -> None:
-        parts.keys.forget()
-        parts.machines.forget()
-        parts.sessions.forget()
-        parts.ended_tokens.forget()
+        parts.keys.invalidate()
+        parts.machines.invalidate()
+        parts.sessions.invalidate()
+        parts.ended_tokens.invalidate()
         await parts.agents.end_lost_sessions()
         parts.agents.rights_changed_nowait()
         parts.stream.rights_changed_nowait()

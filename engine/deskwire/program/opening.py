@@ -19,8 +19,8 @@ import trio
 from msgspec import Struct
 from msgspec.structs import asdict
 
+from deskwire.config.config import Config
 from deskwire.config.locations import place_of
-from deskwire.config.settings import Config
 from deskwire.engine import ports
 from deskwire.engine.cluster.cluster import Bus, Cluster, NoBus, SingleNode
 from deskwire.engine.cluster.membership import ClusterMembership

@@ -9,7 +9,7 @@ import structlog
 import trio
 from msgspec import Struct
 
-from deskwire.config.settings import Config
+from deskwire.config.config import Config
 from deskwire.engine.accounts.credentials import Passwords
 from deskwire.engine.agents.streams import AgentStreams
 from deskwire.engine.audit.refusals import RefusedCalls
@@ -36,20 +36,17 @@ from deskwire.engine.webhooks.couriers import Couriers
 from deskwire.engine.webhooks.dispatcher import Dispatcher
 from deskwire.engine.webhooks.news import DeliveryNews
 from deskwire.engine.webhooks.ownership import Lapses
-from deskwire.http.api.ended_tokens import EndedTokens
-from deskwire.http.api.machines import Machines
-from deskwire.http.api.output.static import Once
-from deskwire.http.api.server_keys import ServerKeys
+from deskwire.http.api.auth.credential_caches import EndedTokenCache, MachineCredentialCache, ServerKeyCache
+from deskwire.http.api.auth.metrics_token import ScrapeAccess
+from deskwire.http.api.auth.sessions import Sessions
+from deskwire.http.api.output.static import DeskFiles, Lazy
+from deskwire.http.api.readiness import Readiness
 from deskwire.http.api.services import Services, Surveys
-from deskwire.http.api.sessions import Sessions
-from deskwire.http.metrics.measurements import Measurements
-from deskwire.http.metrics.scraper import Scraping
-from deskwire.http.pages.web_files import Desk
-from deskwire.http.resources.service.readiness import Readiness
+from deskwire.http.measurements import Measurements
 from deskwire.http.server.certificate import Certificate
-from deskwire.http.server.connections import Connections
 from deskwire.http.stream.server import RealtimeStream
-from deskwire.logs.access import tell_request
+from deskwire.http.transport.connection_slots import Connections
+from deskwire.logs.access import log_request
 from deskwire.program import build, reference, wiring
 from deskwire.program.errors import StartError
 from deskwire.program.opening import Opened, RunningStore
@@ -79,10 +76,10 @@ class Parts(Struct, frozen=True, kw_only=True):
     sealing: Encryption
     rotation: Rotation
     signing: Signing
-    keys: ServerKeys
-    machines: Machines
+    keys: ServerKeyCache
+    machines: MachineCredentialCache
     sessions: Sessions
-    ended_tokens: EndedTokens
+    ended_tokens: EndedTokenCache
     events: EventLog
     follower: Follower | None
     relay: TypingRelay | None
@@ -129,8 +126,12 @@ async def assemble(
         resume_window_s=config.stream_resume_window_s,
         nodes=None if here.heads is None else (here.cluster, here.bus),
     )
-    keys, machines, sessions = ServerKeys(store), Machines(store), wiring.sessions(config, store)
-    ended_tokens = EndedTokens(store)
+    keys, machines, sessions = (
+        ServerKeyCache(store),
+        MachineCredentialCache(store),
+        wiring.sessions(config, store),
+    )
+    ended_tokens = EndedTokenCache(store)
     agents = wiring.agents(config, here, events)
     news = wiring.news(store, agents)
     dispatcher = wiring.dispatcher(config, store, sealing, news, here.membership)
@@ -228,13 +229,13 @@ def services_of(parts: Parts, actors: trio.Nursery, registry: ActorRegistry) -> 
         version=build.version(),
         commit=build.commit(),
         measured=parts.measured,
-        scraping=Scraping(config.metrics_token, config.public_url, config.trusted_proxies),
+        scraping=ScrapeAccess(config.metrics_token, config.public_url, config.trusted_proxies),
         trusted_proxies=config.trusted_proxies,
-        description=Once(reference.openapi),
-        event_description=Once(reference.asyncapi),
-        error_page=Once(reference.errors),
-        desk=Desk(config.web_dir, shown=config.ui),
-        tell_request=tell_request,
+        description=Lazy(reference.openapi),
+        event_description=Lazy(reference.asyncapi),
+        error_page=Lazy(reference.errors),
+        desk=DeskFiles(config.web_dir, shown=config.ui),
+        log_request=log_request,
         readiness=Readiness(
             store,
             store.commits,

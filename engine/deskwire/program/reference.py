@@ -7,20 +7,20 @@ from deskwire.http.api.output.static import Static
 
 def openapi() -> Static:
     """Return the description of the API."""
-    from deskwire.commands.reference.openapi.document import description
+    from deskwire.http.description.openapi.document import description
 
     return description()
 
 
 def asyncapi() -> Static:
     """Return the description of its events."""
-    from deskwire.commands.reference.asyncapi.document import description
+    from deskwire.http.description.asyncapi.document import description
 
     return description()
 
 
 def errors() -> Static:
     """Return the page of its error codes."""
-    from deskwire.commands.reference.errors_page import page
+    from deskwire.http.description.errors_page import page
 
     return page()

@@ -12,7 +12,7 @@ from typing import Any, Final
 import structlog
 import trio
 
-from deskwire.config.settings import Config
+from deskwire.config.config import Config
 from deskwire.engine.core.clock import Clock, iso, wall_clock
 from deskwire.engine.core.encryption import Encryption
 from deskwire.engine.core.errors import Conflict, Unavailable

@@ -18,10 +18,8 @@ import structlog
 import trio
 from msgspec import Struct
 
-from deskwire.commands.admin.context import AdminContext
-from deskwire.commands.admin.socket import serve_orders
+from deskwire.config.config import Config
 from deskwire.config.locations import shown_database
-from deskwire.config.settings import Config
 from deskwire.engine.cluster.ports import NotAdmitted
 from deskwire.engine.conversations.held_sending import HeldSender
 from deskwire.engine.conversations.timers import SnoozeTimer, WorkflowTimer
@@ -30,14 +28,16 @@ from deskwire.engine.core.commits import Subscribers
 from deskwire.engine.core.store import InlineQuery
 from deskwire.engine.core.tasks.failure import run_with_restarts
 from deskwire.engine.ports import Commit
-from deskwire.http.api.app import ROUTES
 from deskwire.http.api.services import Services
+from deskwire.http.app import ROUTES
 from deskwire.http.server.certificate import BadCertificate, Certificate
 from deskwire.http.server.fast_path import FastPath
 from deskwire.http.server.listener import FrontLimits, serve_front
 from deskwire.http.stream.pusher import RESTARTING, SHUTTING_DOWN
 from deskwire.logs.setup import say
 from deskwire.program import nodes, wiring
+from deskwire.program.admin_context import AdminContext
+from deskwire.program.admin_socket import serve_orders
 from deskwire.program.demo_password import Password, new_password
 from deskwire.program.errors import StartError
 from deskwire.program.first_start import (

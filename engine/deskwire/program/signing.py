@@ -8,7 +8,7 @@ import httpx
 import structlog
 from msgspec import Struct
 
-from deskwire.config.settings import Config
+from deskwire.config.config import Config
 from deskwire.engine.accounts.credentials import Tokens
 from deskwire.engine.accounts.identity.provider_keys import (
     BadKeys,

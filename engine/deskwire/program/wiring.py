@@ -11,7 +11,7 @@ import httpx
 import structlog
 import trio
 
-from deskwire.config.settings import Config
+from deskwire.config.config import Config
 from deskwire.engine.accounts.credentials import Passwords
 from deskwire.engine.accounts.identity.dummy_hashes import DummyHashes
 from deskwire.engine.accounts.sessions import SessionLifetime
@@ -62,19 +62,19 @@ from deskwire.engine.webhooks.ownership import Lapses
 from deskwire.engine.webhooks.retry.circuit import Rule
 from deskwire.engine.webhooks.target import check_url
 from deskwire.http.api.admission import Admission
+from deskwire.http.api.auth.sessions import Sessions
 from deskwire.http.api.input.multipart import OVERHEAD
-from deskwire.http.api.quart_app import make_app
 from deskwire.http.api.rate_limits import RateLimits, rate_of
 from deskwire.http.api.routing import BASE
 from deskwire.http.api.services import Limits, Services, Webhooks
-from deskwire.http.api.sessions import Sessions
-from deskwire.http.metrics.measurements import Measurements
-from deskwire.http.metrics.nodes import NodeMeasurements
+from deskwire.http.app import ROUTES
+from deskwire.http.measurements import Measurements, NodeMeasurements
+from deskwire.http.server.adapters.hypercorn import HypercornServer
+from deskwire.http.server.adapters.quart_app import make_app
 from deskwire.http.server.certificate import Certificate
-from deskwire.http.server.connections import Connections
 from deskwire.http.server.fast_path import FastPath
-from deskwire.http.server.hypercorn_server import HypercornServer
 from deskwire.http.stream.server import RealtimeStream
+from deskwire.http.transport.connection_slots import Connections
 from deskwire.logs import setup as logs
 from deskwire.program import descriptors
 from deskwire.program.opening import Opened, RunningStore
@@ -405,7 +405,7 @@ def measured(
         connections=connections,
         consumers=lambda: stream.connections,
         traffic=stream.traffic,
-        deaf=stream.count_deaf,
+        deaf=stream.count_unsubscribed,
         log_dropped=logs.dropped,
         certificate_ends=lambda: None if certificate is None else certificate.ends,
         node=_node_measured(here, follower),
@@ -438,7 +438,7 @@ def apart(here: Opened) -> Callable[[], str | None]:
 def http_server(config: Config, services: Services, fast_path: FastPath) -> HypercornServer:
     """Return the server of requests that are not plain."""
     return HypercornServer(
-        make_app(services),
+        make_app(services, ROUTES),
         idle_s=config.idle_connection_s,
         head_s=config.head_timeout_s,
         fast_path=fast_path,

@@ -13,7 +13,7 @@ from typing import Any
 import jwt
 import pytest
 
-from deskwire.config.settings import Config
+from deskwire.config.config import Config
 from deskwire.engine.accounts.identity import provider_keys
 from deskwire.program.serve import serve
 from deskwire.program.signing import SigningError

@@ -12,7 +12,7 @@ import trio
 
 from deskwire.engine.accounts.machines import EVERY_PERMISSION
 from deskwire.engine.core.clock import wall_clock
-from deskwire.storage.check.check import check
+from deskwire.storage.sqlite.check import check
 from deskwire.storage.sqlite.directory import FILE_NAME
 from tests.support.api.machines import credentials_of, make, showing
 from tests.support.api.service import Service

@@ -12,8 +12,8 @@ from urllib.parse import quote
 
 import httpx
 
-from deskwire.http.api.app import ROUTES
 from deskwire.http.api.routing import Route
+from deskwire.http.app import ROUTES
 from deskwire.http.schemas.base import public_name
 from tests.api.events.test_channels_agree import receiving, register
 from tests.api.stream.test_revocation import Streams, project_channel

@@ -8,11 +8,11 @@ from typing import Any, Final
 
 import pytest
 
-from deskwire.commands.admin.context import OPERATIONS
 from deskwire.config.parsers import networks
 from deskwire.engine.audit.actions import ACTIONS
-from deskwire.http.api.app import ROUTES
 from deskwire.http.api.routing import Media, Route
+from deskwire.http.app import ROUTES
+from deskwire.program.admin_context import OPERATIONS
 from tests.api.audit.calls import CALLS
 from tests.api.audit.stage import CLIENT, Stage
 from tests.api.events.test_channels_agree import receiving, register

@@ -174,7 +174,7 @@ async def test_an_unknown_path_and_a_wrong_method_are_problems(service: Service)
     assert_problem(wrong)
 
 
-async def test_an_upgrade_of_what_is_no_stream_is_refused_with_its_reason(service: Service) -> None:
+async def test_upgrade_of_another_path_is_refused_with_a_reason(service: Service) -> None:
     """Send it on a new connection and on a used one."""
     upgrade = "GET /v3/s2s/events HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
     key = "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
@@ -265,8 +265,8 @@ async def test_demo_json_is_private_and_complete(service: Service) -> None:
 async def test_a_connection_is_answered_or_closed_after_the_process_stood_still(
     service: Service, monkeypatch: pytest.MonkeyPatch, bound_s: float
 ) -> None:
-    """Stop the process just after a response, as a slow disk or a stopped machine does; below the bound nobody notices."""
-    monkeypatch.setattr("deskwire.http.server.hypercorn_server._LAST_S", bound_s)
+    """Stop the process just after a response, like a slow disk or a stopped machine; below the limit no client notices."""
+    monkeypatch.setattr("deskwire.http.server.adapters.hypercorn._LAST_WRITE_TIMEOUT_S", bound_s)
     with trio.fail_after(10):
         assert (await service.http.get("/s2s/project")).status_code == 200
         time.sleep(0.2)  # noqa: ASYNC251  # the whole process stands still

@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from deskwire.http.api.app import ROUTES
+from deskwire.http.app import ROUTES
 from tests.api.conventions.test_json import JSON
 from tests.engine.workflows.building import FORM, workflow
 from tests.support.api.import_lines import bring, conversation, message
@@ -50,7 +50,7 @@ async def test_a_message_names_its_bad_author_and_attachments_beside_a_wrong_typ
     }
 
 
-async def test_what_depends_on_a_field_that_does_not_fit_is_not_guessed(service: Service) -> None:
+async def test_checks_that_depend_on_an_invalid_field_are_skipped(service: Service) -> None:
     path = f"/s2s/conversations/{(await service.create())['id']}/messages"
     body = {"text": "x", "author": {"type": "robot", "id": "7", "name": "R"}}
     assert named(await service.http.post(path, json=body)) == {("/author/type", "not_allowed")}
@@ -147,7 +147,7 @@ async def test_each_item_of_a_list_is_named_beside_one_of_a_wrong_type(service: 
     assert {pointer for pointer, _ in named(answer)} == {f"/settings/languages/{index}" for index in range(2)}
 
 
-async def test_surveys_name_what_is_wrong_within_beside_a_wrong_type(service: Service) -> None:
+async def test_surveys_name_inner_problems_next_to_a_wrong_type(service: Service) -> None:
     answer = await service.dashboard.post(
         "/engagement/surveys", json={"name": 5, "definition": BAD_DEFINITION}
     )
@@ -172,7 +172,7 @@ async def test_surveys_name_what_is_wrong_within_beside_a_wrong_type(service: Se
     assert named(answer) == {("/summary", "invalid"), ("/drivers/1/id", "duplicate_id")}
 
 
-async def test_workflows_name_what_is_wrong_within_beside_a_wrong_type(service: Service) -> None:
+async def test_workflows_name_inner_problems_next_to_a_wrong_type(service: Service) -> None:
     made = (await service.dashboard.post("/workflows", json=workflow([FORM]))).json()
     path = f"/s2s/conversations/{(await service.create())['id']}/workflow"
     assert (await service.http.post(f"{path}/start", json={"workflowId": made["id"]})).is_success
@@ -263,7 +263,7 @@ async def test_a_query_names_everything_beside_a_wrong_type(service: Service) ->
 
 
 @pytest.mark.parametrize("body", [None, [], 5, "x", {}])
-async def test_what_is_no_object_is_told_so_and_nothing_is_guessed(service: Service, body: Any) -> None:
+async def test_value_that_is_no_object_gets_one_problem(service: Service, body: Any) -> None:
     for route in ROUTES:
         if not route.further or "<" in route.path:
             continue

@@ -79,9 +79,7 @@ async def test_an_account_signs_in_by_its_address_and_no_other_can_read_like_it(
 @pytest.mark.parametrize(
     "email", [" ada@Example.org", "ada@Example.org\n", "Ada <ada@Example.org>", "mailto:ada@Example.org"]
 )
-async def test_an_address_is_stored_without_what_is_around_it_wherever_it_comes_in(
-    service: Service, email: str
-) -> None:
+async def test_address_is_stored_without_surrounding_blanks(service: Service, email: str) -> None:
     put = await service.http.put("/s2s/contacts/u1", json={"email": email})
     assert put.json()["email"] == "ada@Example.org"
     await service.http.put("/s2s/contacts/u2", json={"email": "x@example.org"})
@@ -97,7 +95,7 @@ async def test_an_address_is_stored_without_what_is_around_it_wherever_it_comes_
             assert sorted(each["userId"] for each in found) == ["u1", "u2", "u3"]
 
 
-async def test_what_is_no_address_or_number_is_refused_and_named(service: Service) -> None:
+async def test_invalid_address_or_number_is_refused_and_named(service: Service) -> None:
     body = {"email": "ada@example.org\nBcc: eve@example.org", "phone": "call me"}
     for answer in (
         await service.http.put("/s2s/contacts/u1", json=body),

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deskwire.http.api.app import ROUTES
 from deskwire.http.api.routing import Route
+from deskwire.http.app import ROUTES
 from tests.api.conventions.test_guards import WITH_BODY, Walk, walking
 from tests.protocol.test_http_bytes import Port
 from tests.support.properties import budget, here, hold
@@ -54,7 +54,7 @@ ODD_JSON: Final = (
     b"{" + b",".join(b'"k%d":0' % number for number in range(3_000)) + b"}",
     "\ufeff{}".encode("utf-16"),
 )
-"""What is no JSON, hardly any, or means nothing here; no route takes any of them but as an empty body."""
+"""Bodies that are not JSON, or JSON without meaning here; routes accept them at most as an empty body."""
 
 
 @pytest.fixture

@@ -14,10 +14,10 @@ import jwt
 import pytest
 from pydantic import BaseModel
 
-from deskwire.commands.reference.errors import CODES
 from deskwire.engine.accounts.people import PERMISSIONS
-from deskwire.http.api.app import ROUTES
 from deskwire.http.api.routing import Route
+from deskwire.http.app import ROUTES
+from deskwire.http.description.error_codes import CODES
 from deskwire.http.resources.workflows import WorkflowBody, WorkflowDraft
 from tests.support.api.route_guards import Guard, guards
 from tests.support.api.service import Service, running
@@ -61,7 +61,7 @@ def test_a_method_that_changes_something_never_needs_a_permission_to_read_only()
         "POST /v3/workflows/simulate",
         "POST /v3/workflows/validate",
         "POST /v3/s2s/stream/auth",
-        # These two change what is the user's own: what one shows at the moment, and how far one has read.
+        # These change the user's own state: the current view and the read positions.
         "PUT /v3/stream/{streamId}/view",
         "PUT /v3/conversations/{conversationId}/seen",
         "PUT /v3/inbox/seen",
@@ -96,7 +96,7 @@ def test_no_body_and_no_query_takes_a_field_that_it_does_not_name() -> None:
 
 @dataclass
 class Walk:
-    """A service with somebody of each kind, and what its paths name."""
+    """A service with a caller of each kind, and the objects that its paths name."""
 
     service: Service
     http: httpx.AsyncClient
@@ -111,7 +111,7 @@ class Walk:
         return {"Authorization": f"Bearer {credential or own}", "project": demo["projectId"]}
 
     async def status(self, route: Route, headers: Mapping[str, str]) -> int:
-        """The status that a call is answered with; what goes on for ever is not read."""
+        """Return the status of a call's response; endless responses are not read."""
         request = self.http.build_request(route.method, self.path(route), headers=headers)
         answer = await self.http.send(request, stream=True)
         if answer.headers.get("Content-Type") != "text/event-stream":
@@ -164,7 +164,7 @@ def expired_token(service: Service) -> str:
     return jwt.encode({**claims, "exp": 1}, secret, algorithm="HS256")
 
 
-async def test_every_route_refuses_what_is_no_credential_for_it(walk: Walk) -> None:
+async def test_every_route_refuses_wrong_credentials(walk: Walk) -> None:
     demo, revoked, expired = walk.service.demo, await revoked_key(walk.service), expired_token(walk.service)
     assert len(WITH_CREDENTIAL) > 100
     for route in WITH_CREDENTIAL:
@@ -190,7 +190,7 @@ async def test_no_credential_is_taken_from_the_query_or_a_cookie(walk: Walk) -> 
         await walk.refused(route, 401, headers=headers, params=params)
 
 
-async def test_a_viewer_is_told_which_permission_is_lacking_and_reads_the_rest(walk: Walk) -> None:
+async def test_viewer_is_refused_by_permission_and_reads_the_rest(walk: Walk) -> None:
     async with person(walk.service, "viewer") as viewer:
         for route in WITH_CREDENTIAL:
             permission = None if route.access.kind == "server_key" else route.access.permission

@@ -9,8 +9,8 @@ from typing import Final
 import orjson
 import pytest
 
-from deskwire.http.api.app import ROUTES
 from deskwire.http.api.routing import Route
+from deskwire.http.app import ROUTES
 from tests.api.conventions.test_guards import WITH_BODY, Walk, walking
 
 pytestmark = pytest.mark.long  # each route with each bad text or spelling
@@ -52,7 +52,7 @@ def bodies(route: Route) -> Iterator[bytes]:
         yield orjson.dumps(dict.fromkeys(names, orjson.Fragment(value))) if names else value
 
 
-async def test_no_value_in_any_field_of_any_body_is_an_error_of_ours(walk: Walk) -> None:
+async def test_no_value_in_any_field_causes_an_internal_error(walk: Walk) -> None:
     for route in WITH_BODY:
         headers = walk.headers(route) | {"Content-Type": "application/json"}
         for body in bodies(route):
@@ -60,7 +60,7 @@ async def test_no_value_in_any_field_of_any_body_is_an_error_of_ours(walk: Walk)
             assert answer.status_code < 500, (route.operation_id, body[:80], answer.text)
 
 
-async def test_no_text_in_a_path_or_a_query_is_an_error_of_ours(walk: Walk) -> None:
+async def test_no_text_in_a_path_or_query_causes_an_internal_error(walk: Walk) -> None:
     names = dict(walk.names)
     for route in ROUTES:
         headers = walk.headers(route)

@@ -12,7 +12,7 @@ import pytest
 import trio
 
 from deskwire.engine.ports import Transaction
-from deskwire.http.api.app import ROUTES
+from deskwire.http.app import ROUTES
 from deskwire.http.schemas.base import model_of
 from tests.support.api.machines import credentials_of, make
 from tests.support.api.service import Service, running, tapping
@@ -139,7 +139,7 @@ async def requests(service: Service) -> Requests:
 SECRETS: Final = frozenset({"secret", "key", "password"})
 """The fields of answers that show a secret once."""
 NO_SECRETS: Final = frozenset({"tokenType", "streamKey", "passwordEndsAt"})
-"""Fields that sound like one: everybody who connects to the stream has its key, and a time opens nothing."""
+"""Fields that sound like secrets: the stream's key is public, and a time opens nothing."""
 
 
 def replay_of(answer: dict[str, Any]) -> dict[str, Any]:
@@ -193,7 +193,7 @@ _TABLES: Final = {
 
 
 def counted(directory: Path) -> dict[str, int]:
-    """Return the number of rows of each table, except those that change by themselves."""
+    """Return the number of rows of each table, except tables that background tasks change."""
     with beside(directory) as connection:
         names = connection.execute(_TABLES[chosen()]).fetchall()
         own = {"attempts", "couriers", "search_changes"}
@@ -278,7 +278,7 @@ def stores(monkeypatch: pytest.MonkeyPatch) -> list[AnyStore]:
 
 
 class Held:
-    """A writer that waits until it is let go."""
+    """A writer that waits until it is released."""
 
     def __init__(self, store: AnyStore, nursery: trio.Nursery) -> None:
         self._go = threading.Event()
@@ -297,14 +297,14 @@ class Held:
 
 
 async def queued(store: AnyStore, count: int) -> None:
-    """Return once so many jobs wait for the writer."""
+    """Return once this number of jobs waits for the writer."""
     with trio.fail_after(10):
         while len(store.backlog) < count:  # noqa: ASYNC110  # a queue between threads rings no bell
             await trio.sleep(0.005)  # real time: the other side is a thread
 
 
 @pytest.mark.sqlite  # holds the writer's thread: with PostgreSQL that is Trio's
-async def test_a_duplicate_is_told_that_the_first_is_still_under_way(
+async def test_duplicate_is_refused_while_the_first_is_under_way(
     stores: list[AnyStore], service: Service
 ) -> None:
     conversation = await service.create()
@@ -327,7 +327,7 @@ async def test_a_duplicate_is_told_that_the_first_is_still_under_way(
 
 
 @pytest.mark.sqlite  # holds the writer's thread: with PostgreSQL that is Trio's
-async def test_a_caller_who_leaves_before_the_commit_finds_the_answer_of_what_was_done(
+async def test_caller_that_disconnects_before_the_commit_finds_the_response(
     stores: list[AnyStore], service: Service
 ) -> None:
     """Leave before the response: the command is carried out, and its response is in the commit."""
@@ -371,7 +371,7 @@ async def test_fifty_at_once_under_one_key_make_one_conversation(service: Servic
     assert await service.types() == ["conversation.created"]
 
 
-async def test_what_was_removed_is_not_shown_again_and_not_made_again(service: Service) -> None:
+async def test_removed_object_is_neither_replayed_nor_created_again(service: Service) -> None:
     conversation = await service.create("u1")
     made = [
         (service.http, "/s2s/conversations", {"contact": {"userId": "u2", "name": "<<marker>>"}}),
@@ -392,7 +392,7 @@ async def test_what_was_removed_is_not_shown_again_and_not_made_again(service: S
     assert kept == (3, 0, 0)
 
 
-async def test_whatever_removes_something_empties_the_answers_that_show_it(tmp_path: Path) -> None:
+async def test_every_removal_erases_the_stored_responses(tmp_path: Path) -> None:
     async with running(tmp_path, webhook_timeout_s=0.2, webhook_retry_after_s=(0, 0, 0)) as service:
         table = await requests(service)
         made = {}

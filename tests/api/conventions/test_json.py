@@ -132,7 +132,7 @@ async def test_network_logs_keep_every_digit_of_every_number(service: Service, s
         ('{"text": "a"', "unexpected end of data (line 1, column 13)"),
     ],
 )
-async def test_what_is_no_json_is_told_so_in_clear_words(
+async def test_malformed_json_body_is_explained(
     service: Service, send: Any, content: str | bytes, words: str
 ) -> None:
     path = f"/s2s/conversations/{(await service.create())['id']}/messages"
@@ -154,9 +154,7 @@ async def test_an_empty_body_is_called_empty(service: Service, send: Any, conten
 
 
 @pytest.mark.parametrize("levels", [239, 300, 1_020])
-async def test_attributes_that_are_nested_too_deeply_are_told_how_deep_they_may_be(
-    service: Service, send: Any, levels: int
-) -> None:
+async def test_refusal_of_deep_attributes_names_the_limit(service: Service, send: Any, levels: int) -> None:
     def body(depth: int) -> str:
         return f'{{"contact": {{"userId": "u1"}}, "attributes": {{"a": {"[" * (depth - 1) + "]" * (depth - 1)}}}}}'
 

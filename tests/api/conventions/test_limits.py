@@ -12,8 +12,9 @@ import trio
 from quart_trio import QuartTrio
 
 from deskwire.engine.core.errors import Unavailable
-from deskwire.http.api.quart_app import make_app
 from deskwire.http.api.services import Services
+from deskwire.http.app import ROUTES
+from deskwire.http.server.adapters.quart_app import make_app
 from deskwire.program import serve as program
 from deskwire.program.parts import services_of
 from tests.api.conventions.test_idempotency import Held, queued
@@ -31,7 +32,7 @@ def told(answer: httpx.Response) -> list[int]:
     return [int(answer.headers[field]) for field in FIELDS]
 
 
-async def test_every_answer_of_a_projects_calls_says_what_is_left(tmp_path: Path) -> None:
+async def test_every_response_to_a_project_has_rate_limit_headers(tmp_path: Path) -> None:
     async with running(tmp_path, rate_limit_per_minute=1, rate_limit_burst=5) as service:
         assert told(await service.http.get("/s2s/project")) == [5, 4, 60]
         assert told(await service.http.get("/s2s/contacts/nobody")) == [5, 3, 120]  # a refusal, too
@@ -52,7 +53,7 @@ async def test_a_users_calls_are_counted_for_the_user_and_not_for_the_project(tm
         assert told(await service.dashboard.get("/conversations"))[1] == 2, "of the owner's, who has hired"
 
 
-async def test_a_user_who_calls_too_often_holds_up_nobody_else(tmp_path: Path) -> None:
+async def test_user_above_its_rate_delays_no_other_user(tmp_path: Path) -> None:
     limits = {"rate_limit_burst": 2, "user_rate_limit_per_minute": 1}
     async with running(tmp_path, **limits) as service:
         for status in (200, 200, 429):
@@ -66,7 +67,7 @@ async def test_a_user_who_calls_too_often_holds_up_nobody_else(tmp_path: Path) -
         assert figures("http_rate_limited_total", reason="project") == 0
 
 
-async def test_who_calls_too_often_is_told_when_to_come_back_and_nothing_is_done(tmp_path: Path) -> None:
+async def test_call_above_the_rate_gets_retry_after_and_changes_nothing(tmp_path: Path) -> None:
     async with running(tmp_path, rate_limit_per_minute=1, rate_limit_burst=1) as service:
         assert (await service.http.get("/s2s/project")).status_code == 200
         body = {"contact": {"userId": "u"}}
@@ -79,7 +80,7 @@ async def test_who_calls_too_often_is_told_when_to_come_back_and_nothing_is_done
         assert figures("actors_started_total") == 0
 
 
-async def test_what_watches_the_service_is_neither_counted_nor_limited(tmp_path: Path) -> None:
+async def test_monitoring_routes_are_neither_counted_nor_limited(tmp_path: Path) -> None:
     async with running(tmp_path, rate_limit_per_minute=1, rate_limit_burst=1) as service:
         for path in ("/healthz", "/readyz", "/metrics", "/") * 3:
             answer = await service.http.get(f"{service.url}{path}")
@@ -87,7 +88,7 @@ async def test_what_watches_the_service_is_neither_counted_nor_limited(tmp_path:
             assert FIELDS[0] not in answer.headers
 
 
-async def test_a_limit_of_nothing_is_none_and_nothing_is_said(tmp_path: Path) -> None:
+async def test_rate_of_zero_is_no_limit_and_has_no_headers(tmp_path: Path) -> None:
     async with running(tmp_path, rate_limit_per_minute=0, rate_limit_burst=1) as service:
         for _ in range(3):
             answer = await service.http.get("/s2s/project")
@@ -105,7 +106,7 @@ def apps(monkeypatch: pytest.MonkeyPatch) -> Apps:
 
     def tapped(*args: Any) -> Services:
         services = services_of(*args)
-        made.append(make_app(services))
+        made.append(make_app(services, ROUTES))
         return services
 
     monkeypatch.setattr(program, "services_of", tapped)
@@ -126,10 +127,8 @@ def calling(app: QuartTrio, key: str, address: str) -> Callable[[], Any]:
     return call
 
 
-async def test_an_address_that_guesses_is_told_to_wait_and_a_valid_key_from_there_is_served(
-    apps: Apps, tmp_path: Path
-) -> None:
-    """Serve a valid key, which can't be guessed: it may be a neighbour's behind the same address."""
+async def test_guessing_address_must_wait_but_its_valid_key_is_served(apps: Apps, tmp_path: Path) -> None:
+    """Serve a valid key, which can't be guessed: it may belong to another client with the same address."""
     async with running(tmp_path, auth_failures_per_minute=3) as service:
         right, wrong = service.demo["serverKey"], "sk_" + "x" * 43
         guess = calling(apps[0], wrong, "192.0.2.7")
@@ -143,7 +142,7 @@ async def test_an_address_that_guesses_is_told_to_wait_and_a_valid_key_from_ther
 
 
 async def test_an_address_of_this_machine_is_never_shut_out(service: Service) -> None:
-    """Fail from an address that is a proxy's, and so everybody's."""
+    """Fail from an address of a proxy, which all its clients share."""
     wrong = {"Authorization": "Bearer sk_" + "x" * 43}
     for _ in range(130):
         assert (await service.http.get("/s2s/project", headers=wrong)).status_code == 401
@@ -160,7 +159,7 @@ async def test_more_requests_than_may_be_under_way_are_refused_before_their_body
     stores: list[AnyStore], tmp_path: Path
 ) -> None:
     async with running(tmp_path, requests_under_way=1) as service, trio.open_nursery() as nursery:
-        await service.create("u0")  # the key's use is noted: what waits below are conversations
+        await service.create("u0")  # the key's use is recorded, so that only conversations wait below
         held = Held(stores[0], nursery)
         await held.there()
         nursery.start_soon(service.create, "u1")
@@ -197,7 +196,7 @@ async def test_calls_that_wait_in_the_feed_take_no_place_of_those_that_work(tmp_
 
 
 async def settled(service: Service, waits: int) -> Any:
-    """The figures once so many calls wait."""
+    """Return the figures once this number of calls waits."""
     with trio.fail_after(10):
         while True:
             figures = await scrape(service)

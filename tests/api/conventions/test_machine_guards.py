@@ -15,8 +15,8 @@ from deskwire.engine.audit.trail import ChangeOrigin
 from deskwire.engine.core.actor import Actor
 from deskwire.engine.core.values import replace
 from deskwire.engine.ports import Transaction
-from deskwire.http.api.app import ROUTES
 from deskwire.http.api.routing import Route
+from deskwire.http.app import ROUTES
 from tests.api.conventions.test_guards import Walk, call_of, walking
 from tests.support.api.machine_guards import ALSO, ANY, PARTLY, PERSONAL, READS_USER
 from tests.support.api.machines import credentials_of, make
@@ -68,7 +68,7 @@ def reading_the_user(root: Path) -> Iterator[str]:
                 yield f"{path.relative_to(root).with_suffix('').as_posix()}.{function.name}"
 
 
-def test_every_function_that_needs_somebody_signed_in_is_known() -> None:
+def test_every_handler_that_needs_a_signed_in_user_is_listed() -> None:
     (root,) = deskwire.http.resources.__path__
     assert set(reading_the_user(Path(root))) == READS_USER, (
         "a machine is refused there, in the midst of a call: is its route `personal`, or does it sign by `call.access`?"
@@ -86,7 +86,7 @@ async def test_a_machine_with_every_permission_is_refused_only_where_a_person_is
             assert await walk.status(route, headers) not in (401, 403, 500), route.operation_id
 
 
-async def test_a_machine_without_permissions_is_told_which_one_is_lacking(walk: Walk) -> None:
+async def test_refusal_of_a_machine_names_the_missing_permission(walk: Walk) -> None:
     headers = bearer((await make(walk.service, ()))["secret"])
     for route in WITH_CREDENTIAL:
         call, permission = call_of(route), route.access.permission
@@ -99,7 +99,7 @@ async def test_a_machine_without_permissions_is_told_which_one_is_lacking(walk: 
             assert permission in document["detail"]
 
 
-async def test_a_machine_may_do_what_its_one_permission_says_and_nothing_else(walk: Walk) -> None:
+async def test_machine_may_use_only_its_permission(walk: Walk) -> None:
     asked = {route.access.permission for route in WITH_CREDENTIAL if route.access.machines} - {None}
     for permission in sorted(each for each in asked if each is not None):
         headers = bearer((await make(walk.service, (permission,)))["secret"])
@@ -114,9 +114,7 @@ async def test_a_machine_may_do_what_its_one_permission_says_and_nothing_else(wa
 
 
 @pytest.mark.parametrize("end", ["expired", "revoked", "rotated"])
-async def test_a_secret_that_is_good_no_more_opens_no_route(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: str
-) -> None:
+async def test_ended_secret_opens_no_route(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: str) -> None:
     stores = tapping(monkeypatch)
     async with walking(tmp_path) as walk:
         made = await make(walk.service)
@@ -142,7 +140,7 @@ def _save_as_operator(tx: Transaction, machine: Machine) -> None:
         tx.save_machine(machine)
 
 
-async def test_a_machine_of_another_project_finds_neither_this_project_nor_what_is_in_it(walk: Walk) -> None:
+async def test_machine_of_another_project_finds_nothing_of_this_one(walk: Walk) -> None:
     service = walk.service
     path = f"/organisations/{await organisation_of(service)}/projects"
     other = (await service.dashboard.post(path, json={"name": "Bank"})).json()["id"]
@@ -161,7 +159,7 @@ async def test_a_machine_of_another_project_finds_neither_this_project_nor_what_
     assert listed.json()["items"] == []
 
 
-async def test_what_is_somebodys_own_is_refused_before_anything_is_done(walk: Walk) -> None:
+async def test_personal_routes_refuse_machines_before_any_change(walk: Walk) -> None:
     headers = bearer((await make(walk.service))["secret"])
     conversation = await walk.service.create()
     for call, shown in PARTLY.items():
@@ -188,7 +186,7 @@ def wrong_kinds(route: Route, walk: Walk, webhook: str) -> dict[str, str]:
     return wrong
 
 
-async def test_a_credential_of_the_wrong_kind_is_told_as_such_and_never_shown(walk: Walk) -> None:
+async def test_credential_of_the_wrong_kind_is_named_and_not_repeated(walk: Walk) -> None:
     webhook = f"whsec_{'A' * 32}"
     for route in WITH_CREDENTIAL:
         for kind, credential in wrong_kinds(route, walk, webhook).items():
@@ -200,7 +198,7 @@ async def test_a_credential_of_the_wrong_kind_is_told_as_such_and_never_shown(wa
             assert answer.headers["WWW-Authenticate"] == "Bearer"
 
 
-async def test_what_has_the_form_of_no_kind_is_refused_as_before(walk: Walk) -> None:
+async def test_credential_of_unknown_form_is_refused(walk: Walk) -> None:
     server = await walk.http.get("/v3/s2s/project", headers=bearer("garbage"))
     user = await walk.http.get("/v3/users/me", headers=bearer("garbage"))
     machine = await walk.http.get("/v3/users/me", headers=bearer("mk_unknown"))

@@ -1,7 +1,7 @@
-"""A route has one path: what looks like another way to write it leads nowhere, past no guard and no limit (ADR 7).
+"""A route has one path: a text that looks like another spelling of it matches no route (ADR 7).
 
-What RFC 9112 and RFC 3986 do call the same, the URL of a path and letters that are encoded for nothing, is the same in
-all that it is answered, counted and bounded.
+Spellings that RFC 9112 and RFC 3986 define as equivalent, the URL of a path and unnecessarily encoded letters, have the
+same response, count and limits.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ import pytest
 import trio
 
 from deskwire.engine.core.http1 import plain_request
-from deskwire.http.api.app import ROUTES
+from deskwire.http.api.route_trie import RouteNode, RouteTrie
 from deskwire.http.api.routing import Route
-from deskwire.http.server.route_trie import Place, Table
+from deskwire.http.app import ROUTES
 from tests.api.operating.test_metrics import scrape
 from tests.support.api.request_paths import ask
 from tests.support.api.service import Service, running
@@ -68,7 +68,7 @@ SAME: Final = {
 
 
 def _behind_first(path: str, more: str) -> str:
-    """The path with something behind its first word."""
+    """Return the path with a text after its first word."""
     word, slash, rest = path[1:].partition("/")
     return f"/{word}{more}{slash}{rest}"
 
@@ -90,7 +90,7 @@ def aliases() -> Iterator[tuple[Route, str]]:
         if target == path or (target == f"{path}/" and "<path:" in route.path):
             continue  # there is no slash within /healthz, and a translation's key may end with one
         if route.path.startswith("/desk") and target.startswith("/desk/"):
-            continue  # the page itself knows its places; whatever stands behind /desk/ is the page
+            continue  # any path below /desk/ is the page, which parses its own address
         yield route, target
 
 
@@ -123,13 +123,13 @@ async def test_no_route_has_a_second_path(service: Service) -> None:
     }  # a dot is the name of a file that there is not
 
 
-def _names_a_file(place: Place) -> bool:
+def _names_a_file(place: RouteNode) -> bool:
     """Whether the routes there serve packaged files, where a dot is the name of a file that there is not."""
     return place.names[-1:] in (("asset",), ("file",))
 
 
-def test_the_lane_takes_none_of_them_for_a_route() -> None:
-    lanes = Table(ROUTES, direct=True)
+def test_fast_path_matches_no_path_alias() -> None:
+    lanes = RouteTrie(ROUTES, direct=True)
     for route, target in aliases():
         head = plain_request(f"{route.method} {target} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
         found = None if head is None else lanes.find(head.path.split("/"))
@@ -137,7 +137,7 @@ def test_the_lane_takes_none_of_them_for_a_route() -> None:
 
 
 @pytest.mark.parametrize("how", SAME.values(), ids=SAME)
-async def test_what_means_the_same_is_guarded_and_counted_in_the_same_way(
+async def test_equivalent_paths_have_the_same_guard_and_count(
     service: Service, how: Callable[[str], str]
 ) -> None:
     for credential in ("", "Bearer sk_wrong"):
@@ -148,9 +148,7 @@ async def test_what_means_the_same_is_guarded_and_counted_in_the_same_way(
 
 
 @pytest.mark.parametrize("how", SAME.values(), ids=SAME)
-async def test_what_means_the_same_takes_from_the_same_limits(
-    tmp_path: Path, how: Callable[[str], str]
-) -> None:
+async def test_equivalent_paths_share_their_limits(tmp_path: Path, how: Callable[[str], str]) -> None:
     trusted = (ip_network("127.0.0.1/32"),)
     limits: dict[str, Any] = {
         "auth_failures_per_minute": 2,
@@ -181,7 +179,7 @@ async def test_the_streams_path_has_no_other_name_either(service: Service, targe
     assert status == 404
 
 
-async def test_what_follows_the_streams_path_is_a_key_and_nothing_else(service: Service) -> None:
+async def test_rest_of_the_stream_path_is_one_app_key(service: Service) -> None:
     keys = ("/{}", "{}/", "./{}", "x/../{}", "{};a", "{}%00")
     said: dict[str, bytes] = {}
 

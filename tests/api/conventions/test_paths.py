@@ -69,9 +69,7 @@ async def test_a_users_id_leads_to_that_contact_alone(service: Service, way: Way
 
 
 @pytest.mark.parametrize("user", ["\x7f\r\n", " ", "\u200b"])
-async def test_an_id_of_blanks_is_nobodys_and_nobody_is_given_it(
-    service: Service, way: Way, user: str
-) -> None:
+async def test_blank_id_is_refused_and_never_assigned(service: Service, way: Way, user: str) -> None:
     path = f"/s2s/contacts/{encoded(user)}"
     assert (await ask(service, way, "GET", path)).code == "contact_not_found"
     put = await ask(service, way, "PUT", path, {"name": "Ada"})
@@ -111,9 +109,7 @@ async def test_a_path_with_a_part_too_many_leads_nowhere(service: Service, way: 
 
 
 @pytest.mark.parametrize("part", ["%ff", "%ED%A0%80", "%C3", "%", "%4", "%zz", "a%2", "%%41"])
-async def test_what_cannot_be_decoded_is_refused_in_clear_words(
-    service: Service, way: Way, part: str
-) -> None:
+async def test_path_that_cannot_be_decoded_is_explained(service: Service, way: Way, part: str) -> None:
     for method in ("GET", "PUT", "DELETE"):
         answer = await ask(service, way, method, f"/s2s/contacts/{part}", {} if method == "PUT" else None)
         assert (answer.status, answer.code) == (400, "bad_path")
@@ -121,7 +117,7 @@ async def test_what_cannot_be_decoded_is_refused_in_clear_words(
         assert answer.json["requestId"] == answer.headers["x-request-id"]
 
 
-async def test_what_need_not_be_encoded_may_be(service: Service, way: Way) -> None:
+async def test_unreserved_characters_may_be_encoded(service: Service, way: Way) -> None:
     await service.create(user="u1")
     answer = await ask(service, way, "GET", "/%732s/contact%73/%75%31/conversation%73?limit=%31")
     assert len(answer.json["items"]) == 1

@@ -1,4 +1,4 @@
-"""What every text is held to: nothing but blanks is refused, and so is U+0000, wherever it stands."""
+"""Every text is refused if it is blank or has U+0000."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import httpx
 import pytest
 
 from deskwire.engine.core.errors import BadRequest, Invalid, Problem
-from deskwire.http.api.app import ROUTES
 from deskwire.http.api.input.validation import Body, parse_body, parse_query
+from deskwire.http.app import ROUTES
 from tests.support.api.service import Service
 
 BLANKS = [" ", "\t\n", "\u00a0\u2003", "\u200b", "\u2060\ufeff", "\u2028"]
@@ -139,7 +139,7 @@ async def test_u_0000_is_refused_in_imports_definitions_and_authorizations(servi
     ]
 
 
-async def test_a_recorded_request_may_have_u_0000_in_what_was_sent_but_not_in_its_own_fields(
+async def test_recorded_request_may_have_u_0000_only_in_its_payload(
     service: Service,
 ) -> None:
     conversation = await service.create()
@@ -151,7 +151,7 @@ async def test_a_recorded_request_may_have_u_0000_in_what_was_sent_but_not_in_it
 
 
 def every_problem() -> list[tuple[str, Problem]]:
-    """What is said of odd values for each field of each body and each parameter of each query."""
+    """Return the problems of odd values for each field of each body and each query parameter."""
     found: list[tuple[str, Problem]] = []
 
     def note(name: str, refused: Invalid | BadRequest) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import pytest
 import trio
 
-from deskwire.http.server.pacing import PacedBody
+from deskwire.http.server.adapters.quart_app import BackpressureBody
 from tests.support.api.service import Service
 
 JSON = b"Content-Type: application/json\r\n"
@@ -21,7 +21,7 @@ def chunked(body: bytes, size: int) -> bytes:
 
 
 async def sent(service: Service, *parts: bytes) -> tuple[int, bytes]:
-    """The status and the rest of what the parts of a request are answered with, up to the connection's end."""
+    """Return the status and the rest of the response to a request in parts, up to the connection's end."""
     host, _, port = service.url.removeprefix("http://").rpartition(":")
     answer = b""
     with trio.fail_after(30):
@@ -45,14 +45,14 @@ def post(path: bytes = b"/v3/auth/token", more: bytes = JSON) -> bytes:
 def appended(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The sizes of the pieces that are handed to requests."""
     sizes: list[int] = []
-    append = PacedBody.append
+    append = BackpressureBody.append
 
-    def noting(self: PacedBody, data: bytes) -> None:
+    def noting(self: BackpressureBody, data: bytes) -> None:
         if data:
             sizes.append(len(data))
         append(self, data)
 
-    monkeypatch.setattr(PacedBody, "append", noting)
+    monkeypatch.setattr(BackpressureBody, "append", noting)
     return sizes
 
 

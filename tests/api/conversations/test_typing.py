@@ -8,7 +8,7 @@ from typing import Any
 import stripe
 import trio
 
-from deskwire.http.api.app import ROUTES
+from deskwire.http.app import ROUTES
 from tests.api.events.test_channels_agree import Consumer, consuming, receiving, register
 from tests.support.api.service import Service
 from tests.support.sockets.receivers import Request

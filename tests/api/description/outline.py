@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import orjson
 
-from deskwire.commands.reference.openapi.document import description
+from deskwire.http.description.openapi.document import description
 
 FILE: Final = Path(__file__).with_name("outline.txt")
 _DIGITS: Final = 16

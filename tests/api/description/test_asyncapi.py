@@ -11,8 +11,8 @@ import orjson
 from click.testing import CliRunner
 
 from deskwire.cli import cli
-from deskwire.commands.reference.asyncapi.document import document
 from deskwire.engine.events.types import CATALOG, LISTABLE, STORED
+from deskwire.http.description.asyncapi.document import document
 from deskwire.http.stream import pusher
 from tests.support.api.openapi_check import described
 from tests.support.api.service import Service

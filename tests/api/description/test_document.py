@@ -14,13 +14,13 @@ from openapi_spec_validator import validate
 from pydantic import BaseModel
 
 from deskwire.cli import cli
-from deskwire.commands.reference.events import example_envelopes
-from deskwire.commands.reference.extensions import extension_envelopes
-from deskwire.commands.reference.openapi import document as made
-from deskwire.commands.reference.openapi.samples import BODIES, LINES, sample
 from deskwire.engine.core.values import replace
 from deskwire.engine.events.types import AGENTS, CATALOG, EXTENSIONS
-from deskwire.http.api.app import ROUTES
+from deskwire.http.app import ROUTES
+from deskwire.http.description.event_examples import example_envelopes
+from deskwire.http.description.extension_examples import extension_envelopes
+from deskwire.http.description.openapi import document as made
+from deskwire.http.description.openapi.samples import BODIES, LINES, sample
 from deskwire.http.pages.explorer import routes as description_routes
 from deskwire.http.schemas.agent_events import DATA as AGENT_DATA
 from deskwire.http.schemas.base import public_name
@@ -80,13 +80,11 @@ def test_every_body_has_an_example_that_the_service_takes() -> None:
     models: dict[str, type[BaseModel]] = {
         public_name(route.body): route.body for route in ROUTES if route.body
     }
-    assert models.keys() == BODIES.keys(), (
-        "deskwire.commands.reference.openapi.samples.BODIES has one of each"
-    )
+    assert models.keys() == BODIES.keys(), "deskwire.http.description.openapi.samples.BODIES has one of each"
     for name, model in models.items():
         model.model_validate(BODIES[name])
     lines = {public_name(line): line for route in ROUTES for line in route.lines}
-    assert lines.keys() == LINES.keys(), "deskwire.commands.reference.openapi.samples.LINES has one of each"
+    assert lines.keys() == LINES.keys(), "deskwire.http.description.openapi.samples.LINES has one of each"
     for name, model in lines.items():
         model.model_validate(LINES[name])
     for name, operation in operations():

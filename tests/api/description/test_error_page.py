@@ -6,7 +6,7 @@ from urllib.parse import urljoin, urlsplit
 
 import httpx
 
-from deskwire.commands.reference.errors import CODES, PROBLEMS
+from deskwire.http.description.error_codes import CODES, PROBLEMS
 from tests.support.api.service import Service
 
 

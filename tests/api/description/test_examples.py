@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from deskwire.commands.reference.openapi.samples import BODIES
-from deskwire.http.api.app import ROUTES
+from deskwire.http.app import ROUTES
+from deskwire.http.description.openapi.samples import BODIES
 from deskwire.http.schemas.base import public_name
 from tests.api.accounts.test_tenants import address, everything
 from tests.api.events.test_channels_agree import receiving

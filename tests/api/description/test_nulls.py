@@ -7,8 +7,8 @@ from typing import Any, Final
 
 import pytest
 
-from deskwire.http.api.app import ROUTES
 from deskwire.http.api.routing import Route
+from deskwire.http.app import ROUTES
 from deskwire.http.schemas.base import public_name
 from tests.api.accounts.test_tenants import address, everything
 from tests.api.events.test_channels_agree import receiving

@@ -9,11 +9,11 @@ import orjson
 import pytest
 from pydantic import BaseModel
 
-from deskwire.commands.reference.openapi import document as made
-from deskwire.commands.reference.openapi.schemas import Schemas
 from deskwire.engine.core.values import replace
-from deskwire.http.api.app import ROUTES
 from deskwire.http.api.calls import Answer, Call
+from deskwire.http.app import ROUTES
+from deskwire.http.description.openapi import document as made
+from deskwire.http.description.openapi.schemas import Schemas
 
 from .outline import FILE, outline
 

@@ -19,7 +19,7 @@ import trio
 from click.testing import CliRunner
 
 from deskwire.cli import cli
-from deskwire.config.settings import Config
+from deskwire.config.config import Config
 from deskwire.program.errors import StartError
 from deskwire.program.serve import serve
 from deskwire.storage.sqlite.database import migrate
@@ -82,13 +82,13 @@ async def test_another_secret_refuses_the_start(tmp_path: Path) -> None:
     assert str(tmp_path / "secret") in await refusal(tmp_path)
 
 
-async def test_another_secret_is_found_out_without_any_endpoint(tmp_path: Path) -> None:
+async def test_other_secret_is_detected_without_any_endpoint(tmp_path: Path) -> None:
     async with running(tmp_path):
         pass
     assert "is not the one of this database" in await refusal(tmp_path, secret=OTHER)
 
 
-async def test_a_database_of_before_is_known_by_what_its_secret_has_sealed(tmp_path: Path) -> None:
+async def test_older_database_is_recognized_by_its_sealed_secrets(tmp_path: Path) -> None:
     await used(tmp_path)
     forget_id(tmp_path)
     assert "is not the one of this database" in await refusal(tmp_path, secret=OTHER)
@@ -126,7 +126,7 @@ async def test_a_secret_that_replaced_another_by_the_settings_is_taken(tmp_path:
     assert "is not the one of this database" in await refusal(tmp_path, secret=OTHER)
 
 
-async def test_an_empty_directory_and_what_a_killed_first_start_leaves_are_no_lost_parts(
+async def test_empty_or_half_initialized_directory_is_not_refused(
     tmp_path: Path,
 ) -> None:
     async with running(tmp_path / "new"):

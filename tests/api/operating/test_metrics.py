@@ -55,7 +55,7 @@ class Figures:
 
 SECURED = {"tls_certificate_end_timestamp_seconds"}
 ON_OUR_DISK = {"storage_bytes", "storage_free_bytes"}
-"""What only a server with a certificate tells (test_tls.py)."""
+"""Metrics of a server with a certificate only (test_tls.py)."""
 
 
 async def scrape(service: Service, **headers: str) -> Figures:
@@ -97,7 +97,7 @@ async def test_every_metric_of_the_table_is_there_with_its_kind_and_labels(servi
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="there may be no /proc: the process tells nothing then")
-async def test_the_process_tells_its_memory_time_and_descriptors(service: Service) -> None:
+async def test_process_metrics_include_memory_time_and_descriptors(service: Service) -> None:
     figures = await scrape(service)
     assert figures("process_resident_memory_bytes") > 1 << 20
     assert figures("process_cpu_seconds_total") > 0
@@ -118,7 +118,9 @@ async def test_a_message_moves_requests_commits_log_and_actors(service: Service)
     assert moved("http_request_duration_seconds_sum", method="POST", route=MESSAGES) > 0
     assert moved("commit_jobs_sum") >= 2
     assert moved("commit_duration_seconds_count") == moved("commit_jobs_count") >= 2
-    if chosen() == "sqlite":  # a node that shares its database holds what somebody there reads
+    if (
+        chosen() == "sqlite"
+    ):  # a node with a shared database has only events in memory that it reads for clients
         assert moved("log_position") == 2
         assert moved("log_ring_events") == 2
         events = (await service.http.get("/s2s/events")).content
@@ -141,7 +143,7 @@ async def test_refusals_are_counted_by_their_status(service: Service) -> None:
     assert figures("http_requests_total", method="GET", route="/v3/s2s/events", status="401") == 1
 
 
-async def test_nothing_that_callers_choose_makes_the_metrics_grow(service: Service) -> None:
+async def test_input_of_callers_adds_no_time_series(service: Service) -> None:
     for number in range(20):
         conversation = await service.create(user=f"visitor{number}")
         await service.http.request(f"WAT{number}", f"/wat/{number}")
@@ -174,7 +176,7 @@ async def test_a_full_mailbox_is_counted(tmp_path: Path) -> None:
         assert figures("commands_refused_total", reason="mailbox_full") == statuses.count(503)
 
 
-async def test_deliveries_are_counted_by_what_came_of_them(tmp_path: Path) -> None:
+async def test_deliveries_are_counted_by_outcome(tmp_path: Path) -> None:
     async with running(tmp_path, webhook_retry_after_s=(0.0, 0.0, 0.0)) as service, receiving() as receiver:
         await register(service, receiver.url)
         conversation = await service.create()
@@ -199,7 +201,7 @@ async def test_deliveries_are_counted_by_what_came_of_them(tmp_path: Path) -> No
         assert figures("webhook_endpoint_conditions", condition="healthy") == 0
 
 
-async def test_an_open_circuit_and_what_it_holds_are_counted(tmp_path: Path) -> None:
+async def test_open_circuit_and_its_held_deliveries_are_counted(tmp_path: Path) -> None:
     settings = {"webhook_circuit_failures": 3, "webhook_circuit_s": 0.0}
     async with running(tmp_path, **settings) as service, receiving() as receiver:
         receiver.behaviour = answering("500 Internal Server Error")
@@ -214,7 +216,7 @@ async def test_an_open_circuit_and_what_it_holds_are_counted(tmp_path: Path) -> 
         assert figures("webhook_deliveries_total", kind="stored", outcome="skipped") == 0
 
 
-async def test_what_an_outage_made_an_endpoint_miss_is_counted_until_it_is_sent_once_more(
+async def test_missed_deliveries_are_counted_until_they_are_sent_again(
     tmp_path: Path,
 ) -> None:
     async with running(tmp_path, webhook_retry_after_s=(0.0, 0.0, 0.0)) as service, receiving() as receiver:
@@ -243,7 +245,7 @@ async def test_answers_that_ask_for_a_pause_are_counted_apart(service: Service) 
         assert figures("webhook_attempts_total", kind="stored", result="good") == 0
 
 
-async def test_what_waits_for_a_silent_receiver_is_held(service: Service) -> None:
+async def test_deliveries_to_a_silent_receiver_are_held(service: Service) -> None:
     async def silent(_stream: trio.abc.Stream, _request: Request) -> None:
         await trio.sleep_forever()
 
@@ -329,7 +331,7 @@ async def test_takeovers_and_resumes_are_counted(service: Service) -> None:
     assert figures("stream_subscriptions_total", start="resumed") >= 1
 
 
-async def test_what_retention_removes_is_counted(tmp_path: Path) -> None:
+async def test_removals_of_retention_are_counted(tmp_path: Path) -> None:
     async with running(tmp_path, event_window_s=0.0, retention_interval_s=0.1) as service:
         conversation = await service.create()
         await service.say(conversation, "Hello")
@@ -351,7 +353,7 @@ async def test_a_disk_that_does_not_answer_leaves_the_other_metrics(
 
 
 @pytest.mark.sqlite  # the WAL's file is away
-async def test_a_lost_wal_is_told_and_leaves_the_other_metrics(service: Service) -> None:
+async def test_lost_wal_is_reported_and_leaves_the_other_metrics(service: Service) -> None:
     wal = service.directory / f"{FILE_NAME}-wal"
     away = wal.rename(wal.with_name("elsewhere"))
     try:
@@ -366,7 +368,7 @@ async def test_a_lost_wal_is_told_and_leaves_the_other_metrics(service: Service)
     assert figures("ready") == 1
 
 
-async def test_with_a_token_nobody_reads_without_it(tmp_path: Path) -> None:
+async def test_with_a_token_set_no_scrape_works_without_it(tmp_path: Path) -> None:
     async with running(tmp_path, metrics_token=TOKEN) as service, httpx.AsyncClient() as http:
         for credential in (
             None,
@@ -395,7 +397,7 @@ async def test_without_a_token_a_proxied_request_reads_nothing(
     assert "deskwire_" not in answer.text
 
 
-async def test_behind_a_public_url_a_token_is_needed(tmp_path: Path) -> None:
+async def test_public_url_requires_a_token(tmp_path: Path) -> None:
     port = free_port()
     async with (
         running(tmp_path, port=port, public_url="https://support.example.com"),

@@ -12,11 +12,11 @@ from deskwire.engine.agents.streams import AgentStreams
 from deskwire.engine.cluster.cluster import SingleNode
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.stream.hub import Hub
-from deskwire.http.api.holding import Holding
-from deskwire.http.resources.service.readiness import Readiness
+from deskwire.http.api.admission import HeldCalls
+from deskwire.http.api.readiness import Readiness
 from tests.support.api.service import running
 
-_ALL = {"Hub", "AgentStreams", "Holding"}
+_ALL = {"Hub", "AgentStreams", "HeldCalls"}
 
 
 @pytest.mark.sqlite  # the lease that the test sets is that of a node on a file
@@ -24,7 +24,7 @@ _ALL = {"Hub", "AgentStreams", "Holding"}
     ("trusted", "headers", "valid_until", "ended"),
     [
         ("127.0.0.1", {"X-Ready-Nodes": "2"}, -inf, _ALL),
-        ("127.0.0.1", {"X-Ready-Nodes": "2"}, inf, _ALL - {"Holding"}),
+        ("127.0.0.1", {"X-Ready-Nodes": "2"}, inf, _ALL - {"HeldCalls"}),
         ("127.0.0.1", {"X-Ready-Nodes": "0"}, -inf, set()),
         ("127.0.0.1", {"X-Ready-Nodes": "-1"}, -inf, set()),
         ("127.0.0.1", {"X-Ready-Nodes": "9" * 5_000}, -inf, set()),
@@ -51,8 +51,12 @@ async def test_only_a_trusted_balancer_ends_the_waits_of_a_node_that_is_not_read
         with monkeypatch.context() as patch:
             patch.setattr(Readiness, "refusal", refusal)
             patch.setattr(SingleNode, "valid_until", valid_until)
-            for each in (Hub, AgentStreams, Holding):
-                patch.setattr(each, "send_away_nowait", lambda self: seen.add(type(self).__name__))
+            for each, method in (
+                (Hub, "send_away_nowait"),
+                (AgentStreams, "send_away_nowait"),
+                (HeldCalls, "refuse_all_nowait"),
+            ):
+                patch.setattr(each, method, lambda self: seen.add(type(self).__name__))
             encoded = [(name.encode(), value.encode()) for name, value in headers.items()]
             answer = await service.http.get(f"{service.url}/readyz", headers=encoded)
         assert (answer.status_code, answer.json()["code"]) == (503, "storage_failed")

@@ -1,4 +1,4 @@
-"""A service that was restored goes on for everybody who used the old one."""
+"""A restored service continues for all clients of the old one."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ import pytest
 import trio
 
 from deskwire.program.secret_file import installation_secrets
-from deskwire.storage.check.check import check
 from deskwire.storage.sqlite.backup.make import Order, back_up
 from deskwire.storage.sqlite.backup.restore import Order as RestoreOrder
 from deskwire.storage.sqlite.backup.restore import restore
+from deskwire.storage.sqlite.check import check
 from tests.support.api.service import running
 
 
 @pytest.mark.sqlite  # a backup and its restore are of a directory
-async def test_keys_tokens_links_cursors_and_webhook_secrets_hold_on(tmp_path: Path) -> None:
+async def test_restore_keeps_keys_tokens_links_cursors_and_webhook_secrets(tmp_path: Path) -> None:
     async with running(tmp_path / "old") as service:
         sent = (await service.http.post("/uploads", files={"file": ("a.txt", b"bytes")})).json()
         conversation = await service.create(message={"text": "Hello", "attachments": [sent["id"]]})

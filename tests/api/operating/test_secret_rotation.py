@@ -18,7 +18,7 @@ from deskwire.engine.core.clock import wall_clock
 from deskwire.engine.core.encryption import DecryptionFailed, Encryption
 from deskwire.engine.core.secret import Secrets
 from deskwire.program.secret_file import installation_secrets
-from deskwire.storage.check.check import check
+from deskwire.storage.sqlite.check import check
 from tests.api.events.test_channels_agree import receiving, register
 from tests.api.stream.test_revocation import Streams, project_channel
 from tests.support.api.service import Service, running
@@ -70,7 +70,7 @@ async def uploaded(service: Service) -> str:
 
 @pytest.mark.sqlite  # a file and a socket in the directory: nodes are given theirs by settings
 @pytest.mark.parametrize("overlap_s", [DAY_S, 0])
-async def test_everything_goes_on_and_only_what_was_signed_before_ends_with_the_overlap(
+async def test_rotation_invalidates_old_signatures_only_after_the_overlap(
     tmp_path: Path, stack: AsyncExitStack, overlap_s: int
 ) -> None:
     before = 200 if overlap_s else None

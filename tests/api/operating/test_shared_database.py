@@ -26,7 +26,7 @@ async def service(tmp_path: Path, postgres_url: str) -> AsyncIterator[Service]:
 
 
 def rows(url: str, sql: str) -> list[Any]:
-    """What a statement returns."""
+    """Return the rows of a statement."""
     with psycopg.connect(url) as connection:
         return connection.execute(sql.encode()).fetchall()
 
@@ -38,9 +38,7 @@ async def gone(url: str, sql: str) -> None:
             await trio.sleep(LOOK_S)  # looks again: nothing announces it
 
 
-async def test_what_was_posted_is_found_and_what_was_deleted_is_not(
-    service: Service, postgres_url: str
-) -> None:
+async def test_search_finds_posted_but_not_deleted_messages(service: Service, postgres_url: str) -> None:
     made = await service.create("u1", title="Parcel")
     await service.say(made, "Where is order A-1001, please?")
     for q in ("parc", "orde whe", "A-10", "1001"):
@@ -67,7 +65,7 @@ async def test_an_upload_is_served_in_parts_and_goes_with_its_conversation(
     await gone(postgres_url, "SELECT rowid FROM contents")
 
 
-async def test_metrics_say_how_the_node_is(service: Service) -> None:
+async def test_metrics_show_the_state_of_the_node(service: Service) -> None:
     await service.create("u1")
     figures = await scrape(service)
     assert 3 < figures("node_lease_valid_seconds") <= 5

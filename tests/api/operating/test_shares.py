@@ -59,7 +59,7 @@ async def until(service: Service, name: str, least: int) -> None:
             pass
 
 
-async def test_strangers_that_send_their_bodies_slowly_leave_room_for_who_has_a_credential(
+async def test_slow_anonymous_bodies_leave_memory_for_authenticated_callers(
     tmp_path: Path,
 ) -> None:
     async with running(tmp_path, request_bodies_bytes=64 * 1024) as service, AsyncExitStack() as attack:
@@ -197,7 +197,7 @@ async def test_a_project_whose_names_are_not_resolved_leaves_lookups_for_another
         nursery.cancel_scope.cancel()
 
 
-async def test_a_read_that_takes_too_long_is_told_so_and_leaves_the_rest_alone(
+async def test_slow_read_is_refused_and_affects_no_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     endless = "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT count(*) FROM c"

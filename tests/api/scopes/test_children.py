@@ -88,7 +88,7 @@ async def test_children_follow_their_parents_end_up_to_the_end_that_was_asked_fo
     assert (await change(service, child, expiresAt=None)).json()["expiresAt"] == sooner
 
 
-async def test_what_a_parent_loses_its_children_lose_and_get_no_more_than_it_has(service: Service) -> None:
+async def test_children_lose_the_permissions_that_their_parent_loses(service: Service) -> None:
     parent = await make(service, MANAGER)
     child = await child_of(service, parent["secret"])
     grandchild = await child_of(service, child["secret"], ("tickets.read",))
@@ -119,7 +119,7 @@ async def test_a_credential_can_change_its_name_and_secret_but_not_its_end(servi
 
 
 @pytest.mark.parametrize("weaker", [(), ("tickets.read",), MANAGER])
-async def test_a_credential_changes_and_rotates_only_itself_and_what_it_has_made(
+async def test_credential_changes_and_rotates_only_itself_and_its_children(
     service: Service, weaker: tuple[str, ...]
 ) -> None:
     """Else its holder would keep the secret, or the rights, of a credential that outlives it."""
@@ -162,7 +162,7 @@ async def test_a_server_key_is_revoked_by_a_credential_with_every_permission_alo
         assert (await http.post(f"{keys}/{key['id']}/revoke")).status_code == 200
 
 
-async def test_a_start_brings_what_older_programs_let_be_made_within_its_maker(
+async def test_start_limits_older_credentials_to_their_creator(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stores = tapping(monkeypatch)

@@ -48,7 +48,7 @@ async def disabled(service: Service, endpoint: dict[str, Any]) -> dict[str, Any]
     return found
 
 
-async def test_a_credential_registers_only_what_it_may_read(service: Service) -> None:
+async def test_credential_registers_only_events_that_it_may_read(service: Service) -> None:
     secret = (await make(service, ("webhooks.manage",)))["secret"]
     async with showing(service, secret) as http:
         for prefix in ("/s2s", ""):
@@ -64,7 +64,7 @@ async def test_a_credential_registers_only_what_it_may_read(service: Service) ->
     assert len((await service.http.get("/s2s/webhooks")).json()["items"]) == 1
 
 
-async def test_all_that_leads_what_an_endpoint_is_sent_elsewhere_needs_the_right_to_read_it(
+async def test_redirecting_an_endpoint_needs_the_right_to_read_its_events(
     service: Service, receiver: Receiver
 ) -> None:
     endpoint = await register(service, receiver.url)
@@ -161,7 +161,7 @@ async def test_a_credential_that_ended_while_nothing_ran_delivers_nothing_after_
 
 
 @pytest.mark.parametrize("way", ["url", "events", "secret", "enable"])
-async def test_an_endpoint_belongs_to_the_credential_that_decides_what_it_delivers(
+async def test_endpoint_belongs_to_the_credential_that_chose_its_events(
     service: Service, receiver: Receiver, way: str
 ) -> None:
     endpoint = await register(service, receiver.url)
@@ -187,7 +187,7 @@ async def test_an_endpoint_belongs_to_the_credential_that_decides_what_it_delive
 async def test_a_credential_gets_no_event_that_an_endpoint_listed_only_before(
     service: Service, receiver: Receiver
 ) -> None:
-    """Who takes over an endpoint for tickets is not sent the messages that it had missed, nor any that are sent again."""
+    """A credential that takes over an endpoint for tickets gets neither its missed messages nor replays of messages."""
     endpoint = await register(
         service, f"http://127.0.0.1:{free_port()}/", events=["message.created", "ticket.created"]
     )
@@ -211,7 +211,7 @@ async def test_a_credential_gets_no_event_that_an_endpoint_listed_only_before(
     assert [each.headers["Service-Event"] for each in receiver.requests] == ["ticket.created"]
 
 
-async def test_a_repeated_request_shows_nothing_that_a_right_was_lost_to(service: Service) -> None:
+async def test_repeated_request_respects_lost_permissions(service: Service) -> None:
     machine = await make(service, (*ENDPOINTS, "conversations.reply"))
     one = f"{credentials_of(service)}/{machine['id']}"
     body = {"contact": {"userId": "ada", "email": "mk@example.org"}, "title": "Parcel"}

@@ -25,9 +25,7 @@ def said(number: int, text: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("end", ["revoked", "weaker"])
-async def test_a_call_that_waits_for_events_is_refused_if_its_credential_ends_meanwhile(
-    service: Service, end: str
-) -> None:
+async def test_long_poll_is_refused_if_its_credential_ends(service: Service, end: str) -> None:
     machine = await make(service, ("conversations.read",))
     one = f"{credentials_of(service)}/{machine['id']}"
     answers: list[httpx.Response] = []

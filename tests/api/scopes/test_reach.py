@@ -30,7 +30,7 @@ async def lines(http: httpx.AsyncClient, *records: dict[str, Any]) -> httpx.Resp
     return await http.post("/s2s/import", content=body, headers={"Content-Type": "application/x-ndjson"})
 
 
-async def test_who_may_reply_alone_changes_no_contact_and_is_shown_its_ids_alone(service: Service) -> None:
+async def test_credential_for_replies_changes_no_contact_and_sees_only_its_ids(service: Service) -> None:
     await service.http.put("/s2s/contacts/ada", json={k: v for k, v in ADA.items() if k != "userId"})
     before = await contact(service)
     async with showing(service, (await make(service, ("conversations.reply",)))["secret"]) as http:
@@ -59,9 +59,7 @@ async def test_who_may_reply_alone_changes_no_contact_and_is_shown_its_ids_alone
 
 
 @pytest.mark.parametrize("permission", ["contacts.read", "conversations.read"])
-async def test_who_may_read_contacts_or_conversations_is_shown_the_contact(
-    service: Service, permission: str
-) -> None:
+async def test_credential_for_reading_sees_the_contact(service: Service, permission: str) -> None:
     await service.create("ada", title="Parcel")
     await service.http.patch("/s2s/contacts/ada", json={"email": "ada@example.org"})
     secret = (await make(service, ("conversations.reply", permission)))["secret"]
@@ -77,7 +75,7 @@ async def test_a_server_key_changes_the_contact_and_is_shown_it_as_before(servic
     assert (await contact(service))["name"] == "Ada"
 
 
-async def test_a_repeated_start_is_answered_though_its_contact_is_there_by_now(service: Service) -> None:
+async def test_repeated_start_is_answered_for_an_existing_contact(service: Service) -> None:
     secret = (await make(service, ("conversations.reply",)))["secret"]
     key = {"Idempotency-Key": "one"}
     async with showing(service, secret) as http:
@@ -87,7 +85,7 @@ async def test_a_repeated_start_is_answered_though_its_contact_is_there_by_now(s
     assert again.headers["Idempotent-Replayed"] == "true"
 
 
-async def test_who_stores_responses_alone_changes_no_contact(service: Service) -> None:
+async def test_credential_for_survey_responses_changes_no_contact(service: Service) -> None:
     definition = {
         "schemaVersion": "2.0",
         "title": "T",

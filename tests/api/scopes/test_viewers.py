@@ -1,4 +1,4 @@
-"""A viewer is given no work: no conversation, no ticket, by nobody and by nothing (decisions 3)."""
+"""A viewer is assigned no work, neither by a person nor automatically (decisions 3)."""
 
 from __future__ import annotations
 

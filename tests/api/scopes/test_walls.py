@@ -1,7 +1,7 @@
 """No machine credential comes across what it may not read, by any call and by nothing that it makes (ADR 70).
 
 Each permission alone, and with the one to manage webhooks, makes every call of the API; the responses, and what endpoints are
-sent, are searched for the markers of what it may not read.
+sent, are searched for markers of data that it may not read.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import trio
 
 from deskwire.engine.accounts.machines import EVERY_PERMISSION
 from deskwire.engine.events.types import LISTABLE
-from deskwire.http.api.app import ROUTES
 from deskwire.http.api.routing import Route
+from deskwire.http.app import ROUTES
 from tests.api.events.test_channels_agree import receiving
 from tests.api.webhooks.test_deliveries import ended
 from tests.support.api.machines import credentials_of, make
@@ -25,16 +25,16 @@ from tests.support.api.service import running
 
 MANAGE = "webhooks.manage"
 UNREACHED = {"conversations.reply": {"thread"}}
-"""What only calls show that the planted project refuses: here, the answer to a step that waits."""
+"""Views in responses of calls that the planted project refuses: here, the answer to a waiting step."""
 
 OTHERS_CREDENTIALS = {"changeCredential", "rotateCredential"}
-"""The calls that refuse the planted credential to every machine, as none of them has made it."""
+"""The calls that refuse the planted credential to every machine, because none of them has created it."""
 
 _ORDER = {"GET": 0, "PUT": 1, "PATCH": 2, "POST": 3, "DELETE": 4}
 CALLED = sorted(
     (route for route in ROUTES if route.access.machines), key=lambda route: (_ORDER[route.method], route.path)
 )
-"""What machines may call; what removes something comes last."""
+"""Calls of machines; removals come last."""
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ def client(planted: Planted, secret: str) -> httpx.AsyncClient:
     return httpx.AsyncClient(base_url=planted.service.url, headers=headers, timeout=20)
 
 
-async def test_every_call_is_made_with_what_it_takes(planted: Planted) -> None:
+async def test_every_call_of_the_matrix_succeeds(planted: Planted) -> None:
     """Otherwise a new call would be refused for its body, and its walls never be tried: see `scope_walls.BODIES`."""
     refused: dict[str, str] = {}
     async with client(planted, (await make(planted.service))["secret"]) as http:
@@ -75,15 +75,13 @@ async def test_every_call_is_made_with_what_it_takes(planted: Planted) -> None:
     assert refused.keys() == OTHERS_CREDENTIALS, refused
 
 
-def test_the_table_says_what_each_permission_sees() -> None:
+def test_table_lists_the_views_of_each_permission() -> None:
     assert SEES.keys() == EVERY_PERMISSION
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("permission", sorted(EVERY_PERMISSION))
-async def test_a_permission_shows_what_the_table_says_and_nothing_else(
-    planted: Planted, permission: str
-) -> None:
+async def test_permission_shows_exactly_the_views_in_the_table(planted: Planted, permission: str) -> None:
     secret = (await make(planted.service, (permission,)))["secret"]
     reached = set[str]()
     async with client(planted, secret) as http:
@@ -100,7 +98,7 @@ async def test_a_permission_shows_what_the_table_says_and_nothing_else(
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("permission", sorted(EVERY_PERMISSION))
-async def test_endpoints_are_sent_only_what_their_credential_may_read(
+async def test_endpoints_get_only_events_that_their_credential_may_read(
     planted: Planted, permission: str
 ) -> None:
     service = planted.service
@@ -119,7 +117,7 @@ async def test_endpoints_are_sent_only_what_their_credential_may_read(
 
 
 async def _registered(http: httpx.AsyncClient, url: str, permission: str) -> set[str]:
-    """The types that an endpoint may list; each was tried by itself, and all of the contract's by an empty list."""
+    """The types that an endpoint may list; each is tried alone, and all types of the contract by an empty list."""
     allowed = set[str]()
     for name in LISTABLE:
         body = {"url": url, "events": [name], "internal": True}
@@ -133,7 +131,7 @@ async def _registered(http: httpx.AsyncClient, url: str, permission: str) -> set
 
 
 @pytest.mark.thorough
-async def test_a_kept_answer_shows_nothing_that_its_credential_may_read_no_more(planted: Planted) -> None:
+async def test_stored_response_respects_lost_permissions(planted: Planted) -> None:
     service = planted.service
     for route in (each for each in CALLED if each.idempotent):
         made = await make(service)
@@ -171,5 +169,5 @@ async def test_nothing_that_a_credential_has_made_lets_anyone_in_after_its_end(p
     assert found["status"] == "disabled"
 
 
-def test_markers_are_found_in_what_is_sent() -> None:
+def test_markers_are_found_in_responses() -> None:
     assert seen_in(f"x{mark('note')}".encode()) == {"note"}

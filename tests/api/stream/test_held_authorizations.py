@@ -11,8 +11,7 @@ import trio
 
 from deskwire.engine.core.errors import Unavailable
 from deskwire.http.api import pipeline
-from deskwire.http.api.admission import Admission
-from deskwire.http.api.holding import HELD_S
+from deskwire.http.api.admission import HOLD_TIMEOUT_S, Admission
 from deskwire.http.resources.stream import consumers
 from tests.api.stream.test_revocation import Streams, project_channel
 from tests.support.api.agent_stream import Page, page
@@ -71,7 +70,7 @@ async def test_authorization_waits_for_the_database(
 async def test_authorization_that_times_out_closes_its_connection_soon(
     place: str, service: Service, stack: AsyncExitStack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pipeline, "HELD_S", 0.5)
+    monkeypatch.setattr(pipeline, "HOLD_TIMEOUT_S", 0.5)
     stream = await Streams(service, stack).open(service.demo["serverKey"])
     take_away(monkeypatch, place)
     answer = await authorize(service, stream.socket_id)
@@ -95,7 +94,7 @@ async def test_authorization_with_a_wrong_key_ends_nothing(service: Service, sta
 async def test_unreadable_refused_authorization_stays_refused(
     query: str, service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pipeline, "HELD_S", 0.0)
+    monkeypatch.setattr(pipeline, "HOLD_TIMEOUT_S", 0.0)
     take_away(monkeypatch, "before the credential")
     answer = await service.http.post(f"/s2s/stream/auth?{query}", content=b"{\xff")
     assert (answer.status_code, answer.json()["code"]) == (503, "out_of_touch")
@@ -106,7 +105,7 @@ async def test_other_calls_are_refused_at_once(service: Service, monkeypatch: py
     began = trio.current_time()
     answer = await service.http.get("/s2s/project")
     assert (answer.status_code, answer.json()["code"]) == (503, "out_of_touch")
-    assert trio.current_time() - began < HELD_S / 2
+    assert trio.current_time() - began < HOLD_TIMEOUT_S / 2
 
 
 async def test_agents_stream_waits_for_the_database(

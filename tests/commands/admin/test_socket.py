@@ -17,9 +17,9 @@ import httpx
 import pytest
 import trio
 
-from deskwire.commands.admin import socket as admin
 from deskwire.commands.admin.client import SOCKET_FILE, Unanswered, ask
-from deskwire.commands.admin.socket import AT_ONCE, ORDER_BYTES_MAX
+from deskwire.program import admin_socket as admin
+from deskwire.program.admin_socket import AT_ONCE, ORDER_BYTES_MAX
 from tests.support.api.service import Service, running
 from tests.support.sockets.admin_socket import operate
 from tests.support.sockets.server_process import Server, environment

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deskwire.engine.importing.records import RefusedLine
-from deskwire.http.api.input.ndjson import Line
+from deskwire.http.api.input.ndjson import NdjsonLine
 from deskwire.http.resources.imports.lines import read_line
 from tests.commands.converting.converted import NOW, converted, converted_bytes
 from tests.commands.converting.shapes import (
@@ -83,7 +83,7 @@ def test_an_odd_value_anywhere_stops_nothing_and_what_is_written_is_taken(
         inner[way[-1]] = deepcopy(data.draw(ODD))  # or one would come to be within itself
     done = converted(source, *records)
     for number, line in enumerate(done.output.splitlines(), 1):
-        assert not isinstance(read_line(Line(number, line), NOW), RefusedLine)
+        assert not isinstance(read_line(NdjsonLine(number, line), NOW), RefusedLine)
 
 
 @pytest.mark.parametrize("source", SHAPES)

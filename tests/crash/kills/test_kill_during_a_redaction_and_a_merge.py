@@ -10,7 +10,7 @@ import httpx
 import pytest
 import trio
 
-from deskwire.storage.check.check import check
+from deskwire.storage.sqlite.check import check
 from tests.support.api.planted_texts import holding
 from tests.support.sockets.server_process import LOOK_S, Server
 

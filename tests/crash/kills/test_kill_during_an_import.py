@@ -15,7 +15,7 @@ import httpx
 import pytest
 import trio
 
-from deskwire.storage.check.check import check
+from deskwire.storage.sqlite.check import check
 from deskwire.storage.sqlite.database import connect_reader
 from deskwire.storage.sqlite.directory import FILE_NAME
 from tests.support.api.import_lines import counts, ndjson, threads

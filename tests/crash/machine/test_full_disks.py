@@ -9,7 +9,7 @@ import pytest
 import trio
 
 from deskwire.program.secret_file import present_secrets
-from deskwire.storage.check.check import check
+from deskwire.storage.sqlite.check import check
 from tests.crash.shim import Shim, missing
 from tests.crash.shimmed import made, service
 from tests.support.sockets.server_process import EndedError, Server, seen

@@ -15,9 +15,9 @@ import pytest
 import trio
 
 from deskwire.engine.core.secret import Secrets
-from deskwire.storage.check.check import check
 from deskwire.storage.sqlite.backup.copies import FOLDER, copy_before_upgrade
 from deskwire.storage.sqlite.backup.unpack import read_archive
+from deskwire.storage.sqlite.check import check
 from deskwire.storage.sqlite.directory import FILE_NAME, RESTORING
 from tests.crash.disk import NOTHING_SPARED, Disk
 from tests.crash.powerloss import Moment, Recorded, moments, recorded

@@ -24,7 +24,7 @@ from deskwire.engine.core.errors import NotFound, TooManyRequests, Unavailable
 from deskwire.engine.events.log import EventLog
 from deskwire.engine.events.types import AgentsSource, EventDraft, StoredEvent
 from deskwire.engine.ports import Transaction
-from deskwire.http.stream.sse import HEARTBEAT_S, Pieces
+from deskwire.http.stream.sse import HEARTBEAT_INTERVAL_S, EventStreamBody
 from tests.support.builders import NOON, OTHER_PROJECT, PROJECT, HandClock, InlineStore
 
 
@@ -245,13 +245,13 @@ async def test_quiet_stream_sends_comments_and_ends_with_its_credential(
         async def good_for() -> float:
             return max(0.0, until - trio.current_time())
 
-        pieces = Pieces(office.streams, office.open, good_for)
+        pieces = EventStreamBody(office.streams, office.open, good_for)
         assert b"event: hello" in await anext(pieces)
         came, began = [], trio.current_time()
         async for piece in pieces:
             came.append((round(trio.current_time() - began), piece.split(b"\n")[0]))
         quiet = [at for at, words in came if words.startswith(b":")]
-        assert all(b - a <= HEARTBEAT_S + 1 for a, b in itertools.pairwise([0, *quiet]))
+        assert all(b - a <= HEARTBEAT_INTERVAL_S + 1 for a, b in itertools.pairwise([0, *quiet]))
         assert (len(quiet) >= 2, came[-1]) == (True, (40, b"event: bye"))
         await pieces.aclose()
         await pieces.aclose()

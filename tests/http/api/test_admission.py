@@ -14,7 +14,7 @@ from deskwire.engine.core.errors import TooManyRequests, Unavailable
 from deskwire.http.api.admission import IMPORTS_MAX, Admission
 
 
-def test_only_so_many_imports_are_under_way_at_once() -> None:
+def test_concurrent_imports_are_limited() -> None:
     load = Admission(requests_max=9, waits_max=9, bodies_bytes_max=9, writes_max=9, writes=())
     begun = [load.importing(project) for project in range(IMPORTS_MAX)]
     for each in begun:
@@ -30,14 +30,14 @@ def test_only_so_many_imports_are_under_way_at_once() -> None:
     assert load.imports == 0
 
 
-def test_of_no_kind_of_place_a_project_has_all() -> None:
+def test_no_project_uses_up_a_limit_alone() -> None:
     load = Admission(requests_max=10, waits_max=10, bodies_bytes_max=10, writes_max=9, writes=())
     with ExitStack() as kept:
 
         def wait(who: str) -> None:
             kept.enter_context(load.waiting(who))
 
-        for take in (load.begin, partial(load.room, size=1, stranger=False), wait):
+        for take in (load.begin, partial(load.reserve_body, size=1, anonymous=False), wait):
             for _ in range(5):
                 take("greedy")
                 if take is wait:
@@ -49,26 +49,26 @@ def test_of_no_kind_of_place_a_project_has_all() -> None:
         assert (load.crowded, sum(load.refused.values())) == (3, 0)
 
 
-def test_those_without_a_credential_get_a_part_of_the_room_for_bodies_and_an_address_a_part_of_that() -> None:
+def test_anonymous_callers_get_a_part_of_the_memory_for_bodies() -> None:
     load = Admission(requests_max=9, waits_max=9, bodies_bytes_max=80, writes_max=9, writes=())
-    load.room("one address", 10, stranger=True)
+    load.reserve_body("one address", 10, anonymous=True)
     with pytest.raises(TooManyRequests):
-        load.room("one address", 1, stranger=True)
-    load.room("another", 5, stranger=True)
-    load.room("a third", 2, stranger=True)
+        load.reserve_body("one address", 1, anonymous=True)
+    load.reserve_body("another", 5, anonymous=True)
+    load.reserve_body("a third", 2, anonymous=True)
     for address in range(3):
-        load.room(address, 1, stranger=True)
+        load.reserve_body(address, 1, anonymous=True)
     with pytest.raises(Unavailable) as refused:
-        load.room("late", 1, stranger=True)
+        load.reserve_body("late", 1, anonymous=True)
     assert (refused.value.reason, load.refused["bodies"]) == ("overloaded", 1)
     assert load.bodies_bytes == 20  # a quarter
-    load.room("project", 30, stranger=False)
-    load.leave("project", 30, stranger=False)
-    load.leave("one address", 10, stranger=True)
-    load.room("late", 1, stranger=True)
+    load.reserve_body("project", 30, anonymous=False)
+    load.release_body("project", 30, anonymous=False)
+    load.release_body("one address", 10, anonymous=True)
+    load.reserve_body("late", 1, anonymous=True)
 
 
-async def test_a_node_that_is_out_of_touch_begins_nothing_and_goes_on_with_its_next_beat() -> None:
+async def test_node_without_a_lease_refuses_requests_until_its_next_heartbeat() -> None:
     cluster = SingleNode()
     load = Admission(
         requests_max=9, waits_max=9, bodies_bytes_max=9, writes_max=9, writes=(), cluster=cluster

@@ -1,4 +1,4 @@
-"""Whose address a request is from, with proxies in between that are trusted, lie, or are not there (ADR 25)."""
+"""The client's address of a request, with trusted, lying and missing proxies (ADR 25)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deskwire.http.api.input.client_address import client_address, is_trusted
+from deskwire.http.api.input.headers import client_address, is_trusted
 
 INSIDE = (ip_network("10.0.0.0/8"), ip_network("127.0.0.1/32"), ip_network("2001:db8:1::/48"))
 CLIENT = "203.0.113.9"
@@ -18,7 +18,7 @@ CLIENT = "203.0.113.9"
     ("peer", "forwarded_for", "client"),
     [
         (CLIENT, [], CLIENT),
-        (CLIENT, ["192.0.2.1"], CLIENT),  # nobody's proxy: it says what it likes
+        (CLIENT, ["192.0.2.1"], CLIENT),  # not a trusted proxy: its header is ignored
         ("10.0.0.1", [], "10.0.0.1"),
         ("10.0.0.1", [CLIENT], CLIENT),
         ("10.0.0.1", [f"192.0.2.1, {CLIENT}"], CLIENT),  # the client began with an address of its choice
@@ -39,29 +39,27 @@ CLIENT = "203.0.113.9"
         ("127.0.0.2", [CLIENT], "127.0.0.2"),
     ],
 )
-def test_the_last_address_that_no_trusted_proxy_has_is_the_clients(
-    peer: str, forwarded_for: list[str], client: str
-) -> None:
+def test_last_untrusted_address_is_the_clients(peer: str, forwarded_for: list[str], client: str) -> None:
     assert client_address(peer, forwarded_for, INSIDE) == client
 
 
-def test_without_trusted_proxies_the_peer_is_the_client_whatever_is_said() -> None:
+def test_without_trusted_proxies_the_peer_is_the_client() -> None:
     assert client_address("127.0.0.1", [CLIENT], ()) == "127.0.0.1"
 
 
 @pytest.mark.parametrize("peer", [None, "", "local"])
-def test_a_peer_without_an_address_stays_what_it_is(peer: str | None) -> None:
+def test_peer_without_an_address_is_returned_unchanged(peer: str | None) -> None:
     assert client_address(peer, [CLIENT], INSIDE) == peer
     assert not is_trusted(peer, INSIDE)
 
 
 @given(st.lists(st.text(max_size=60), max_size=4))
-def test_nothing_that_a_client_writes_changes_what_the_first_trusted_proxy_saw(written: list[str]) -> None:
+def test_client_cannot_change_the_address_seen_by_the_first_trusted_proxy(written: list[str]) -> None:
     assert client_address("10.0.0.1", [*written, CLIENT], INSIDE) == CLIENT
 
 
 @given(st.lists(st.text(max_size=60), max_size=4))
-def test_an_address_or_the_peer_comes_out_whatever_is_in_the_header(written: list[str]) -> None:
+def test_any_header_gives_an_address_or_the_peer(written: list[str]) -> None:
     address = client_address("10.0.0.1", written, INSIDE)
     assert address is not None
     assert str(ip_address(address)) == address

@@ -23,7 +23,7 @@ def test_a_cursor_gives_back_the_parts_it_was_made_of(parts: list[int]) -> None:
 
 
 def text(json: str) -> str:
-    """What a hostile caller makes of this JSON."""
+    """Return a cursor that a hostile caller makes of this JSON."""
     return base64.urlsafe_b64encode(json.encode()).decode()
 
 
@@ -44,7 +44,7 @@ def text(json: str) -> str:
         pytest.param("ÄÖ", id="not ASCII"),
     ],
 )
-def test_what_no_list_has_given_is_refused_as_a_cursor(cursor: str) -> None:
+def test_text_that_no_list_issued_is_refused_as_cursor(cursor: str) -> None:
     with pytest.raises(BadRequest) as refused:
         decode_cursor(cursor, 2)
     assert [(problem.pointer, problem.code) for problem in refused.value.problems] == [
@@ -53,7 +53,7 @@ def test_what_no_list_has_given_is_refused_as_a_cursor(cursor: str) -> None:
 
 
 @given(st.lists(INTEGERS_64, max_size=4))
-def test_a_cursor_with_a_moment_gives_that_back_too(parts: list[int]) -> None:
+def test_cursor_with_as_of_returns_its_parts(parts: list[int]) -> None:
     cursor = encode_cursor(*parts, as_of=NO_EVENT_ID)
     assert decode_cursor_as_of(cursor, len(parts)) == (parts, NO_EVENT_ID)
 
@@ -68,6 +68,6 @@ def test_a_cursor_with_a_moment_gives_that_back_too(parts: list[int]) -> None:
         pytest.param(text('"x"'), id="a text"),
     ],
 )
-def test_what_no_list_with_a_moment_has_given_is_refused_as_its_cursor(cursor: str) -> None:
+def test_text_that_no_list_issued_is_refused_as_cursor_with_as_of(cursor: str) -> None:
     with pytest.raises(BadRequest, match="cursor"):
         decode_cursor_as_of(cursor, 2)

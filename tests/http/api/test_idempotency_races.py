@@ -10,7 +10,7 @@ import pytest
 from deskwire.engine.core.errors import Conflict, DomainError, Forbidden, Gone, NotFound, Unavailable
 from deskwire.engine.core.secret import Secrets
 from deskwire.engine.idempotency.once import Answers
-from deskwire.http.api.calls import Call, Caller, Replayed
+from deskwire.http.api.calls import Call, Caller, ReplayedAnswer
 from deskwire.http.api.idempotency import answered
 from deskwire.http.api.routing import Route
 from tests.support.builders import NOON, InlineStore
@@ -28,7 +28,7 @@ def a_route(handler: Any) -> Route:
 
 
 @pytest.mark.parametrize("refusal", [Conflict, Gone, NotFound, Unavailable])
-async def test_a_repetition_that_is_refused_before_its_commit_is_answered_as_the_first_one(
+async def test_repetition_refused_before_its_commit_gets_the_stored_response(
     inline_store: InlineStore, refusal: type[DomainError]
 ) -> None:
     async def overtaken(call: Call[Any, Any]) -> Any:
@@ -36,10 +36,10 @@ async def test_a_repetition_that_is_refused_before_its_commit_is_answered_as_the
         raise refusal("It is refused for what the first one did, or for something else.")
 
     answer = await answered(a_route(overtaken), a_call(inline_store), "order-1")
-    assert answer == Replayed(b'{"id":"run_1"}')
+    assert answer == ReplayedAnswer(b'{"id":"run_1"}')
 
 
-async def test_a_caller_without_the_right_any_more_is_not_shown_the_kept_answer(
+async def test_caller_that_lost_the_right_does_not_get_the_stored_response(
     inline_store: InlineStore,
 ) -> None:
     call = a_call(inline_store)
@@ -53,10 +53,10 @@ async def test_a_caller_without_the_right_any_more_is_not_shown_the_kept_answer(
 
     with pytest.raises(Forbidden):
         await answered(a_route(forbidden), call, "order-1")
-    assert await answered(a_route(made), call, "order-1") == Replayed(b'{"id":"run_1"}'), "it is kept"
+    assert await answered(a_route(made), call, "order-1") == ReplayedAnswer(b'{"id":"run_1"}'), "it is kept"
 
 
-async def test_what_is_refused_for_another_reason_is_refused(inline_store: InlineStore) -> None:
+async def test_refusal_without_a_stored_response_is_returned(inline_store: InlineStore) -> None:
     async def refused(call: Call[Any, Any]) -> Any:
         raise Conflict("A workflow runs in the conversation already.", code="workflow_running")
 
@@ -67,7 +67,7 @@ async def test_what_is_refused_for_another_reason_is_refused(inline_store: Inlin
     assert call.services.answers.repeats.replayed == 0
 
 
-async def test_a_bug_in_the_handler_of_a_repetition_is_not_hidden_by_the_kept_answer(
+async def test_bug_in_a_repetition_is_not_hidden_by_the_stored_response(
     inline_store: InlineStore,
 ) -> None:
     async def broken(call: Call[Any, Any]) -> Any:

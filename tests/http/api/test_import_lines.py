@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deskwire.engine.importing.records import ConversationRecord, MessageRecord, RefusedLine, fingerprint
-from deskwire.http.api.input.ndjson import Line
+from deskwire.http.api.input.ndjson import NdjsonLine
 from deskwire.http.resources.imports import lines as import_lines
 from deskwire.http.resources.imports.lines import LINE_BYTES, read_line
 from tests.support.api.import_lines import conversation, message
@@ -63,11 +63,11 @@ MESSAGES = st.fixed_dictionaries(
 
 
 def read(value: Any) -> Any:
-    return read_line(Line(3, orjson.dumps(value)), NOW)
+    return read_line(NdjsonLine(3, orjson.dumps(value)), NOW)
 
 
 @given(MESSAGES)
-def test_the_quick_way_takes_nothing_that_the_thorough_one_refuses_and_reads_the_same(
+def test_fast_parser_accepts_no_more_than_the_model_and_reads_the_same(
     value: dict[str, Any],
 ) -> None:
     quick = read(value)
@@ -77,14 +77,14 @@ def test_the_quick_way_takes_nothing_that_the_thorough_one_refuses_and_reads_the
 
 
 @pytest.mark.parametrize("kind", ["contact", "agent", "bot", "system"])
-def test_usual_messages_go_the_quick_way(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(import_lines, "fitted", None)
+def test_usual_messages_use_the_fast_parser(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(import_lines, "validated", None)
     found = read(message("a", 0, author={"type": kind}))
     assert isinstance(found, MessageRecord)
     assert (found.author_type, found.line, found.conversation) == (kind, 3, "a")
 
 
-def test_what_is_left_out_is_filled_in_from_what_is_there() -> None:
+def test_missing_fields_are_derived_from_the_others() -> None:
     closed = read(conversation("a", status="CLOSED", updatedAt="2024-03-01T10:00:00Z", rating=3))
     assert isinstance(closed, ConversationRecord)
     assert closed.closed_by == "system"
@@ -111,7 +111,7 @@ def test_what_is_left_out_is_filled_in_from_what_is_there() -> None:
         (message("a", 0, author={"type": "contact", "name": "x"}), [("/author/name", "not_allowed")]),
     ],
 )
-def test_what_does_not_fit_is_named(value: dict[str, Any], wrong: list[tuple[str, str]]) -> None:
+def test_every_invalid_field_is_named(value: dict[str, Any], wrong: list[tuple[str, str]]) -> None:
     found = read(value)
     assert isinstance(found, RefusedLine)
     assert [(each.pointer, each.code) for each in found.problems] == wrong
@@ -120,17 +120,17 @@ def test_what_does_not_fit_is_named(value: dict[str, Any], wrong: list[tuple[str
 
 @pytest.mark.thorough
 @given(st.binary(max_size=40) | st.recursive(ODD, lambda inner: st.lists(inner)).map(orjson.dumps))
-def test_whatever_stands_in_a_line_it_is_a_record_or_a_refusal(content: bytes) -> None:
-    assert isinstance(read_line(Line(1, content), NOW), RefusedLine)
+def test_any_line_gives_a_record_or_a_refusal(content: bytes) -> None:
+    assert isinstance(read_line(NdjsonLine(1, content), NOW), RefusedLine)
 
 
 def test_a_line_nested_beyond_all_bounds_is_refused() -> None:
     deep = b"[" * 200 + b"]" * 200
     line = orjson.dumps(conversation("a", attributes={"a": 1})).replace(b'"a":1', b'"a":' + deep * 1)
-    assert isinstance(read_line(Line(1, line), NOW), ConversationRecord | RefusedLine)
+    assert isinstance(read_line(NdjsonLine(1, line), NOW), ConversationRecord | RefusedLine)
     for levels in (300, 2_000, 100_000):
         line = b'{"type":"conversation","attributes":{"a":' + b"[" * levels + b"]" * levels + b"}}"
-        assert isinstance(read_line(Line(1, line), NOW), RefusedLine)
+        assert isinstance(read_line(NdjsonLine(1, line), NOW), RefusedLine)
 
 
 def test_the_longest_text_fits_a_line_however_it_is_escaped() -> None:
@@ -138,13 +138,13 @@ def test_the_longest_text_fits_a_line_however_it_is_escaped() -> None:
     spelled = "\\ud83d\\ude00" * 20_000
     line = orjson.dumps({**value, "text": "@"}).replace(b"@", spelled.encode())
     assert len(line) < LINE_BYTES
-    found = read_line(Line(3, line), NOW)
+    found = read_line(NdjsonLine(3, line), NOW)
     assert isinstance(found, MessageRecord)
     assert found == read(value)
 
 
-def test_a_fingerprint_is_of_what_a_record_says_and_not_of_its_line() -> None:
-    first, moved = read(message("a", 0)), read_line(Line(9, orjson.dumps(message("a", 0))), NOW)
+def test_fingerprint_depends_on_the_record_not_its_line() -> None:
+    first, moved = read(message("a", 0)), read_line(NdjsonLine(9, orjson.dumps(message("a", 0))), NOW)
     assert isinstance(first, MessageRecord)
     assert isinstance(moved, MessageRecord)
     assert fingerprint(first) == fingerprint(moved) == 5_564_079_314_755_384_089  # is stored: must not change

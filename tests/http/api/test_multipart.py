@@ -1,4 +1,4 @@
-"""The one file of a form: whatever comes, in whatever pieces."""
+"""The file of a multipart form, with any content in any chunks."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import pytest
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
-from deskwire.http.api.app import ROUTES
+from deskwire.http.app import ROUTES
 from deskwire.http.schemas.base import Shape, model_of, page_of, public_name
 
 
@@ -54,7 +54,7 @@ def test_a_shape_within_another_one_and_a_page_of_them_are_models_too() -> None:
     ]
 
 
-def test_every_model_of_a_request_can_be_built_though_none_is_before_its_first_use() -> None:
+def test_every_request_model_can_be_built_after_deferral() -> None:
     for route in ROUTES:
         for model in (route.body, route.query, *route.lines):
             if model is not None:

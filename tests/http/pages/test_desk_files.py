@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from deskwire.engine.events.types import CATALOG, CONFIDENTIAL, LISTABLE, NAMEABLE, STORED
-from deskwire.http.pages.web_files import Tree, load
+from deskwire.http.api.output.static import FileTree, load_tree
 from tests.support.root import ROOT
 
 FOLDER = ROOT / "http/deskwire/http/pages/desk"
@@ -26,7 +26,7 @@ FORBIDDEN = {
     "a style in markup": r"\bstyle=",
     "another host": r"https?://(?!www\.w3\.org/)|[\"'`]//",
 }
-"""What the page's policy refuses anyway, or what would make it depend on others."""
+"""Code that the page's policy refuses, or that would load from other hosts."""
 
 VENDORED = {
     "ciphers.js": "20fb2fce0f049348",
@@ -34,12 +34,12 @@ VENDORED = {
     "uplot.js": "7365868a70c6b579",
     "uplot.css": "df630c6a8d6f8eea",
 }
-"""The beginning of the SHA-256 of each vendored file. `make vendor` makes them of the versions in tests/web/tools; whoever
-changes those changes this."""
+"""The beginning of the SHA-256 of each vendored file. `make vendor` makes the files from the versions in tests/web/tools;
+a new version needs a new digest here."""
 
 
-def tree() -> Tree:
-    return load(FOLDER)
+def tree() -> FileTree:
+    return load_tree(FOLDER)
 
 
 def told(text: str) -> str:
@@ -59,14 +59,14 @@ def test_few_modules_run_before_the_first_list() -> None:
     assert len(eager) <= EAGER_MAX, eager
 
 
-def test_what_is_loaded_before_the_first_list_is_small() -> None:
+def test_modules_before_the_first_list_are_small() -> None:
     files = tree()
     scripts = sum(len(files.files[name].packed) for name in files.eager())
     assert scripts <= 58 * KB, scripts
     assert len(files.files["style.css"].packed) <= 10 * KB
 
 
-def test_what_is_fetched_for_a_page_alone_is_small() -> None:
+def test_modules_of_one_page_are_small() -> None:
     files = tree().files
     pages = [
         page for table in FOLDER.glob("*/pages.js") for page in imported(table) if page.name != "texts.js"
@@ -91,13 +91,13 @@ def _own(page: Path) -> set[Path]:
     return found
 
 
-def test_charts_alone_fetch_what_draws_them() -> None:
+def test_only_charts_fetch_the_chart_library() -> None:
     assert [
         module.relative_to(FOLDER).as_posix() for module in MODULES if "vendor/uplot" in module.read_text()
     ] == ["parts/chart.js"]
 
 
-def test_all_modules_together_stay_within_what_the_wheel_may_grow_by() -> None:
+def test_all_modules_stay_within_the_growth_limit_of_the_wheel() -> None:
     whole = sum(
         path.stat().st_size for path in FOLDER.glob("**/*") if path.is_file() and path.suffix != ".woff2"
     )
@@ -106,7 +106,7 @@ def test_all_modules_together_stay_within_what_the_wheel_may_grow_by() -> None:
 
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda path: path.name)
-def test_a_module_is_checked_for_types_begins_with_what_it_is_and_is_not_too_long(module: Path) -> None:
+def test_every_module_is_typed_documented_and_not_too_long(module: Path) -> None:
     text = module.read_text()
     assert text.startswith("// @ts-check\n/**")
     # texts.js is a table; the type checker alone reads types.js
@@ -116,13 +116,13 @@ def test_a_module_is_checked_for_types_begins_with_what_it_is_and_is_not_too_lon
 
 @pytest.mark.parametrize("module", [*MODULES, FOLDER / "index.html"], ids=lambda path: path.name)
 @pytest.mark.parametrize("what", FORBIDDEN)
-def test_no_file_has_what_the_policy_forbids(module: Path, what: str) -> None:
+def test_no_file_contains_code_that_the_policy_forbids(module: Path, what: str) -> None:
     found = re.search(FORBIDDEN[what], told(module.read_text()))
     assert found is None, f"{what}: {found and found[0]}"
 
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda path: path.name)
-def test_whatever_a_module_imports_is_there(module: Path) -> None:
+def test_every_import_of_a_module_exists(module: Path) -> None:
     for target in imported(module):
         assert target.is_file(), target
         assert target.is_relative_to(FOLDER)
@@ -152,7 +152,7 @@ def test_the_name_of_all_files_changes_with_any_of_them(tmp_path: Path) -> None:
             path.unlink()
         for name, text in files.items():
             (tmp_path / f"{name}.js").write_text(text)
-        return load(tmp_path).name
+        return load_tree(tmp_path).name
 
     names = [
         named(a="1", b="2"),

@@ -1,4 +1,4 @@
-"""The desk folds texts as the service does: what one of them takes for the same, the other does too."""
+"""The desk and the service fold texts alike: texts equal for one are equal for the other."""
 
 from __future__ import annotations
 

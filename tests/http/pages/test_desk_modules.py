@@ -1,4 +1,4 @@
-"""What the desk's pure modules decide, tested by Node.js in the language that they are written in."""
+"""Tests of the desk's pure modules, run by Node.js."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 @needs_node
 @pytest.mark.parametrize("name", sorted(path.name for path in MODULES.glob("*.test.mjs")))
-def test_the_modules_of_the_page_do_what_their_own_tests_say(name: str) -> None:
+def test_modules_of_the_page_pass_their_own_tests(name: str) -> None:
     done = run("--test", str(MODULES / name))
     assert done.returncode == 0, done.stdout + done.stderr
     passed = re.search(r"^\W pass (\d+)$", done.stdout, re.MULTILINE)

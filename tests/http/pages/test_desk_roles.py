@@ -1,4 +1,4 @@
-"""The desk's table of what each role may do is the service's own."""
+"""The desk's table of roles has the service's permissions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def shown() -> dict[str, set[str]]:
     return {role: lists[name] for role, name in re.findall(r"(\w+): (\w+)", table[1])}
 
 
-def test_the_roles_page_shows_what_each_role_may_do() -> None:
+def test_roles_page_shows_the_permissions_of_each_role() -> None:
     assert shown() == {role: set(permissions) for role, permissions in PERMISSIONS.items()}
 
 

@@ -1,4 +1,4 @@
-"""What one connection breaks, in whatever form it is raised, ends that connection and nothing else."""
+"""An exception in one connection, of any kind, ends that connection only."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Break = Callable[[], Awaitable[None]]
 
 @pytest.fixture
 def failures() -> Iterator[Failures]:
-    """What the log has of failures since the last call."""
+    """Return the failures logged since the last call."""
     with failures_logged() as since:
         yield since
 
@@ -30,8 +30,8 @@ async def closed(client: Client) -> None:
 
 
 @pytest.mark.parametrize("broken", BREAKS)
-async def test_what_an_application_raises_ends_its_connection_alone(stage: Stage, broken: Break) -> None:
-    """Whatever stands behind the front; the one of this service lets nothing through."""
+async def test_exception_of_the_application_ends_one_connection(stage: Stage, broken: Break) -> None:
+    """An application that raises; the service's own application catches every exception."""
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] == "http" and scope["path"] == "/broken":
@@ -51,7 +51,7 @@ async def test_what_an_application_raises_ends_its_connection_alone(stage: Stage
 
 
 @pytest.mark.parametrize("broken", BREAKS)
-async def test_what_a_stream_connection_raises_ends_it_alone(
+async def test_exception_of_a_stream_connection_ends_one_connection(
     stage: Stage, front: Front, monkeypatch: pytest.MonkeyPatch, failures: Failures, broken: Break
 ) -> None:
     receive = PusherProtocol.receive
@@ -73,7 +73,7 @@ async def test_what_a_stream_connection_raises_ends_it_alone(
 
 
 @pytest.mark.parametrize("broken", BREAKS)
-async def test_what_a_task_of_a_stream_connection_raises_ends_the_connection_alone(
+async def test_exception_in_a_task_of_a_stream_connection_ends_one_connection(
     stage: Stage, front: Front, monkeypatch: pytest.MonkeyPatch, failures: Failures, broken: Break
 ) -> None:
     receive = PusherProtocol.receive
@@ -95,7 +95,7 @@ async def test_what_a_task_of_a_stream_connection_raises_ends_the_connection_alo
 
 
 async def still_serves(front: Front, stage: Stage, consumer: Client) -> None:
-    """Whoever was there before is served, and so is whoever comes."""
+    """Check that earlier and new connections are served."""
     await stage.emit()
     assert len(await consumer.numbers(1)) == 1
     stream = await front.raw()

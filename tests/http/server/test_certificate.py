@@ -1,4 +1,4 @@
-"""The server's certificate: what is refused, what is said about it, and its renewal (ADR 25)."""
+"""The server's certificate: refusals, log lines and renewal (ADR 25)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,13 @@ from cryptography.hazmat.primitives.serialization import (
 from structlog.testing import capture_logs
 from trio.testing import MockClock
 
-from deskwire.http.server.certificate import LOOK_S, SOON_DAYS, BadCertificate, Certificate, secured
+from deskwire.http.server.certificate import (
+    POLL_INTERVAL_S,
+    WARNING_DAYS,
+    BadCertificate,
+    Certificate,
+    load_certificate,
+)
 from tests.support.sockets.certificates import DAY, NOW, Files
 
 
@@ -29,7 +35,7 @@ def files(tmp_path: Path) -> Files:
 
 @pytest.fixture
 def said() -> Iterator[list[Any]]:
-    """What is logged."""
+    """The captured log entries."""
     with capture_logs() as entries:
         yield entries
 
@@ -44,7 +50,7 @@ def events(said: list[Any]) -> list[str]:
 
 def refusal(files: Files) -> str:
     with pytest.raises(BadCertificate) as caught:
-        secured(files.chain, files.key)
+        load_certificate(files.chain, files.key)
     return str(caught.value)
 
 
@@ -71,7 +77,7 @@ def test_a_key_of_another_certificate_is_refused(files: Files) -> None:
     assert "is not that of the first certificate" in refusal(files)
 
 
-def test_a_key_with_a_passphrase_is_refused_and_nobody_is_asked_for_it(files: Files) -> None:
+def test_key_with_a_passphrase_is_refused_without_a_prompt(files: Files) -> None:
     key = load_pem_private_key(files.key.read_bytes(), None)
     locked = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(b"secret"))
     files.key.write_bytes(locked)
@@ -79,17 +85,17 @@ def test_a_key_with_a_passphrase_is_refused_and_nobody_is_asked_for_it(files: Fi
 
 
 def test_old_versions_of_tls_are_not_spoken(files: Files) -> None:
-    assert secured(files.chain, files.key).context.minimum_version == ssl.TLSVersion.TLSv1_2
+    assert load_certificate(files.chain, files.key).context.minimum_version == ssl.TLSVersion.TLSv1_2
 
 
-def test_it_is_said_whom_the_certificate_is_for(files: Files) -> None:
+def test_log_names_the_hosts_of_the_certificate(files: Files) -> None:
     files.write("support.test", "*.shop.test", "127.0.0.1")
     certificate = opened(files)
     assert all(map(certificate.covers, ("support.test", "SUPPORT.test", "a.shop.test", "127.0.0.1")))
     assert not any(map(certificate.covers, ("test", "shop.test", "a.b.shop.test", "127.0.0.2", "localhost")))
 
 
-def test_one_that_is_out_of_its_time_is_served_and_complained_about(files: Files, said: list[Any]) -> None:
+def test_expired_certificate_is_used_and_logged(files: Files, said: list[Any]) -> None:
     files.write(days=-1)
     opened(files)
     files.write(begins=NOW + DAY)
@@ -105,27 +111,27 @@ def test_one_that_is_out_of_its_time_is_served_and_complained_about(files: Files
 async def test_the_days_that_are_left_are_counted_when_they_are_few(
     files: Files, said: list[Any], autojump_clock: MockClock
 ) -> None:
-    files.write(days=SOON_DAYS + 0.5)
+    files.write(days=WARNING_DAYS + 0.5)
     certificate = opened(files)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(certificate.run)
         for _ in range(4):
-            await trio.sleep(4 * LOOK_S)  # virtual time: the mock clock jumps
+            await trio.sleep(4 * POLL_INTERVAL_S)  # virtual time: the mock clock jumps
             files.now += 5 * DAY
         nursery.cancel_scope.cancel()
     assert [entry.get("days") for entry in said if entry["event"] == "tls.certificate_expires"] == [9, 4]
     assert events(said)[-1] == "tls.certificate_expired"
 
 
-async def test_a_changed_file_is_read_by_itself(files: Files, autojump_clock: MockClock) -> None:
+async def test_changed_file_is_reloaded_automatically(files: Files, autojump_clock: MockClock) -> None:
     certificate = opened(files)
     before = certificate.context()
     async with trio.open_nursery() as nursery:
         nursery.start_soon(certificate.run)
-        await trio.sleep(3 * LOOK_S)  # virtual time: the mock clock jumps
+        await trio.sleep(3 * POLL_INTERVAL_S)  # virtual time: the mock clock jumps
         assert certificate.context() is before
         files.write("new.test")
-        await trio.sleep(3 * LOOK_S)  # virtual time: the mock clock jumps
+        await trio.sleep(3 * POLL_INTERVAL_S)  # virtual time: the mock clock jumps
         assert certificate.covers("new.test")
         nursery.cancel_scope.cancel()
 
@@ -167,7 +173,7 @@ async def test_an_expired_renewal_does_not_replace_a_certificate_that_is_valid(
     assert any("has expired" in entry.get("reason", "") for entry in said)
 
 
-def test_the_key_is_nowhere_in_what_is_said(files: Files) -> None:
+def test_key_is_in_no_log_line_or_error(files: Files) -> None:
     lines = files.key.read_text().splitlines()[1:-1]
     files.chain.write_bytes(files.key.read_bytes())
     assert not any(line in refusal(files) for line in lines)

@@ -1,4 +1,4 @@
-"""One machine can't take the connections, nor the memory of answers, from everybody else."""
+"""One machine can't use up the connections, nor the memory for responses."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from deskwire.http.server.connection import FrontStream
-from deskwire.http.server.connections import SHARE, Connections, Place
 from deskwire.http.server.listener import FrontLimits
-from deskwire.http.server.turns import Turns
+from deskwire.http.transport.connection import FrontStream
+from deskwire.http.transport.connection_slots import SHARE, Connections, ConnectionSlot
+from deskwire.http.transport.fair_scheduling import FairScheduler
 from tests.support.sockets.certificates import Files
 from tests.support.streaming import NOON, Front, Stage, real_front, real_stage, small_app
 
@@ -32,7 +32,7 @@ HELLO = b"GET /hello HTTP/1.1\r\nHost: x\r\n\r\n"
 ATTACKER = "127.0.0.2"
 
 
-def taken(connections: Connections, *peers: str) -> tuple[list[Place], list[str]]:
+def taken(connections: Connections, *peers: str) -> tuple[list[ConnectionSlot], list[str]]:
     """Places for connections from these addresses, and a list of those that are ended."""
     ended: list[str] = []
     places = []
@@ -43,7 +43,7 @@ def taken(connections: Connections, *peers: str) -> tuple[list[Place], list[str]
     return places, ended
 
 
-async def test_the_network_that_holds_most_makes_room_first_with_its_oldest() -> None:
+async def test_largest_network_loses_its_oldest_connection_first() -> None:
     connections = Connections(4)
     _, ended = taken(connections, "192.0.2.1", "2001:db8::1", "2001:db8::2", "2001:db8:0:1::1")
     assert connections.admit("192.0.2.9", lambda: None)
@@ -51,11 +51,11 @@ async def test_the_network_that_holds_most_makes_room_first_with_its_oldest() ->
     assert (connections.open, connections.ended["idle"]) == (4, 1)
 
 
-async def test_strangers_make_room_before_those_who_have_shown_a_credential() -> None:
+async def test_anonymous_connections_are_evicted_before_identified_ones() -> None:
     connections = Connections(3)
     (known, busy, idle), ended = taken(connections, "192.0.2.1", "192.0.2.2", "192.0.2.3")
-    known.shown("prj_1")
-    busy.rest(idle=False)
+    known.identify("prj_1")
+    busy.set_idle(idle=False)
     assert connections.admit("192.0.2.9", lambda: ended.append("new"))
     assert ended == ["192.0.2.3 2"]
     idle.leave()  # later, as its task ends: it is counted once
@@ -63,77 +63,77 @@ async def test_strangers_make_room_before_those_who_have_shown_a_credential() ->
     new = connections.admit("192.0.2.9", lambda: ended.append("newer"))
     assert new is not None
     assert ended[1:] == ["new"]
-    new.rest(idle=False)
+    new.set_idle(idle=False)
     assert connections.make_room()
     assert ended[2:] == ["192.0.2.1 0"]
     assert connections.make_room()
     assert ended[3:] == ["192.0.2.2 1"]
 
 
-async def test_who_is_served_with_a_good_credential_stays_and_the_new_one_is_refused() -> None:
+async def test_identified_busy_connection_stays_and_the_new_one_is_refused() -> None:
     connections = Connections(2)
     (working, consumer), ended = taken(connections, "192.0.2.1", "192.0.2.2")
-    working.shown("prj_1")
-    working.rest(idle=False)
-    consumer.keep()
+    working.identify("prj_1")
+    working.set_idle(idle=False)
+    consumer.keep_open()
     assert connections.admit("192.0.2.9", lambda: None) is None
     assert (ended, connections.ended["refused"], connections.open) == ([], 1, 2)
-    working.rest(idle=True)
+    working.set_idle(idle=True)
     assert connections.admit("192.0.2.9", lambda: None)
     assert ended == ["192.0.2.1 0"]
 
 
-async def test_who_holds_most_for_longest_ends_when_too_much_is_unread(autojump_clock: object) -> None:
+async def test_connection_with_most_unsent_bytes_for_longest_ends_first(autojump_clock: object) -> None:
     connections = Connections(9, unsent_max=1_000)
     (slow, small, late), ended = taken(connections, "192.0.2.1", "192.0.2.2", "192.0.2.3")
-    slow.hold(249)
-    small.hold(10)
+    slow.add_unsent(249)
+    small.add_unsent(10)
     await trio.sleep(5)  # virtual time: the mock clock jumps
-    late.hold(250)
+    late.add_unsent(250)
     await trio.sleep(1)  # virtual time: the mock clock jumps
     others, _ = taken(connections, *(f"198.51.100.{n}" for n in range(2)))
     for other in others:
-        other.hold(240)
+        other.add_unsent(240)
     assert (connections.unsent, ended) == (989, [])
-    others[0].hold(9)
-    others[1].hold(10)
+    others[0].add_unsent(9)
+    others[1].add_unsent(10)
     assert ended == ["192.0.2.1 0", "192.0.2.3 2"]
-    slow.release(249)  # it learns of it later
+    slow.remove_unsent(249)  # it learns of it later
     assert connections.unsent == 509
 
 
-async def test_an_address_and_a_project_have_a_share_of_what_may_be_unread(autojump_clock: object) -> None:
+async def test_address_and_project_have_a_share_of_unsent_bytes(autojump_clock: object) -> None:
     connections = Connections(99, unsent_max=100 * SHARE)
     one, ended = taken(connections, *["192.0.2.1"] * 3)
     for place in one:
         await trio.sleep(1)  # virtual time: the mock clock jumps
-        place.hold(34)
+        place.add_unsent(34)
     assert ended == ["192.0.2.1 0"]
     two, ended_too = taken(connections, "192.0.2.5", "192.0.2.6", "192.0.2.7")
     for place in two:
         await trio.sleep(1)  # virtual time: the mock clock jumps
-        place.shown("prj_1")
-        place.hold(34)
+        place.identify("prj_1")
+        place.add_unsent(34)
     assert ended_too == ["192.0.2.5 0"]
 
 
-async def test_one_answer_that_is_larger_than_the_bound_is_sent_all_the_same() -> None:
+async def test_one_response_above_the_limit_is_sent() -> None:
     connections = Connections(9, unsent_max=100)
     (place,), ended = taken(connections, "192.0.2.1")
-    place.hold(1_000)
+    place.add_unsent(1_000)
     assert not ended
-    place.release(1_000)
+    place.remove_unsent(1_000)
     assert connections.unsent == 0
 
 
 class Machine(RuleBasedStateMachine):
-    """Places against a plain list of what each does."""
+    """Slots, compared with a plain list of their states."""
 
     def __init__(self) -> None:
         super().__init__()
         self.connections = Connections(6, unsent_max=400)
         self.ended: list[int] = []
-        self.open: dict[int, tuple[Place, str]] = {}
+        self.open: dict[int, tuple[ConnectionSlot, str]] = {}
         self.state: dict[int, tuple[int, bool, str]] = {}  # since, idle, owner
         self.unsent: dict[int, int] = {}
         self.made = 0
@@ -187,7 +187,7 @@ class Machine(RuleBasedStateMachine):
     def rest(self, data: st.DataObject, idle: bool) -> None:
         number, self.clock = self.any(data), self.clock + 1
         since, was, owner = self.state[number]
-        self.open[number][0].rest(idle=idle)
+        self.open[number][0].set_idle(idle=idle)
         self.state[number] = (since if was == idle else self.clock, idle, owner)
 
     @precondition(lambda self: self.open)
@@ -195,7 +195,7 @@ class Machine(RuleBasedStateMachine):
     def show(self, data: st.DataObject) -> None:
         number, self.clock = self.any(data), self.clock + 1
         since, idle, owner = self.state[number]
-        self.open[number][0].shown("prj_1")
+        self.open[number][0].identify("prj_1")
         self.state[number] = (since if owner else self.clock, idle, "prj_1")
 
     @precondition(lambda self: self.open)
@@ -210,7 +210,7 @@ class Machine(RuleBasedStateMachine):
     def hold(self, data: st.DataObject, size: int) -> None:
         number, before = self.any(data), len(self.ended)
         self.unsent[number] = self.unsent.get(number, 0) + size
-        self.open[number][0].hold(size)
+        self.open[number][0].add_unsent(size)
         assert number not in self.ended[before:]
         for gone in self.ended[before:]:
             self.forget(gone)
@@ -219,7 +219,7 @@ class Machine(RuleBasedStateMachine):
     @rule(data=st.data())
     def release(self, data: st.DataObject) -> None:
         number = data.draw(st.sampled_from(sorted(self.unsent)))
-        self.open[number][0].release(self.unsent.pop(number))
+        self.open[number][0].remove_unsent(self.unsent.pop(number))
 
     @invariant()
     def agree(self) -> None:
@@ -263,7 +263,7 @@ async def hello(stream: trio.SocketStream) -> bool:
     return b"/hello" in got
 
 
-async def test_a_machine_that_opens_all_connections_shuts_nobody_out(stage: Stage) -> None:
+async def test_one_machine_with_all_connections_shuts_out_no_other(stage: Stage) -> None:
     connections = Connections(50)
     async with real_front(stage, small_app, connections=connections) as front, AsyncExitStack() as stack:
         consumer = await front.connect()
@@ -285,7 +285,7 @@ async def test_a_machine_that_opens_all_connections_shuts_nobody_out(stage: Stag
         assert connections.ended["refused"] == 0
 
 
-async def test_clients_that_do_not_read_their_answers_are_ended_and_nobody_else(stage: Stage) -> None:
+async def test_only_clients_that_do_not_read_are_ended(stage: Stage) -> None:
     connections = Connections(500, unsent_max=1 << 22)
     async with real_front(stage, small_app, connections=connections) as front, AsyncExitStack() as stack:
         for _ in range(40):
@@ -300,7 +300,7 @@ async def test_clients_that_do_not_read_their_answers_are_ended_and_nobody_else(
         assert connections.ended["unread"] > 0
 
 
-async def test_a_client_that_is_cut_off_hears_of_it(stage: Stage) -> None:
+async def test_evicted_client_sees_the_end_of_its_connection(stage: Stage) -> None:
     ours, theirs = trio.socket.socketpair()
     stream = FrontStream(trio.SocketStream(ours), write_timeout_s=60)
     with theirs, trio.fail_after(10):
@@ -312,11 +312,11 @@ async def test_a_client_that_is_cut_off_hears_of_it(stage: Stage) -> None:
 
             nursery.start_soon(write)
             await trio.testing.wait_all_tasks_blocked(0.01)
-            stream.end()
+            stream.abort()
     await stream.aclose()
 
 
-async def test_handshakes_that_never_end_keep_nobody_from_tls(stage: Stage, tmp_path: Path) -> None:
+async def test_endless_handshakes_keep_no_client_from_tls(stage: Stage, tmp_path: Path) -> None:
     files = Files(tmp_path)
     server = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     server.load_cert_chain(files.chain, files.key)
@@ -334,11 +334,11 @@ async def test_handshakes_that_never_end_keep_nobody_from_tls(stage: Stage, tmp_
             assert bytes(await secured.receive_some()).startswith(b"HTTP/1.1 200")
 
 
-async def test_a_connection_that_is_closed_while_it_waits_for_its_turn_is_read_by_nobody_else() -> None:
+async def test_connection_closed_while_waiting_for_its_turn_has_one_reader() -> None:
     ours, theirs = (trio.SocketStream(end) for end in trio.socket.socketpair())
-    stream, turns = FrontStream(ours, write_timeout_s=60), Turns()
-    stream.place, stream.turns = Connections(10).admit("198.51.100.7", stream.end), turns
-    await turns.take("somebody else", "198.51.100.8")
+    stream, turns = FrontStream(ours, write_timeout_s=60), FairScheduler()
+    stream.slot, stream.scheduler = Connections(10).admit("198.51.100.7", stream.abort), turns
+    await turns.acquire("somebody else", "198.51.100.8")
     async with theirs, trio.open_nursery() as nursery:
 
         async def read() -> None:

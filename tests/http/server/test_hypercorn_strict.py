@@ -8,7 +8,7 @@ import h11
 import pytest
 import trio
 
-from deskwire.http.api.output.headers import BASELINE
+from deskwire.http.api.output.responses import BASELINE
 from tests.support.streaming import Front
 
 UPGRADE = b"Connection: close, Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: \r\n"
@@ -17,7 +17,7 @@ BOTH = b"Content-Length: 3\r\nTransfer-Encoding: chunked\r\n"
 
 
 async def asked(front: Front, request: bytes) -> tuple[h11.Response, bytes]:
-    """What a request is answered with, up to the end of the connection."""
+    """Return the response to a request, up to the end of the connection."""
     client = h11.Connection(h11.CLIENT)
     client.send(h11.Request(method="GET", target="/", headers=[("Host", "x")]))
     with trio.fail_after(10):
@@ -71,7 +71,7 @@ async def asked(front: Front, request: bytes) -> tuple[h11.Response, bytes]:
         "large",
     ],
 )
-async def test_what_can_not_be_read_is_answered_with_a_problem_and_the_connection_closed(
+async def test_malformed_request_gets_a_problem_and_the_connection_closes(
     front: Front, request_: bytes, status: int, code: str
 ) -> None:
     head, body = await asked(front, request_)
@@ -100,12 +100,12 @@ async def test_the_refusal_of_a_head_has_no_body(front: Front, fields: bytes, bo
         await stream.send_all(b"HEAD /hello HTTP/1.1\r\nHost: x\r\n" + fields + b"\r\n" + body)
         got = b"".join([bytes(part) async for part in stream])
     assert got.startswith(b"HTTP/1.1 400 Bad Request\r\n")
-    if b"Content-Length: 4" not in fields:  # there h11 does not tell of which method it was
+    if b"Content-Length: 4" not in fields:  # there h11 does not report the method
         assert got.endswith(b"\r\n\r\n")
 
 
-async def test_the_body_of_an_ambiguous_request_is_never_taken_for_a_request(front: Front) -> None:
-    """The request behind it is what a proxy has not seen."""
+async def test_body_of_an_ambiguous_request_is_never_parsed_as_a_request(front: Front) -> None:
+    """A proxy would not see the request in the body."""
     smuggled = b"0\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n"
     head, body = await asked(front, b"POST /hello HTTP/1.1\r\nHost: x\r\n" + BOTH + b"\r\n" + smuggled)
     assert head.status_code == 400
@@ -114,7 +114,7 @@ async def test_the_body_of_an_ambiguous_request_is_never_taken_for_a_request(fro
 
 @pytest.mark.parametrize("target", [b"/hello", b"/v3/../app/x"])
 async def test_an_upgrade_to_http_2_is_left_alone(front: Front, target: bytes) -> None:
-    """A proxy that passes it on would see no request any more."""
+    """A proxy that passes the upgrade on would see no further request."""
     head, _ = await asked(front, b"GET " + target + b" HTTP/1.1\r\nHost: x\r\n" + UPGRADE + b"\r\n")
     assert head.status_code == 200
 

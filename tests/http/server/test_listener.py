@@ -13,9 +13,9 @@ import trio
 from wsproto.events import TextMessage
 
 from deskwire.engine.stream.token import Grant, issue
-from deskwire.http.server.connection import FrontStream
-from deskwire.http.server.connections import Connections
 from deskwire.http.server.listener import FrontLimits
+from deskwire.http.transport.connection import FrontStream
+from deskwire.http.transport.connection_slots import Connections
 from tests.support.sockets.raw_peer import RawPeer, upgrade
 from tests.support.streaming import (
     CHANNEL,
@@ -51,7 +51,7 @@ async def test_everything_but_the_stream_goes_to_the_application(front: Front) -
     assert (await answer(stream)).endswith(b"/hello\r\n0\r\n\r\n")
 
 
-async def test_a_request_that_comes_byte_by_byte_is_routed_all_the_same(front: Front) -> None:
+async def test_request_in_single_bytes_is_routed(front: Front) -> None:
     for target, expected in ((b"/app", b"/app"), (b"/app/x", b"426 Upgrade Required")):
         stream = await front.raw()
         for byte in b"GET " + target + b" HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n":
@@ -62,7 +62,7 @@ async def test_a_request_that_comes_byte_by_byte_is_routed_all_the_same(front: F
 
 
 async def test_the_stop_waits_for_no_client_that_does_not_read_its_answer(front: Front) -> None:
-    """Hypercorn shields its writes: without a bound this client would hold the stop for ever."""
+    """Hypercorn shields its writes: without a timeout this client would delay the stop without limit."""
     stream = await front.raw()
     stream.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     await stream.send_all(b"GET /big HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -116,17 +116,17 @@ async def test_a_consumer_that_never_reads_does_not_hold_the_stop(stage: Stage, 
     await stopped_in(front, 3.5)
 
 
-async def test_nobody_is_accepted_once_the_stop_has_begun(front: Front) -> None:
+async def test_no_connection_is_accepted_after_the_stop(front: Front) -> None:
     await stopped_in(front, 1)
     with pytest.raises(OSError, match="all attempts to connect"):
         await front.raw()
 
 
 @pytest.mark.parametrize("request_line", [b"GET /hello HTTP/1.1", b"GET /app/shop-stream HTTP/1.1"])
-async def test_who_was_accepted_before_the_stop_and_asks_in_its_moment_is_answered(
+async def test_connection_accepted_before_the_stop_gets_its_response(
     front: Front, request_line: bytes
 ) -> None:
-    """ADR 38: whoever has come is not turned away because of a restart."""
+    """ADR 38: a restart turns away no accepted client."""
     stream = await front.raw()
     await trio.testing.wait_all_tasks_blocked(0.05)
     front.stop.set()
@@ -137,7 +137,7 @@ async def test_who_was_accepted_before_the_stop_and_asks_in_its_moment_is_answer
         await front.stopped.wait()
 
 
-async def test_who_has_connected_before_the_stop_and_was_not_accepted_yet_is_answered(front: Front) -> None:
+async def test_connection_queued_before_the_stop_gets_its_response(front: Front) -> None:
     """Closing a listener resets what waits to be accepted."""
     with ExitStack() as open_sockets:
         waiting = [
@@ -153,13 +153,13 @@ async def test_who_has_connected_before_the_stop_and_was_not_accepted_yet_is_ans
         await front.stopped.wait()
 
 
-async def test_who_was_accepted_and_says_nothing_holds_the_stop_for_a_moment_only(front: Front) -> None:
+async def test_silent_connection_delays_the_stop_only_briefly(front: Front) -> None:
     await front.raw()
     await trio.testing.wait_all_tasks_blocked(0.05)
     await stopped_in(front, 1.5)
 
 
-async def test_a_websocket_that_was_accepted_before_the_stop_is_opened_and_told_to_come_back(
+async def test_websocket_accepted_before_the_stop_is_asked_to_reconnect(
     front: Front,
 ) -> None:
     """ADR 38: pusher-js waits for 15 s after an attempt that ends before it is answered."""
@@ -230,7 +230,7 @@ async def test_a_write_out_of_time_breaks_the_connection_even_within_a_shield() 
 
         nursery.start_soon(write)
         await trio.testing.wait_all_tasks_blocked(0.05)
-        stream.cut(trio.current_time() + 0.1)
+        stream.limit_writes(trio.current_time() + 0.1)
 
 
 async def test_bytes_pushed_back_come_first_and_in_order() -> None:

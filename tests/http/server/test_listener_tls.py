@@ -19,7 +19,7 @@ AUTHORITY, ANOTHER = trustme.CA(), trustme.CA()
 
 
 def served(authority: trustme.CA) -> ssl.SSLContext:
-    """What a server presents: a certificate for `localhost`."""
+    """Return a server's context with a certificate for `localhost`."""
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     authority.issue_cert("localhost").configure_cert(context)
     return context
@@ -63,7 +63,7 @@ async def test_requests_over_tls_go_to_the_application(front: Front) -> None:
     assert b"/hello" in b"".join(parts)
 
 
-async def test_what_can_not_be_read_over_tls_is_refused_with_a_word_to_stay_with_it(front: Front) -> None:
+async def test_malformed_request_over_tls_gets_strict_transport_security(front: Front) -> None:
     """RFC 6797 7.1: every answer over a secure connection."""
     stream = await secure(front)
     await stream.send_all(b"nonsense\r\n\r\n")
@@ -72,7 +72,7 @@ async def test_what_can_not_be_read_over_tls_is_refused_with_a_word_to_stay_with
     assert b"\r\nstrict-transport-security: max-age=31536000\r\n" in refusal.lower()
 
 
-async def test_plain_http_is_told_to_use_tls(front: Front) -> None:
+async def test_plain_http_is_refused_with_a_hint_to_use_tls(front: Front) -> None:
     plain = await front.raw()
     await plain.send_all(b"POST /hello HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello")
     with trio.fail_after(10):
@@ -87,7 +87,7 @@ async def test_plain_http_is_told_to_use_tls(front: Front) -> None:
 async def test_the_next_connection_gets_the_certificate_of_its_time_and_the_old_ones_go_on(
     front: Front,
 ) -> None:
-    """A renewal disturbs nobody."""
+    """A renewal disturbs no open connection."""
     before = await secure(front, "http/1.1")
     await before.send_all(b"GET /hello HTTP/1.1\r\nHost: x\r\n\r\n")
     assert b"200" in bytes(await before.receive_some())

@@ -1,4 +1,4 @@
-"""Whether requests may be sent here: what the disk does is known to whoever asks, though no client writes."""
+"""Readiness reflects the state of the disk, even if no client writes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from trio.testing import MockClock
 from deskwire.engine.core.counters import CommitCounters
 from deskwire.engine.core.database_identity import DatabaseIdentity
 from deskwire.engine.ports import Store
-from deskwire.http.resources.service.readiness import FRESH_S, RETRY_S, TRY_S, Readiness
+from deskwire.http.api.readiness import COMMIT_FRESH_S, RETRY_DELAY_S, TRY_TIMEOUT_S, Readiness
 from tests.simulation.disk import Disk, new_disk
 
 
@@ -32,12 +32,12 @@ async def on_disk(directory: Path, seed: int = 1) -> AsyncIterator[tuple[Readine
 
 
 async def said(readiness: Readiness) -> str:
-    """What a load balancer is told."""
+    """Return the result that a load balancer sees."""
     refusal = await readiness.refusal()
     return "ready" if refusal is None else f"{refusal.reason}: {refusal.detail}"
 
 
-async def stale(seconds: float = FRESH_S) -> None:
+async def stale(seconds: float = COMMIT_FRESH_S) -> None:
     """Let what is known be no longer of now."""
     await trio.sleep(seconds)  # virtual time: the mock clock jumps
 
@@ -52,7 +52,7 @@ async def test_a_disk_that_is_full_is_known_without_a_client_and_so_is_one_that_
             == "storage_failed: The disk refuses what is written: database or disk is full."
         )
         disk.fill(full=False)
-        await stale(RETRY_S)
+        await stale(RETRY_DELAY_S)
         assert await said(readiness) == "ready"
 
 
@@ -68,11 +68,11 @@ async def test_a_disk_that_fails_once_is_tried_again(
             await stale()
             told.append(await said(readiness))
         assert told[-1] == "storage_failed: The disk refuses what is written: disk I/O error."
-        await stale(RETRY_S)
+        await stale(RETRY_DELAY_S)
         assert await said(readiness) == "ready"
 
 
-async def test_what_a_client_has_written_is_answer_enough(tmp_path: Path, autojump_clock: MockClock) -> None:
+async def test_recent_commit_replaces_the_test_write(tmp_path: Path, autojump_clock: MockClock) -> None:
     async with on_disk(tmp_path) as (readiness, disk):
         disk.fill(full=True)
         assert (await said(readiness)).startswith("storage_failed")
@@ -83,12 +83,10 @@ async def test_what_a_client_has_written_is_answer_enough(tmp_path: Path, autoju
         assert disk.commits.jobs.total == written
 
 
-async def test_many_who_ask_cost_one_write_a_second_at_most(
-    tmp_path: Path, autojump_clock: MockClock
-) -> None:
+async def test_many_checks_cost_one_write_a_second(tmp_path: Path, autojump_clock: MockClock) -> None:
     async with on_disk(tmp_path) as (readiness, disk):
         disk.fill(full=True)
-        until = trio.current_time() + 10 * RETRY_S
+        until = trio.current_time() + 10 * RETRY_DELAY_S
 
         async def ask() -> None:
             while trio.current_time() < until:
@@ -100,13 +98,13 @@ async def test_many_who_ask_cost_one_write_a_second_at_most(
                 nursery.start_soon(ask)
         assert 5 <= disk.commits.refused <= 11
         disk.fill(full=False)
-        await stale(RETRY_S)
-        until, written = trio.current_time() + 10 * FRESH_S, disk.commits.jobs.total
+        await stale(RETRY_DELAY_S)
+        until, written = trio.current_time() + 10 * COMMIT_FRESH_S, disk.commits.jobs.total
         await ask()
         assert 5 <= disk.commits.jobs.total - written <= 11
 
 
-async def test_a_disk_that_says_nothing_is_not_waited_for(autojump_clock: MockClock) -> None:
+async def test_check_does_not_wait_for_a_blocked_disk(autojump_clock: MockClock) -> None:
     jobs: list[Callable[[Any], None]] = []
 
     class Silent:
@@ -121,14 +119,14 @@ async def test_a_disk_that_says_nothing_is_not_waited_for(autojump_clock: MockCl
     for _ in range(3):
         began = trio.current_time()
         assert await said(readiness) == "storage_failed: The disk has taken nothing for 2 s."
-        assert trio.current_time() - began == TRY_S
+        assert trio.current_time() - began == TRY_TIMEOUT_S
     (ended,) = jobs
     commits.done_at = trio.current_time()
     ended(None)
     assert await said(readiness) == "ready"
 
 
-async def test_before_and_behind_its_time_the_service_is_not_ready_whatever_the_disk_does(
+async def test_service_is_not_ready_before_its_start_and_after_its_stop(
     tmp_path: Path, autojump_clock: MockClock
 ) -> None:
     async with on_disk(tmp_path) as (readiness, disk):

@@ -114,5 +114,5 @@ def test_an_ordinary_request_is_plain() -> None:
         b"X: " + b"a" * HEAD_MAX,
     ],
 )
-def test_one_unusual_line_makes_it_somebody_elses(line: bytes) -> None:
+def test_one_unusual_line_makes_a_head_not_plain(line: bytes) -> None:
     assert plain_request(PLAIN.replace(b"X: a  b", line)) is None

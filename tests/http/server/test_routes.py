@@ -9,17 +9,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deskwire.engine.core.errors import BadRequest
-from deskwire.http.api.app import ROUTES
+from deskwire.http.api.route_trie import RouteTrie, path_of, path_segments
 from deskwire.http.api.routing import Route
-from deskwire.http.server.route_trie import Table, parts_of, path_of
+from deskwire.http.app import ROUTES
 
-ALL, DIRECT = Table(ROUTES), Table(ROUTES, direct=True)
+ALL, DIRECT = RouteTrie(ROUTES), RouteTrie(ROUTES, direct=True)
 WORDS = sorted({part for route in ROUTES for part in route.path.split("/") if not part.startswith("<")})
 PARTS = st.sampled_from([*WORDS, "cnv_00000000000000000000000000", "1", ".", "..", "a:b", "~", "a/b", "-"])
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 
 
-def found(table: Table, method: str, parts: list[str]) -> tuple[Route, dict[str, str]] | None:
+def found(table: RouteTrie, method: str, parts: list[str]) -> tuple[Route, dict[str, str]] | None:
     """The route, and the values by name."""
     place = table.find(parts)
     route = None if place is None else place[0].routes.get(method)
@@ -50,7 +50,7 @@ def test_every_route_is_found_with_any_value_in_its_path() -> None:
         for value in ("x1", "a/b", ".", "ü", "%2F"):
             own = route.path.split("/")
             path = "/".join(quote(value, safe="") if part.startswith("<") else part for part in own)
-            place = found(ALL, route.method, parts_of(path))
+            place = found(ALL, route.method, path_segments(path))
             assert place is not None, path
             assert place[0] is route
             assert set(place[1].values()) <= {value}
@@ -81,7 +81,7 @@ def test_most_routes_are_direct_and_those_with_bytes_to_carry_are_not() -> None:
 @pytest.mark.thorough
 @settings(max_examples=2_000)
 @given(st.sampled_from(METHODS), st.lists(PARTS | st.just(""), max_size=7), st.booleans())
-def test_whatever_is_found_is_what_fits(method: str, parts: list[str], based: bool) -> None:
+def test_found_route_matches_the_path(method: str, parts: list[str], based: bool) -> None:
     parts = ["", *(["v3"] if based else []), *parts]
     place, wanted = found(ALL, method, parts), expected(method, parts)
     assert (place and place[0]) is wanted, parts
@@ -90,15 +90,15 @@ def test_whatever_is_found_is_what_fits(method: str, parts: list[str], based: bo
 
 
 @given(st.lists(st.text(max_size=8), min_size=1, max_size=5))
-def test_parts_are_what_they_were_before_they_were_encoded(parts: list[str]) -> None:
+def test_decoded_segments_equal_the_original_ones(parts: list[str]) -> None:
     texts = [part.encode("utf-8", "ignore").decode() for part in parts]
-    assert parts_of("/".join(quote(text, safe="") for text in texts)) == texts
+    assert path_segments("/".join(quote(text, safe="") for text in texts)) == texts
 
 
 @given(st.text("%0aF/c3b.", max_size=12))
-def test_what_is_no_encoding_is_refused_and_nothing_else_fails(path: str) -> None:
+def test_invalid_encoding_is_refused_without_another_error(path: str) -> None:
     try:
-        parts = parts_of(path)
+        parts = path_segments(path)
     except BadRequest:
         assert "%" in path
     else:
@@ -106,21 +106,21 @@ def test_what_is_no_encoding_is_refused_and_nothing_else_fails(path: str) -> Non
 
 
 def test_a_get_answers_to_head_and_no_other_method_does() -> None:
-    place = ALL.find(parts_of("/v3/s2s/contacts/u1"))
+    place = ALL.find(path_segments("/v3/s2s/contacts/u1"))
     assert place is not None
     assert set(place[0].routes) == {"GET", "HEAD", "PUT", "PATCH", "DELETE"}
 
 
 @pytest.mark.parametrize("path", ["/v3/tickets/bulk", "/v3/workflows/validate"])
-def test_a_word_goes_before_a_value_whatever_the_method(path: str) -> None:
-    place = ALL.find(parts_of(path))
+def test_word_takes_precedence_over_a_value_for_any_method(path: str) -> None:
+    place = ALL.find(path_segments(path))
     assert place is not None
     assert len(place[0].routes) == 1
 
 
 @pytest.mark.parametrize("path", ["", "/v3", "/v3/s2s", "/v3/s2s/stream", "/v3/s2s/contacts/"])
 def test_on_the_way_to_a_route_there_is_nothing(path: str) -> None:
-    assert ALL.find(parts_of(path)) is None
+    assert ALL.find(path_segments(path)) is None
 
 
 @pytest.mark.parametrize(

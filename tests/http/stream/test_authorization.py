@@ -37,7 +37,7 @@ def problems(body: bytes, query: dict[str, str] | None = None) -> set[tuple[str,
     ],
 )
 def test_every_published_clients_request_is_understood(body: bytes, query: dict[str, str]) -> None:
-    """Contract 4.4; decisions 5: by the body, not the header; what is missing from the query."""
+    """Contract 4.4; decisions 5: by the body, not the header; missing fields from the query."""
     assert parse_authorization(body, query) == FULL
 
 

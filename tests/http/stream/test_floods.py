@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from trio.testing import MockClock, memory_stream_pair
 from wsproto.events import CloseConnection, Event, Ping, Pong, TextMessage
 
-from deskwire.http.stream.inflow import FRAMES, LARGEST_AT_ONCE, MESSAGES
+from deskwire.http.stream.limits import FRAME_RATE, LARGE_MESSAGES_BURST, MESSAGE_RATE
 from deskwire.http.stream.server import RealtimeStream
-from deskwire.http.stream.websocket.inlet import MessageAssembler, TooLong
+from deskwire.http.stream.websocket import MessageAssembler, MessageTooLong
 from tests.support.sockets.raw_peer import RawPeer, upgrade
 from tests.support.streaming import CHANNEL, KEY, JumpStore, Stage, jump_stage, serve_one
 
@@ -76,12 +76,12 @@ async def told(peer: RawPeer) -> tuple[list[Event], int, str]:
 
 
 FLOODS = [
-    (b"", _PING, "frames", FRAMES.burst),
-    (b"", _PONG, "frames", FRAMES.burst),
-    (b"\x01\x81" + _MASK + b"x", b"\x00\x81" + _MASK + b"x", "frames", FRAMES.burst),
-    (b"\x01\x80" + _MASK, b"\x00\x80" + _MASK, "frames", FRAMES.burst),
-    (b"", b"\x81\x82" + _MASK + b"{}", "messages", MESSAGES.burst),
-    (b"", b"\x81\xfe\x60\x00" + _MASK + b"[" * 0x6000, "bytes", LARGEST_AT_ONCE * _LARGEST // 0x6000),
+    (b"", _PING, "frames", FRAME_RATE.burst),
+    (b"", _PONG, "frames", FRAME_RATE.burst),
+    (b"\x01\x81" + _MASK + b"x", b"\x00\x81" + _MASK + b"x", "frames", FRAME_RATE.burst),
+    (b"\x01\x80" + _MASK, b"\x00\x80" + _MASK, "frames", FRAME_RATE.burst),
+    (b"", b"\x81\x82" + _MASK + b"{}", "messages", MESSAGE_RATE.burst),
+    (b"", b"\x81\xfe\x60\x00" + _MASK + b"[" * 0x6000, "bytes", LARGE_MESSAGES_BURST * _LARGEST // 0x6000),
 ]
 
 
@@ -90,7 +90,7 @@ FLOODS = [
     FLOODS,
     ids=["pings", "pongs", "fragments", "empty fragments", "messages", "bytes"],
 )
-async def test_who_floods_is_ended_with_a_code_to_come_back_with_and_a_reason(
+async def test_flooding_client_is_ended_with_a_reconnect_code_and_reason(
     autojump_clock: MockClock, stage: Stage, peer: RawPeer, first: bytes, frame: bytes, what: str, most: int
 ) -> None:
     await subscribed(peer, stage)
@@ -107,13 +107,13 @@ async def flood(peer: RawPeer, data: bytes) -> None:
         await peer.stream.send_all(data)
 
 
-async def test_who_sends_its_bytes_one_by_one_is_ended_too(
+async def test_client_that_sends_single_bytes_is_ended(
     autojump_clock: MockClock, stage: Stage, peer: RawPeer
 ) -> None:
     """Count each byte as a frame: it is a read, which costs as much."""
     await subscribed(peer, stage)
     with suppress(trio.BrokenResourceError):
-        for byte in b"\x81\xfe\x60\x00" + b"x" * FRAMES.burst:
+        for byte in b"\x81\xfe\x60\x00" + b"x" * FRAME_RATE.burst:
             await peer.stream.send_all(bytes((byte,)))
             await trio.testing.wait_all_tasks_blocked()
     assert (await told(peer))[1] == 4100
@@ -124,10 +124,12 @@ async def test_the_allowance_comes_back_with_time(
 ) -> None:
     await subscribed(peer, stage)
     for _ in range(5):
-        await peer.stream.send_all(_PING * (FRAMES.burst - 20))
-        for _ in range(FRAMES.burst - 20):
+        await peer.stream.send_all(_PING * (FRAME_RATE.burst - 20))
+        for _ in range(FRAME_RATE.burst - 20):
             assert isinstance(await peer.until(Pong), Pong)
-        await trio.sleep(FRAMES.burst / (FRAMES.per_minute / 60))  # virtual time: the mock clock jumps
+        await trio.sleep(
+            FRAME_RATE.burst / (FRAME_RATE.per_minute / 60)
+        )  # virtual time: the mock clock jumps
 
 
 async def test_the_most_that_a_real_client_sends_at_once_is_taken(
@@ -152,7 +154,7 @@ async def test_a_read_full_of_frames_leaves_turns_to_others(
     autojump_clock: MockClock, stage: Stage, peer: RawPeer, of_a_subscriber: bool
 ) -> None:
     """Pongs have no answer, so that nothing else is waited for."""
-    turns, frames = 0, FRAMES.burst // 2
+    turns, frames = 0, FRAME_RATE.burst // 2
     if of_a_subscriber:
         await subscribed(peer, stage)
     async with trio.open_nursery() as nursery:
@@ -170,10 +172,8 @@ async def test_a_read_full_of_frames_leaves_turns_to_others(
     assert turns >= frames // 16
 
 
-async def test_a_stranger_gets_a_few_frames_a_second_taken_however_much_it_is_allowed(
-    autojump_clock: MockClock, peer: RawPeer
-) -> None:
-    """Clients send one or two before they have subscribed; each connection anew could send the allowance."""
+async def test_unsubscribed_connection_is_read_slowly(autojump_clock: MockClock, peer: RawPeer) -> None:
+    """Clients send one or two before they subscribe; with the full rate, each new connection could send a burst."""
     await peer.message()
     start = trio.current_time()
     await peer.stream.send_all(_PING * 160)
@@ -193,9 +193,7 @@ async def sent_before_the_end(peer: RawPeer) -> int:
     return sent
 
 
-async def test_a_request_that_comes_byte_by_byte_is_not_read_for_ever(
-    autojump_clock: MockClock, stage: Stage
-) -> None:
+async def test_request_in_single_bytes_has_a_limit(autojump_clock: MockClock, stage: Stage) -> None:
     """Bound the reads of a head, which may have 16 KB."""
     stream = RealtimeStream(stage.store, stage.hub, stage.clock, keys=lambda: (KEY,))
     ours, theirs = memory_stream_pair()
@@ -216,7 +214,7 @@ REFUSED = [(upgrade(key="unknown"), 4001), (upgrade("?protocol=3"), 4007)]
 
 
 @pytest.mark.parametrize(("request_", "code"), REFUSED, ids=["app key", "protocol"])
-async def test_of_who_is_refused_nothing_is_parsed_and_not_everything_read(
+async def test_data_of_a_refused_client_is_not_parsed_and_its_read_limited(
     autojump_clock: MockClock, stage: Stage, request_: bytes, code: int
 ) -> None:
     async with peer_of(stage, request_ + _PING * 2) as peer:
@@ -227,10 +225,10 @@ async def test_of_who_is_refused_nothing_is_parsed_and_not_everything_read(
 
 
 @pytest.mark.parametrize(("request_", "code"), REFUSED, ids=["app key", "protocol"])
-async def test_who_is_refused_and_closes_is_not_kept_waiting(
+async def test_refused_client_that_closes_ends_at_once(
     autojump_clock: MockClock, stage: Stage, request_: bytes, code: int
 ) -> None:
-    """Clients wait for the server to end the connection behind the two close frames (RFC 6455 7.1.1)."""
+    """Clients wait for the server to end the connection after the two close frames (RFC 6455 7.1.1)."""
     async with peer_of(stage, request_) as peer:
         start = trio.current_time()
         assert (await told(peer))[1] == code
@@ -239,7 +237,7 @@ async def test_who_is_refused_and_closes_is_not_kept_waiting(
         assert trio.current_time() == start
 
 
-async def test_who_is_refused_and_says_nothing_is_gone_after_the_time_of_a_goodbye(
+async def test_silent_refused_client_ends_after_the_close_timeout(
     autojump_clock: MockClock, stage: Stage
 ) -> None:
     async with peer_of(stage, upgrade(key="unknown")) as peer:
@@ -249,7 +247,7 @@ async def test_who_is_refused_and_says_nothing_is_gone_after_the_time_of_a_goodb
         assert trio.current_time() - start == 5
 
 
-async def test_who_broke_a_rule_is_not_read_for_as_long_as_it_sends(
+async def test_reading_after_a_violation_is_limited(
     autojump_clock: MockClock, stage: Stage, peer: RawPeer
 ) -> None:
     await subscribed(peer, stage)
@@ -282,5 +280,5 @@ def test_a_message_is_the_same_however_it_is_cut(text: str, marks: list[int]) ->
         try:
             found = [texts.add(TextMessage(part, message_finished=False)) for part in parts]
             assert [*found, texts.add(TextMessage(""))] == [None] * len(parts) + [text]
-        except TooLong:
+        except MessageTooLong:
             assert limit < len(text.encode())

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import trio
 from trio.testing import wait_all_tasks_blocked
 
-from deskwire.http.stream.flusher import Flusher
+from deskwire.http.stream.event_writer import Flusher
 
 
 @dataclass(eq=False)
@@ -33,7 +33,7 @@ async def test_a_connections_bug_ends_that_connection_and_delays_no_other() -> N
         nursery.start_soon(flusher.run)
         for _ in range(2):
             for connection in (broken, well, well):
-                flusher.due(connection)
+                flusher.schedule(connection)
             await wait_all_tasks_blocked()
         nursery.cancel_scope.cancel()
     assert (broken.ended, well.ended) == (True, False)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from wsproto.connection import Connection, ConnectionType
 from wsproto.events import TextMessage
 
-from deskwire.http.stream.websocket.frames import text_frame
+from deskwire.http.stream.websocket import text_frame
 
 
 @given(st.integers(0, 200_000))

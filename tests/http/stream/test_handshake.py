@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from deskwire.http.stream.websocket.handshake import Handshake, NoWebsocket
+from deskwire.http.stream.websocket import Handshake, UpgradeRefusal
 from tests.support.sockets.raw_peer import upgrade
 
 KEY = b"dGhlIHNhbXBsZSBub25jZQ=="
@@ -20,7 +20,7 @@ def test_a_request_with_a_body_is_answered_with_400_also_if_that_is_malformed(
 ) -> None:
     head = upgrade().removesuffix(b"\r\n") + framing + b"\r\n\r\n"
     refused = Handshake().feed(head + body)
-    assert isinstance(refused, NoWebsocket)
+    assert isinstance(refused, UpgradeRefusal)
     assert refused.response.startswith(b"HTTP/1.1 400 ")
 
 
@@ -40,7 +40,7 @@ def test_a_request_with_a_body_is_answered_with_400_also_if_that_is_malformed(
 def test_a_key_that_is_not_sixteen_bytes_in_base64_is_answered_with_400(key: bytes) -> None:
     """RFC 6455 4.2.1."""
     refused = Handshake().feed(upgrade().replace(KEY, key))
-    assert isinstance(refused, NoWebsocket)
+    assert isinstance(refused, UpgradeRefusal)
     assert refused.response.startswith(b"HTTP/1.1 400 ")
     assert b"Sec-WebSocket-Key" in refused.response
 
@@ -48,13 +48,13 @@ def test_a_key_that_is_not_sixteen_bytes_in_base64_is_answered_with_400(key: byt
 def test_two_keys_are_answered_with_400() -> None:
     """RFC 6455 11.3.1."""
     refused = Handshake().feed(upgrade("", "k", f"Sec-WebSocket-Key: {KEY.decode()}"))
-    assert isinstance(refused, NoWebsocket)
+    assert isinstance(refused, UpgradeRefusal)
     assert refused.response.startswith(b"HTTP/1.1 400 ")
 
 
 def test_an_upgrade_in_http_1_0_is_refused_in_words_that_help() -> None:
     """RFC 6455 4.2.1; RFC 9110 7.8: a server ignores `Upgrade` in it. It is what nginx sends when not told better."""
     refused = Handshake().feed(upgrade().replace(b" HTTP/1.1", b" HTTP/1.0"))
-    assert isinstance(refused, NoWebsocket)
+    assert isinstance(refused, UpgradeRefusal)
     assert refused.response.startswith(b"HTTP/1.1 426 ")
     assert b"HTTP/1.1, not HTTP/1.0" in refused.response

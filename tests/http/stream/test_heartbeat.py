@@ -66,7 +66,7 @@ async def test_a_peer_that_answers_pings_stays_for_days(
 async def test_a_connection_that_never_subscribes_is_closed_after_two_minutes(
     autojump_clock: MockClock, peer: RawPeer
 ) -> None:
-    """Pusher protocol, authorization: clients then connect, authorize and subscribe anew."""
+    """Pusher protocol, authorization: clients then reconnect, authorize and subscribe again."""
     start = trio.current_time()
     while not isinstance(event := await peer.event(), CloseConnection):
         if isinstance(event, Ping):
@@ -143,7 +143,7 @@ async def test_the_peers_close_frame_confirms_what_was_written_before_ours(
 async def test_a_close_frame_that_crosses_ours_confirms_nothing(
     autojump_clock: MockClock, stage: Stage, stream: RealtimeStream, peer: RawPeer
 ) -> None:
-    """Decisions 5.6: a peer that has begun to close by itself may not look at what is on its way."""
+    """Decisions 5.6: a peer that has begun to close may ignore data on its way."""
     await subscribe(peer, stage)
     (event,) = await stage.emit(1)
     await trio.testing.wait_all_tasks_blocked()  # it is written,
@@ -208,7 +208,7 @@ async def test_a_superseded_peer_that_never_reads_gets_nothing_more_and_is_dropp
     assert await peer.until(TextMessage) is None
 
 
-async def test_a_fenced_peer_stays_and_is_told_when_the_channel_is_free(
+async def test_fenced_peer_stays_until_the_channel_is_free(
     autojump_clock: MockClock, stage: Stage, peer: RawPeer
 ) -> None:
     """Pusher protocol, takeover: left open, then 4100, so that it comes back as a standby."""
@@ -229,7 +229,7 @@ async def test_a_fenced_peer_stays_and_is_told_when_the_channel_is_free(
 async def test_a_takeover_that_cannot_be_stored_sends_the_client_round_again(
     autojump_clock: MockClock, stage: Stage, store: JumpStore, peer: RawPeer
 ) -> None:
-    """4100: clients connect, authorize and subscribe anew; left open they would stay unsubscribed."""
+    """4100: clients reconnect, authorize and subscribe again; an open connection would stay unsubscribed."""
     socket_id = await peer.socket_id()
     store.write_failure = Unavailable("The disk is full.")
     await peer.subscribe(socket_id, stage.clock())
@@ -277,7 +277,7 @@ async def test_a_key_that_is_revoked_while_it_is_looked_up_gets_no_channel(
     assert await peer.until(TextMessage, CloseConnection) == CloseConnection(4009, REVOKED.message)
 
 
-async def test_a_project_that_is_removed_while_it_is_looked_up_lets_nobody_in(
+async def test_project_removed_during_its_look_up_admits_no_connection(
     autojump_clock: MockClock, store: JumpStore, stream: RealtimeStream
 ) -> None:
     ours, theirs = memory_stream_pair()
@@ -293,7 +293,7 @@ async def test_a_project_that_is_removed_while_it_is_looked_up_lets_nobody_in(
         nursery.cancel_scope.cancel()
 
 
-async def test_a_connection_whose_project_is_looked_up_at_the_stop_is_told_to_come_back(
+async def test_stop_during_the_project_look_up_asks_the_client_to_reconnect(
     autojump_clock: MockClock, store: JumpStore, stream: RealtimeStream
 ) -> None:
     ours, theirs = memory_stream_pair()
@@ -308,7 +308,7 @@ async def test_a_connection_whose_project_is_looked_up_at_the_stop_is_told_to_co
         nursery.cancel_scope.cancel()
 
 
-async def test_a_client_is_told_to_come_back_where_its_events_can_not_be_read(
+async def test_client_reconnects_if_its_events_cannot_be_read(
     autojump_clock: MockClock, stage: Stage, store: JumpStore, peer: RawPeer
 ) -> None:
     await subscribe(peer, stage)

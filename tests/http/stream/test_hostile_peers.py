@@ -15,7 +15,7 @@ from wsproto.events import BytesMessage, CloseConnection, Ping, Pong, TextMessag
 
 from deskwire.engine.core.values import replace
 from deskwire.engine.stream.token import Grant, issue
-from deskwire.http.stream.websocket.handshake import Handshake
+from deskwire.http.stream.websocket import Handshake
 from tests.support.sockets.raw_peer import RawPeer, upgrade
 from tests.support.streaming import CHANNEL, KEY, KEY_ID, NOON, PROJECT_ID, STREAM_KEY, Front, Stage
 
@@ -90,7 +90,7 @@ async def test_a_character_in_two_fragments_with_a_ping_in_it_is_read_whole(peer
         b"\x01\x81" + _MASK + b"{" + b"\x81\x81" + _MASK + b"}",  # a message within another (5.4)
         b"\x88\x81" + _MASK + b"\x03",  # half a close code (5.5.1)
         b"\x88\x82" + _MASK + b"\x03\xed",  # 1005, which is never sent (7.4.1)
-        b"\x88\x82" + _MASK + b"\x03\xf8",  # 1016, which nobody has registered
+        b"\x88\x82" + _MASK + b"\x03\xf8",  # 1016, which is not registered
         b"\x88\x82" + _MASK + b"\x00\x07",  # no close code at all (7.4.2)
     ],
 )
@@ -112,7 +112,7 @@ async def test_a_megabyte_is_refused_as_soon_as_the_limit_is_passed(peer: RawPee
     assert await peer.close_code() == 1009
 
 
-async def test_what_follows_a_broken_frame_is_read_and_forgotten(peer: RawPeer) -> None:
+async def test_data_after_a_broken_frame_is_discarded(peer: RawPeer) -> None:
     """Closing with unread input would reset the connection, and the close frame with it."""
     await peer.stream.send_all(b"\x81\x02ab" + b"\xff" * 300_000)
     assert await peer.close_code() == 1002
@@ -205,9 +205,7 @@ async def test_half_a_surrogate_pair_in_a_signed_token_is_refused_and_the_connec
         '{"event":"client-\\ud800","data":{}}',
     ],
 )
-async def test_half_a_surrogate_pair_in_a_message_is_told_and_the_connection_stays(
-    peer: RawPeer, text: str
-) -> None:
+async def test_unpaired_surrogate_is_reported_and_the_connection_stays(peer: RawPeer, text: str) -> None:
     await peer.send(TextMessage(text))
     told = await peer.message()
     assert (told["event"], "code" in told["data"]) == ("pusher:error", False)
@@ -243,19 +241,19 @@ async def test_a_code_that_was_registered_later_is_echoed(peer: RawPeer, code: i
     assert said == bytes((0x88, len(frame))) + frame
 
 
-async def test_data_behind_a_close_frame_is_ignored(peer: RawPeer) -> None:
+async def test_data_after_a_close_frame_is_ignored(peer: RawPeer) -> None:
     """RFC 6455 5.5.1."""
     await peer.stream.send_all(b"\x88\x82" + _MASK + b"\x03\xe8" + b"\x81\x82" + _MASK + b"{}")
     assert await peer.close_code() == 1000
     assert await peer.event() is None
 
 
-async def test_a_reset_in_the_middle_of_a_frame_leaves_nothing_behind(peer: RawPeer) -> None:
+async def test_reset_within_a_frame_leaves_no_state(peer: RawPeer) -> None:
     await peer.stream.send_all(b"\x81\xfe\x10")
 
 
 async def test_an_unknown_app_key_is_refused_after_the_upgrade(front: Front) -> None:
-    """Pusher protocol, connecting: 4001 by message and by close code; an HTTP 401 is retried for ever."""
+    """Pusher protocol, connecting: 4001 by message and by close code; clients retry an HTTP 401 without end."""
     client = await front.dial(key="no-such-app")
     assert (await client.expect("pusher:error"))["code"] == 4001
     assert await client.closed() == 4001
@@ -282,7 +280,7 @@ async def test_the_sub_protocol_is_chosen_only_when_it_is_offered(front: Front) 
     assert b"Sec-WebSocket-Protocol: pusher-channels-protocol-7" in head
 
 
-async def test_a_request_without_upgrade_is_told_what_to_do(front: Front) -> None:
+async def test_request_without_upgrade_gets_426(front: Front) -> None:
     """RFC 9110 15.5.22."""
     stream = await front.raw()
     await stream.send_all(b"GET /app/shop-stream HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -294,7 +292,7 @@ async def test_a_request_without_upgrade_is_told_what_to_do(front: Front) -> Non
     assert b"application/problem+json" in answer
 
 
-async def test_frames_sent_along_with_the_request_are_heard(front: Front, stage: Stage) -> None:
+async def test_frames_sent_with_the_request_are_received(front: Front, stage: Stage) -> None:
     peer = RawPeer(await front.raw())
     ping = peer.wire.send(TextMessage('{"event":"pusher:ping"}'))
     await peer.open(upgrade() + ping)

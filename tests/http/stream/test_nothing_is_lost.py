@@ -1,4 +1,4 @@
-"""Random lives of a channel: whatever is cut, taken over or left unread, no event is missed."""
+"""Random histories of a channel with cuts, takeovers and slow readers: no event is missed."""
 
 from __future__ import annotations
 

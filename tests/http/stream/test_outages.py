@@ -63,7 +63,7 @@ async def test_new_connection_is_greeted_when_the_database_is_back(
     assert trio.current_time() < 4.6
 
 
-async def test_new_connection_is_told_to_come_back_after_eight_seconds(
+async def test_new_connection_is_asked_to_reconnect_after_eight_seconds(
     autojump_clock: MockClock, store: JumpStore, stream: RealtimeStream, nursery: trio.Nursery
 ) -> None:
     """pusher-js calls its connection unavailable after ten."""
@@ -110,7 +110,7 @@ async def test_client_whose_authorization_was_refused_for_now_connects_again(
     assert stream.traffic.unauthorized == 1
 
 
-async def test_client_that_is_told_when_to_ask_again_connects_again_then(
+async def test_client_reconnects_at_the_time_of_retry_after(
     autojump_clock: MockClock, stream: RealtimeStream, nursery: trio.Nursery
 ) -> None:
     peer, socket_id = await connected(stream, nursery)
@@ -119,7 +119,7 @@ async def test_client_that_is_told_when_to_ask_again_connects_again_then(
     assert trio.current_time() == 20
 
 
-async def test_client_that_subscribes_all_the_same_stays(
+async def test_client_that_subscribes_in_time_stays(
     autojump_clock: MockClock, stage: Stage, stream: RealtimeStream, nursery: trio.Nursery
 ) -> None:
     """By code of its own that asks again."""
@@ -200,9 +200,9 @@ async def test_deaf_connections_are_counted(
     peer, socket_id = await connected(stream, nursery)
     await peer.subscribe(socket_id, stage.clock())
     await trio.sleep(4)  # virtual time: the mock clock jumps
-    assert stream.count_deaf() == 0
+    assert stream.count_unsubscribed() == 0
     await trio.sleep(2)  # virtual time: the mock clock jumps
-    assert stream.count_deaf() == 1
+    assert stream.count_unsubscribed() == 1
 
 
 async def test_connection_is_silent_without_a_lease_and_goes_on_where_it_was(

@@ -62,12 +62,12 @@ def test_a_subscription_is_read_from_an_object_or_its_text(data: str) -> None:
 @pytest.mark.parametrize("data", ["{}", '{"channel":""}', '{"channel":7}', f'{{"channel":"{"x" * 201}"}}'])
 def test_a_subscription_without_a_usable_channel_is_malformed(data: str) -> None:
     decoded = pusher.decode(f'{{"event":"pusher:subscribe","data":{data}}}')
-    assert isinstance(decoded, pusher.Malformed)
+    assert isinstance(decoded, pusher.MalformedMessage)
 
 
 @pytest.mark.parametrize("text", ["", "null", "[]", '"x"', "{}", '{"event":7}', '{"event":""}', "{"])
-def test_what_has_no_event_name_is_malformed(text: str) -> None:
-    assert isinstance(pusher.decode(text), pusher.Malformed)
+def test_message_without_an_event_name_is_malformed(text: str) -> None:
+    assert isinstance(pusher.decode(text), pusher.MalformedMessage)
 
 
 def test_names_tell_client_events_sign_ins_and_the_rest_apart() -> None:

@@ -16,9 +16,7 @@ async def test_a_subscriber_gets_every_event_of_the_project_in_order(stage: Stag
     assert await client.numbers(5) == [0, 1, 2, 3, 4]
 
 
-async def test_a_new_consumer_takes_over_and_the_old_one_is_told_and_closed(
-    stage: Stage, front: Front
-) -> None:
+async def test_takeover_closes_the_old_consumer_with_a_reason(stage: Stage, front: Front) -> None:
     """Contract 4.4; decisions 5: `pusher:error` 4009, then a close with 4009."""
     old, new = await front.connect(), await front.connect()
     await old.subscribe("c1")
@@ -30,7 +28,7 @@ async def test_a_new_consumer_takes_over_and_the_old_one_is_told_and_closed(
 
 
 async def test_nothing_is_missed_when_a_connection_is_cut_and_made_again(stage: Stage, front: Front) -> None:
-    """Decisions 5: whoever holds the channel next starts at the confirmed position."""
+    """Decisions 5: the next holder of the channel starts at the confirmed position."""
     client = await front.connect()
     await client.subscribe("c1")
     await stage.emit(2)

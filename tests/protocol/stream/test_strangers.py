@@ -13,7 +13,7 @@ import pytest
 import trio
 from wsproto.events import TextMessage
 
-from deskwire.http.stream import strangers as bounds
+from deskwire.http.stream import limits as bounds
 from tests.support.api.service import Service, running
 from tests.support.sockets.raw_peer import RawPeer, upgrade
 
@@ -75,7 +75,7 @@ async def refused(strangers: Strangers, address: str) -> bool:
 async def test_address_full_of_strangers_does_not_block_other_addresses(
     strangers: Strangers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bounds, "WAIT_S", 0.05)
+    monkeypatch.setattr(bounds, "SLOT_WAIT_TIMEOUT_S", 0.05)
     await strangers.fill(A)
     assert await refused(strangers, A)
     assert not await refused(strangers, B)
@@ -87,7 +87,7 @@ async def test_address_full_of_strangers_does_not_block_other_addresses(
 async def test_ipv6_network_counts_as_one_address(
     strangers: Strangers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bounds, "WAIT_S", 0.05)
+    monkeypatch.setattr(bounds, "SLOT_WAIT_TIMEOUT_S", 0.05)
     for host in range(EACH):
         assert not await refused(strangers, f"2001:db8::{host}")
     assert await refused(strangers, "[2001:db8::ffff:1]:4711")
@@ -98,7 +98,7 @@ async def test_connections_with_a_wrong_app_key_count_as_well(
     strangers: Strangers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Otherwise they could reconnect at any rate."""
-    monkeypatch.setattr(bounds, "WAIT_S", 0.05)
+    monkeypatch.setattr(bounds, "SLOT_WAIT_TIMEOUT_S", 0.05)
     for _ in range(EACH):
         assert (await strangers.come(A, "unknown"))["data"]["code"] == 4001
     assert await refused(strangers, A)
@@ -130,7 +130,7 @@ async def test_subscribing_frees_a_place_for_a_waiting_connection(strangers: Str
 async def test_old_stranger_is_evicted_for_a_waiting_connection(
     strangers: Strangers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bounds, "KEPT_S", 0.05)
+    monkeypatch.setattr(bounds, "SLOT_TIMEOUT_S", 0.05)
     first, *_ = await strangers.fill(A)
     assert not await refused(strangers, A)
     assert await first.close_code() == 4100

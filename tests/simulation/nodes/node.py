@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 import trio
 
-from deskwire.config.settings import Config
+from deskwire.config.config import Config
 from deskwire.engine.cluster.membership import ClusterMembership
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.core.secret import Secrets
@@ -23,8 +23,9 @@ from deskwire.engine.privacy.erasure import Erasures
 from deskwire.engine.webhooks.couriers import Couriers
 from deskwire.engine.webhooks.dispatcher import Dispatcher
 from deskwire.engine.webhooks.following import DeliveryFollower
-from deskwire.http.api.quart_app import make_app
 from deskwire.http.api.services import Services
+from deskwire.http.app import ROUTES
+from deskwire.http.server.adapters.quart_app import make_app
 from deskwire.program import wiring as parts
 from tests.simulation.nodes.shared import Database
 from tests.simulation.nodes.way import Way
@@ -63,7 +64,7 @@ class _Current:
 
 
 _CURRENT: Final = tuple(_Current() for _ in range(NODES))
-_APPS: Final = tuple(make_app(cast(Services, each)) for each in _CURRENT)
+_APPS: Final = tuple(make_app(cast(Services, each), ROUTES) for each in _CURRENT)
 
 
 class Node(Server):
@@ -130,7 +131,7 @@ class Node(Server):
         )
 
     async def _forget_callers(self) -> None:
-        self._keys.forget()
+        self._keys.invalidate()
 
     def _publish(self, commit: Commit) -> None:
         if commit.advances or commit.erased:

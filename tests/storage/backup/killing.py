@@ -22,9 +22,9 @@ from deskwire.engine.core.clock import wall_clock
 from deskwire.engine.core.secret import Secrets
 from deskwire.program.rotation import Rotation
 from deskwire.program.secret_file import installation_secrets
-from deskwire.storage.check.check import check
 from deskwire.storage.sqlite.backup.copies import copy_before_upgrade, remove_copies
 from deskwire.storage.sqlite.backup.unpack import read_archive
+from deskwire.storage.sqlite.check import check
 from deskwire.storage.sqlite.directory import FILE_NAME, RESTORING
 from deskwire.storage.sqlite.store import open_store
 from tests.storage.backup.conftest import SECRET, back_up, left, restore

@@ -11,9 +11,9 @@ import pytest
 import trio
 
 from deskwire.engine.core.secret import Secrets
-from deskwire.storage.check.check import check
 from deskwire.storage.check.rules import RULES
 from deskwire.storage.files import DiskFiles
+from deskwire.storage.sqlite.check import check
 from deskwire.storage.sqlite.directory import FILE_NAME, DataDirectoryError
 from tests.storage.backup.conftest import CONTENT, FILE, SECRET, fill
 from tests.support.builders import PROJECT, post, running
@@ -190,7 +190,7 @@ def test_a_damaged_file_is_a_problem_and_not_a_crash(data: Path) -> None:
 
 
 def test_a_database_before_its_upgrade_is_noted(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("deskwire.storage.check.check.pending", lambda _: ["m9999_next"])
+    monkeypatch.setattr("deskwire.storage.sqlite.check.pending", lambda _: ["m9999_next"])
     report = check(data, Secrets(SECRET), contents=False)
     assert report.problems == []
     assert "m9999_next" in report.notes[0]

@@ -9,10 +9,10 @@ import pytest
 from deskwire.engine.core.clock import wall_clock
 from deskwire.engine.core.secret import Secrets
 from deskwire.program.secret_file import installation_secrets, secrets_in
-from deskwire.storage.check.check import check
 from deskwire.storage.sqlite.backup import make as backups
 from deskwire.storage.sqlite.backup import restore as restores
 from deskwire.storage.sqlite.backup.snapshot import CopyError
+from deskwire.storage.sqlite.check import check
 from tests.storage.backup.conftest import SECRET, back_up
 from tests.support.builders import NOON
 

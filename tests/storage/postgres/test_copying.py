@@ -20,11 +20,11 @@ from deskwire.engine.core.values import replace
 from deskwire.engine.events.types import EventDraft, Topic
 from deskwire.engine.uploads.ports import Content
 from deskwire.storage.check.counts import NOT_COUNTED, counted
+from deskwire.storage.copying.run import Copied, CopyRequest, copy
+from deskwire.storage.copying.source import RowDigest, escaped
 from deskwire.storage.postgres.admin.check import check
 from deskwire.storage.postgres.admin.installation import InstallationIdentity, claim
 from deskwire.storage.postgres.commit.positions import PROJECT_SHIFT
-from deskwire.storage.postgres.copying.run import Copied, CopyRequest, copy
-from deskwire.storage.postgres.copying.source import RowDigest, escaped
 from deskwire.storage.postgres.driver.errors import DatabaseUnusableError
 from deskwire.storage.postgres.files import DatabaseFiles
 from deskwire.storage.postgres.store import open_postgres

@@ -25,7 +25,7 @@ STORAGE: Final = SOURCE / "deskwire" / "storage"
 WHOLE: Final = re.compile(r"\s*(SELECT|INSERT INTO|UPDATE|DELETE FROM|WITH)\s")
 PSYCOPGS_MARK: Final = re.compile(r"%(?:s|\((\w+)\)s)")
 FOR_SQLITE: Final = {
-    "deskwire.storage.postgres.copying.source",  # reads the directory that is copied
+    "deskwire.storage.copying.source",  # reads the directory that is copied
     "deskwire.storage.postgres.search.tickets",  # splits words as SQLite does, in memory
 }
 # Texts that look like statements, and are part of others that name their tables.

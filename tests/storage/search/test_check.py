@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from deskwire.storage.check.check import check
+from deskwire.storage.sqlite.check import check
 from deskwire.storage.sqlite.search.file import FILE_NAME
 from tests.storage.search.test_index import talking
 

@@ -13,16 +13,16 @@ import httpx
 import jsonschema_rs
 import orjson
 
-from deskwire.commands.reference.openapi.document import document
-from deskwire.http.api.app import ROUTES
-from deskwire.http.server.route_trie import Table, parts_of
+from deskwire.http.api.route_trie import RouteTrie, path_segments
+from deskwire.http.app import ROUTES
+from deskwire.http.description.openapi.document import document
 
 PROBLEM: Final = "application/problem+json"
 _UNKNOWN: Final = {"not_found", "method_not_allowed"}
 _REFERENCE: Final = re.compile(rb'"\$ref":"#/components/schemas/([^"/]+)"')
 _MENDING: Final = (
     "Say it where the route is added: routes.add(…, answer=…, errors=(…)), shapes are in deskwire.http.schemas; "
-    "what holds for many routes is a line in deskwire.commands.reference.openapi.refusals.RULES or answers.HEADERS."
+    "what holds for many routes is a line in deskwire.http.description.openapi.refusals.RULES or answers.HEADERS."
 )
 
 
@@ -39,7 +39,7 @@ def described() -> Mapping[str, Any]:
     return document()
 
 
-_TABLE: Final = Table(ROUTES)
+_TABLE: Final = RouteTrie(ROUTES)
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ async def check(response: httpx.Response) -> None:
     request = response.request
     if "unchecked" in request.extensions:
         return
-    found = _TABLE.find(parts_of(request.url.raw_path.decode("ascii").partition("?")[0]))
+    found = _TABLE.find(path_segments(request.url.raw_path.decode("ascii").partition("?")[0]))
     route = None if found is None else found[0].routes.get(request.method)
     if route is None:
         await _check_unknown(response)

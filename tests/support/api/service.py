@@ -16,7 +16,7 @@ import psycopg
 import pytest
 import trio
 
-from deskwire.config.settings import Config
+from deskwire.config.config import Config
 from deskwire.program import opening
 from deskwire.program import serve as program
 from deskwire.storage.postgres.store import open_postgres

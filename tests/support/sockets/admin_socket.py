@@ -13,7 +13,7 @@ from deskwire.commands.admin.asking import reading
 from deskwire.commands.admin.client import ask
 from deskwire.commands.admin.looks import LOOKS
 from deskwire.commands.admin.reach import reach
-from deskwire.config.settings import Config
+from deskwire.config.config import Config
 from deskwire.engine.core.clock import wall_clock
 from tests.support.stores import chosen, settings_of
 

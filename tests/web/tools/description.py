@@ -10,7 +10,7 @@ import sys
 from hashlib import sha256
 from typing import Any
 
-from deskwire.commands.reference.openapi.document import document
+from deskwire.http.description.openapi.document import document
 
 
 def shapes() -> dict[str, Any]:

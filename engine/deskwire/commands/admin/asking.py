@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from deskwire.commands.shell.options import place
 from deskwire.commands.shell.refusals import Refused, as_options
-from deskwire.config.settings import Config
+from deskwire.config.config import Config
 
 _FIELDS: Final[Mapping[str, str]] = {
     "archivedRetentionDays": "archived_days",

@@ -7,7 +7,6 @@ from typing import Any
 import trio
 
 from deskwire.commands.admin import orders
-from deskwire.commands.admin.context import OPERATIONS, AdminContext, Result, operation, refusal
 from deskwire.commands.admin.looks import account_view, organisation_view
 from deskwire.commands.admin.naming import organisation_named, project_named, user_named
 from deskwire.engine.accounts import machines, members, projects
@@ -29,6 +28,7 @@ from deskwire.http.api.input.validation import parse_body
 from deskwire.http.resources.accounts.credentials import Described, check_end, described, new_machine
 from deskwire.http.resources.accounts.members import ONE_TIME_BYTES
 from deskwire.http.resources.accounts.projects import new_project, patch_project
+from deskwire.program.admin_context import OPERATIONS, AdminContext, Result, operation, refusal
 
 
 @operation("org.create", orders.OrganisationName)

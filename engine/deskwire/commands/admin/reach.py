@@ -13,15 +13,15 @@ import structlog
 import trio
 
 from deskwire.commands.admin.client import Unanswered, ask
-from deskwire.commands.admin.context import AdminContext
 from deskwire.commands.admin.operations import carry_out
-from deskwire.config.settings import Config
+from deskwire.config.config import Config
 from deskwire.engine.accounts.credentials import Passwords, Tokens
 from deskwire.engine.core.clock import wall_clock
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.core.secret import Secrets
 from deskwire.engine.ports import Store
 from deskwire.logs import setup as logs
+from deskwire.program.admin_context import AdminContext
 from deskwire.program.errors import StartError, driver_needed
 from deskwire.program.rotation import Rotation
 from deskwire.program.secret_file import SecretError, installation_secrets

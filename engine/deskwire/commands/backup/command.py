@@ -15,13 +15,12 @@ from deskwire.commands.shell.help import Command
 from deskwire.commands.shell.options import common_options, place
 from deskwire.commands.shell.output import print_json
 from deskwire.commands.shell.progress import shown_progress
-from deskwire.config.settings import Config
+from deskwire.config.config import Config
 
 if TYPE_CHECKING:
     from deskwire.engine.core.secret import Secrets
     from deskwire.engine.core.values import ProgressReporter
-    from deskwire.storage.check.check import Report
-    from deskwire.storage.check.rules import Problem
+    from deskwire.storage.check.rules import CheckProblem, CheckReport
     from deskwire.storage.sqlite.backup.make import Backup
     from deskwire.storage.sqlite.backup.restore import Restored
 
@@ -148,7 +147,7 @@ def check(ctx: click.Context, contents: bool, data: Path | None, as_json: bool) 
     Checks the database file, the numbering of events, the deliveries, the uploads and their files, and the secret.
     """
     from deskwire.program.secret_file import present_secrets
-    from deskwire.storage.check.check import check as looked_at
+    from deskwire.storage.sqlite.check import check as looked_at
 
     config = place(data)
     with refusals(), shown_progress() as tell:
@@ -177,7 +176,7 @@ def _require_directory(config: Config, advice: str) -> None:
 
 def _database_report(
     config: Config, url: str, secrets: Secrets | None, tell: ProgressReporter, *, contents: bool
-) -> tuple[Report, str]:
+) -> tuple[CheckReport, str]:
     """Return the report on a database, and what to call that."""
     from deskwire.config.locations import shown_database
     from deskwire.storage.file_stores import open_files
@@ -201,7 +200,7 @@ def _given(file: Path | None, config: Config) -> Secrets | None:
         raise SecretError(f"The secret in {file} can't be read: {error}") from error
 
 
-def _print_report(directory: str, report: Report) -> None:
+def _print_report(directory: str, report: CheckReport) -> None:
     for problem in report.problems:
         click.echo(f"{problem.code}: {problem.message}")
     for note in report.notes:
@@ -215,7 +214,7 @@ def _print_report(directory: str, report: Report) -> None:
         click.echo(f"{directory} has no problems: {rows:,} rows and {report.files:,} files.")
 
 
-def _warn(problems: list[Problem], words: str) -> None:
+def _warn(problems: list[CheckProblem], words: str) -> None:
     if problems:
         click.echo(f"{words}; `deskwire check` lists them all:", err=True)
     for problem in problems[:_SHOWN]:

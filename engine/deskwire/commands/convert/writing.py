@@ -14,7 +14,7 @@ from deskwire.commands.convert.text import trimmed
 from deskwire.engine.core.clock import iso, iso_or_none
 from deskwire.engine.core.folding import address_key
 from deskwire.engine.importing.records import DeletionRecord, RefusedLine
-from deskwire.http.api.input.ndjson import Line
+from deskwire.http.api.input.ndjson import NdjsonLine
 from deskwire.http.resources.imports.lines import LINE_BYTES, read_line
 
 TEXT_MAX: Final = 20_000
@@ -217,7 +217,7 @@ class Writer:
         """Return the line of a record that an import takes, without optional fields that it would not; None if there is none."""
         for _ in range(2):
             line = orjson.dumps(record)
-            read = read_line(Line(1, line if len(line) <= LINE_BYTES else None), self._now)
+            read = read_line(NdjsonLine(1, line if len(line) <= LINE_BYTES else None), self._now)
             if not isinstance(read, RefusedLine):
                 doubts = () if isinstance(read, DeletionRecord) else read.doubts
                 for doubt in doubts:

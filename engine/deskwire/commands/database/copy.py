@@ -13,11 +13,12 @@ from deskwire.commands.database.access import given, given_url, refusals
 from deskwire.commands.shell.help import Command
 from deskwire.commands.shell.options import SettingOption, json_option
 from deskwire.commands.shell.output import print_json
-from deskwire.config.settings import SETTINGS, Config
+from deskwire.config.config import Config
+from deskwire.config.settings import SETTINGS
 
 if TYPE_CHECKING:
     from deskwire.engine.core.secret import Secrets
-    from deskwire.storage.postgres.copying.run import Copied
+    from deskwire.storage.copying.run import Copied
 
 _OF_NODES = {SETTINGS[name].variable for name in ("database_url", "files", "node", "require_sync_standby")}
 """Variables that are about where the copy goes; the source is on no database."""
@@ -62,9 +63,9 @@ def copy(source: Path, url: str | None, files: str | None, as_json: bool) -> Non
     with refusals(), ExitStack() as stack:
         from deskwire.commands.database.source import opened_source, putting
         from deskwire.config.locations import place_of
+        from deskwire.storage.copying.run import CopyRequest
+        from deskwire.storage.copying.run import copy as copied
         from deskwire.storage.postgres.admin.installation import InstallationIdentity
-        from deskwire.storage.postgres.copying.run import CopyRequest
-        from deskwire.storage.postgres.copying.run import copy as copied
         from deskwire.storage.sqlite.backup.manifest import secret_id
         from deskwire.storage.sqlite.directory import FILE_NAME
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from deskwire.config.config import Config
 from deskwire.config.locations import place_of
-from deskwire.config.settings import Config
 from deskwire.engine.core.secret import Secrets
 from deskwire.program.secret_file import installation_secrets
 from deskwire.storage.postgres.admin.installation import InstallationIdentity

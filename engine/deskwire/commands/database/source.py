@@ -9,11 +9,11 @@ from pathlib import Path
 
 import click
 
-from deskwire.config.settings import Config
+from deskwire.config.config import Config
 from deskwire.engine.core.secret import Secrets
 from deskwire.engine.uploads.ports import Content
 from deskwire.program.secret_file import SecretError, present_secrets
-from deskwire.storage.check.check import broken_seals
+from deskwire.storage.check.credentials import broken_seals
 from deskwire.storage.file_stores import open_files
 from deskwire.storage.sqlite.backup.archive import DATABASE
 from deskwire.storage.sqlite.backup.manifest import fitting

@@ -10,11 +10,11 @@ from typing import Any, Final
 from pydantic import BaseModel
 
 from deskwire.commands.reference import fields
-from deskwire.commands.reference.openapi.document import document
-from deskwire.commands.reference.tables import markdown_table, plain
-from deskwire.http.api.app import ROUTES
 from deskwire.http.api.input.validation import Query
 from deskwire.http.api.routing import BASE, AccessKind, Route
+from deskwire.http.app import ROUTES
+from deskwire.http.description.openapi.document import document
+from deskwire.http.description.tables import markdown_table, plain
 
 INTRODUCTION: Final = f"""\
 # API

@@ -10,8 +10,8 @@ from typing import Any, Final
 import click
 
 from deskwire.cli import SECTIONS, cli
-from deskwire.commands.reference.tables import markdown_table
 from deskwire.commands.shell.help import Command, all_commands
+from deskwire.http.description.tables import markdown_table
 
 INTRODUCTION: Final = """\
 # Commands

@@ -11,7 +11,10 @@ import click
 from deskwire.commands.shell.help import Command
 
 PAGES = ("api", "cli", "events", "errors", "metrics", "surveys")
-_MODULES = {"errors": "errors_page"}
+_MODULES = {
+    "errors": "deskwire.http.description.errors_page",
+    "events": "deskwire.http.description.event_examples",
+}
 """The modules of pages that are not named like these: the registry of error codes is in `errors`."""
 
 
@@ -28,15 +31,15 @@ def reference_command(page: str) -> None:
     """
     # Imported here, so that the other commands do without the server's libraries.
     if page == "asyncapi":
-        _print(import_module("deskwire.commands.reference.asyncapi.document").document())
+        _print(import_module("deskwire.http.description.asyncapi.document").document())
         return
-    click.echo(import_module(f"deskwire.commands.reference.{_MODULES.get(page, page)}").markdown(), nl=False)
+    click.echo(import_module(_MODULES.get(page, f"deskwire.commands.reference.{page}")).markdown(), nl=False)
 
 
 @click.command("openapi", cls=Command, examples=["deskwire openapi > openapi.json"])
 def openapi_command() -> None:
     """Print the description of the API, an OpenAPI 3.1 document, as JSON."""
-    _print(import_module("deskwire.commands.reference.openapi.document").document())
+    _print(import_module("deskwire.http.description.openapi.document").document())
 
 
 def _print(document: Any) -> None:

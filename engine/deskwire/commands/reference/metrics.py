@@ -7,7 +7,7 @@ from typing import Final
 
 from prometheus_client.metrics_core import Metric as Family
 
-from deskwire.commands.reference.tables import markdown_table
+from deskwire.http.description.tables import markdown_table
 from deskwire.http.metrics.exposition import PROCESS
 from deskwire.http.metrics.families import METRICS
 from deskwire.http.metrics.metric import PREFIX

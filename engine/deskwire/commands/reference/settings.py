@@ -6,10 +6,11 @@ import textwrap
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from deskwire.commands.reference.tables import markdown_table
+from deskwire.config.config import Config
 from deskwire.config.environment import CLIENT_VARIABLES
 from deskwire.config.parsers import Setting
-from deskwire.config.settings import SETTINGS, Config
+from deskwire.config.settings import SETTINGS
+from deskwire.http.description.tables import markdown_table
 
 _WIDTH: Final = 79
 _INDENT: Final = " " * 4

@@ -7,10 +7,10 @@ from typing import Any, Final
 
 import orjson
 
-from deskwire.commands.reference.tables import markdown_table
 from deskwire.engine.surveys.logic import PRESENCE
 from deskwire.engine.surveys.question_types import TYPES
 from deskwire.engine.surveys.validation.rules import RULES, VALID
+from deskwire.http.description.tables import markdown_table
 
 _EXAMPLE_MAX: Final = 600
 

@@ -9,8 +9,9 @@ from typing import Any, Final, TypeVar
 
 import click
 
+from deskwire.config.config import Config
 from deskwire.config.parsers import Setting
-from deskwire.config.settings import SETTINGS, Config
+from deskwire.config.settings import SETTINGS
 
 CommandT = TypeVar("CommandT", bound=Callable[..., Any])
 

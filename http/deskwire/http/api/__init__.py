@@ -1,1 +1,1 @@
-"""The way of a request: routing, authentication, limits, the handler, the response."""
+"""The way of a request through routing, limits and handler to its response."""

@@ -1,32 +1,42 @@
-"""Admission: how much may be under way at once. What is more is refused at once, and not queued (ADR 24).
+"""Limits on the work under way at once.
 
-Waiting costs a place of its own: a client that sends slowly, or waits in the feed, holds up nobody's work. Of each kind of
-place no caller has all (ADR 41): a caller that is refused for its own number of calls gets a 429.
+A request above a limit is refused immediately, not queued (ADR 24).
+
+Waiting calls and slow bodies have limits of their own, so a slow client or a long poll does not delay the
+work of
+others. No caller can use up a limit alone (ADR 41): a caller above its own share gets a 429.
+
+During a database outage, calls of `held` routes wait instead of being refused (ADR 60). No published Pusher
+client
+repeats a refused authorization: its channel stays silent on a connection that looks healthy. The number of
+waiting
+calls is bounded, and callers whose credential is cached have a limit of their own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sized
+from collections.abc import Awaitable, Callable, Hashable, Iterator, Sized
 from contextlib import contextmanager
 from math import inf
-from typing import Final, Literal
+from typing import Final, Literal, TypeVar
 
 import trio
 
 from deskwire.engine.cluster.cluster import Cluster, SingleNode
 from deskwire.engine.core.errors import TooManyRequests, Unavailable
 from deskwire.engine.core.limits.fair_share import PacedSection, Shares
+from deskwire.engine.core.tasks.retry import RETRYABLE_CODES, retry_until_available
 
 RETRY_AFTER_S: Final = 1
 
+# Concurrent imports. Each commits as fast as it can, so more of them would only wait for each other.
 IMPORTS_MAX: Final = 2
-"""Imports that may be under way; each commits as fast as it can, so more of them only make each other wait."""
 
-STRANGERS_PART: Final = 4
-"""Of the room for bodies those who have shown no credential get this part at most."""
+# Calls without a credential get at most one part in four of the memory for bodies.
+ANONYMOUS_SHARE: Final = 4
 
-LARGE_BYTES: Final = 64 * 1024
-"""A body of more than that can take milliseconds to be parsed, in which nobody else has a turn."""
+# Parsing a larger body can take milliseconds, during which no other task runs.
+LARGE_BODY_BYTES: Final = 64 * 1024
 
 _Kind = Literal["requests", "waits", "bodies", "writes", "imports"]
 
@@ -37,8 +47,8 @@ _FULL: Final = {
     "imports": f"There are {IMPORTS_MAX} imports under way.",
 }
 _OUT_OF_TOUCH: Final = "This node was stopped, or could not reach the database, and has not caught up with the others yet. Send it again."
+# The code of a refusal because the caller has used up its own share.
 CROWDED: Final = "too_many_at_once"
-"""The code for who has its share."""
 
 _CROWDED: Final = {
     "requests": "Too many of your requests are under way.",
@@ -49,18 +59,21 @@ _CROWDED: Final = {
 
 
 class Admission:
-    """The places, the memory and the writer's time that requests take.
+    """Limits on requests.
 
-    `parsing` is for large bodies, and those of strangers. `refused` counts requests for which there was no place at all,
-    by what there was too much of, and `crowded` those whose sender had its share.
+    They cover handlers, waiting calls, memory for bodies, and the writer's queue. `parsing` serializes the
+    parsing of large bodies and of anonymous callers' bodies. `refused` counts requests refused because a
+    limit was reached, by the limit, and `crowded` requests refused because their caller had used up its
+    share.
 
     Args:
-        requests_max: handlers that may be at work.
+        requests_max: handlers that may run.
         waits_max: long polls that may wait.
-        bodies_bytes_max: bytes of bodies, arriving and arrived, that may be in memory.
+        bodies_bytes_max: bytes of bodies, partial and complete, that may be in memory.
         writes_max: jobs that may wait for the writer.
-        writes: those that do.
-        cluster: this node among those that share the store; without a valid lease it may remember what is outdated.
+        writes: the jobs that wait for the writer.
+        cluster: this node among the nodes that share the store; without a valid lease its caches may be
+            outdated.
     """
 
     def __init__(
@@ -84,7 +97,7 @@ class Admission:
         self._requests = Shares(requests_max)
         self._waits = Shares(waits_max)
         self._bodies = Shares(bodies_bytes_max)
-        self._strangers = Shares(bodies_bytes_max // STRANGERS_PART)
+        self._anonymous = Shares(bodies_bytes_max // ANONYMOUS_SHARE)
         self._imports = Shares(IMPORTS_MAX)
         self.parsing: Final = PacedSection()
         self._writes_max = writes_max
@@ -93,28 +106,29 @@ class Admission:
 
     @property
     def requests(self) -> int:
-        """Handlers at work."""
+        """The number of handlers that run."""
         return self._requests.taken
 
     @property
     def waits(self) -> int:
-        """Long polls that wait."""
+        """The number of long polls that wait."""
         return self._waits.taken
 
     @property
     def bodies_bytes(self) -> int:
-        """Bytes of bodies in memory."""
+        """The bytes of bodies in memory."""
         return self._bodies.taken
 
     @property
     def imports(self) -> int:
-        """Imports under way."""
+        """The number of imports under way."""
         return self._imports.taken
 
     def check(self, *, changes: bool = False) -> None:
-        """Raise Unavailable if no further request should begin, or none that `changes` anything.
+        """Raise Unavailable if no further request may start.
 
-        The codes are `overloaded`, and `out_of_touch` for a node that was stopped, or could not reach the database.
+        With `changes`, it also raises if no further changing request may start. The codes are `overloaded`, and
+        `out_of_touch` for a node that was suspended or could not reach the database.
         """
         valid_until = self._cluster.valid_until
         if valid_until != inf and trio.current_time() >= valid_until:
@@ -124,57 +138,65 @@ class Admission:
         if changes and len(self._writes) >= self._writes_max:
             raise self._overloaded("writes", "Too many changes wait for the disk.")
 
-    def begin(self, who: Hashable) -> None:
-        """Take a place for a handler, until `end`. Raises Unavailable (`overloaded`), TooManyRequests (`too_many_at_once`)."""
-        self._take(self._requests, "requests", who)
+    def begin(self, caller: Hashable) -> None:
+        """Count a handler until `end`.
 
-    def end(self, who: Hashable) -> None:
-        """Give the place back."""
-        self._requests.give_back(who)
+        Raises Unavailable (`overloaded`), TooManyRequests (`too_many_at_once`).
+        """
+        self._take(self._requests, "requests", caller)
+
+    def end(self, caller: Hashable) -> None:
+        """Stop counting the handler."""
+        self._requests.give_back(caller)
 
     @contextmanager
-    def waiting(self, who: Hashable) -> Iterator[None]:
-        """Give the handler's place up, between `begin` and `end`, for one to wait in. Raises as `begin` does."""
-        self._take(self._waits, "waits", who)
-        self._requests.give_back(who)
+    def waiting(self, caller: Hashable) -> Iterator[None]:
+        """Count a handler as a long poll instead, between `begin` and `end`.
+
+        Raises as `begin` does.
+        """
+        self._take(self._waits, "waits", caller)
+        self._requests.give_back(caller)
         try:
             yield
         finally:
-            self._waits.give_back(who)
-            self._requests.take(who)  # perhaps one too many for a moment: this one is nearly done
+            self._waits.give_back(caller)
+            self._requests.take(caller)  # may exceed the limit for a moment; this handler is nearly done
 
     @contextmanager
-    def importing(self, who: Hashable) -> Iterator[None]:
-        """Hold one of the few places for an import. Raises as `begin` does."""
-        self._take(self._imports, "imports", who)
+    def importing(self, caller: Hashable) -> Iterator[None]:
+        """Count an import. Raises as `begin` does."""
+        self._take(self._imports, "imports", caller)
         try:
             yield
         finally:
-            self._imports.give_back(who)
+            self._imports.give_back(caller)
 
-    def room(self, who: Hashable, size: int, *, stranger: bool) -> None:
-        """Take room for a part of a body, until `leave`. Raises as `begin` does.
+    def reserve_body(self, caller: Hashable, size: int, *, anonymous: bool) -> None:
+        """Reserve memory for a part of a body until `release_body`.
+
+        Raises as `begin` does.
 
         Args:
-            stranger: whether no credential was shown.
+            anonymous: True if the caller has shown no credential.
         """
-        if stranger:
-            self._take(self._strangers, "bodies", who, size)
+        if anonymous:
+            self._take(self._anonymous, "bodies", caller, size)
             if self._bodies.full(size):
-                self._strangers.give_back(who, size)
+                self._anonymous.give_back(caller, size)
                 raise self._overloaded("bodies", _FULL["bodies"])
             self._bodies.take(None, size)
         else:
-            self._take(self._bodies, "bodies", who, size)
+            self._take(self._bodies, "bodies", caller, size)
 
-    def leave(self, who: Hashable, size: int, *, stranger: bool) -> None:
-        """Give the room back."""
-        if stranger:
-            self._strangers.give_back(who, size)
-        self._bodies.give_back(None if stranger else who, size)
+    def release_body(self, caller: Hashable, size: int, *, anonymous: bool) -> None:
+        """Release reserved memory."""
+        if anonymous:
+            self._anonymous.give_back(caller, size)
+        self._bodies.give_back(None if anonymous else caller, size)
 
-    def _take(self, shares: Shares, kind: _Kind, who: Hashable, size: int = 1) -> None:
-        if shares.take_if_fits(who, size):
+    def _take(self, shares: Shares, kind: _Kind, caller: Hashable, size: int = 1) -> None:
+        if shares.take_if_fits(caller, size):
             return
         if shares.full(size):
             raise self._overloaded(kind, _FULL[kind])
@@ -184,3 +206,74 @@ class Admission:
     def _overloaded(self, kind: _Kind, detail: str) -> Unavailable:
         self.refused[kind] += 1
         return Unavailable(detail, code="overloaded", retry_after_s=RETRY_AFTER_S)
+
+
+T = TypeVar("T")
+
+# Enough for the restart or fail-over of a database, and less than the response timeout of load balancers.
+HOLD_TIMEOUT_S: Final = 15.0
+# Calls of callers with a cached credential; each takes a task and some kilobytes.
+HELD_CALLS_MAX: Final = 1_000
+# Calls whose credential must be looked up in the database.
+HELD_ANONYMOUS_MAX: Final = 250
+
+
+class HeldCalls:
+    """The calls that wait for the database during an outage.
+
+    `waited` counts the calls that waited, and `refused` the calls that were refused because too many
+    waited.
+    """
+
+    def __init__(self) -> None:
+        self._known = Shares(HELD_CALLS_MAX)
+        self._anonymous = Shares(HELD_ANONYMOUS_MAX)
+        self._waiting: set[trio.CancelScope] = set()
+        self.waited = 0
+        self.refused = 0
+
+    @property
+    def held(self) -> int:
+        """The number of calls that wait now."""
+        return self._known.taken + self._anonymous.taken
+
+    def refuse_all_nowait(self) -> None:
+        """Refuse the calls that wait now.
+
+        Another node is ready, so only this node lacks the database.
+        """
+        for scope in self._waiting:
+            scope.cancel()
+
+    async def hold(
+        self, work: Callable[[], Awaitable[T]], until: float, caller: Hashable, *, anonymous: bool
+    ) -> T:
+        """Return the result of `work`, retried during a database outage.
+
+        Args:
+            work, until: see `retry_until_available`.
+            caller: the caller, which may use a share of the limit.
+            anonymous: True if the caller's credential is unknown without the database.
+
+        Raises:
+            Unavailable: the refusal of the last attempt, or of the first attempt if too many calls wait.
+        """
+        try:
+            return await work()
+        except Unavailable as refusal:
+            if refusal.reason not in RETRYABLE_CODES or trio.current_time() >= until:
+                raise
+            shares = self._anonymous if anonymous else self._known
+            if not shares.take_if_fits(caller):
+                self.refused += 1
+                raise
+            first = refusal
+        self.waited += 1
+        with trio.CancelScope() as scope:
+            self._waiting.add(scope)
+            try:
+                return await retry_until_available(work, until, first)
+            finally:
+                self._waiting.discard(scope)
+                shares.give_back(caller)
+        raise first

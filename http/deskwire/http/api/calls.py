@@ -1,4 +1,4 @@
-"""The checked call that a handler is given, with its caller, and the answers that it can give."""
+"""Calls that handlers receive, their callers, and the answers of handlers."""
 
 from __future__ import annotations
 
@@ -19,54 +19,60 @@ from deskwire.engine.core.values import ANY_TAG, Precondition, replace
 from deskwire.engine.events.project_events import NotifyingStore, Setting
 from deskwire.engine.idempotency.once import Keeping, Once
 from deskwire.engine.ports import Store, Transaction
+from deskwire.http.api.auth.credential_caches import RevocableStore
 from deskwire.http.api.input.headers import Fields
 from deskwire.http.api.input.validation import Body, Query
-from deskwire.http.api.machines import WhileGood
 from deskwire.http.api.services import Services
 
 T = TypeVar("T")
 B = TypeVar("B", bound=Body)
 Q = TypeVar("Q", bound=Query)
 
-_TOLD: Final = 1_000
-"""Projects of an organisation whose agents are told of a change to its members, at the most: the newest."""
+# A change to an organisation's members notifies the agents of its newest projects, at most of this number.
+_NOTIFIED_PROJECTS_MAX: Final = 1_000
 _NEWEST: Final = (1 << 63) - 1
 
 
 class Incoming(Protocol):
-    """The request as it comes in, for what the route's checks leave to its handler."""
+    """The raw request, for the checks that a route leaves to its handler."""
 
     @property
     def id(self) -> str:
-        """The request's own, `req_…`."""
+        """The id of the request, `req_…`."""
 
     @property
     def method(self) -> str:
-        """The method as in the request line."""
+        """The method in the request line."""
 
     @property
     def headers(self) -> Fields:
-        """The request's headers, all of them."""
+        """All headers of the request."""
 
     @property
     def secure(self) -> bool:
-        """True if the request came by TLS."""
+        """True if the request came over TLS."""
 
     @property
     def body(self) -> AsyncIterable[bytes]:
-        """The pieces of the body, if the route is `streamed`; otherwise they have been read."""
+        """The chunks of the body if the route is `streamed`.
+
+        For other routes they have been read.
+        """
 
     def drop(self) -> None:
-        """End the connection at once, whatever waits in it."""
+        """End the connection at once and discard unsent data."""
 
-    def expect_reader(self) -> None:
-        """Have the connection ended when its peer is gone without a word: a response is to last for long."""
+    def detect_dead_peer(self) -> None:
+        """End the connection when its peer stops responding: the response will take long."""
 
 
 class Call(Struct, Generic[B, Q], frozen=True):
-    """One checked request; `address` is the client's, as far as trusted proxies tell, else the peer's.
+    """One checked request.
 
-    With `once` it has an `Idempotency-Key`, and what it does must be done by `commit`, or within `around`.
+    `address` is the client's as reported by trusted proxies, else the peer's.
+
+    If `once` is set, the request has an `Idempotency-Key`, and the handler must change data by `commit` or
+    within `around`.
     """
 
     services: Services
@@ -85,13 +91,19 @@ class Call(Struct, Generic[B, Q], frozen=True):
         shown: Callable[[T], Mapping[str, Any]],
         subject: str | None = None,
     ) -> Mapping[str, Any]:
-        """Write, and answer with what `shown` makes of the result; see `around`."""
+        """Run a job in a transaction and return what `shown` makes of its result.
+
+        See `around`.
+        """
         return shown(await self.services.store.write(self.around(job, shown, subject)))
 
     def keeping(
         self, shown: Callable[[T], Mapping[str, Any]], subject: str | None = None
     ) -> Keeping[T] | None:
-        """Return what a commit needs around it under an `Idempotency-Key`, None without one; see `Keeping`."""
+        """Return the wrapper that stores the response of a commit.
+
+        Returns None without an `Idempotency-Key`. See `Keeping`.
+        """
         return None if self.once is None else Keeping(self.once, shown, subject)
 
     def around(
@@ -100,14 +112,17 @@ class Call(Struct, Generic[B, Q], frozen=True):
         shown: Callable[[T], Mapping[str, Any]],
         subject: str | None = None,
     ) -> Callable[[Transaction], T]:
-        """The job, which under an `Idempotency-Key` is carried out once; see `Once.around`."""
+        """Return the job, wrapped to run only once under an `Idempotency-Key`.
+
+        See `Once.around`.
+        """
         return job if self.once is None else self.once.around(job, shown, subject)
 
     @property
     def seen(self) -> Precondition:
-        """The conditions that the headers `If-Match` and `If-None-Match` set on the object to change.
+        """The conditions of `If-Match` and `If-None-Match` on the object to change.
 
-        Tags are compared weakly, for proxies that pack responses make weak ones of ours (ADR 56).
+        Tags are compared weakly, because proxies that compress responses make our tags weak (ADR 56).
         """
         headers = self.incoming.headers
         return Precondition(_tags(headers.getlist("if-match")), _tags(headers.getlist("if-none-match")))
@@ -118,32 +133,36 @@ class Call(Struct, Generic[B, Q], frozen=True):
         return ChangeOrigin(self.access.actor, self.services.clock(), self.address, self.incoming.id)
 
     def telling(self, what: Setting, object_id: str | None) -> Call[B, Q]:
-        """Return the same call, whose store tells the agents of its projects that this has changed."""
+        """Return the same call with a store that notifies the projects' agents."""
         services, owner, project = self.services, self.access.organisation, self.access.project
 
         def concerned(tx: Transaction) -> Sequence[Project]:
             if project is not None:
                 return (project,)
-            return () if owner is None else tx.projects(owner.rowid, None, _NEWEST, _TOLD)
+            return () if owner is None else tx.projects(owner.rowid, None, _NEWEST, _NOTIFIED_PROJECTS_MAX)
 
         store = NotifyingStore(services.store, services.clock, what, concerned, object_id)
         return replace(self, services=replace(services, store=store))
 
     def signed(self, user: User | None = None) -> Call[B, Q]:
-        """Return the same call, whose store writes in its name; or in that of a user who has just proved to be one."""
+        """Return the same call with a store that writes in its caller's name.
+
+        With `user`, it writes in the name of this user, who has just signed in.
+        """
         origin = self.origin if user is None else replace(self.origin, actor=Actor("user", user.id))
         return replace(self, services=self.services.signed(origin))
 
     @property
-    def while_good(self) -> Store:
-        """The store for reading what is sent piece by piece: it refuses to go on when a machine credential has ended.
+    def revocable_store(self) -> Store:
+        """The store for responses that are read in parts.
 
-        Its reads raise Unauthenticated, and Forbidden if the credential has lost a permission that it had at first.
+        Reads are refused once a machine credential has ended. Its reads raise Unauthenticated, and
+        Forbidden if the credential has lost a permission that it had at the start.
         """
         machine, services = self.access.machine, self.services
         if machine is None:
             return services.store
-        return WhileGood(services.store, self.access.authorizes_as, machine.permissions, services.clock)
+        return RevocableStore(services.store, self.access.authorizes_as, machine.permissions, services.clock)
 
     @property
     def project(self) -> Project:
@@ -175,14 +194,15 @@ class Call(Struct, Generic[B, Q], frozen=True):
 
 
 class Caller(Struct, frozen=True):
-    """The caller, as far as the route's access tells.
+    """The caller, as far as the route's access identifies it.
 
     Args:
-        named_project: the header `project` as it came.
-        credential: what the caller is known by, a server key or a user with a project; the same for each call.
-        session: the browser's session that stands for the user; None if an access token does. Its id is what a commit
-            tells when it ends (`SessionCommit`), for what lasts longer than a call.
-        token: the access token that stands for the user, of which the same holds.
+        named_project: the value of the header `project`.
+        credential: the stable name of the server key, or of the user with a project, that made the call.
+        session: the browser session that identifies the user; None with an access token. Long-lived calls
+            compare its id
+            with `SessionCommit` to notice its end.
+        token: the access token that identifies the user, if any; long-lived calls compare its id likewise.
     """
 
     project: Project | None = None
@@ -208,14 +228,20 @@ class Caller(Struct, frozen=True):
 
     @property
     def known_by(self) -> str | None:
-        """The id of the session or access token that stands for the user; a commit tells when it ends."""
+        """The id of the session or access token that identifies the user.
+
+        Commits that end it carry this id.
+        """
         if self.session is not None:
             return self.session.id
         return None if self.token is None else self.token.token
 
     @property
     def permissions(self) -> frozenset[str]:
-        """The permissions of the caller in the project or organisation; a server key has every one."""
+        """The caller's permissions in the project or organisation.
+
+        A server key has every one.
+        """
         if self.machine is not None:
             return self.machine.permissions
         return EVERY_PERMISSION if self.user is None else PERMISSIONS[self.role or "viewer"]
@@ -228,26 +254,32 @@ class Caller(Struct, frozen=True):
             raise Forbidden(f"This needs the {noun} {', '.join(lacking)}.")
 
     def require_person(self, what: str) -> None:
-        """Raise PersonRequired for a machine, if `what` was asked for."""
+        """Raise PersonRequired if the caller is a machine.
+
+        `what` names the requested object.
+        """
         if self.machine is not None:
             raise PersonRequired(what)
 
     @property
     def tenant(self) -> Hashable:
-        """The party whose share of the service the call takes from; None for one without a credential."""
+        """The key of the tenant whose share the call uses.
+
+        Returns None without a credential.
+        """
         if self.project is not None:
             return self.project.rowid
         return None if self.user is None else ("user", self.user.rowid)
 
 
 class RawJson(Struct, frozen=True):
-    """A response that is a line of JSON already."""
+    """A response body that is already a line of JSON."""
 
     body: bytes
 
 
-class Page(Struct, frozen=True):
-    """A response that is there as bytes, with headers of its own."""
+class BytesAnswer(Struct, frozen=True):
+    """A response body that is already bytes, with headers of its own."""
 
     body: bytes
     content_type: str
@@ -256,7 +288,10 @@ class Page(Struct, frozen=True):
 
 
 class Streamed(Struct, frozen=True):
-    """A response that is made while it is sent, however long that takes; a client that stops reading ends it."""
+    """A response body that is produced while it is sent.
+
+    It ends when the client stops reading.
+    """
 
     pieces: AsyncIterator[bytes]
     content_type: str
@@ -264,12 +299,15 @@ class Streamed(Struct, frozen=True):
     status: int = 200
 
 
+# The answer for status 204.
 NO_CONTENT: Final = RawJson(b"")
-"""A response of 204 without a body."""
 
 
 def _tags(given: Sequence[str]) -> frozenset[str] | None:
-    """Return the tags of a header, weak ones too; None if it was not sent."""
+    """Return the tags of a header, weak ones included.
+
+    Returns None if the header was not sent.
+    """
     text = ",".join(given)
     if not text:
         return None
@@ -277,22 +315,23 @@ def _tags(given: Sequence[str]) -> frozenset[str] | None:
     return frozenset({ANY_TAG} if tags.star_tag else tags.as_set(include_weak=True) - {ANY_TAG})
 
 
-class Replayed(Struct, frozen=True):
-    """A response that was given before, as it was."""
+class ReplayedAnswer(Struct, frozen=True):
+    """A stored response that is sent again unchanged."""
 
     body: bytes
 
 
 class Tagged(Struct, frozen=True):
-    """A response of JSON with the `ETag` that a later change may name in `If-Match`."""
+    """A JSON response with an `ETag`, which a later change may name in `If-Match`."""
 
     view: Mapping[str, Any]
     tag: str
 
 
-Answer = Mapping[str, Any] | RawJson | Page | Streamed | Replayed | Tagged
+Answer = Mapping[str, Any] | RawJson | BytesAnswer | Streamed | ReplayedAnswer | Tagged
 
 Handler = Callable[[Call[Any, Any]], Awaitable[Answer]]
 
-Look = Callable[[Call[Any, Any]], Awaitable[None]]
-"""Raises Invalid with what it finds wrong; what of the body does not fit its model is None (`partial.what_fits`)."""
+# Raises Invalid with the problems that it finds. Fields of the body that do not fit the model are None
+# (`valid_part`).
+Precheck = Callable[[Call[Any, Any]], Awaitable[None]]

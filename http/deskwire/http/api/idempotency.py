@@ -1,4 +1,7 @@
-"""`Idempotency-Key`: a request that was carried out is answered as it was the first time (decisions 1, ADR 24)."""
+"""`Idempotency-Key`: a repeated request gets the first response (ADR 24).
+
+Source: decisions 1.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ from deskwire.engine.core.errors import (
 from deskwire.engine.core.store import InlineJob, InlineQuery
 from deskwire.engine.core.values import replace
 from deskwire.engine.idempotency.once import Once
-from deskwire.http.api.calls import Answer, Call, Replayed
+from deskwire.http.api.calls import Answer, Call, ReplayedAnswer
 from deskwire.http.api.input.headers import Fields
 from deskwire.http.api.routing import Route
 
@@ -32,7 +35,9 @@ _KEY: Final = re.compile(r"[\x20-\x7e]{1,255}")
 
 
 def key_of(route: Route, headers: Fields) -> str | None:
-    """Return the request's key; None if it has none, or the route takes none.
+    """Return the request's key.
+
+    Returns None if it has none or the route takes none.
 
     Raises BadRequest (`bad_idempotency_key`).
     """
@@ -47,38 +52,41 @@ def key_of(route: Route, headers: Fields) -> str | None:
 
 
 def answered(route: Route, call: Call[Any, Any], key: str | None) -> Awaitable[Answer]:
-    """Return the handler's response once it is there, or the one that was given before under this key.
+    """Return the handler's response, or the response stored under this key.
 
-    Raises Conflict while the same request is under way, IdempotencyMismatch for another body, AnswerErased, and
-    what the handler does.
+    Raises Conflict while the same request is under way, IdempotencyMismatch for another body, AnswerErased,
+    and
+    the handler's own errors.
     """
     return route.handler(call) if key is None else _answered_once(route, call, key)
 
 
 async def _answered_once(route: Route, call: Call[Any, Any], key: str) -> Answer:
-    """Return what `answered` does under a key.
+    """Return the handler's response, or the stored one, under a key.
 
-    Whether an answer is kept is found out by the handler's commit. If the request is refused before that, a kept
-    answer counts for more: what it is refused for may be what the first one has done (ADR 24).
+    The handler's commit looks for a stored response. If the handler refuses the request before its commit,
+    a stored
+    response still takes precedence: the refusal may be a consequence of the first request's change (ADR
+    24).
     """
     answers = call.services.answers
     path = orjson.dumps(dict(call.path), option=orjson.OPT_SORT_KEYS).decode()
     place = next(iter(call.path.values()), "")
     with answers.under_way(call.access.credential, route.method, route.path, path, key, place=place) as once:
-        if not route.streamed:  # the body of one that is, is known at its end
+        if not route.streamed:  # a streamed body is known at its end
             once = once.about(canonical(call.raw))
         try:
             try:
                 answer = await route.handler(replace(call, once=once))
             except (AlreadyAnswered, AnswerErased, IdempotencyMismatch, Forbidden):
-                raise  # a caller that has lost a right is not shown what it was answered while it had it
+                raise  # a caller that has lost a right must not see the stored response
             except DomainError:
                 if once.fingerprints:
                     await _look(call, once)
                 raise
         except AlreadyAnswered as found:
             answers.repeats.replayed += 1
-            return Replayed(found.body)
+            return ReplayedAnswer(found.body)
         except IdempotencyMismatch:
             answers.repeats.mismatch += 1
             raise
@@ -90,10 +98,11 @@ async def _answered_once(route: Route, call: Call[Any, Any], key: str) -> Answer
 
 
 async def _look(call: Call[Any, Any], once: Once) -> None:
-    """Look for a kept answer. Raises as `Once.check`.
+    """Look for a stored response. Raises as `Once.check`.
 
-    With several nodes what is found may be of a commit that the database's copy does not have yet, and never will if
-    that takes over. So it is looked for once more in a commit, which waits behind that one (ADR 60).
+    With several nodes, the response found may belong to a commit that the database's standby does not have
+    yet, and
+    loses if it takes over. So the search is repeated in a commit, which waits for that one (ADR 60).
     """
     try:
         await call.services.store.read(InlineQuery(once.check))
@@ -104,8 +113,11 @@ async def _look(call: Call[Any, Any], once: Once) -> None:
 
 
 def canonical(raw: bytes) -> bytes:
-    """Write the JSON body in one form: neither the order of its fields nor blanks make it another body."""
+    """Return the JSON body in canonical form.
+
+    The order of fields and white space do not make a different body.
+    """
     try:
         return orjson.dumps(orjson.loads(raw or b"{}"), option=orjson.OPT_SORT_KEYS)
-    except orjson.JSONEncodeError:  # nested deeper than can be written out; then every byte counts
+    except orjson.JSONEncodeError:  # nested too deeply for orjson; then the bytes are compared
         return raw

@@ -1,4 +1,4 @@
-"""Pages of lists: their parameters, and the cursors by which one page leads to the next (decisions 1)."""
+"""Pages of lists: their parameters and cursors (decisions 1)."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from deskwire.http.api.input.validation import Query, Time, bad_query
 
 T = TypeVar("T")
 
+# Items in one page of a list (decisions 1).
 LIMIT_MAX: Final = 200
-"""Items in one page of a list (decisions 1)."""
 
 
 class Paged(Query):
-    """The parameters of a list. Its cursors have as many integers as `parts` says.
+    """The parameters of a list. Its cursors have `parts` integers.
 
-    An empty `cursor` asks for the first page, unless the list refuses it.
+    An empty `cursor` requests the first page, unless the list refuses it.
     """
 
     parts: ClassVar[int] = 1
@@ -41,28 +41,38 @@ class Paged(Query):
 
     @property
     def rows(self) -> int:
-        """The number of rows to read: one more than the page shows, which tells whether there are more."""
+        """The number of rows to read, one more than the page shows.
+
+        The additional row shows whether a next page exists.
+        """
         return self.limit + 1
 
     @property
     def place(self) -> list[int] | None:
-        """The place in the list behind which the page begins; None for the first page. Raises BadRequest."""
+        """The key of the last item before the page.
+
+        Returns None for the first page. Raises BadRequest.
+        """
         if self.cursor is None or (not self.cursor and not self.refuses_empty_cursor):
             return None
         return decode_cursor(self.cursor, self.parts)
 
     @property
     def row(self) -> int | None:
-        """The row behind which the page begins, for a list whose cursors have one part. Raises BadRequest."""
+        """The row number of the last item before the page.
+
+        It serves lists whose cursors have one part. Raises BadRequest.
+        """
         place = self.place
         return None if place is None else place[0]
 
 
 class ByChange(Paged):
-    """The parameters of a list that a mirror is made of: the time of change, and a cursor that keeps the first page's `asOf`.
+    """The parameters of a list for mirrors.
 
-    Its cursors have as many integers as `parts` says, and behind them that event id. The first integer is the number of the
-    list (`list_number`), so that no other list takes them.
+    They add the time of change, and a cursor that keeps the first page's `asOf`. Its cursors have `parts`
+    integers followed by that event id. The first integer is the list's number (`list_number`), so that
+    other lists refuse the cursor.
     """
 
     parts = 3
@@ -85,12 +95,14 @@ class ByChange(Paged):
             decode_cursor_as_of(given["cursor"], cls.parts)
 
     def goes_on(self, number: int) -> tuple[list[int], str] | None:
-        """Return the place behind which the page begins, without the list's number, and `asOf`; None for the first page.
+        """Return the key of the last item before the page, and `asOf`.
+
+        The key lacks the list's number. Returns None for the first page.
 
         Args:
             number: of this list.
 
-        Raises BadRequest for a cursor that this list has not given.
+        Raises BadRequest for a cursor that this list has not issued.
         """
         if not self.cursor:
             return None
@@ -116,9 +128,9 @@ def page(
     Args:
         rows: the rows that were read, up to `query.rows`.
         view: makes the item of a row.
-        place: a row's place in the list, the parts of a cursor.
-        as_of: the event id that all pages of the list show, if it is a list that does; see `ByChange`.
-        reached: the place where a search has stopped before its page was full, and goes on.
+        place: returns the key of a row, the parts of a cursor.
+        as_of: the event id that all pages of the list show, if it has one; see `ByChange`.
+        reached: the key at which a search stopped before its page was full, and from which it continues.
     """
     shown = rows[: query.limit]
     cursor = None
@@ -130,25 +142,34 @@ def page(
 
 
 def list_number(project: str, query: Paged) -> int:
-    """Return a number that lists of other projects, with other filters or in another order, do not have."""
+    """Return a number that differs between projects, filters and orders of a list."""
     what = query.model_dump(exclude={"cursor", "limit"}, exclude_none=True)
     text = orjson.dumps([project, what], option=orjson.OPT_SORT_KEYS)
     return int.from_bytes(blake2b(text, digest_size=6).digest())
 
 
 def encode_cursor(*place: int, as_of: str | None = None) -> str:
-    """Write a place in a list as an opaque text, with the event id that the list goes with if there is one."""
+    """Return an opaque text for the key of an item.
+
+    It includes the event id of the list if it has one.
+    """
     parts = place if as_of is None else (*place, as_of)
     return base64.urlsafe_b64encode(orjson.dumps(parts)).decode().rstrip("=")
 
 
 def decode_cursor(cursor: str, size: int) -> list[int]:
-    """Return the parts of a cursor. Raises BadRequest if no list has made it."""
+    """Return the parts of a cursor.
+
+    Raises BadRequest for a text that no list has issued.
+    """
     return _integers(_decoded(cursor), size)
 
 
 def decode_cursor_as_of(cursor: str, size: int) -> tuple[list[int], str]:
-    """Return the integers of a cursor, and the event id behind them. Raises BadRequest if no list has made it."""
+    """Return the integers of a cursor and the event id after them.
+
+    Raises BadRequest for a text that no list has issued.
+    """
     parts = _decoded(cursor)
     as_of = parts.pop() if isinstance(parts, list) and parts else None
     if not isinstance(as_of, str) or not is_id(as_of, "evt"):
@@ -178,5 +199,5 @@ def _not_given() -> BadRequest:
 
 
 def bad_cursor(message: str) -> BadRequest:
-    """Make the refusal of a cursor."""
+    """Return the refusal of a cursor."""
     return bad_query(Problem("?cursor", "bad_cursor", message))

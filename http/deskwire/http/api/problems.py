@@ -9,16 +9,16 @@ from typing import Any, Final
 from deskwire.engine.core import errors
 from deskwire.engine.core.errors import HEADER, PROBLEMS_MAX, DomainError, Problem
 from deskwire.engine.core.http1 import phrase
-from deskwire.http.api.input.decoding import escaped
-from deskwire.http.api.output.headers import missing
-from deskwire.http.api.output.lines import line_of
+from deskwire.http.api.input.validation_messages import pointer_token
+from deskwire.http.api.output.responses import json_line, missing_headers
 
 PROBLEM: Final = "application/problem+json"
 
 _POINTER_MAX: Final = 200
 _MESSAGE_MAX: Final = 500
+# Limits in characters, because these texts may repeat names and values of the request, which can be far
+# longer.
 _DETAIL_MAX: Final = 1_000
-"""Characters: names and values of the request may be in all of them, and it can be a thousand times as long."""
 
 STATUS: Final[Mapping[type[DomainError], int]] = {
     errors.BadRequest: 400,
@@ -42,7 +42,10 @@ STATUS: Final[Mapping[type[DomainError], int]] = {
 
 
 def refusal(error: DomainError, request_id: str) -> tuple[dict[str, Any], dict[str, str]]:
-    """The document of a refusal and its headers; a subclass has the status of its base unless it has one of its own."""
+    """Return the problem document of a refusal and its headers.
+
+    A subclass inherits the status of its base.
+    """
     status = next(STATUS[kind] for kind in type(error).__mro__ if kind in STATUS)
     headers = {}
     if status == HTTPStatus.UNAUTHORIZED:
@@ -63,7 +66,7 @@ def refusal(error: DomainError, request_id: str) -> tuple[dict[str, Any], dict[s
 
 
 def named(problems: Sequence[Problem]) -> list[dict[str, str]]:
-    """The first of the problems as they are shown."""
+    """Return the first problems as they are shown."""
     return [_named(each) for each in problems[:PROBLEMS_MAX]]
 
 
@@ -78,7 +81,10 @@ def _named(problem: Problem) -> dict[str, str]:
 
 
 def _located(pointer: str) -> tuple[str, str]:
-    """Return the part of the request that a `Problem.pointer` is about, and the JSON pointer within it (RFC 6901)."""
+    """Return the part of the request with a problem, and the JSON pointer in it.
+
+    Sources: `Problem.pointer`, RFC 6901.
+    """
     if pointer.startswith("?"):
         return "query", _of_name(pointer[1:])
     if pointer.startswith(HEADER):
@@ -87,16 +93,22 @@ def _located(pointer: str) -> tuple[str, str]:
 
 
 def _of_name(name: str) -> str:
-    return f"/{escaped(name)}" if name else ""
+    return f"/{pointer_token(name)}" if name else ""
 
 
 def cut(text: str, most: int) -> str:
-    """The text, with so many characters at most; an ellipsis says that there were more."""
+    """Return the text, shortened to `most` characters.
+
+    An ellipsis marks the cut.
+    """
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def problem_type(code: str) -> str:
-    """Return the type of a problem: where its code is explained, relative to the URL of the request (RFC 9457 3.1.1)."""
+    """Return the type of a problem, the address of its explanation.
+
+    It is relative to the request's URL (RFC 9457 3.1.1).
+    """
     return f"/docs/errors#{code}"
 
 
@@ -115,11 +127,14 @@ def problem(status: int, code: str, detail: str, request_id: str) -> dict[str, A
 def raw_problem(
     status: int, code: str, detail: str, request_id: str
 ) -> tuple[list[tuple[bytes, bytes]], bytes]:
-    """The headers and the body of a problem document, for what is answered without Quart."""
-    body = line_of(problem(status, code, detail, request_id))
+    """Return the headers and body of a problem document.
+
+    It serves responses that Quart does not make.
+    """
+    body = json_line(problem(status, code, detail, request_id))
     headers = [
         (b"content-type", PROBLEM.encode()),
         (b"content-length", b"%d" % len(body)),
         (b"x-request-id", request_id.encode()),
     ]
-    return [*headers, *missing(headers)], body
+    return [*headers, *missing_headers(headers)], body

@@ -1,4 +1,7 @@
-"""Rate limits: how often projects and users may call, and how often an address may fail to authenticate (decisions 8)."""
+"""Rate limits of calls and of failed authentications (decisions 8).
+
+Calls are limited by project or user, failed authentications by network.
+"""
 
 from __future__ import annotations
 
@@ -15,20 +18,21 @@ from deskwire.engine.core.limits.network import remote_network
 from deskwire.engine.core.limits.rate_limit import Buckets, Quota, RateLimit
 from deskwire.engine.core.limits.sketch import Sketch
 
+# The quota of a project that a call counts against.
 Counted = Literal["calls", "authorizations"]
-"""The quota of a project that a call takes from."""
 
 
 class RateLimits(Struct, frozen=True):
     """The limits on calls.
 
     Args:
-        calls: of projects, with their server keys.
-        users: of each signed-in user, whatever the project.
-        authorizations: of channels of the stream, by project. Who has thousands of channels asks for all of them at
-            once, after each reconnect, and pusher-js takes a refusal for final.
+        calls: of projects, by their server keys.
+        users: of each signed-in user, in all projects.
+        authorizations: of the stream's channels, by project. A client with thousands of channels requests
+            all of their
+            authorizations at once after a reconnect, and pusher-js never repeats a refused one.
         failures: of networks to authenticate.
-        members: that an organisation adds; each is an account, and may open streams of its own.
+        members: that an organisation adds; each is an account that may open streams of its own.
         clock: Trio's.
     """
 
@@ -40,12 +44,15 @@ class RateLimits(Struct, frozen=True):
     clock: Callable[[], float] = trio.current_time
 
     def share(self, nodes: int) -> None:
-        """Allow from now on what is the part of one of so many nodes."""
+        """Limit this node to its part, one of `nodes`, from now on."""
         for each in (self.calls, self.users, self.authorizations, self.failures, self.members):
             each.share(nodes)
 
     def take(self, project: Project | None, user: User | None, counted: Counted = "calls") -> Quota | None:
-        """Count a call and return what is left, with a `retry_after_s` if there was nothing. None if it is not counted."""
+        """Count a call and return the remaining quota.
+
+        `retry_after_s` is set if it was exceeded. None if calls are not counted.
+        """
         if user is not None:
             return self.users.take(user.rowid, self.clock())
         if project is None:
@@ -54,10 +61,11 @@ class RateLimits(Struct, frozen=True):
         return buckets.take(project.rowid, self.clock())
 
     def check_address(self, address: str | None) -> None:
-        """Raise TooManyRequests (`too_many_failures`) if this address's network has failed too often.
+        """Raise TooManyRequests if this address's network has failed too often.
 
-        For credentials that people choose, which can be guessed. A server key or an access token can't: it is looked
-        at whatever came before, so that nobody is shut out by a neighbour (ADR 24).
+        The code is `too_many_failures`. For passwords, which can be guessed. Server keys and access tokens
+        can't be guessed: they are always checked, so that a client is not locked out by another client of
+        its network (ADR 24).
         """
         network = remote_network(address)
         left = None if network is None else self.failures.look(network, self.clock())
@@ -66,16 +74,20 @@ class RateLimits(Struct, frozen=True):
             raise _failed_too_often(left)
 
     def note_failure(self, address: str | None) -> TooManyRequests | None:
-        """Count a call with a wrong credential; return the refusal if its network had failed too often before."""
+        """Count a call with a wrong credential.
+
+        Returns the refusal if its network has failed too often.
+        """
         network = remote_network(address)
         left = None if network is None else self.failures.take(network, self.clock())
         return _failed_too_often(left) if left is not None and left.retry_after_s else None
 
     @contextmanager
     def adding_member(self, organisation: int) -> Iterator[None]:
-        """Count a member that is added within the context, unless that raises.
+        """Count a member that is added within the context, unless the context raises.
 
-        Entering it raises TooManyRequests (`too_many_members`) if the organisation has added too many.
+        Entering the context raises TooManyRequests (`too_many_members`) if the organisation has added too
+        many.
         """
         left = self.members.take(organisation, self.clock())
         if left is not None and left.retry_after_s:
@@ -101,7 +113,7 @@ def _failed_too_often(left: Quota) -> TooManyRequests:
 
 
 def refusal_of(left: Quota, user: User | None, counted: Counted) -> TooManyRequests:
-    """Return the refusal of a call for which nothing was left."""
+    """Return the refusal of a call whose quota is used up."""
     who = "project" if user is None else "user"
     what = "calls" if counted == "calls" else "authorizes channels"
     return TooManyRequests(
@@ -110,7 +122,7 @@ def refusal_of(left: Quota, user: User | None, counted: Counted) -> TooManyReque
 
 
 def header_fields(left: Quota) -> dict[str, str]:
-    """Return the headers of every response to a counted call."""
+    """Return the rate limit headers of a counted call's response."""
     return {
         "RateLimit-Limit": str(left.limit),
         "RateLimit-Remaining": str(left.remaining),
@@ -119,5 +131,8 @@ def header_fields(left: Quota) -> dict[str, str]:
 
 
 def rate_of(per_minute: int, burst: int) -> RateLimit | None:
-    """Return the rate of the settings; 0 per minute is no limit."""
+    """Return the rate of the settings.
+
+    Returns None, no limit, for 0 per minute.
+    """
     return RateLimit(per_minute, burst) if per_minute else None

@@ -1,6 +1,6 @@
-"""Routes: each says in one place who may call it, what it takes, and what answers it.
+"""Routes: each declares its access, its input and its response.
 
-The table of routes is the source for the dispatcher and for everything that is said about the API.
+The table of routes is the source for the dispatcher and for every description of the API.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pydantic.alias_generators import to_camel
 from deskwire.engine.core.errors import DomainError
 from deskwire.engine.core.values import replace
 from deskwire.engine.events.project_events import Setting
-from deskwire.http.api.calls import Answer, B, Call, Handler, Look, Q
+from deskwire.http.api.calls import Answer, B, Call, Handler, Precheck, Q
 from deskwire.http.api.input.validation import Body, Empty, Query
 from deskwire.http.api.rate_limits import Counted
 from deskwire.http.api.services import Limits, Services
@@ -26,6 +26,8 @@ from deskwire.http.schemas.base import Shape
 
 BASE: Final = "/v3"
 _PARAMETER: Final = re.compile(r"<(?:\w+:)?(\w+)>")
+# Actions that invalidate the caches of nodes: after the response to one of them, no node uses old data (ADR
+# 61).
 _OUTDATING: Final = frozenset(
     {
         "account.deleted",
@@ -49,23 +51,22 @@ _OUTDATING: Final = frozenset(
         "webhook.disabled",
     }
 )
-"""The actions after which what a node remembers is outdated: who hears of one can rely on it at every node (ADR 61)."""
 
 Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
 
+# See `Route.refused_for_now`.
 RefusedForNow = Callable[[Services, bytes, Mapping[str, str], DomainError, bool], None]
-"""See `Route.refused_for_now`."""
 
 SMALL: Final = 8 * 1024
 MEDIUM: Final = 64 * 1024
 LARGE: Final = 512 * 1024
+# Limits of bodies in bytes. The fields of a body at their own limits, in any escaping, fit in (ADR 41).
+# `WHOLE` names the setting that limits every JSON body; it is for fields that can take more than the other
+# limits.
 WHOLE: Final = "body_limit_bytes"
-"""Bounds of bodies: what the fields take at their own bounds, however they are escaped, fits in (ADR 41).
-
-`WHOLE`, the setting that bounds every JSON body, is for fields that can take more than that.
-"""
 
 
+# The kinds of credentials that a route accepts.
 AccessKind = Literal[
     "none",
     "visitor",
@@ -77,21 +78,25 @@ AccessKind = Literal[
     "organisation",
     "project",
 ]
-"""The credentials that a route takes."""
 
 
-class Access(Struct, frozen=True):
-    """The credential that a route asks for, and the permission.
+class RouteAccess(Struct, frozen=True):
+    """The credential and the permissions that a route requires.
 
-    `server_key`: a server key, whose project it is. `dashboard`: a user and the `project` header. `either`: one of
-    these; the permission is the user's. `metrics`: the metrics token, or if there is none a peer on this machine. The others are for users alone: `user`, and
-    `organisation` and `project` of a member of what the path names. A user shows a JWT, or the cookie of a session.
-    The project may be named `by_parameter`, too, for clients that can't send headers of their own.
-    `visitor`: that cookie, or nothing.
+    `server_key`: a server key, which belongs to one project. `dashboard`: a user and the `project` header.
+    `either`: one of
+    these two; a permission is required of the user only. `metrics`: the metrics token, or without one a
+    peer on this machine.
+    `user`: a user. `organisation`, `project`: a member of the organisation or project that the path names.
+    `visitor`: a
+    session cookie, or no credential. A user shows a JWT, or the cookie of a session.
 
-    `machines`: whether a machine credential of the project is taken as well, if it has the permissions. A server key needs
-    no permission.
-    `also`: permissions that are needed beside `permission`, because a call reaches what these are about (ADR 70).
+    Args:
+        by_parameter: accept the project as a query parameter as well, for clients that can't send headers.
+        machines: accept a machine credential of the project as well, if it has the permissions. A server
+            key needs none.
+        also: permissions required in addition to `permission`, because a call reaches their objects (ADR
+            70).
     """
 
     kind: AccessKind
@@ -102,53 +107,70 @@ class Access(Struct, frozen=True):
 
     @property
     def permissions(self) -> tuple[str, ...]:
-        """The permissions that are needed, `permission` first."""
+        """The required permissions, `permission` first."""
         return (*(() if self.permission is None else (self.permission,)), *self.also)
 
 
-OPEN: Final = Access("none")
-VISITOR: Final = Access("visitor")
-S2S: Final = Access("server_key")
-SCRAPER: Final = Access("metrics")
-SIGNED_IN: Final = Access("user")
+OPEN: Final = RouteAccess("none")
+VISITOR: Final = RouteAccess("visitor")
+S2S: Final = RouteAccess("server_key")
+SCRAPER: Final = RouteAccess("metrics")
+SIGNED_IN: Final = RouteAccess("user")
 
 
-def in_organisation(permission: str | None = None) -> Access:
-    """Return the access of members of the organisation in the path, with this permission if any."""
-    return Access("organisation", permission)
+def in_organisation(permission: str | None = None) -> RouteAccess:
+    """Return the access of members of the organisation in the path.
+
+    With `permission`, only of members who have it.
+    """
+    return RouteAccess("organisation", permission)
 
 
-def in_project(permission: str | None = None, *also: str) -> Access:
-    """Return the access of members of the organisation that owns the project in the path."""
-    return Access("project", permission, machines=True, also=also)
+def in_project(permission: str | None = None, *also: str) -> RouteAccess:
+    """Return the access of members of the organisation that owns the project.
+
+    The path names the project.
+    """
+    return RouteAccess("project", permission, machines=True, also=also)
 
 
-def dashboard(permission: str, *also: str) -> Access:
-    """Return the access of a dashboard endpoint that needs these permissions (decisions 3)."""
-    return Access("dashboard", permission, machines=True, also=also)
+def dashboard(permission: str, *also: str) -> RouteAccess:
+    """Return the access of a dashboard endpoint with these permissions.
+
+    Source: decisions 3.
+    """
+    return RouteAccess("dashboard", permission, machines=True, also=also)
 
 
-def s2s(permission: str | None, *also: str) -> Access:
-    """Return the access of server keys, and of machine credentials with these permissions; None for any of them."""
-    return Access("server_key", permission, machines=True, also=also)
+def s2s(permission: str | None, *also: str) -> RouteAccess:
+    """Return the access of server keys and of machine credentials.
+
+    Machine credentials need these permissions; None stands for no permission.
+    """
+    return RouteAccess("server_key", permission, machines=True, also=also)
 
 
-def personal(access: Access) -> Access:
-    """Return the same access for people alone: of what is somebody's own, or what a machine could gain rights by."""
+def personal(access: RouteAccess) -> RouteAccess:
+    """Return the same access for people only.
+
+    It serves personal data, and routes by which a machine could gain rights.
+    """
     return replace(access, machines=False)
 
 
-def either(permission: str) -> Access:
-    """Return the access of a server key, and of users with this permission."""
-    return Access("either", permission, machines=True)
+def either(permission: str) -> RouteAccess:
+    """Return the access of server keys, and of users with this permission."""
+    return RouteAccess("either", permission, machines=True)
 
 
 class Media(Struct, frozen=True):
-    """The response of a route that is not JSON: bytes of this type, a body for each of these statuses.
+    """A response that is not JSON.
+
+    It has bytes of this type, with a body for each of these statuses.
 
     Args:
         bare: statuses without a body.
-        sized: whether each body comes with its length, and from memory, so that the fast path can send it.
+        sized: True if each body is in memory and has a known length, so that the fast path can send it.
     """
 
     content_type: str
@@ -157,17 +179,17 @@ class Media(Struct, frozen=True):
     sized: bool = False
 
 
+# The response of a route that answers 204 without a body.
 NOTHING: Final = Media("", statuses=(), bare=(204,))
-"""A route that answers 204 without a body."""
 
+# The response of a route: a shape, one of several shapes, or another media type than JSON.
 Documented = type[Shape | BaseModel] | UnionType | Media
-"""The response of a route: a shape, one of several, or something else than JSON."""
 
 
 class Tag(Struct, frozen=True):
-    """The group that routes are listed in: its public name, and its description.
+    """A group of routes in the reference: its public name and its description.
 
-    Routes of several modules may be in one group; they share its tag.
+    Routes of several modules may share a tag.
     """
 
     name: str
@@ -177,25 +199,30 @@ class Tag(Struct, frozen=True):
 class Route(Struct, frozen=True):
     """One endpoint. `summary` is the first line of its handler's docstring.
 
-    Of an `idempotent` one the effect is one commit, so that it takes an `Idempotency-Key`. One that is for
-    `watching` the service is answered however busy that is.
+    An `idempotent` route makes its change in one commit, so it accepts an `Idempotency-Key`. A `watching`
+    route monitors the
+    service and is answered under any load.
 
     Args:
-        operation_id: its public and stable name, unique among all routes; no handler's or module's name is public.
-        tag: the group that it is listed in.
-        limit: bytes that the body may have, or the setting that says so; None for a body of any length.
-        lines: the lines that its body may have, if that is NDJSON.
-        further: what its handler checks, each by itself, so that a request is refused with everything that is wrong.
-        answer: what it answers when all is well; a test fails for a route that does not say.
-        errors: codes of its refusals, those aside that its access, its path and its body bring along.
-        quota: what a call is counted by.
-        records: the actions that the audit trail may have of a call. Its handler has a store that signs them.
-        forgets: whether a call removes what nodes may remember, though no such action tells of it.
-        unrecorded: of a call that changes something, why the trail has nothing of it.
-        tells: what agents are told has changed, by `settings.changed`.
-        tagged: whether its response has an `ETag`, or its changes take `If-Match`; see `Call.seen`.
-        held: whether a call waits while the database is away; see `Holding`. It changes nothing, and may be tried again.
-        refused_for_now: is given the services, body, query, and refusal of a call that may be good later, and whether its
+        operation_id: its public and stable name, unique among all routes, independent of the handler's
+            name.
+        tag: its group in the reference.
+        limit: bytes of the body, or the name of the setting with this limit; None for a body of any length.
+        lines: the models of the lines of an NDJSON body.
+        further: checks that the handler makes itself, so that a refusal names every problem of a
+            request.
+        answer: the response of a successful call; a test fails for a route without one.
+        errors: codes of its refusals, except those that follow from its access, path and body.
+        quota: the quota that a call counts against.
+        records: the actions that a call may record in the audit trail. Its handler's store signs them.
+        forgets: True if a call invalidates caches of nodes without one of these actions.
+        unrecorded: the reason why a changing call is not in the audit trail.
+        tells: the setting that agents are notified of by `settings.changed`.
+        tagged: True if its response has an `ETag`, or its changes accept `If-Match`; see `Call.seen`.
+        held: True if a call waits during a database outage; see `HeldCalls`. It changes nothing and may be
+            repeated.
+        refused_for_now: called with the services, body, query and refusal of a call that may succeed later,
+            and whether its
             caller is known.
     """
 
@@ -203,7 +230,7 @@ class Route(Struct, frozen=True):
     path: str
     operation_id: str
     tag: Tag
-    access: Access
+    access: RouteAccess
     handler: Handler
     body: type[Body] | None
     query: type[Query]
@@ -217,7 +244,7 @@ class Route(Struct, frozen=True):
     answer: Documented | None = None
     errors: tuple[str, ...] = ()
     quota: Counted = "calls"
-    further: tuple[Look, ...] = ()
+    further: tuple[Precheck, ...] = ()
     records: tuple[str, ...] = ()
     unrecorded: str = ""
     tells: Setting | None = None
@@ -228,43 +255,55 @@ class Route(Struct, frozen=True):
 
     @property
     def summary(self) -> str:
-        """The endpoint in a line: what it does."""
+        """The summary of the endpoint in one line."""
         return (self.handler.__doc__ or "").strip().split("\n")[0]
 
     def body_max(self, limits: Limits) -> int | None:
-        """Return the bytes that the body may have, under the settings; None for any number."""
+        """Return the limit of the body in bytes under the settings.
+
+        Returns None for no limit.
+        """
         if isinstance(self.limit, int):
             return min(self.limit, limits.body_limit_bytes)
         return None if self.limit is None else int(getattr(limits, self.limit))
 
     @property
     def outdates(self) -> bool:
-        """True if a call may change what nodes remember, so that none may rely on it once the call is answered."""
+        """True if a call may invalidate caches of nodes.
+
+        That must be done before the call is answered.
+        """
         return self.forgets or not _OUTDATING.isdisjoint(self.records)
 
     @property
     def direct(self) -> bool:
-        """The fitness for the fast path: a call is JSON in one piece, and so is the response, or its length is known."""
+        """True if the fast path can serve it.
+
+        The request must be JSON in one piece, and the length of the response known.
+        """
         media = isinstance(self.answer, Media) and self.answer is not NOTHING and not self.answer.sized
         return self.whole and self.json_only and not self.streamed and not media
 
     @property
     def public_path(self) -> str:
-        """The path as readers write it."""
+        """The path as shown to readers."""
         return public_path(self.path)
 
 
 @lru_cache(maxsize=1024)  # there are a few dozen rules; a scrape asks for each several times
 def public_path(rule: str) -> str:
-    """Write a path of the URL map as readers do: `/v3/s2s/contacts/{userId}`."""
+    """Return a path of the route table as shown to readers.
+
+    Example: `/v3/s2s/contacts/{userId}`.
+    """
     return _PARAMETER.sub(lambda match: f"{{{to_camel(match[1])}}}", rule)
 
 
 class Routes(Struct):
-    """The routes of one resource, gathered by decorator."""
+    """The routes of one resource, collected by a decorator."""
 
     tag: Tag
-    access: Access | None = None
+    access: RouteAccess | None = None
     prefix: str = BASE
     watching: bool = False
     unrecorded: str = ""
@@ -274,7 +313,7 @@ class Routes(Struct):
         self,
         method: Method,
         path: str,
-        access: Access | None = None,
+        access: RouteAccess | None = None,
         *,
         operation_id: str,
         body: type[Body] | None = None,
@@ -288,7 +327,7 @@ class Routes(Struct):
         answer: Documented | None = None,
         errors: tuple[str, ...] = (),
         quota: Counted = "calls",
-        further: tuple[Look, ...] = (),
+        further: tuple[Precheck, ...] = (),
         records: tuple[str, ...] = (),
         unrecorded: str = "",
         tells: Setting | None = None,
@@ -300,20 +339,21 @@ class Routes(Struct):
         """Register the decorated handler.
 
         Args:
-            path: relative to the base, `<name>` stands for a path parameter.
-            access: overrides that of the group.
+            path: relative to the base; `<name>` is a path parameter.
+            access: overrides the access of the group.
             operation_id: its public name, in camel case.
-            json_only: refuse other content types than JSON.
+            json_only: refuse content types other than JSON.
             limit: see `Route`.
-            streamed: leave the body to the handler, and its bound as far as its length was not declared.
-            whole: answer in one piece, made beforehand.
-            lines: of a streamed NDJSON body, what a line may be.
-            idempotent: take an `Idempotency-Key`; the handler does what it does by `Call.commit` or `Call.around`.
-            answer, errors: what the route answers, and the codes it refuses with beyond the usual ones.
-            quota: what its calls are counted by.
+            streamed: leave the body to the handler, and its limit unless the request declares the length.
+            whole: the response is complete before it is sent.
+            lines: models of the lines of a streamed NDJSON body.
+            idempotent: accept an `Idempotency-Key`; the handler changes data by `Call.commit` or
+                `Call.around`.
+            answer, errors: the response, and the codes of refusals beyond the usual ones.
+            quota: the quota that a call counts against.
             further, records, forgets, tagged, held, refused_for_now: see `Route`.
             unrecorded: overrides that of the group.
-            tells: see `Route`. The handler's store tells them.
+            tells: see `Route`. The handler's store sends the notification.
         """
         chosen = access or self.access
         assert chosen is not None, "a route needs its access"
@@ -321,14 +361,14 @@ class Routes(Struct):
             body = Empty
 
         def register(handler: Callable[[Call[B, Q]], Awaitable[Answer]]) -> Handler:
-            told = handler if tells is None else _telling(handler, tells)
+            notifying = handler if tells is None else _telling(handler, tells)
             route = Route(
                 method,
                 self.prefix + path,
                 operation_id,
                 self.tag,
                 chosen,
-                _signed(told) if records else told,
+                _signed(notifying) if records else notifying,
                 body,
                 query,
                 json_only,
@@ -357,7 +397,7 @@ class Routes(Struct):
 
 
 def _signed(handler: Callable[[Call[B, Q]], Awaitable[Answer]]) -> Handler:
-    """The handler, with a store that writes in the caller's name."""
+    """Return the handler with a store that writes in the caller's name."""
 
     @wraps(handler)
     def signed(call: Call[B, Q]) -> Awaitable[Answer]:
@@ -367,7 +407,10 @@ def _signed(handler: Callable[[Call[B, Q]], Awaitable[Answer]]) -> Handler:
 
 
 def _telling(handler: Callable[[Call[B, Q]], Awaitable[Answer]], what: Setting) -> Handler:
-    """The handler, with a store that tells agents of what it changes: of the object that the path names last, if any."""
+    """Return the handler with a store that notifies agents of its changes.
+
+    The notification names the last object in the path, if there is one.
+    """
 
     @wraps(handler)
     def telling(call: Call[B, Q]) -> Awaitable[Answer]:

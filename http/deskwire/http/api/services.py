@@ -1,4 +1,4 @@
-"""The services that the handlers work with."""
+"""The services that handlers work with."""
 
 from __future__ import annotations
 
@@ -32,32 +32,30 @@ from deskwire.engine.uploads.service import UploadService
 from deskwire.engine.voice.reply import Voice
 from deskwire.engine.webhooks.delivery import Delivery
 from deskwire.engine.webhooks.endpoint import Endpoint
-from deskwire.http.api.admission import Admission
-from deskwire.http.api.ended_tokens import EndedTokens
-from deskwire.http.api.holding import Holding
-from deskwire.http.api.input.client_address import Network
-from deskwire.http.api.machines import Machines
-from deskwire.http.api.output.static import Once, Static
-from deskwire.http.api.password_hashing import Hashing
+from deskwire.http.api.admission import Admission, HeldCalls
+from deskwire.http.api.auth.credential_caches import EndedTokenCache, MachineCredentialCache, ServerKeyCache
+from deskwire.http.api.auth.metrics_token import ScrapeAccess
+from deskwire.http.api.auth.passwords import PasswordHashing
+from deskwire.http.api.auth.sessions import Sessions
+from deskwire.http.api.input.headers import Network
+from deskwire.http.api.output.static import DeskFiles, Lazy, Static
 from deskwire.http.api.rate_limits import RateLimits
-from deskwire.http.api.server_keys import ServerKeys
-from deskwire.http.api.sessions import Sessions
-from deskwire.http.metrics.measurements import Measurements
-from deskwire.http.metrics.scraper import Scraping
-from deskwire.http.pages.web_files import Desk
-from deskwire.http.resources.service.readiness import Readiness
+from deskwire.http.api.readiness import Readiness
+from deskwire.http.measurements import Measurements
 
 
 class Webhooks(Struct, frozen=True):
-    """The delivery side as the endpoints' routes need it.
+    """The operations on webhook deliveries that the endpoints' routes need.
 
     Args:
-        check_url: all that speaks against a URL, nothing if it may be posted to.
-        seal: an endpoint's secret as it is stored.
-        change, remove: start or adapt the deliveries of an endpoint, and stop them; the latter by its storage key.
-        probe: send a delivery to an endpoint although its circuit is open: the one at this position, or the oldest.
-        first_result: return when an attempt at a delivery is recorded, or one would have been.
-        following: held from when an endpoint is read until its deliveries follow, so that none follows an older state.
+        check_url: returns the reasons against posting to a URL; empty if it is allowed.
+        seal: encrypts an endpoint's secret for storage.
+        change, remove: start or adapt the deliveries of an endpoint, and stop them, by its storage key.
+        probe: send the delivery at this position, or the oldest one, although the endpoint's circuit is
+            open.
+        first_result: return once an attempt at a delivery has been recorded, or one would have been.
+        following: held between the read of an endpoint and the update of its deliveries, so that updates
+            keep their order.
     """
 
     check_url: Callable[[str], Awaitable[tuple[Problem, ...]]]
@@ -70,14 +68,17 @@ class Webhooks(Struct, frozen=True):
 
 
 class Surveys(Struct, frozen=True):
-    """The background work of surveys as their routes need it."""
+    """The background tasks of surveys that their routes need."""
 
     refreshes: Refreshes
     removals: Removals
 
 
 class Limits(Struct, frozen=True):
-    """Bounds on requests: sizes in bytes, times in seconds, and the origins whose pages may make them."""
+    """Limits on requests.
+
+    They are in bytes and seconds, and include the origins whose pages may send requests.
+    """
 
     body_limit_bytes: int
     network_logs_limit_bytes: int
@@ -89,41 +90,39 @@ class Limits(Struct, frozen=True):
 
 
 class Services(Struct, frozen=True):
-    """The engine as the HTTP layer sees it.
+    """The engine as used by the HTTP layer.
 
     Args:
-        keys: the server keys, those that were looked up remembered.
-        machines: the machine credentials, likewise.
-        sessions: the sessions of browsers, likewise.
-        ended_tokens: the access tokens that were ended, likewise.
+        keys, machines, sessions: caches of server keys, machine credentials and browser sessions.
+        ended_tokens: cache of the access tokens that were ended.
         uploads: the files.
         voice: makes voice replies.
-        answers: those kept for requests that are sent again.
-        rate_limits, admission: how often callers may call, and how much may be under way at once.
-        agents: the streams of agents who are there.
-        stream_keys: what stream tokens are signed with.
-        secrets: the installation's, from which the keys of browsers are derived.
+        answers: stored responses of requests with an `Idempotency-Key`.
+        rate_limits, admission: limits on the rate of calls, and on the calls under way.
+        agents: the streams of agents who are online.
+        stream_keys: keys that sign stream tokens.
+        secrets: of the installation; keys of browsers are derived from them.
         description, event_description: the descriptions of the API and of its events.
-        error_page: what each error code means.
-        desk: the files of the page that agents work in.
-        dummy_hashes: what passwords of unknown addresses are checked against.
-        sign_in: whether users sign in here with a password.
-        tell_request: logs an answer: method, route, status, seconds, the request's id.
-        trusted_proxies: networks of proxies that say whose request they pass on.
-        refusals: of sign-ins, those that the audit trail has.
-        refused_calls: those that the audit trail counts.
-        cluster: this node among those that share the store.
-        holding: the places of calls that wait while the database is away.
-        authorization_refused: is told of an authorization of the stream that was refused for now; see
+        error_page: explains each error code.
+        desk: the files of the agents' page.
+        dummy_hashes: dummy hashes for the passwords of unknown addresses.
+        sign_in: True if users sign in here with a password.
+        log_request: logs a response: method, route, status, seconds, the request's id.
+        trusted_proxies: networks of proxies whose `X-Forwarded-For` is trusted.
+        refusals: refused sign-ins for the audit trail.
+        refused_calls: counts of refused calls for the audit trail.
+        cluster: this node among the nodes that share the store.
+        holding: calls that wait during a database outage.
+        authorization_refused: called when a stream authorization is refused temporarily; see
             `RealtimeStream.authorization_refused`.
-        key_uses, machine_uses: when each server key's or machine credential's use was last noted, in milliseconds.
+        key_uses, machine_uses: when each credential's last use was recorded, in milliseconds.
     """
 
     store: Store
-    keys: ServerKeys
-    machines: Machines
+    keys: ServerKeyCache
+    machines: MachineCredentialCache
     sessions: Sessions
-    ended_tokens: EndedTokens
+    ended_tokens: EndedTokenCache
     actors: ActorRegistry
     erasures: Erasures
     merges: Merges
@@ -147,26 +146,26 @@ class Services(Struct, frozen=True):
     version: str
     commit: str
     measured: Measurements
-    scraping: Scraping
-    description: Once[Static]
-    event_description: Once[Static]
-    error_page: Once[Static]
-    tell_request: Callable[[str, str | None, int, float, str], None]
-    desk: Desk
+    scraping: ScrapeAccess
+    description: Lazy[Static]
+    event_description: Lazy[Static]
+    error_page: Lazy[Static]
+    log_request: Callable[[str, str | None, int, float, str], None]
+    desk: DeskFiles
     readiness: Readiness
     dummy_hashes: DummyHashes
     refused_calls: RefusedCalls
     sign_in: bool = True
     trusted_proxies: Sequence[Network] = ()
     throttle: SignInThrottle = field(default_factory=lambda: SignInThrottle(trio.current_time))
-    hashing: Hashing = field(default_factory=Hashing)
+    hashing: PasswordHashing = field(default_factory=PasswordHashing)
     refusals: RefusalCache = field(default_factory=RefusalCache)
     key_uses: dict[int, int] = field(default_factory=dict)
     machine_uses: dict[int, int] = field(default_factory=dict)
     cluster: Cluster = field(default_factory=SingleNode)
-    holding: Holding = field(default_factory=Holding)
+    holding: HeldCalls = field(default_factory=HeldCalls)
     authorization_refused: Callable[[str, str, float, bool], None] = lambda *_: None
 
     def signed(self, by: ChangeOrigin) -> Services:
-        """Return the same services, whose store writes in this name."""
+        """Return the same services with a store that writes in this name."""
         return replace(self, store=AttributedStore(by, self.store))

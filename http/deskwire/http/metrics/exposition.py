@@ -13,25 +13,25 @@ from prometheus_client.metrics_core import Metric as Family
 from deskwire.engine.audit.push import PushHealth
 from deskwire.engine.core.counters import DiskSpace
 from deskwire.engine.core.errors import Unavailable
-from deskwire.http.api.calls import Answer, Call, Page
+from deskwire.http.api.calls import Answer, BytesAnswer, Call
 from deskwire.http.api.input.validation import Body, Query
 from deskwire.http.api.routing import SCRAPER, Media, Routes, Tag
 from deskwire.http.api.services import Services
+from deskwire.http.measurements import Measurements
 from deskwire.http.metrics.families import METRICS
-from deskwire.http.metrics.measurements import Measurements
 from deskwire.http.metrics.metric import PREFIX, Metric, Rows, Scrape
 
 routes = Routes(Tag("Metrics", "Metrics of the service, for Prometheus."), SCRAPER, prefix="", watching=True)
+# Memory, CPU time and file descriptors, on systems with `/proc`.
 PROCESS: Final = ProcessCollector(namespace=PREFIX.rstrip("_"), registry=None)
-"""Memory, CPU time and file descriptors, on systems that have `/proc`."""
 
 
+# Records that wait to be pushed are counted up to this number.
 _UNPUSHED_MAX: Final = 10_000
-"""The number up to which the records are counted that wait to be pushed."""
 
 
 class _Gathered(Struct, frozen=True):
-    """Families, as the library takes them."""
+    """Metric families, in the form that the library expects."""
 
     families: Sequence[Family]
 
@@ -51,15 +51,15 @@ async def metrics(call: Call[Body, Query]) -> Answer:
     scrape = Scrape(services, lags, room, ready, conditions, pushes, services.clock())
     rows = [
         (metric, list(metric.read(scrape))) for metric in METRICS
-    ]  # on Trio's thread, on which the numbers change
+    ]  # read on Trio's thread, which changes the values
     text = await trio.to_thread.run_sync(_written, rows, limiter=measured.threads)
-    return Page(text, CONTENT_TYPE_PLAIN_0_0_4)
+    return BytesAnswer(text, CONTENT_TYPE_PLAIN_0_0_4)
 
 
 async def _conditions(measured: Measurements) -> Mapping[str, int]:
     try:
         return await measured.dispatcher.conditions()
-    except Unavailable:  # the metric is left out; the store's error is logged and counted elsewhere
+    except Unavailable:  # the metric is omitted; the store's error is logged and counted elsewhere
         return {}
 
 
@@ -73,7 +73,7 @@ async def _pushes(services: Services) -> PushHealth | None:
 def _room(measured: Measurements) -> DiskSpace | None:
     try:
         return measured.room()
-    except OSError:  # the metrics that need it are left out; the disk's error is logged elsewhere
+    except OSError:  # the metrics that need it are omitted; the disk's error is logged elsewhere
         return None
 
 

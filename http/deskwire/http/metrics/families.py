@@ -1,6 +1,6 @@
 """The metrics of Deskwire: name, meaning and source of each.
 
-Labels have few values, which are known beforehand; an id of a project, conversation, contact or endpoint is never one.
+Labels have a few known values, never the id of a project, conversation, contact or endpoint.
 """
 
 from __future__ import annotations
@@ -116,14 +116,14 @@ METRICS: Final = (
     Metric(
         "ready",
         "gauge",
-        "1 while the service takes requests, as `/readyz` says, else 0.",
+        "1 while the service accepts requests, like `/readyz`, else 0.",
         lambda scrape: [((), scrape.ready)],
     ),
     # Requests
     Metric(
         "http_requests_total",
         "counter",
-        "Requests by the status of their responses. Route `none` is for those that no route takes.",
+        "Requests by the status of their responses. Route `none` counts requests without a matching route.",
         _responses,
         ("method", "route", "status"),
     ),
@@ -137,7 +137,7 @@ METRICS: Final = (
     Metric(
         "http_requests_under_way",
         "gauge",
-        "Requests that are being handled, without those whose body is arriving and those that wait in the feed.",
+        "Requests being handled, except requests whose body is still arriving or that wait in the feed.",
         _one(lambda s: s.admission.requests),
     ),
     Metric("connections", "gauge", "Connections of clients.", _one(lambda s: s.measured.connections.open)),
@@ -145,7 +145,7 @@ METRICS: Final = (
         "connections_ended_total",
         "counter",
         "Connections ended in favour of others: `idle` ones for a new one, `unread` ones whose clients do not read "
-        "their responses; and `refused` ones, as all were in use.",
+        "their responses; and `refused` ones, because all were in use.",
         _named(lambda s: dict(s.measured.connections.ended.items())),
         ("why",),
     ),
@@ -167,7 +167,7 @@ METRICS: Final = (
     Metric(
         "http_overloaded_total",
         "counter",
-        "Requests refused with 503, as there were too many of: `requests` under way, `bodies` in memory, `waits` in "
+        "Requests refused with 503 because of too many: `requests` under way, `bodies` in memory, `waits` in "
         "the feed, `writes` waiting for the writer, `imports`.",
         _named(lambda s: s.admission.refused),
         ("reason",),
@@ -175,8 +175,8 @@ METRICS: Final = (
     Metric(
         "http_rate_limited_total",
         "counter",
-        "Calls refused with 429: of a `project` or a `user` that calls too often, for the `authorization` of too many stream "
-        "channels, of an `address` that failed to authenticate, of one that has its share of requests (`at_once`).",
+        "Calls refused with 429: from a `project` or a `user` above its rate, for the `authorization` of too many stream "
+        "channels, from an `address` that failed to authenticate, from a caller above its share of requests (`at_once`).",
         _named(
             lambda s: {
                 "project": s.rate_limits.calls.refused,
@@ -191,7 +191,7 @@ METRICS: Final = (
     Metric(
         "idempotency_total",
         "counter",
-        "Requests with an `Idempotency-Key`, by `outcome`: carried out, replayed, or why they were refused.",
+        "Requests with an `Idempotency-Key`, by `outcome`: carried out, replayed, or the reason of their refusal.",
         _named(lambda s: asdict(s.answers.repeats)),
         ("outcome",),
     ),
@@ -200,7 +200,7 @@ METRICS: Final = (
     Metric(
         "actors_started_total",
         "counter",
-        "Conversations that were loaded into memory.",
+        "Conversations loaded into memory.",
         _one(lambda s: s.actors.commands.actors),
     ),
     Metric(
@@ -225,26 +225,26 @@ METRICS: Final = (
     Metric(
         "commit_jobs",
         "histogram",
-        "Changes that were written by one commit.",
+        "Changes written by one commit.",
         _one(lambda s: s.measured.commits.jobs),
     ),
     Metric(
         "commit_duration_seconds",
         "histogram",
-        "Time that one commit took, until it was on disk.",
+        "Time of one commit, until it is on disk.",
         _one(lambda s: s.measured.commits.seconds),
     ),
     Metric(
         "commits_refused_total",
         "counter",
-        "Commits that the disk refused; nothing of them is stored.",
+        "Commits that the disk refused; none of their changes is stored.",
         _one(lambda s: s.measured.commits.refused),
     ),
     Metric("storage_bytes", "gauge", "Size of the database and of its write-ahead log.", _room, ("file",)),
     Metric(
         "database_identity_refused",
         "gauge",
-        "1 while the database is not the one that the installation has used, by what shows it, else 0.",
+        "1 while the database is not the installation's own, by the evidence, else 0.",
         _named(lambda services: services.measured.identity.by_reason()),
         ("reason",),
     ),
@@ -253,16 +253,11 @@ METRICS: Final = (
     Metric(
         "log_position",
         "gauge",
-        "Position of the newest event that this node has in memory; without PostgreSQL that is the newest, and grows by about one with "
-        "each.",
+        "Position of the newest event in this node's memory; without PostgreSQL it is the newest event of all, and grows by about one "
+        "per event.",
         _one(lambda s: s.log.progress),
     ),
-    Metric(
-        "log_ring_events",
-        "gauge",
-        "Newest events that are held in memory.",
-        _one(lambda s: s.log.memory_size[0]),
-    ),
+    Metric("log_ring_events", "gauge", "Newest events held in memory.", _one(lambda s: s.log.memory_size[0])),
     Metric(
         "log_ring_bytes",
         "gauge",
@@ -273,14 +268,14 @@ METRICS: Final = (
     Metric(
         "webhook_deliveries_total",
         "counter",
-        "Deliveries that have ended. Those of typing events, which are not stored, are counted apart.",
+        "Deliveries that have ended. Deliveries of typing events, which are not stored, are counted separately.",
         _deliveries,
         ("kind", "outcome"),
     ),
     Metric(
         "webhook_attempts_total",
         "counter",
-        "Requests to receivers; `good` is a 2xx in time.",
+        "Requests to receivers; `good` is a 2xx before the timeout.",
         _attempts,
         ("kind", "result"),
     ),
@@ -331,7 +326,7 @@ METRICS: Final = (
     Metric(
         "audit_push_failing_seconds",
         "gauge",
-        "Time since which the push that fails longest has failed; 0 if none does.",
+        "Time since the push that has failed for longest began to fail; 0 if none fails.",
         lambda s: [] if s.pushes is None else [((), _failing_s(s.pushes, s.now))],
     ),
     Metric(
@@ -343,7 +338,7 @@ METRICS: Final = (
     Metric(
         "audit_push_missed_records",
         "gauge",
-        "Records that were removed from an audit trail at the end of their time before they could be pushed.",
+        "Records removed from an audit trail at the end of their retention before they could be pushed.",
         lambda s: [] if s.pushes is None else [((), s.pushes.missed)],
     ),
     # The stream
@@ -351,22 +346,22 @@ METRICS: Final = (
     Metric(
         "stream_consumers",
         "gauge",
-        "Consumers that hold a channel, by what the channel is about.",
+        "Consumers that hold a channel, by the kind of the channel.",
         lambda s: [((kind,), lag.consumers) for kind, lag in s.lags.items()],
         ("channel",),
     ),
     Metric(
         "stream_deaf_connections",
         "gauge",
-        "Connections that look healthy to their clients and get no events: `lease`, the node has lost its lease, and keeps "
-        "their channels for a while; `unsubscribed`, they have had no subscription for 5 s.",
+        "Connections that look healthy to their clients and get no events: `lease`, the node has lost its lease and keeps "
+        "their channels for a while; `unsubscribed`, without a subscription for 5 s.",
         _named(lambda s: {"lease": s.hub.count_paused(), "unsubscribed": s.measured.deaf()}),
         ("reason",),
     ),
     Metric(
         "stream_pauses_total",
         "counter",
-        "Consumers whose node lost its lease: `kept`, paused until it was back; `lapsed`, sent away after 6 s.",
+        "Consumers whose node lost its lease: `kept`, paused until the lease was back; `lapsed`, disconnected after 6 s.",
         _named(lambda s: {"kept": s.hub.counters.kept, "lapsed": s.hub.counters.lapsed}),
         ("outcome",),
     ),
@@ -379,29 +374,29 @@ METRICS: Final = (
     Metric(
         "stream_held_calls_total",
         "counter",
-        "Such calls, counted: `waited`, or `refused` because too many waited.",
+        "Such calls: `waited`, or `refused` because too many waited.",
         _named(lambda s: {"waited": s.holding.waited, "refused": s.holding.refused}),
         ("outcome",),
     ),
     Metric(
         "stream_lag_events",
         "gauge",
-        "Sum of the events that these consumers have not confirmed; up to 10,000 count for each.",
+        "Sum of the events that these consumers have not confirmed, counting up to 10,000 for each.",
         lambda s: [((kind,), lag.summed) for kind, lag in s.lags.items()],
         ("channel",),
     ),
     Metric(
         "stream_lag_max_events",
         "gauge",
-        "Events that the consumer farthest behind has not confirmed.",
+        "Unconfirmed events of the consumer with the largest lag.",
         lambda s: [((kind,), lag.largest) for kind, lag in s.lags.items()],
         ("channel",),
     ),
     Metric(
         "stream_subscriptions_total",
         "counter",
-        "Subscriptions by their start: `live`, with the next event; `resumed`, behind what the consumer had; "
-        "`gap`, some events that it missed are no longer stored or too old.",
+        "Subscriptions by their start: `live`, with the next event; `resumed`, after the consumer's last event; "
+        "`gap`, some missed events are no longer stored or too old.",
         _named(
             lambda s: {
                 "live": s.hub.counters.live,
@@ -414,14 +409,14 @@ METRICS: Final = (
     Metric(
         "stream_takeovers_total",
         "counter",
-        "Channels taken from a connected consumer: `other`, by another one; `same`, by another connection of its own.",
+        "Channels taken from a connected consumer: `other`, by another consumer; `same`, by another connection of the same one.",
         _named(lambda s: {"other": s.hub.counters.takeovers, "same": s.hub.counters.replaced}),
         ("by",),
     ),
     Metric(
         "stream_fenced_total",
         "counter",
-        "Superseded consumers that were kept from coming back.",
+        "Superseded consumers that were prevented from taking the channel back.",
         _one(lambda s: s.hub.counters.fenced),
     ),
     Metric(
@@ -434,9 +429,9 @@ METRICS: Final = (
     Metric(
         "stream_dropped_connections_total",
         "counter",
-        "Connections given up: `write_timeout`, the peer did not read in time; `no_pong`, it did not respond to pings; "
-        "`flooded`, it sent more than it may; `crowded`, too many from its address had not subscribed; `unauthorized`, an "
-        "authorization of its client was refused for now, and clients do not repeat it.",
+        "Dropped connections: `write_timeout`, the peer did not read in time; `no_pong`, it did not respond to pings; "
+        "`flooded`, it exceeded a rate limit; `crowded`, too many of its network had not subscribed; `unauthorized`, an "
+        "authorization was temporarily refused, which clients do not repeat.",
         _named(
             lambda s: {
                 "write_timeout": s.measured.traffic.write_timeouts,
@@ -453,26 +448,26 @@ METRICS: Final = (
     Metric(
         "agent_streams_deaf",
         "gauge",
-        "Open streams of agents that get nothing new, because their node has lost its lease.",
+        "Open streams of agents without new events, because their node has lost its lease.",
         _one(lambda s: s.agents.stalled),
     ),
     Metric(
         "agent_stream_lag_max_events",
         "gauge",
-        "Events that the slowest of their readers has not taken yet, as far as they are in memory.",
+        "Events in memory that the slowest of their readers has not read yet.",
         _one(lambda s: s.agents.lag),
     ),
     Metric(
         "agent_stream_events_total",
         "counter",
-        "Events written to agents: stored ones, and those that pass.",
+        "Events written to agents: `stored`, or ephemeral (`passing`).",
         _named(lambda s: {"stored": s.agents.counters.events, "passing": s.agents.counters.ephemeral}),
         ("kind",),
     ),
     Metric(
         "agent_streams_ended_total",
         "counter",
-        "Streams of agents that were ended here, by the reason in their goodbye; `out_of_touch`, without one, because the node "
+        "Streams of agents that this node ended, by the reason in their goodbye; `out_of_touch`, without a goodbye, because the node "
         "was without its lease for too long.",
         _named(lambda s: s.agents.counters.ended),
         ("reason",),
@@ -480,76 +475,76 @@ METRICS: Final = (
     Metric(
         "agent_streams_refused_total",
         "counter",
-        "Streams of agents for which there was no place.",
+        "Streams of agents refused because of too many.",
         _one(lambda s: s.agents.counters.refused),
     ),
     Metric(
         "agent_streams_with_gap_total",
         "counter",
-        "Streams of agents that began with a gap: the page had to fetch everything anew.",
+        "Streams of agents that began with a gap: the page had to fetch everything again.",
         _one(lambda s: s.agents.counters.gaps),
     ),
     # Retention and the process
     Metric(
         "storage_scrub_pending",
         "gauge",
-        "1 while bytes of something that was erased may still be in the database file or the search index, else 0.",
+        "1 while bytes of erased data may still be in the database file or the search index, else 0.",
         _one(lambda s: s.measured.scrubbing()),
     ),
     Metric(
         "storage_scrub_delay_seconds",
         "gauge",
-        "Age of the oldest of these bytes; with continuous deletions it stays at about the time of one round. On PostgreSQL the time "
-        "for which a vacuum has been late: it begins when half of DESKWIRE_SCRUB_S is over.",
+        "Age of the oldest of these bytes; with continuous deletions it stays at about the time of one scrub. On PostgreSQL the delay "
+        "of a vacuum, which is late after half of DESKWIRE_SCRUB_S.",
         _one(lambda s: s.measured.scrub_delay()),
     ),
     Metric(
         "search_index_delay_seconds",
         "gauge",
-        "Age of the oldest commit that the search may not find yet; 0 if it knows all.",
+        "Age of the oldest commit that the search may not find yet; 0 if the index is complete.",
         _one(lambda s: s.measured.indexed.delay_s),
     ),
     Metric(
         "search_index_messages_total",
         "counter",
-        "Messages and notes that the search index has taken in.",
+        "Messages and notes that were indexed.",
         _one(lambda s: s.measured.indexed.messages),
     ),
     Metric(
         "retention_pruned_rows_total",
         "counter",
-        "Rows and uploads that retention removed: conversations by the reason, uploads that nothing referred to.",
+        "Rows and uploads that retention removed: conversations by the reason, uploads without a reference.",
         _named(lambda s: {**s.measured.pruned.rows, "uploads": s.uploads.expired}),
         ("what",),
     ),
     Metric(
         "retention_done_timestamp_seconds",
         "gauge",
-        "When retention was last done, in Unix time.",
+        "Unix time of the last completed retention run.",
         _retained_at,
     ),
     Metric(
         "tls_certificate_end_timestamp_seconds",
         "gauge",
-        "When the server's certificate expires, in Unix time; absent without one.",
+        "Unix time at which the server's certificate expires; absent without a certificate.",
         _certificate_ends,
     ),
     Metric(
         "log_dropped_total",
         "counter",
-        "Lines of the log that were lost, as their reader hung or was gone, or the disk was full.",
+        "Lines of the log that were lost because the reader of the output was blocked or gone, or the disk was full.",
         _one(lambda s: s.measured.log_dropped()),
     ),
     Metric(
         "loop_delay_seconds",
         "histogram",
-        "Delay of a task that is due four times a second: it shows what keeps the process busy.",
+        "Delay of a task that is due four times a second; it grows when the process is busy.",
         _one(lambda s: s.measured.stalls.turns),
     ),
     Metric(
         "gc_pause_seconds",
         "histogram",
-        "Time for which the process stood still for a garbage collection.",
+        "Time for which a garbage collection stopped the process.",
         _collections,
         ("generation",),
     ),

@@ -22,8 +22,8 @@ from deskwire.http.api.services import Services
 
 PREFIX: Final = "deskwire_"
 
+# Values, each with the values of its labels.
 Rows = Iterable[tuple[tuple[str, ...], float | Histogram]]
-"""Values, each with the values of its labels."""
 
 
 class Scrape(Struct, frozen=True):
@@ -49,9 +49,9 @@ class Metric(Struct, frozen=True):
     """A family of time series.
 
     Args:
-        name: without the prefix; its unit is in it, and counters end in `_total`.
+        name: without the prefix; includes the unit, and counters end in `_total`.
         meaning: the meaning of a value, in a sentence or two.
-        read: returns the values as they are now.
+        read: returns the current values.
     """
 
     name: str
@@ -61,7 +61,7 @@ class Metric(Struct, frozen=True):
     labels: tuple[str, ...] = ()
 
     def family(self, rows: Rows) -> Family:
-        """Return the family with the values that were read."""
+        """Return the family with these values."""
         name = PREFIX + self.name
         if self.kind == "histogram":
             return self._histogram(name, rows)

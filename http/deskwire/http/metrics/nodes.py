@@ -1,44 +1,23 @@
-"""The metrics of a node that shares its database with others; one that is alone has none of them (ADR 13)."""
+"""The metrics of a node that shares its database with others.
+
+A single node has none of them (ADR 13).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from msgspec import Struct
-
-from deskwire.engine.core.counters import Histogram, SharedCommitCounters
+from deskwire.engine.core.counters import Histogram
+from deskwire.http.measurements import NodeMeasurements
 from deskwire.http.metrics.metric import Metric, Rows, Scrape
 
 
-class NodeMeasurements(Struct, frozen=True):
-    """The sources of a node's figures.
-
-    Args:
-        commits: of the batches of its writer.
-        lease_s: seconds for which its lease is still surely its own, 0 if it is over.
-        clock_offset_s: how far its clock is ahead of the database's.
-        live: the number of nodes with a valid lease, as it knows them.
-        is_leader: whether it does what only one node does.
-        behind: events that its memory is known to lack.
-        hints: heads that other nodes have told of, by whether that was `new` or `known`.
-        messages: messages to and from other nodes, by what became of them: `sent`, `received`, `dropped`.
-        barrier_s: how long it has waited for all nodes to forget something.
-    """
-
-    commits: SharedCommitCounters
-    lease_s: Callable[[], float]
-    clock_offset_s: Callable[[], float]
-    live: Callable[[], int]
-    is_leader: Callable[[], bool]
-    behind: Callable[[], int]
-    hints: Callable[[], Mapping[str, int]]
-    messages: Callable[[], Mapping[str, int]]
-    barrier_s: Histogram
-
-
 def _one(read: Callable[[NodeMeasurements], float | Histogram]) -> Callable[[Scrape], Rows]:
-    """Return the reader of a metric without labels; nothing is read of a node that is alone."""
+    """Return the reader of a metric without labels.
+
+    A single node has no values.
+    """
 
     def rows(scrape: Scrape) -> Rows:
         node = scrape.services.measured.node
@@ -63,72 +42,72 @@ NODE_METRICS: Final = (
     Metric(
         "node_lease_valid_seconds",
         "gauge",
-        "Time for which the node's lease is still its own; renewed each second, and at 0 it takes no requests.",
+        "Time for which the node's lease is still valid. It is renewed each second; at 0 the node accepts no requests.",
         _one(lambda node: node.lease_s()),
     ),
     Metric(
         "node_clock_offset_seconds",
         "gauge",
-        "How far the node's clock is ahead of the database's; from 5 on, to either side, it is not ready.",
+        "Offset of the node's clock against the database's; from 5 on, in either direction, the node is not ready.",
         _one(lambda node: node.clock_offset_s()),
     ),
     Metric(
         "node_live_nodes",
         "gauge",
-        "Nodes with a valid lease, as this one knows them.",
+        "Nodes with a valid lease, to the knowledge of this node.",
         _one(lambda node: node.live()),
     ),
     Metric(
         "node_on_duty",
         "gauge",
-        "1 on the node that does what only one does: timers, retention, the search index, removals; else 0.",
+        "1 on the leader, which runs timers, retention, the search index and removals; else 0.",
         _one(lambda node: node.is_leader()),
     ),
     Metric(
         "node_commit_round_seconds",
         "histogram",
         "Time of a batch's round trips to the database: `read` locks and reads, `heads` writes rows and waits for the logs "
-        "of the projects, `commit` writes events and commits. Of few changes, and under load at several nodes, `heads` is the first.",
+        "of the projects, `commit` writes events and commits. For few changes, and under load at several nodes, `heads` is the first.",
         _named(lambda node: node.commits.rounds),
         ("round",),
     ),
     Metric(
         "node_decided_again_total",
         "counter",
-        "Changes that were decided again in the same commit, as another node had been first.",
+        "Changes decided again in the same commit, because another node was first.",
         _one(lambda node: node.commits.decided_again),
     ),
     Metric(
         "node_outcomes_resolved_total",
         "counter",
-        "Commits whose answer did not come, by whether they turned out to be stored.",
+        "Commits without a response of the database, by whether they turned out to be stored.",
         _named(lambda node: {"yes": node.commits.found_stored, "no": node.commits.found_lost}),
         ("stored",),
     ),
     Metric(
         "node_follower_behind_events",
         "gauge",
-        "Events of other nodes that this one knows of and has not read yet.",
+        "Events of other nodes that this node knows of and has not read yet.",
         _one(lambda node: node.behind()),
     ),
     Metric(
         "node_hints_total",
         "counter",
-        "Hints of other nodes that a project has new events: `new`, or `known` before.",
+        "Hints of other nodes about new events of a project: `new`, or already `known`.",
         _named(lambda node: node.hints()),
         ("what",),
     ),
     Metric(
         "node_messages_total",
         "counter",
-        "Messages to and from other nodes; `dropped` ones were too many or too long, and nothing rests on them.",
+        "Messages to and from other nodes; `dropped` ones were too many or too long, which loses no data.",
         _named(lambda node: node.messages()),
         ("fate",),
     ),
     Metric(
         "node_barrier_seconds",
         "histogram",
-        "Time that a revocation, removal or erasure waited until every node had forgotten it.",
+        "Time that a revocation, removal or erasure waited until all nodes had invalidated their caches.",
         _one(lambda node: node.barrier_s),
     ),
 )

@@ -8,23 +8,22 @@ from typing import Any, Final
 from werkzeug.http import parse_accept_header
 
 from deskwire.engine.core.errors import NotFound
-from deskwire.http.api.calls import Answer, Call, Page, Streamed
+from deskwire.http.api.calls import Answer, BytesAnswer, Call, Streamed
 from deskwire.http.api.input.validation import Body, Query
-from deskwire.http.api.output.static import Static, pieces
+from deskwire.http.api.output.static import INDEX_FILE, FileTree, Static, chunks
 from deskwire.http.api.routing import OPEN, Media, Routes, Tag
-from deskwire.http.pages.web_files import PAGE, Tree
 
 routes = Routes(
     Tag("Desk", "The page that agents work in, and the files that it is made of."),
     OPEN,
     prefix="",
 )
+# The page may load and call this service only, and can't turn text into markup (CSP 3, Trusted Types).
 _POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; media-src 'self' blob:; font-src 'self'; "
     "connect-src 'self'; worker-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
     "require-trusted-types-for 'script'; trusted-types deskwire-worker"
 )
-"""The page may load and call nothing but this service, and makes markup of no text (CSP 3, Trusted Types)."""
 
 _PAGE_HEADERS: Final = {
     "Cache-Control": "no-cache",
@@ -32,11 +31,11 @@ _PAGE_HEADERS: Final = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Permissions-Policy": "microphone=(self), camera=(), geolocation=()",
 }
+# A worker has the policy of its own file, not that of the page (CSP 3, section 4.2.3).
 _WORKER_POLICY: Final = (
     "default-src 'none'; script-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; "
     "frame-ancestors 'none'"
 )
-"""A worker is bound by the policy of its own file, not by that of the page (CSP 3, section 4.2.3)."""
 
 _KEPT: Final = {
     "Cache-Control": "public, max-age=31536000, immutable",
@@ -46,8 +45,11 @@ _CHECKED: Final = {**_KEPT, "Cache-Control": "no-cache"}
 _OFF: Final = "The desk is turned off here, by DESKWIRE_UI."
 
 
-class Address(Query):
-    """The query of a place in the desk: the page reads it, such as the filters of a list; the service does not."""
+class DeskQuery(Query):
+    """The query of a place in the desk, such as the filters of a list.
+
+    The page reads it, the service does not.
+    """
 
     anything = True
 
@@ -56,11 +58,11 @@ class Address(Query):
     "GET",
     "/desk",
     operation_id="desk",
-    query=Address,
+    query=DeskQuery,
     answer=Media("text/html", bare=(304,), sized=True),
     errors=("not_found",),
 )
-async def desk(call: Call[Body, Address]) -> Answer:
+async def desk(call: Call[Body, DeskQuery]) -> Answer:
     """Show the desk, the page that agents work in. It loads nothing from other hosts."""
     return await _page(call, 0)
 
@@ -69,11 +71,11 @@ async def desk(call: Call[Body, Address]) -> Answer:
     "GET",
     "/desk/<path:place>",
     operation_id="deskPlace",
-    query=Address,
+    query=DeskQuery,
     answer=Media("text/html", bare=(304,), sized=True),
     errors=("not_found",),
 )
-async def desk_place(call: Call[Body, Address]) -> Answer:
+async def desk_place(call: Call[Body, DeskQuery]) -> Answer:
     """Show a place in the desk, such as a conversation: the same page, which finds out by its address."""
     return await _page(call, call.path["place"].count("/") + 1)
 
@@ -89,13 +91,13 @@ async def desk_file(call: Call[Body, Query]) -> Answer:
     """Fetch a file of the desk. The version is a digest of all of its files, so what is there never changes."""
     tree, kept = await _tree(call), call.services.desk.kept
     static = tree.files.get(call.path["file"])
-    if static is None or call.path["file"] == PAGE or (kept and call.path["tree"] != tree.name):
+    if static is None or call.path["file"] == INDEX_FILE or (kept and call.path["tree"] != tree.name):
         raise NotFound("The desk has no such file in this version.")
     return _sent(call, static, _KEPT if kept else _CHECKED)
 
 
-async def _tree(call: Call[Body, Any]) -> Tree:
-    """The files. Raises NotFound."""
+async def _tree(call: Call[Body, Any]) -> FileTree:
+    """Return the files. Raises NotFound if the desk is disabled."""
     if not call.services.desk.shown:
         raise NotFound(_OFF)
     return await call.services.desk.tree()
@@ -106,15 +108,18 @@ async def _page(call: Call[Body, Any], depth: int) -> Answer:
 
 
 def _sent(call: Call[Body, Any], static: Static, headers: Mapping[str, str]) -> Answer:
-    """Return the file, compressed if the client takes that; 304 if the client has the content already."""
+    """Return the file, compressed if the client accepts that.
+
+    304 if the client has the content already.
+    """
     request = call.incoming.headers
     own = {"ETag": f'W/"{static.tag}"', "Vary": "Accept-Encoding", **headers}
     if static.known_to(request.get("if-none-match")):
-        return Page(b"", static.content_type, own, 304)
+        return BytesAnswer(b"", static.content_type, own, 304)
     if parse_accept_header(request.get("accept-encoding"))["gzip"] > 0:
         return _whole(static.packed, static.content_type, {**own, "Content-Encoding": "gzip"})
     return _whole(static.body, static.content_type, own)
 
 
 def _whole(shared: bytes, content_type: str, headers: Mapping[str, str]) -> Streamed:
-    return Streamed(pieces(shared), content_type, {**headers, "Content-Length": str(len(shared))})
+    return Streamed(chunks(shared), content_type, {**headers, "Content-Length": str(len(shared))})

@@ -18,11 +18,11 @@ tr:target { background: #fc06; }
 """
 _DIGEST: Final = b64encode(sha256(_STYLE.encode()).digest()).decode()
 
+# The page loads nothing and has no other style (CSP 3).
 POLICY: Final = (
     f"default-src 'none'; style-src 'sha256-{_DIGEST}'; img-src data:; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-"""The page loads nothing, and has no style but its own (CSP 3)."""
 
 _PAGE: Final = """\
 <!doctype html>
@@ -58,7 +58,7 @@ def error_page(codes: Iterable[tuple[str, str, str]], problems: Mapping[str, str
     """Return the page.
 
     Args:
-        codes: the status of each code as readers see it, the code, and its meaning. The code is the anchor of its entry.
+        codes: the status as shown, the code, and its meaning. The code is the anchor of its entry.
         problems: the meaning of each code of a single problem.
     """
     rows = [
@@ -74,6 +74,6 @@ def error_page(codes: Iterable[tuple[str, str, str]], problems: Mapping[str, str
 
 
 def _text(meaning: str) -> str:
-    """Return a meaning as HTML: what stands in backticks is code."""
+    """Return a meaning as HTML, with text in backticks as code."""
     parts = escape(meaning, quote=False).split("`")
     return "".join(f"<code>{part}</code>" if index % 2 else part for index, part in enumerate(parts))

@@ -10,9 +10,9 @@ from typing import Any, Final
 from werkzeug.http import parse_accept_header
 
 from deskwire.engine.core.errors import NotFound
-from deskwire.http.api.calls import Answer, Call, Page, Streamed
+from deskwire.http.api.calls import Answer, BytesAnswer, Call, Streamed
 from deskwire.http.api.input.validation import Body, Query
-from deskwire.http.api.output.static import Once, Static, pieces
+from deskwire.http.api.output.static import Lazy, Static, chunks
 from deskwire.http.api.routing import BASE, OPEN, Media, Routes, Tag
 from deskwire.http.pages.errors import POLICY
 
@@ -31,15 +31,15 @@ _ASSETS: Final[Mapping[str, str]] = {
     "swagger-ui-bundle.js": _SCRIPT,
     "swagger-ui.css": _STYLE,
 }
+# The page may load and call this service only (CSP 3).
 _POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-"""The page may load and call nothing but this service (CSP 3)."""
 
 _CHECKED: Final = {"Cache-Control": "no-cache"}
+# Headers of a file whose name contains a digest of its content.
 _KEPT: Final = {"Cache-Control": "public, max-age=31536000, immutable"}
-"""Headers of a file whose name is made from its content."""
 
 
 @routes.add(
@@ -98,22 +98,25 @@ async def explorer_asset(call: Call[Body, Query]) -> Answer:
 
 
 def _page(call: Call[Body, Query], static: Static, headers: Mapping[str, str]) -> Answer:
-    """Return the document, compressed if the client takes that; 304 if the client has the content already."""
+    """Return the document, compressed if the client accepts that.
+
+    304 if the client has the content already.
+    """
     request = call.incoming.headers
     all_headers = {"ETag": f'W/"{static.tag}"', "Vary": "Accept-Encoding", **headers}
     if static.known_to(request.get("if-none-match")):
-        return Page(b"", static.content_type, all_headers, 304)
+        return BytesAnswer(b"", static.content_type, all_headers, 304)
     if parse_accept_header(request.get("accept-encoding"))["gzip"] > 0:
         return _sent(static.packed, static.content_type, {**all_headers, "Content-Encoding": "gzip"})
     return _sent(static.body, static.content_type, all_headers)
 
 
 def _sent(shared: bytes, content_type: str, headers: Mapping[str, str]) -> Streamed:
-    return Streamed(pieces(shared), content_type, {**headers, "Content-Length": str(len(shared))})
+    return Streamed(chunks(shared), content_type, {**headers, "Content-Length": str(len(shared))})
 
 
 def _loaded() -> Mapping[str, Static]:
-    """Return the page and its files, by names that are made from their content."""
+    """Return the page and its files, by names that contain a digest of their content."""
     folder: Any = files("deskwire.http.pages") / "assets"
     loaded: dict[str, Static] = {}
     page: str = (folder / _PAGE).read_text("utf-8")
@@ -131,4 +134,4 @@ def _loaded() -> Mapping[str, Static]:
     return MappingProxyType(loaded)
 
 
-_explorer: Final = Once(_loaded)
+_explorer: Final = Lazy(_loaded)

@@ -18,8 +18,7 @@ from deskwire.engine.definitions.attributes import (
     TOO_DEEP,
     size_of,
 )
-from deskwire.http.api.input.texts import SHOWING
-from deskwire.http.api.input.validation import few
+from deskwire.http.api.input.validation import NOT_BLANK, at_most_fields
 
 RATING_COMMENT_MAX: Final = 2_000
 """Characters of the words beside a rating."""
@@ -53,16 +52,16 @@ def _time(text: str) -> str:
     return text
 
 
-Name = Annotated[str, Field(min_length=1, max_length=200), SHOWING]
-Title = Annotated[str, Field(min_length=1, max_length=500), SHOWING]
-UserId = Annotated[str, Field(min_length=1, max_length=255), SHOWING]
-WebUrl = Annotated[str, Field(min_length=1, max_length=2_048), SHOWING, AfterValidator(_web_url)]
+Name = Annotated[str, Field(min_length=1, max_length=200), NOT_BLANK]
+Title = Annotated[str, Field(min_length=1, max_length=500), NOT_BLANK]
+UserId = Annotated[str, Field(min_length=1, max_length=255), NOT_BLANK]
+WebUrl = Annotated[str, Field(min_length=1, max_length=2_048), NOT_BLANK, AfterValidator(_web_url)]
 Attributes = Annotated[
     dict[Annotated[str, Field(min_length=1, max_length=KEY_MAX)], Any],
     Field(max_length=ATTRIBUTES_MAX),
     AfterValidator(_small_attributes),
-    few(ATTRIBUTES_MAX),
+    at_most_fields(ATTRIBUTES_MAX),
 ]
-RatingComment = Annotated[str, Field(min_length=1, max_length=RATING_COMMENT_MAX), SHOWING]
+RatingComment = Annotated[str, Field(min_length=1, max_length=RATING_COMMENT_MAX), NOT_BLANK]
 Time = Annotated[str, Field(max_length=40), AfterValidator(_time)]
 Tag = Annotated[str, Field(min_length=1, max_length=LENGTH_MAX), AfterValidator(normal_tag)]

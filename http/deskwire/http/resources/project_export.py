@@ -11,8 +11,8 @@ from pydantic import Field, ValidationInfo, field_validator
 
 from deskwire.engine.audit.audited_changes import project_exported
 from deskwire.engine.privacy.project_export import ExportKind, ExportMark, ExportRequest, ProjectExport
+from deskwire.http.api.audit_records import recorded_export
 from deskwire.http.api.calls import Answer, Call, Streamed
-from deskwire.http.api.exports import recorded
 from deskwire.http.api.input.validation import Body, Query, Time
 from deskwire.http.api.pagination import bad_cursor, decode_cursor_as_of, encode_cursor
 from deskwire.http.api.routing import Media, Routes, Tag, s2s
@@ -119,9 +119,9 @@ async def _exported(call: Call[Body, ExportQuery], kind: ExportKind) -> Answer:
     show = partial(services.uploads.links.shown, now=now)
     since = None if call.query.cursor is None else _mark(call.query.cursor, number)
     wanted = ExportRequest(project, kind, show, since, call.query.updated_since)
-    export = ProjectExport(call.while_good, wanted, now)
+    export = ProjectExport(call.revocable_store, wanted, now)
     lines = export.lines(lambda mark: encode_cursor(number, mark.at, as_of=mark.event_id))
-    sent = await recorded(call, project_exported(project, kind), lines)
+    sent = await recorded_export(call, project_exported(project, kind), lines)
     disposition = {"Content-Disposition": f'attachment; filename="{project.id}-{kind}.ndjson"'}
     return Streamed(sent, NDJSON, disposition)
 

@@ -12,8 +12,8 @@ from deskwire.engine.core.errors import Problem
 from deskwire.engine.reports.period import Period, day_name
 from deskwire.engine.reports.ports import GroupBy, ReportReader, ReportScope
 from deskwire.engine.reports.report import Metric, Report, compute, csv_of
-from deskwire.http.api.calls import Answer, Call, Page
-from deskwire.http.api.exports import record_export
+from deskwire.http.api.audit_records import record_export
+from deskwire.http.api.calls import Answer, BytesAnswer, Call
 from deskwire.http.api.input.periods import PeriodQuery
 from deskwire.http.api.input.validation import Body, Flag, bad_query
 from deskwire.http.api.routing import Media, Routes, Tag, either
@@ -87,7 +87,7 @@ async def _csv(call: Call[Body, Any], metric: Metric) -> Answer:
     days = [*period.days()]
     named = [metric, *([day_name(days[0]), day_name(days[-1])] if days else [])]
     disposition = {"Content-Disposition": f'attachment; filename="{"_".join(named)}.csv"'}
-    return Page(csv_of(report, call.query.by).encode(), "text/csv; charset=utf-8", disposition)
+    return BytesAnswer(csv_of(report, call.query.by).encode(), "text/csv; charset=utf-8", disposition)
 
 
 @routes.add(

@@ -29,8 +29,7 @@ from deskwire.engine.snippets.snippet import (
     unknown_placeholders,
 )
 from deskwire.http.api.calls import Answer, Call
-from deskwire.http.api.input.texts import SHOWING, in_form
-from deskwire.http.api.input.validation import Body, Query, given_fields, nulls
+from deskwire.http.api.input.validation import NOT_BLANK, Body, Query, given_fields, matching, nulls
 from deskwire.http.api.pagination import Paged, page
 from deskwire.http.api.routing import LARGE, Routes, Tag, dashboard, personal
 from deskwire.http.resources.fields import Name
@@ -67,9 +66,9 @@ def _tag(text: str) -> str:
 Shortcut = Annotated[
     str,
     Field(min_length=1, max_length=40),
-    *in_form("[a-z0-9._-]+", "A shortcut has small letters a to z, digits, `.`, `_` and `-`."),
+    *matching("[a-z0-9._-]+", "A shortcut has small letters a to z, digits, `.`, `_` and `-`."),
 ]
-Text = Annotated[str, Field(min_length=1, max_length=TEXT_MAX), SHOWING, AfterValidator(_placeholders)]
+Text = Annotated[str, Field(min_length=1, max_length=TEXT_MAX), NOT_BLANK, AfterValidator(_placeholders)]
 Language = Annotated[str, AfterValidator(_tag)]
 TeamId = Annotated[str, Field(min_length=1, max_length=40)]
 

@@ -25,7 +25,7 @@ from deskwire.engine.translations.translation import (
     translation_view,
 )
 from deskwire.http.api.calls import Answer, Call, Tagged
-from deskwire.http.api.input.validation import Body, Query, few
+from deskwire.http.api.input.validation import Body, Query, at_most_fields
 from deskwire.http.api.pagination import Paged, page
 from deskwire.http.api.routing import WHOLE, Routes, Tag, dashboard
 from deskwire.http.schemas import content as shapes
@@ -84,7 +84,7 @@ class TranslationBody(Body):
     """The content of an entry in one language, by field name. It replaces the content stored before."""
 
     language: Language
-    fields: Annotated[dict[FieldName, FieldText], Field(min_length=1, max_length=100), few(100)]
+    fields: Annotated[dict[FieldName, FieldText], Field(min_length=1, max_length=100), at_most_fields(100)]
 
 
 @routes.add("GET", _ALL, _READ, operation_id="listEntries", query=EntryList, answer=page_of(shapes.Entry))

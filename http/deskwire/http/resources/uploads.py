@@ -16,13 +16,19 @@ from deskwire.engine.uploads.service import find_upload
 from deskwire.engine.uploads.shelf import Job
 from deskwire.engine.uploads.upload import Upload
 from deskwire.http.api.calls import Answer, Call, Streamed
+from deskwire.http.api.input.body_timeout import TimedBody, body_timeout_error
 from deskwire.http.api.input.multipart import boundary_of, read_file
 from deskwire.http.api.input.validation import Body, Query
-from deskwire.http.api.output.downloads import Pieces, content_type, headers_of, unchanged, wanted_part
+from deskwire.http.api.output.downloads import (
+    UploadBody,
+    content_type,
+    headers_of,
+    not_modified,
+    requested_range,
+)
 from deskwire.http.api.routing import OPEN, Media, Routes, Tag, either
 from deskwire.http.schemas import tickets as shapes
 from deskwire.http.schemas.base import Deleted
-from deskwire.http.server.steady_body import Steady, too_slow
 
 routes = Routes(
     Tag("Uploads", "Upload files, and download them by signed URLs."),
@@ -68,10 +74,10 @@ async def upload_file(call: Call[Body, Query]) -> Answer:
     boundary = boundary_of(call.incoming.headers)
     with trio.move_on_after(limits.upload_timeout_s):
         async with services.uploads.receiving(call.project) as reception:
-            body = Steady(call.incoming.body, limits.body_timeout_s)
+            body = TimedBody(call.incoming.body, limits.body_timeout_s)
             filename = await read_file(body, boundary, limits.upload_body_bytes, reception.write)
             return _view(call, await reception.finish(filename, partial(_kept, call)))
-    raise too_slow(limits.upload_timeout_s)
+    raise body_timeout_error(limits.upload_timeout_s)
 
 
 @routes.add(
@@ -126,16 +132,16 @@ async def fetch_file(call: Call[Body, LinkQuery]) -> Answer:
     if upload is None or await uploads.size(upload) != upload.size:
         raise NotFound("This file has been removed.", code="upload_not_found")
     sent_headers = dict(headers_of(upload))
-    if unchanged(headers, upload):
-        return Streamed(Pieces(uploads, upload, 0, 0), content_type(upload), sent_headers, 304)
-    part = wanted_part(headers, upload)
+    if not_modified(headers, upload):
+        return Streamed(UploadBody(uploads, upload, 0, 0), content_type(upload), sent_headers, 304)
+    part = requested_range(headers, upload)
     start, end = part or (0, upload.size)
     sent_headers["Content-Length"] = str(end - start)
     if part is not None:
         sent_headers["Content-Range"] = f"bytes {start}-{end - 1}/{upload.size}"
     shown = start if call.incoming.method == "HEAD" else end
     return Streamed(
-        Pieces(uploads, upload, start, shown), content_type(upload), sent_headers, 206 if part else 200
+        UploadBody(uploads, upload, start, shown), content_type(upload), sent_headers, 206 if part else 200
     )
 
 

@@ -21,8 +21,7 @@ from deskwire.engine.workflows.ports import WorkflowReader, WorkflowTransaction
 from deskwire.engine.workflows.validation.check import workflow_errors
 from deskwire.engine.workflows.workflow import WORKFLOWS_MAX, Workflow, full_view, workflow_view
 from deskwire.http.api.calls import Answer, Call, Tagged
-from deskwire.http.api.input.decoding import INTEGERS, large_integers
-from deskwire.http.api.input.validation import Body, Query
+from deskwire.http.api.input.validation import INTEGER_RANGE, Body, Query, large_integers
 from deskwire.http.api.pagination import Paged, page
 from deskwire.http.api.routing import WHOLE, Routes, Tag, dashboard
 from deskwire.http.schemas import workflows as shapes
@@ -241,7 +240,7 @@ async def definition_errors(call: Call[Any, Any], document: Mapping[str, Any]) -
     errors = await trio.to_thread.run_sync(workflow_errors, document)
     named = {each.path for each in errors}
     large = (path for path in large_integers(call.raw, document).pointers if path not in named)
-    errors += [DefinitionError(path, "too_large", INTEGERS) for path in large]
+    errors += [DefinitionError(path, "too_large", INTEGER_RANGE) for path in large]
     flows, project = document.get("flows"), call.project
     return errors + await call.services.store.read(
         lambda reader: list(assignee_errors(reader, project, flows))

@@ -1,7 +1,7 @@
-"""The server's certificate: read at the start, and again when its files change or it is asked to (ADR 25).
+"""The server's certificate, reloaded when its files change (ADR 25).
 
-Connections keep what they began with; each new one gets the newest certificate that can be used. A renewal that
-can't be used is complained about, and changes nothing.
+It can be reloaded on request as well. Open connections keep their certificate; each new connection gets the
+newest valid one. A renewal that is not usable is logged, and changes nothing.
 """
 
 from __future__ import annotations
@@ -23,26 +23,30 @@ from deskwire.engine.core.clock import Clock
 
 log: Final = structlog.get_logger(__name__)
 
-LOOK_S: Final = 60.0
-"""Seconds between two looks at the files. Nobody is in a hurry: a certificate is renewed weeks before its end."""
-SOON_DAYS: Final = 14
-"""How many days before a certificate's end the log begins to say so, daily."""
+# Time between two checks of the files. It may be long, because certificates are renewed weeks before their
+# expiry.
+POLL_INTERVAL_S: Final = 60.0
+# Days before the expiry from which the log warns daily.
+WARNING_DAYS: Final = 14
 _DAY_MS: Final = 86_400_000
+# No `h2`: Hypercorn would offer websockets over HTTP/2, which the stream does not support.
 _ALPN: Final = ("http/1.1",)
-"""No `h2`: Hypercorn announces websockets over HTTP/2, which browsers then use, and which the stream is not."""
 _SPKI: Final = (Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
 
 
 class BadCertificate(Exception):
-    """The certificate or its key can't be used; the text says why."""
+    """The certificate or its key is not usable.
+
+    Returns the text says why.
+    """
 
 
-class Secured(Struct, frozen=True):
-    """A certificate that connections can be secured with.
+class LoadedCertificate(Struct, frozen=True):
+    """A certificate with the TLS context that uses it.
 
     Args:
-        names: DNS names and addresses that it is for.
-        begins, ends: when it is valid, in milliseconds since the epoch.
+        names: DNS names and addresses of the certificate.
+        begins, ends: its validity, in milliseconds since the epoch.
     """
 
     context: ssl.SSLContext
@@ -52,11 +56,13 @@ class Secured(Struct, frozen=True):
 
 
 class Certificate:
-    """The certificate in force. Raises BadCertificate, at the start only, if the files can't be used.
+    """The certificate in use.
+
+    Raises BadCertificate, at the start only, if the files are not usable.
 
     Args:
         chain: PEM file, the server's certificate first.
-        key: PEM file with its private key, which is not encrypted.
+        key: PEM file with its private key, unencrypted.
     """
 
     def __init__(self, chain: Path, key: Path, clock: Clock) -> None:
@@ -65,32 +71,32 @@ class Certificate:
         self._clock = clock
         self._wanted = trio.Event()
         self._stamp = self._look()
-        self._secured = secured(chain, key)
+        self._secured = load_certificate(chain, key)
         self._warned: int | None = None
         self._note(self._secured)
 
     @property
     def ends(self) -> int:
-        """The time at which the certificate in force ceases to be valid, in milliseconds since the epoch."""
+        """The expiry of the certificate in use, in milliseconds since the epoch."""
         return self._secured.ends
 
     def context(self) -> ssl.SSLContext:
-        """Return the context that the next connection is secured with."""
+        """Return the TLS context of the next connection."""
         return self._secured.context
 
     def covers(self, host: str) -> bool:
-        """Tell whether the certificate is for this host."""
+        """Return whether the certificate is for this host."""
         _, _, domain = host.lower().partition(".")
         return any(name in (host.lower(), f"*.{domain}") for name in self._secured.names)
 
     def renew(self) -> None:
-        """Have the files read now, changed or not."""
+        """Reload the files now, changed or not."""
         self._wanted.set()
 
     async def run(self) -> None:
-        """Keep the certificate fresh until cancelled."""
+        """Reload the certificate when its files change, until cancelled."""
         while True:
-            with trio.move_on_after(LOOK_S):
+            with trio.move_on_after(POLL_INTERVAL_S):
                 await self._wanted.wait()
             asked, self._wanted = self._wanted.is_set(), trio.Event()
             stamp = self._look()
@@ -102,7 +108,7 @@ class Certificate:
     def _replace(self) -> None:
         now = self._clock()
         try:
-            new = secured(self._chain, self._key)
+            new = load_certificate(self._chain, self._key)
             if new.ends <= now < self._secured.ends:
                 raise BadCertificate(f"The certificate in {self._chain} has expired.")
         except BadCertificate as error:
@@ -111,7 +117,7 @@ class Certificate:
             self._secured = new
             self._note(new)
 
-    def _note(self, new: Secured) -> None:
+    def _note(self, new: LoadedCertificate) -> None:
         log.info("tls.certificate", names=list(new.names), until=_day(new.ends))
         if new.begins > self._clock():
             log.error("tls.certificate_not_valid_yet", begins=_day(new.begins))
@@ -119,9 +125,9 @@ class Certificate:
         self._warn_of_the_end()
 
     def _warn_of_the_end(self) -> None:
-        """Say once a day how many days are left, when they are few."""
+        """Log the remaining days once a day, if they are few."""
         days = (self._secured.ends - self._clock()) // _DAY_MS
-        if days < SOON_DAYS and days != self._warned:
+        if days < WARNING_DAYS and days != self._warned:
             self._warned = days
             if self._secured.ends <= self._clock():
                 log.error("tls.certificate_expired", until=_day(self._secured.ends))
@@ -129,12 +135,12 @@ class Certificate:
                 log.warning("tls.certificate_expires", days=days, until=_day(self._secured.ends))
 
     def _look(self) -> tuple[object, ...]:
-        """Return what changes when a file does."""
+        """Return a value that changes with the files."""
         return tuple(map(_stamp, (self._chain, self._key)))
 
 
-def secured(chain: Path, key: Path) -> Secured:
-    """The certificate in these files. Raises BadCertificate."""
+def load_certificate(chain: Path, key: Path) -> LoadedCertificate:
+    """Return the certificate in these files. Raises BadCertificate."""
     try:
         certificate, *_ = x509.load_pem_x509_certificates(_content(chain))
     except ValueError as error:
@@ -149,10 +155,10 @@ def secured(chain: Path, key: Path) -> Secured:
     except (
         OSError,
         ValueError,
-    ) as error:  # what this OpenSSL does not take, or files that change under our eyes
+    ) as error:  # unsupported by this OpenSSL, or changed between the reads
         raise BadCertificate(f"{chain} and {key} can't be used: {error}") from error
     begins, ends = certificate.not_valid_before_utc, certificate.not_valid_after_utc
-    return Secured(context, _names(certificate), _ms(begins), _ms(ends))
+    return LoadedCertificate(context, _names(certificate), _ms(begins), _ms(ends))
 
 
 def _public_part(path: Path) -> bytes:

@@ -1,8 +1,10 @@
-"""The fast path: plain calls of the API, read from their connection and answered on it without a framework (ADR 7).
+"""The fast path: plain API calls are served without a framework (ADR 7).
 
-A connection stays here for as long as its requests are plain and for routes that answer in one piece. The first
-one that is not is handed on with all that follows it, unread, to Hypercorn and Quart, which serve everything. With the
-next one that is, it comes back.
+A connection stays here while its requests are plain and their routes answer in one piece. Any other request
+is
+handed over unread, with all data after it, to Hypercorn and Quart, which can serve everything. The next
+plain request
+returns the connection.
 """
 
 from __future__ import annotations
@@ -24,48 +26,67 @@ from deskwire.engine.core.http1 import END, HEAD_MAX, RequestHead, phrase, plain
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.limits.rate_limit import Quota
 from deskwire.http.api.input.headers import PlainFields, mimetype_of
-from deskwire.http.api.output.headers import BASELINE, STRICT_TRANSPORT
-from deskwire.http.api.pipeline import Request, Response, failed, handle, note, parameters
+from deskwire.http.api.output.responses import BASELINE, STRICT_TRANSPORT
+from deskwire.http.api.pipeline import (
+    REQUEST_ID,
+    ApiRequest,
+    ApiResponse,
+    handle,
+    internal_error_response,
+    query_parameters,
+    record_response,
+)
 from deskwire.http.api.rate_limits import header_fields
-from deskwire.http.api.request_id import REQUEST_ID
+from deskwire.http.api.route_trie import RouteTrie
 from deskwire.http.api.routing import Route
 from deskwire.http.api.services import Services
-from deskwire.http.server.connection import STREAM, UNREAD_MAX, UNREAD_S, FrontStream, TlsFrontStream
-from deskwire.http.server.route_trie import Table
+from deskwire.http.transport.connection import (
+    DRAIN_BYTES_MAX,
+    DRAIN_TIMEOUT_S,
+    STREAM_REQUEST,
+    FrontStream,
+    TlsFrontStream,
+)
 
 log: Final = structlog.get_logger(__name__)
 
+# Statuses whose responses have no content and no content length (RFC 9110 8.6).
 _WITHOUT_CONTENT: Final = (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED)
-"""Statuses whose responses have no content, and no length of it (RFC 9110 8.6)."""
 
 _BEGINNINGS: Final = (b"GET /", b"POST /", b"PUT /", b"PATCH /", b"DELETE /")
-_HALVES_S: Final = 0.5
-"""How long the rest of a head is waited for that came in several segments; who is slower is served by Hypercorn."""
-_LATELY_S: Final = 1.0
-_NEXT_S: Final = 0.25
-"""How long a connection that had a request lately may take over its next one when a stop has begun: it may be on its way."""
+# Time limit for the rest of a head that arrives in several segments; Hypercorn serves slower clients.
+_HEAD_REST_TIMEOUT_S: Final = 0.5
+_RECENT_REQUEST_S: Final = 1.0
+# During a stop, a recently used connection is kept for this long, because its next request may be on its
+# way.
+_NEXT_REQUEST_TIMEOUT_S: Final = 0.25
 
 _Match = tuple[RequestHead, Route, dict[str, str]]
 
 
 class FastPath:
-    """A server of connections until their first request that is for others.
+    """Serves connections until their first request that is not plain.
 
     Args:
-        routes: all of them; those that are not `direct` are left alone.
+        routes: all routes; only `direct` ones are served.
         idle_s: how long a connection may wait for its next request.
     """
 
     def __init__(self, services: Services, routes: Iterable[Route], *, idle_s: float) -> None:
         self._services = services
-        self._table = Table(routes, direct=True)
+        self._table = RouteTrie(routes, direct=True)
         self._idle_s = idle_s
-        self._waiting: dict[trio.CancelScope, tuple[float, FrontStream]] = {}  # since when; the longest first
+        self._waiting: dict[
+            trio.CancelScope, tuple[float, FrontStream]
+        ] = {}  # start of the wait; the longest wait first
         self._wakeup = trio.Event()
         self._stopping = False
 
     async def run(self) -> None:
-        """Close connections that have waited too long, until cancelled; one task, as a timer each costs more."""
+        """Close connections that have been idle for too long, until cancelled.
+
+        One task, because a timer each would cost more.
+        """
         while True:
             if not self._waiting:
                 self._wakeup = trio.Event()
@@ -79,67 +100,76 @@ class FastPath:
                 scope.cancel()
 
     def stop(self) -> None:
-        """Let connections end: those that wait for a request at once, the others with their response.
+        """End the connections: idle ones at once, the others after their response.
 
-        A request that has come and was not read yet, or is on its way, is answered: whoever sent it would not know what
-        became of it.
+        A request that has arrived unread or may be on its way is still answered; otherwise its client would
+        not know whether
+        it was carried out.
         """
         self._stopping, now = True, trio.current_time()
         for scope, (since, stream) in self._waiting.items():
-            if now - since < _LATELY_S or stream.peer_sends():
-                scope.deadline = now + _NEXT_S
+            if now - since < _RECENT_REQUEST_S or stream.has_unread_data():
+                scope.deadline = now + _NEXT_REQUEST_TIMEOUT_S
             else:
                 scope.cancel()
 
     async def serve(self, stream: FrontStream) -> bool:
-        """Answer requests; return True if the next one is for others, with its bytes pushed back.
+        """Answer requests.
 
-        Raises BrokenResourceError if the client is gone.
+        Returns True if the next request is not plain, with its bytes pushed back.
+
+        Raises BrokenResourceError if the client has disconnected.
         """
         connection = _Connection(stream)
-        stream.rest(idle=False)
+        stream.set_idle(idle=False)
         with trio.CancelScope() as scope:
             while True:
                 if connection.buffer:
-                    await trio.lowlevel.checkpoint()  # others, too, between requests sent in a row
+                    await trio.lowlevel.checkpoint()  # lets other tasks run between pipelined requests
                     await stream.next_turn()
                 elif not await self._next(connection, stream, scope):
                     return False
-                if _by_halves(connection.buffer):
+                if _is_incomplete_head(connection.buffer):
                     await connection.receive_head()
                 match = self._match(connection)
                 if match is None:
                     stream.push_back(connection.buffer)
-                    stream.rest(idle=True)
+                    stream.set_idle(idle=True)
                     return True
                 if not await self._respond(connection, *match):
                     return False
         return False
 
     async def _next(self, connection: _Connection, stream: FrontStream, scope: trio.CancelScope) -> bool:
-        """Wait for the first bytes of a request; return False if none come, or too late."""
-        stream.rest(idle=True)
+        """Wait for the first bytes of a request.
+
+        Returns False if none arrive in time.
+        """
+        stream.set_idle(idle=True)
         now = trio.current_time()
         self._waiting[scope] = now, stream
-        if self._stopping:  # it began while a response went out that did not say so
-            scope.deadline = now + _NEXT_S
+        if self._stopping:  # the stop began while a response without `connection: close` was sent
+            scope.deadline = now + _NEXT_REQUEST_TIMEOUT_S
         if len(self._waiting) == 1:
             self._wakeup.set()
         try:
-            # A request that came with the cancellation is not begun: it would be carried out, or half of it.
+            # A request that arrives with the cancellation is not started, because it could be cancelled half way.
             return await connection.receive() and not scope.cancel_called
         finally:
             self._waiting.pop(scope, None)
             if self._stopping:
                 scope.deadline = inf
-            stream.rest(idle=False)
+            stream.set_idle(idle=False)
 
-    def takes(self, head: bytes, *, secure: bool) -> bool:
-        """Tell whether a request with this head, blank line included, is served here."""
+    def accepts(self, head: bytes, *, secure: bool) -> bool:
+        """Return whether a request with this head, blank line included, is served here."""
         return len(head) <= HEAD_MAX and self._found(head, secure) is not None
 
     def _match(self, connection: _Connection) -> _Match | None:
-        """Take the request that has come from the buffer; None if it is for others, or came by halves."""
+        """Take the next request from the buffer.
+
+        Returns None if it is incomplete or not plain.
+        """
         end = connection.buffer.find(END, 0, HEAD_MAX) + len(END)
         match = self._found(connection.buffer[:end], connection.secure) if end >= len(END) else None
         if match is not None:
@@ -147,16 +177,22 @@ class FastPath:
         return match
 
     def _found(self, data: bytes, secure: bool) -> _Match | None:
-        """Return what a head asks for, None if that is for others."""
+        """Return the parsed head with its route.
+
+        Returns None if the request is not for the fast path.
+        """
         head = plain_request(data)
-        if head is None or _waits(head.query) or not self._own_page(head, secure):
+        if head is None or _is_long_poll(head.query) or not self._own_page(head, secure):
             return None
-        place = self._table.find(head.path.split("/"))  # with nothing encoded in it
-        route = None if place is None else place[0].routes.get(head.method)
-        return None if place is None or route is None else (head, route, place[1])
+        found = self._table.find(head.path.split("/"))  # a plain path has no percent-encoding
+        route = None if found is None else found[0].routes.get(head.method)
+        return None if found is None or route is None else (head, route, found[1])
 
     def _own_page(self, head: RequestHead, secure: bool) -> bool:
-        """Tell whether no page of another origin makes the request: those are answered with what CORS asks for."""
+        """Return whether the request comes from no foreign origin.
+
+        Requests of other origins need CORS headers.
+        """
         origins = head.fields.get("origin")
         if origins is None:
             return True
@@ -170,104 +206,116 @@ class FastPath:
     async def _respond(
         self, connection: _Connection, head: RequestHead, route: Route, path: dict[str, str]
     ) -> bool:
-        """Carry the request out and write its response; return whether the connection may have another request."""
+        """Serve the request and write its response.
+
+        Returns whether the connection may have another request.
+        """
         services, began = self._services, time.perf_counter()
         at = services.clock()
         request_id = new_id("req", at)
         REQUEST_ID.set(request_id)
         headers = PlainFields(head.fields)
-        request = Request(
+        request = ApiRequest(
             request_id,
             at,
             head.method,
             route,
             path,
-            partial(parameters, head.query),
+            partial(query_parameters, head.query),
             headers,
             connection.peer,
             mimetype_of(headers.get("content-type")),
             head.length,
             connection,
             connection.whole,
-            connection.place,
+            connection.slot,
             connection.secure,
         )
         left = None
         try:
             response, left = await handle(services, request)
-        except _Gone:
+        except _Disconnected:
             return False
-        except BaseException as error:  # noqa: BLE001  # the request's top: a bug in one is one answer of 500
-            response = failed(request_id, error)
-        note(services, head.method, route.path, response.status, began, request_id)
+        except BaseException as error:  # noqa: BLE001  # the request's top level: a bug ends in one response of 500
+            response = internal_error_response(request_id, error)
+        record_response(services, head.method, route.path, response.status, began, request_id)
         if connection.missing and not head.last:
-            await self._read_away(connection)
-        goes_on = not (head.last or self._stopping or connection.missing)
-        await connection.send(_written(response, request_id, left, connection.secure, goes_on))
+            await self._drain_body(connection)
+        keep_alive = not (head.last or self._stopping or connection.missing)
+        await connection.send(_written(response, request_id, left, connection.secure, keep_alive))
         if response.pieces is not None:
             async for piece in response.pieces:
                 await connection.send(piece)
-        return goes_on
+        return keep_alive
 
-    async def _read_away(self, connection: _Connection) -> None:
-        """Read what is left of a body that nobody wants, if it is little and comes soon."""
-        if connection.missing <= UNREAD_MAX:
-            with trio.move_on_after(UNREAD_S), suppress(_Gone):
+    async def _drain_body(self, connection: _Connection) -> None:
+        """Read the rest of an unwanted body, if it is small and arrives soon."""
+        if connection.missing <= DRAIN_BYTES_MAX:
+            with trio.move_on_after(DRAIN_TIMEOUT_S), suppress(_Disconnected):
                 async for _ in connection:
                     pass
 
 
-def _by_halves(data: bytes) -> bool:
-    """Tell whether it may be the beginning of a plain head whose end has not come."""
+def _is_incomplete_head(data: bytes) -> bool:
+    """Return whether the buffer holds an incomplete plain request head."""
     return (
         data.find(END, 0, HEAD_MAX) < 0
         and len(data) < HEAD_MAX
         and data.startswith(_BEGINNINGS)
-        and not data.startswith(STREAM)
+        and not data.startswith(STREAM_REQUEST)
     )
 
 
-def _waits(query: str) -> bool:
-    """Tell whether it asks to wait for events: who does so may hang up meanwhile, and is Quart's."""
+def _is_long_poll(query: str) -> bool:
+    """Return whether the query asks to wait for events.
+
+    Quart serves long polls, because their clients may disconnect.
+    """
     return "wait=" in (unquote(query) if "%" in query else query)
 
 
-class _Gone(Exception):
-    """The client has hung up before its request was whole."""
+class _Disconnected(Exception):
+    """The client has disconnected before its request was complete."""
 
 
 class _Connection:
-    """A connection's bytes; iterated, it gives the body of a request that had not come whole.
+    """A connection's buffer.
 
-    `buffer` is what has come and is not used up, `missing` how much of the body was not read yet, and `whole` the
-    body if it was there at once.
+    Iterating yields the body of a request that had not arrived completely.
+
+    `buffer` holds received data, `missing` is the number of unread bytes of the body, and `whole` is the
+    body if it has
+    arrived with the head.
     """
 
-    __slots__ = ("_stream", "buffer", "missing", "peer", "place", "secure", "whole")
+    __slots__ = ("_stream", "buffer", "missing", "peer", "secure", "slot", "whole")
 
     def __init__(self, stream: FrontStream) -> None:
         self._stream = stream
-        self.buffer = stream.take_back()  # a request that has come is answered, also when a stop has begun
+        self.buffer = stream.take_back()  # a request that has arrived is answered even during a stop
         self.missing = 0
         self.whole: bytes | None = None
         self.peer = stream.peer
-        self.place = stream.place
+        self.slot = stream.slot
         self.secure = isinstance(stream, TlsFrontStream)
 
     async def receive(self) -> bool:
-        """Wait for more bytes; return False at the end. Raises BrokenResourceError."""
+        """Wait for more bytes.
+
+        Returns False at the end. Raises BrokenResourceError.
+        """
         data = await self._stream.receive_next()
         self.buffer += data
         return bool(data)
 
     async def receive_head(self) -> None:
-        """Wait for the rest of a head, for a moment. Raises BrokenResourceError."""
-        with trio.move_on_after(_HALVES_S):
-            while _by_halves(self.buffer) and await self.receive():
+        """Wait briefly for the rest of a head. Raises BrokenResourceError."""
+        with trio.move_on_after(_HEAD_REST_TIMEOUT_S):
+            while _is_incomplete_head(self.buffer) and await self.receive():
                 pass
 
     def begin(self, end: int, length: int) -> None:
-        """Take a head of this length from the buffer, and the body if it is all there."""
+        """Take a head of this length from the buffer, and the body if it is complete."""
         upto = end + length
         if len(self.buffer) < upto:
             self.missing, self.whole, self.buffer = length, None, self.buffer[end:]
@@ -282,15 +330,15 @@ class _Connection:
             raise StopAsyncIteration
         try:
             if not self.buffer and not await self.receive():
-                raise _Gone
+                raise _Disconnected
         except trio.BrokenResourceError as error:
-            raise _Gone from error
+            raise _Disconnected from error
         piece, self.buffer = self.buffer[: self.missing], self.buffer[self.missing :]
         self.missing -= len(piece)
         return piece
 
     async def send(self, data: bytes) -> None:
-        """Write it all. Raises BrokenResourceError."""
+        """Write all data. Raises BrokenResourceError."""
         rest = self._stream.send_now(data)
         if rest:
             await self._stream.send_all(rest)
@@ -298,7 +346,10 @@ class _Connection:
 
 @lru_cache(maxsize=256)
 def _head(status: int, content_type: str, secure: bool, own: frozenset[str]) -> str:
-    """Return what all responses of a kind have in common, except the headers that they have by themselves."""
+    """Return the status line and the common headers of a kind of response.
+
+    `own` names headers that the response sets itself.
+    """
     fields = [*BASELINE, STRICT_TRANSPORT] if secure else [*BASELINE]
     fields = [field for field in fields if field[0] not in own]
     if content_type:
@@ -310,15 +361,17 @@ def _lines(fields: Iterable[tuple[str, str]]) -> str:
     return "".join([f"{name.lower()}: {value}\r\n" for name, value in fields])
 
 
-def _written(response: Response, request_id: str, left: Quota | None, secure: bool, goes_on: bool) -> bytes:
-    """Return the response as it goes out."""
+def _written(
+    response: ApiResponse, request_id: str, left: Quota | None, secure: bool, keep_alive: bool
+) -> bytes:
+    """Return the response as bytes."""
     assert response.pieces is None or "Content-Length" in response.headers, "a direct route knows the length"
     head = _head(response.status, response.content_type, secure, frozenset(response.headers))
     bare = response.pieces is not None or response.status in _WITHOUT_CONTENT
     length = "" if bare else f"content-length: {len(response.body)}\r\n"
     own = _lines(response.headers.items()) if response.headers else ""
     quota = "" if left is None else _lines(header_fields(left).items())
-    close = "" if goes_on else "connection: close\r\n"
+    close = "" if keep_alive else "connection: close\r\n"
     date = _date(int(time.time()))
     whole = f"{head}date: {date}\r\nx-request-id: {request_id}\r\n{length}{own}{quota}{close}\r\n"
     return whole.encode("ascii") + response.body
@@ -326,5 +379,5 @@ def _written(response: Response, request_id: str, left: Quota | None, secure: bo
 
 @lru_cache(maxsize=1)
 def _date(now_s: int) -> str:
-    """Write a time in seconds since the epoch as HTTP writes it (RFC 9110 5.6.7)."""
+    """Return a time in seconds since the epoch as an HTTP date (RFC 9110 5.6.7)."""
     return formatdate(now_s, usegmt=True)

@@ -1,9 +1,14 @@
-"""One port for everything: the stream's websockets by our own task, all the rest by the fast path and Hypercorn (ADR 7).
+"""The port: stream websockets, the fast path, and Hypercorn (ADR 7).
 
-A connection is routed by the first bytes of each request (inside TLS, if there is a certificate), which are then given
-to whoever serves it: from the first request for the stream on it is the stream's, whatever it has carried before.
-Stopping goes: accept who has connected so far and nobody else, let who was accepted say what it wants, let requests under
-way finish for a bounded time, then close the streams, then cut what is left.
+Each request is routed by its first bytes (inside TLS, if there is a certificate). The first request for the
+stream makes
+the connection the stream's for good. A stop has five steps: accept the connections in the queue and no
+more, let accepted
+connections send their first request, let requests under way finish for a limited time, close the streams,
+and cut the
+remaining connections.
+
+If TLS is enabled, plain HTTP gets a response that says so, instead of a broken connection.
 """
 
 from __future__ import annotations
@@ -14,54 +19,62 @@ import ssl
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from functools import partial
+from http import HTTPStatus
 from typing import Final
 
+import h11
 import structlog
 import trio
 from msgspec import Struct
 
+from deskwire.engine.core.clock import wall_clock
+from deskwire.engine.core.http1 import phrase
+from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.tasks.failure import contain_failures
-from deskwire.http.server.connection import STREAM, FrontStream, TlsFrontStream
-from deskwire.http.server.connections import Connections
+from deskwire.http.api.problems import raw_problem
+from deskwire.http.server.adapters.hypercorn import HypercornServer
 from deskwire.http.server.fast_path import FastPath
-from deskwire.http.server.hypercorn_server import HypercornServer
-from deskwire.http.server.plaintext import speaks_http, told_to_use_tls
-from deskwire.http.server.turns import Turns
+from deskwire.http.transport.connection import STREAM_REQUEST, FrontStream, TlsFrontStream
+from deskwire.http.transport.connection_slots import Connections
+from deskwire.http.transport.fair_scheduling import FairScheduler
 
 log: Final = structlog.get_logger(__name__)
 
 _PEEK: Final = 4096
-_FULL: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS})
-"""What `accept` fails with when the system has no room; it passes (as in `trio.serve_listeners`)."""
-_FULL_PAUSE_S: Final = 0.1
-_TELL_S: Final = 60.0
-_ACCEPTED: Final = 16
-"""Connections that are taken in one turn."""
+# Errors of `accept` when the system is out of resources; they pass (as in `trio.serve_listeners`).
+_NO_ROOM_ERRNOS: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS})
+_ACCEPT_RETRY_DELAY_S: Final = 0.1
+_LOG_INTERVAL_S: Final = 60.0
+# Connections that are accepted in one turn.
+_ACCEPT_BATCH_SIZE: Final = 16
+# Connections that wait to be accepted take turns like a network of their own.
 _NEWCOMERS: Final = "newcomers"
-"""Who has not been accepted yet has turns like a network of its own."""
-_ENDING_S: Final = 0.001
-"""How long a connection that makes room needs to be gone."""
+# Time that an evicted connection needs to end.
+_EVICTION_DELAY_S: Final = 0.001
+# The longest queue of a listener; all connections in it are accepted when a stop begins.
 _QUEUE_MAX: Final = 65_535
-"""The longest queue of a listener; all connections in it are accepted when the stop begins."""
-_ARRIVING_S: Final = 0.5
-"""How long a connection that was accepted before the stop may still take to say what it wants."""
+# During a stop, an accepted connection may take this long to send its first bytes.
+_ARRIVAL_TIMEOUT_S: Final = 0.5
 
 StreamHandler = Callable[[trio.abc.Stream], Awaitable[None]]
+# Returns the TLS context of the next connection, which changes when the certificate is renewed.
 Tls = Callable[[], ssl.SSLContext]
-"""Gives what the next connection is to be secured with; another one when the certificate was renewed."""
 
 
 class FrontLimits(Struct, frozen=True):
-    """Bounds of the front; times in seconds.
+    """Limits of the front.
+
+    Times in seconds.
 
     Args:
-        peek_s: how long a client may take over its first bytes, TLS included.
-        handshake_s: how long a TLS handshake may take once it is begun.
-        handshakes: under way at once; for a further one that is ended which has taken longest of those of the
-            network that has most of them. One takes some 40 KB.
+        peek_s: how long a client may take to send its first bytes, TLS included.
+        handshake_s: how long a TLS handshake may take once it has begun.
+        handshakes: concurrent handshakes; a further one evicts the longest one of the network that has most
+            of them. Each
+            takes some 40 KB.
         write_timeout_s: how long one write may take.
-        requests_s: how long requests under way may go on after the stop.
-        shutdown_s: when everything is gone after the stop, whatever the clients do.
+        requests_s: how long requests under way may continue after the stop.
+        shutdown_s: when every connection is closed after the stop, whatever the clients do.
     """
 
     peek_s: float = 10.0
@@ -89,20 +102,23 @@ async def serve_front(
     connections: Connections | None = None,
     task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
 ) -> None:
-    """Serve `listeners` until `stop` is set, then stop in order; started once connections are accepted.
+    """Serve `listeners` until `stop` is set, then stop in order.
+
+    Started once connections are accepted.
 
     Args:
         listeners: closed on return.
-        server: serves all that is neither plain nor `GET /app/...`.
+        server: serves all requests that are neither plain nor `GET /app/...`.
         stream_handler: serves a connection from its first `GET /app/` on, and closes it.
-        close_streams: tells all connections of `stream_handler` to end.
+        close_streams: makes all connections of `stream_handler` end.
         tls: for HTTPS; None for plain HTTP.
-        connections: how many there may be, and who makes room; None for a bound of its own.
-        fast_path: serves each connection until a request is not for the fast path; None to have the other serve all.
+        connections: limits and evicts connections; None for default limits.
+        fast_path: serves each connection until a request that is not for the fast path; None for no fast
+            path.
 
-    Raises what the app's startup raises.
+    Raises the exceptions of the app's startup.
 
-    Cancellation: at once, within the write bound of what Hypercorn shields.
+    Cancellation: at once, except that Hypercorn's shielded writes may take up to the write timeout.
     """
     try:
         async with server.up(), trio.open_nursery() as outside:
@@ -117,7 +133,10 @@ async def serve_front(
 
 
 class _Front:
-    """The nursery tree of the connections: streams outside, then requests, those that have said nothing yet, accepting."""
+    """The nursery tree of the connections.
+
+    From outside: streams, requests, connections without a request, accepting.
+    """
 
     def __init__(
         self,
@@ -134,7 +153,7 @@ class _Front:
         self._stream = stream
         self._limits = limits
         self._tls = tls
-        self._turns = Turns()
+        self._scheduler = FairScheduler()
         self._handshakes = Connections(limits.handshakes)
         self._requests: set[FrontStream] = set()
         self._streams: set[FrontStream] = set()
@@ -146,10 +165,10 @@ class _Front:
         stop: trio.Event,
         task_status: trio.TaskStatus[None],
     ) -> None:
-        async with trio.open_nursery() as turns:
-            turns.start_soon(self._turns.run)
+        async with trio.open_nursery() as schedulers:
+            schedulers.start_soon(self._scheduler.run)
             await self._serve_all(listeners, close_streams, stop, task_status)
-            turns.cancel_scope.cancel()
+            schedulers.cancel_scope.cancel()
 
     async def _serve_all(
         self,
@@ -171,7 +190,7 @@ class _Front:
                     for listener in listeners:
                         for raw in _queued(listener):
                             self._take(raw, arriving, requests, streams)
-                    arriving.cancel_scope.deadline = began + min(_ARRIVING_S, self._limits.requests_s)
+                    arriving.cancel_scope.deadline = began + min(_ARRIVAL_TIMEOUT_S, self._limits.requests_s)
                 last = began + self._limits.shutdown_s
                 self._bound(requests, self._requests, began + self._limits.requests_s)
                 if self._fast_path is not None:
@@ -184,7 +203,7 @@ class _Front:
     def _bound(nursery: trio.Nursery, open_streams: set[FrontStream], deadline: float) -> None:
         nursery.cancel_scope.deadline = deadline
         for stream in open_streams:
-            stream.cut(deadline)  # also what is shielded from the nursery's end
+            stream.limit_writes(deadline)  # also writes that are shielded from the nursery's cancellation
 
     async def _accept(
         self,
@@ -193,22 +212,22 @@ class _Front:
         requests: trio.Nursery,
         streams: trio.Nursery,
     ) -> None:
-        told_at, taken = -_TELL_S, 0
+        logged_at, taken = -_LOG_INTERVAL_S, 0
         while True:
             try:
-                if not (taken % _ACCEPTED and listener.socket.is_readable()):
-                    self._turns.release(listener)
+                if not (taken % _ACCEPT_BATCH_SIZE and listener.socket.is_readable()):
+                    self._scheduler.release(listener)
                     await trio.lowlevel.wait_readable(listener.socket)
-                    await self._turns.take(listener, _NEWCOMERS)
+                    await self._scheduler.acquire(listener, _NEWCOMERS)
                 raw = await listener.accept()
             except OSError as error:
-                if error.errno not in _FULL:
+                if error.errno not in _NO_ROOM_ERRNOS:
                     raise
-                if trio.current_time() - told_at >= _TELL_S:  # not for each newcomer
+                if trio.current_time() - logged_at >= _LOG_INTERVAL_S:  # not for each connection
                     log.error("front.accept_failed", error=str(error), effect="idle connections end")
-                    told_at = trio.current_time()
+                    logged_at = trio.current_time()
                 ended = self._connections.make_room()
-                await trio.sleep(_ENDING_S if ended else _FULL_PAUSE_S)
+                await trio.sleep(_EVICTION_DELAY_S if ended else _ACCEPT_RETRY_DELAY_S)
             else:
                 taken += 1
                 self._take(raw, arriving, requests, streams)
@@ -216,15 +235,15 @@ class _Front:
     def _take(
         self, raw: trio.SocketStream, arriving: trio.Nursery, requests: trio.Nursery, streams: trio.Nursery
     ) -> None:
-        """Give a connection its place, or end it at once."""
+        """Give a connection its slot, or end it at once."""
         stream = self._wrapped(raw)
-        stream.place = self._connections.admit(stream.peer, stream.end)
-        stream.turns = self._turns
-        if stream.place is None:
+        stream.slot = self._connections.admit(stream.peer, stream.abort)
+        stream.scheduler = self._scheduler
+        if stream.slot is None:
             raw.socket.close()
         else:
-            stream.place.known = partial(self._turns.release, stream)
-            stream.place.expect_reader = stream.expect_reader
+            stream.slot.on_identified = partial(self._scheduler.release, stream)
+            stream.slot.detect_dead_peer = stream.detect_dead_peer
             arriving.start_soon(self._route, stream, requests, streams)
 
     def _wrapped(self, raw: trio.SocketStream) -> FrontStream:
@@ -234,66 +253,72 @@ class _Front:
         return TlsFrontStream(raw, self._tls(), write_timeout_s=timeout_s)
 
     async def _route(self, stream: FrontStream, requests: trio.Nursery, streams: trio.Nursery) -> None:
-        """Look at the first bytes, and hand the connection on."""
+        """Read the first bytes and pass the connection on."""
         first = None
         try:
-            with contain_failures(_tell):
+            with contain_failures(_log_failure):
                 first = await self._first_bytes(stream)
         finally:
             if not first:
-                await self._over(stream)
-        if first and first.startswith(STREAM):
+                await self._close(stream)
+        if first and first.startswith(STREAM_REQUEST):
             self._to_the_stream(stream, streams)
         elif first:
             self._requests.add(stream)
-            requests.start_soon(self._keep, stream, streams)
+            requests.start_soon(self._serve_requests, stream, streams)
 
     async def _first_bytes(self, stream: FrontStream) -> bytes:
-        """Return what the client sends first; nothing if it has gone already, takes too long, or speaks no TLS."""
+        """Return the client's first bytes.
+
+        Returns empty bytes if it disconnects, takes too long, or does not use TLS.
+        """
         with (
             suppress(trio.BrokenResourceError, trio.ClosedResourceError),
             trio.move_on_after(self._limits.peek_s),
         ):
-            if not isinstance(stream, TlsFrontStream) or await self._shaken_hands(stream):
+            if not isinstance(stream, TlsFrontStream) or await self._complete_handshake(stream):
                 return await _peek(stream)
         return b""
 
     def _to_the_stream(self, stream: FrontStream, streams: trio.Nursery) -> None:
-        """Give the connection to the stream, for good."""
-        self._streams.add(stream)  # here, not in its task: a stop in between must find it
-        streams.start_soon(self._keep_stream, stream)
+        """Give the connection to the stream for good."""
+        self._streams.add(stream)  # before its task starts, so that a stop in between finds it
+        streams.start_soon(self._serve_stream, stream)
 
-    async def _keep(self, stream: FrontStream, streams: trio.Nursery) -> None:
-        """Serve a connection until it ends, or is the stream's; whatever it breaks ends that connection alone."""
+    async def _serve_requests(self, stream: FrontStream, streams: trio.Nursery) -> None:
+        """Serve a connection until it ends or requests the stream.
+
+        Any exception ends this connection only.
+        """
         for_stream = False
         try:
-            with contain_failures(_tell):
+            with contain_failures(_log_failure):
                 for_stream = await self._serve(stream)
         finally:
             self._requests.discard(stream)
             if not for_stream:
-                await self._over(stream)
+                await self._close(stream)
         if for_stream:
             self._to_the_stream(stream, streams)
 
-    async def _keep_stream(self, stream: FrontStream) -> None:
+    async def _serve_stream(self, stream: FrontStream) -> None:
         try:
-            with contain_failures(_tell):
+            with contain_failures(_log_failure):
                 await self._stream(stream)
         finally:
             self._streams.discard(stream)
-            await self._over(stream)
+            await self._close(stream)
 
-    async def _over(self, stream: FrontStream) -> None:
-        if stream.place is not None:
-            stream.place.leave()
-        self._turns.release(stream)
+    async def _close(self, stream: FrontStream) -> None:
+        if stream.slot is not None:
+            stream.slot.leave()
+        self._scheduler.release(stream)
         await trio.aclose_forcefully(stream)
 
     async def _serve(self, stream: FrontStream) -> bool:
-        """Serve requests on the fast path where they fit it, else by what is behind it, up to one for the stream.
+        """Serve requests on the fast path or by Hypercorn, until a request for the stream.
 
-        Returns True if there is such a one; it is pushed back.
+        Returns True if there is such a request; its bytes are pushed back.
         """
         while True:
             try:
@@ -308,33 +333,40 @@ class _Front:
                 return False
 
     async def _for_stream(self, stream: FrontStream) -> bool:
-        """Tell whether what comes next on the connection is for the stream; the bytes stay there."""
+        """Return whether the next request is for the stream.
+
+        Its bytes are pushed back.
+        """
         with trio.move_on_after(self._limits.peek_s):
-            return (await _peek(stream)).startswith(STREAM)
+            return (await _peek(stream)).startswith(STREAM_REQUEST)
         raise trio.ClosedResourceError("the rest of a request did not come in time")
 
-    async def _shaken_hands(self, stream: TlsFrontStream) -> bool:
-        """Shake hands; return whether TLS is spoken on the connection from here on."""
-        if speaks_http(await stream.first_byte()):
-            await told_to_use_tls(stream)
+    async def _complete_handshake(self, stream: TlsFrontStream) -> bool:
+        """Make the TLS handshake.
+
+        Returns whether it succeeded.
+        """
+        if is_plain_http(await stream.peek_byte()):
+            await refuse_plain_http(stream)
             return False
         with trio.move_on_after(self._limits.handshake_s) as scope:
-            await stream.turn()
-            place = self._handshakes.admit(stream.peer, scope.cancel)
-            if place is None:
+            await stream.acquire_turn()
+            slot = self._handshakes.admit(stream.peer, scope.cancel)
+            if slot is None:
                 return False
             try:
                 await stream.do_handshake()
             finally:
-                place.leave()
+                slot.leave()
         return not scope.cancelled_caught
 
 
 def _queued(listener: trio.SocketListener) -> list[trio.SocketStream]:
-    """Accept all connections in the listener's queue, and close the listener, which resets those that are still in it.
+    """Accept all connections in the listener's queue and close the listener.
 
-    A listener of a service manager stays open there. All in one turn of the loop, because each connection that is served
-    would delay the next `accept`.
+    Closing resets the remaining connections. A listener of a service manager stays open there. All
+    connections are accepted in one step, because each connection that is served in between would delay the
+    next `accept`.
     """
     found: list[trio.SocketStream] = []
     # OSError: the queue is empty, or the system has no room for more connections.
@@ -346,17 +378,50 @@ def _queued(listener: trio.SocketListener) -> list[trio.SocketStream]:
     return found
 
 
-def _tell(failure: BaseException) -> None:
+def _log_failure(failure: BaseException) -> None:
     log.error("front.connection_failed", exc_info=failure)
 
 
 async def _peek(stream: FrontStream) -> bytes:
-    """Return enough of a request's first bytes to route by, and push them back; empty if the client sends none."""
+    """Return enough of a request's first bytes for routing, and push them back.
+
+    Returns empty bytes if the client sends none.
+    """
     first = b""
-    while len(first) < len(STREAM) and STREAM.startswith(first):
+    while len(first) < len(STREAM_REQUEST) and STREAM_REQUEST.startswith(first):
         data = await stream.receive_some(_PEEK)
         if not data:
             break
         first += data
     stream.push_back(first)
     return first
+
+
+_DETAIL: Final = "This port speaks TLS: use https:// and wss://."
+
+
+def is_plain_http(first_byte: bytes) -> bool:
+    """Return whether a connection with this first byte is plain HTTP.
+
+    A method begins with a letter, TLS with 22.
+    """
+    return first_byte.isalpha()
+
+
+async def refuse_plain_http(stream: trio.abc.Stream) -> None:
+    """Answer any request with 400 `tls_required` and close.
+
+    Raises BrokenResourceError.
+    """
+    await stream.send_all(_answer(new_id("req", wall_clock())))
+    await stream.aclose()
+
+
+def _answer(request_id: str) -> bytes:
+    status = HTTPStatus.BAD_REQUEST
+    headers, body = raw_problem(status, "tls_required", _DETAIL, request_id)
+    headers.append((b"connection", b"close"))
+    connection = h11.Connection(h11.SERVER)
+    response = h11.Response(status_code=status, headers=headers, reason=phrase(status).encode())
+    parts = (connection.send(part) for part in (response, h11.Data(data=body), h11.EndOfMessage()))
+    return b"".join(part or b"" for part in parts)

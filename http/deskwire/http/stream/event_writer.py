@@ -1,13 +1,16 @@
-"""The events of one connection's channels on their way to its socket.
+"""The writer of events to connections: one task for all connections that keep up.
 
-`flush` writes what is new on all channels at once, and never waits. What must wait, for the disk or for a slow
-reader, is done by a task that is there only as long as that takes.
+A commit may have events for thousands of connections. Waking a task for each would cost more than the
+writes, and all
+events of a connection's channels go out in one write. A connection whose peer reads slowly, or that needs
+events from the
+disk, gets a task of its own until it has caught up, and delays no other connection.
 """
 
 from __future__ import annotations
 
 from functools import partial
-from typing import Final
+from typing import Final, Protocol
 
 import structlog
 import trio
@@ -15,50 +18,54 @@ import trio
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.stream.subscription import Subscription, SubscriptionBatch
 from deskwire.http.stream import pusher
-from deskwire.http.stream.flusher import Flusher
-from deskwire.http.stream.lifetime import Lifetime
-from deskwire.http.stream.timekeeper import Timekeeper
-from deskwire.http.stream.websocket.frames import text_frame
-from deskwire.http.stream.writer import SocketWriter
+from deskwire.http.stream.heartbeat import ConnectionTimeouts
+from deskwire.http.stream.socket_writer import Lifetime, SocketWriter
+from deskwire.http.stream.websocket import text_frame
 
 log: Final = structlog.get_logger(__name__)
 
+# Bytes of frames after which no further channel is added to a write.
 _WRITE_BYTES: Final = 64 * 1024
-"""Bytes of frames after which one write of several channels is full."""
 
 
 class EventWriter:
-    """The writer of one connection's events; `flusher` is told when there may be some."""
+    """Writes one connection's events.
 
-    __slots__ = ("_catching_up", "_flusher", "_lifetime", "_pending", "_timekeeper", "_writer")
+    `flusher` calls `flush` when there may be new ones.
+    """
+
+    __slots__ = ("_catching_up", "_flusher", "_lifetime", "_pending", "_timeouts", "_writer")
 
     def __init__(
-        self, flusher: Flusher, writer: SocketWriter, lifetime: Lifetime, timekeeper: Timekeeper
+        self, flusher: Flusher, writer: SocketWriter, lifetime: Lifetime, timeouts: ConnectionTimeouts
     ) -> None:
         self._flusher = flusher
         self._writer = writer
         self._lifetime = lifetime
-        self._timekeeper = timekeeper
-        self._pending: dict[Subscription, None] = {}  # those that may have something new, in turn
+        self._timeouts = timeouts
+        self._pending: dict[Subscription, None] = {}  # subscriptions that may have new events, in order
         self._catching_up = False
 
     def follow(self, subscription: Subscription) -> None:
-        """Write what the subscription finds, from now until it or the connection ends."""
+        """Write the subscription's events, until it or the connection ends."""
         subscription.listen(partial(self._wake, subscription))
         self._wake(subscription)
         if subscription.typing:
             self._lifetime.spawn(partial(self._write_typing, subscription))
 
     def _wake(self, subscription: Subscription) -> None:
-        """Have the subscription flushed: it may have something new."""
+        """Schedule a flush of the subscription, which may have new events."""
         if self._writer.ending or not subscription.current:
             return
         self._pending[subscription] = None
         if not self._catching_up:
-            self._flusher.due(self)
+            self._flusher.schedule(self)
 
     def flush(self) -> None:
-        """Write what is new on all channels, at most about 64 KB, in one go; see `Flushable`."""
+        """Write the new events of all channels, at most about 64 KB, in one write.
+
+        See `Flushable`.
+        """
         if self._writer.ending or self._catching_up:
             return
         try:
@@ -66,16 +73,22 @@ class EventWriter:
                 self._catching_up = True
                 self._lifetime.spawn(self._catch_up)
             elif self._pending:
-                self._flusher.due(self)
+                self._flusher.schedule(self)
         except trio.BrokenResourceError:
             self._writer.break_off()
 
     def break_off(self) -> None:
-        """End the connection without a goodbye; see `Flushable`."""
+        """End the connection without a goodbye.
+
+        See `Flushable`.
+        """
         self._writer.break_off()
 
     def _flush(self) -> bool:
-        """Do as `flush`; return False if the rest must wait for the disk or for the peer."""
+        """Flush.
+
+        Returns False if the rest must wait for the disk or for the peer.
+        """
         frames, size, at_hand = [], 0, True
         while self._pending and size < _WRITE_BYTES and at_hand:
             subscription = next(iter(self._pending))
@@ -87,16 +100,16 @@ class EventWriter:
                 at_hand = False
             else:
                 del self._pending[subscription]
-        return self._writer.put_now(self._timekeeper.with_ping(b"".join(frames))) and at_hand
+        return self._writer.put_now(self._timeouts.with_ping(b"".join(frames))) and at_hand
 
     async def _catch_up(self) -> None:
-        """Write what is new until nothing is, taking the time it takes."""
+        """Write events until none are left, waiting for the disk and the peer."""
         while self._writer.rest or self._pending:
             subscription, batch = next(iter(self._pending), None), None
             if subscription is not None and subscription.current:
                 try:
                     batch = subscription.recent() or await subscription.stored()
-                except Unavailable as error:  # the client comes back, and goes on where it was
+                except Unavailable as error:  # the client reconnects and continues where it was
                     log.warning("stream.cut_off", channel=subscription.channel.name, reason=error.reason)
                     self._lifetime.end(pusher.UNREADABLE)
                     return
@@ -105,27 +118,33 @@ class EventWriter:
                     return
                 frames = b""
                 if subscription is not None and batch is not None and subscription.current:
-                    frames = self._timekeeper.with_ping(self._framed(subscription, batch))
+                    frames = self._timeouts.with_ping(self._framed(subscription, batch))
                 elif subscription is not None:
                     if batch is not None:
-                        subscription.rewind()  # a paused hold may resume, and then with these events
+                        subscription.rewind()  # if a paused subscription resumes, it starts with these events
                     self._pending.pop(subscription, None)
                 if not await self._writer.put(frames):
                     return
         self._catching_up = False
 
     def _framed(self, subscription: Subscription, batch: SubscriptionBatch) -> bytes:
-        """Return the frames of a channel's next batch. If their write fails nothing is confirmed any more."""
-        subscription.written = batch.upto  # without events it is confirmed by the next heartbeat
+        """Return the frames of a channel's next batch.
+
+        If their write fails, nothing is confirmed any longer.
+        """
+        subscription.written = batch.upto  # the next heartbeat confirms a batch without events
         del self._pending[subscription]
         if batch.more:
-            self._pending[subscription] = None  # behind the others
+            self._pending[subscription] = None  # after the other channels
         name = subscription.channel.name
         self._writer.traffic.events += len(batch.events)
         return b"".join([text_frame(pusher.event(event.type, name, event.body)) for event in batch.events])
 
     async def _write_typing(self, subscription: Subscription) -> None:
-        """Write typing events past those that are kept: each channel has one reader, and none is replayed."""
+        """Write typing events, which are not stored.
+
+        Each channel has one reader, and no event is replayed.
+        """
         while subscription.held:
             event = await subscription.next_typing()
             frame = text_frame(pusher.event(event.type, subscription.channel.name, event.body))
@@ -134,3 +153,51 @@ class EventWriter:
                     continue
                 if await self._writer.put(frame):
                     self._writer.traffic.typing += 1
+
+
+# Connections written before other tasks run: about a third of a millisecond of work.
+_FLUSH_BATCH_SIZE: Final = 16
+
+
+class Flushable(Protocol):
+    """A connection that may have events to write."""
+
+    def flush(self) -> None:
+        """Write new events without waiting."""
+
+    def break_off(self) -> None:
+        """End the connection without a goodbye."""
+
+
+class Flusher:
+    """The queue of connections to flush, in the order in which they were scheduled."""
+
+    def __init__(self) -> None:
+        self._due: dict[Flushable, None] = {}
+        self._wakeup = trio.Event()
+
+    def schedule(self, connection: Flushable) -> None:
+        """Schedule a flush of the connection.
+
+        Repeated calls have no further effect.
+        """
+        self._due[connection] = None
+        self._wakeup.set()
+
+    async def run(self) -> None:
+        """Flush until cancelled."""
+        while True:
+            await self._wakeup.wait()
+            due, self._due, self._wakeup = self._due, {}, trio.Event()
+            for count, connection in enumerate(due, 1):
+                self._flush(connection)
+                if not count % _FLUSH_BATCH_SIZE:
+                    await trio.lowlevel.checkpoint()
+
+    @staticmethod
+    def _flush(connection: Flushable) -> None:
+        try:
+            connection.flush()
+        except Exception:  # the task's top level: a bug ends one connection only
+            log.exception("stream.connection_failed")
+            connection.break_off()

@@ -1,4 +1,7 @@
-"""The messages of one stream connection, received and answered (Pusher protocol, messages; decisions 5)."""
+"""The Pusher protocol of one stream connection (Pusher protocol, messages).
+
+Source: decisions 5.
+"""
 
 from __future__ import annotations
 
@@ -23,30 +26,32 @@ from deskwire.engine.stream.hub import ConsumerSuperseded, Hub, TooManyTakeovers
 from deskwire.engine.stream.subscription import Loss
 from deskwire.engine.stream.token import Grant, TokenRefused, verify
 from deskwire.http.stream import pusher
-from deskwire.http.stream.session import Session
+from deskwire.http.stream.connection import StreamSession
 
-NEEDED: Final = "conversations.read"
-"""The permission that a machine credential needs for as long as a stream that it has authorized goes on."""
+# A machine credential needs this permission while a stream that it has authorized is open.
+REQUIRED_PERMISSION: Final = "conversations.read"
 
-HELD_S: Final = 8.0
-"""Seconds that a client waits for its first message or its subscription while the database is away; pusher-js calls its
-connection unavailable after 10."""
+# During a database outage, a client waits this long for its first message or its subscription; pusher-js
+# reports its connection as unavailable after 10 s.
+OUTAGE_TIMEOUT_S: Final = 8.0
 
+# Channels of one connection: each ping records the position of each channel, and clients can open more
+# connections.
 _CHANNELS: Final = 100
-"""Channels of one connection: each ping notes how far each has come, and clients that need more can open more."""
 
 
 class PusherProtocol:
-    """The protocol on one connection: `greet` it, then `receive` each message.
+    """The protocol of one connection: `greet` it, then `receive` each message.
 
     Args:
-        store: has the server keys and machine credentials that are in force.
-        signing: the keys that tokens are signed with.
+        store: has the valid server keys and machine credentials.
+        signing: the keys that sign tokens.
         project: the project of the stream.
-        ends_at: is told the time (ms) at which something that it was authorized with is no longer good.
+        ends_at: called with the time (ms) at which a credential that authorized it expires.
 
     Attributes:
-        keys: names of what its subscriptions were authorized with: server keys, and machine credentials (`valid_until`).
+        keys: names of the server keys and machine credentials that authorized its subscriptions
+            (`valid_until`).
     """
 
     __slots__ = (
@@ -69,7 +74,7 @@ class PusherProtocol:
         hub: Hub,
         clock: Clock,
         signing: Keyring,
-        session: Session,
+        session: StreamSession,
         project: Project,
         ends_at: Callable[[float], None] = lambda _: None,
     ) -> None:
@@ -90,11 +95,13 @@ class PusherProtocol:
         """The project's id."""
         return self._project.id
 
-    def withdraw(self, keys: set[str], projects: set[str]) -> bool:
-        """End the connection if one of these keys or projects, which are no more, let it in; return whether.
+    def end_if_revoked(self, keys: set[str], projects: set[str]) -> bool:
+        """End the connection if it depends on one of these deleted keys or projects.
 
-        With all its keys gone the client is told to stay away, as it could only be refused from now on. With one of
-        them left it is told to come back, and gets the channels that it still may have.
+        Returns whether it does.
+
+        If all its keys are deleted, the close code keeps the client away, because it would be refused. If one key
+        remains, the close code makes the client reconnect, and it gets the channels that it may still have.
         """
         if self.project_id in projects:
             reason = pusher.UNKNOWN_APP
@@ -102,13 +109,16 @@ class PusherProtocol:
             return False
         else:
             reason = _revoked(self.keys) if keys.issuperset(self.keys) else pusher.PARTLY_REVOKED
-        for subscription in self.session.subscriptions.values():  # now, not only once the client was told
+        for subscription in self.session.subscriptions.values():  # now, not after the goodbye
             self._hub.leave(subscription, for_good=False)
         self.session.end(reason)
         return True
 
     def require_subscription(self, channel: str, within_s: float) -> None:
-        """Ask the client to connect again unless it subscribes in time, because its authorization was refused for now."""
+        """Make the client reconnect unless it subscribes in time.
+
+        Its authorization was temporarily refused.
+        """
         if channel in self._unauthorized or len(self._unauthorized) == _CHANNELS:
             return
         self._unauthorized = (*self._unauthorized, channel)
@@ -127,7 +137,7 @@ class PusherProtocol:
         await self.session.send(pusher.connection_established(self.socket_id))
 
     async def receive(self, text: str) -> None:
-        """Act on one message."""
+        """Handle one message."""
         match pusher.decode(text):
             case pusher.Subscribe(channel, auth):
                 await self._subscribe(channel, auth)
@@ -142,7 +152,7 @@ class PusherProtocol:
                 await self.session.send(refused)
             case pusher.Signin():
                 await self.session.send(pusher.error("There is no user sign-in here."))
-            case pusher.Malformed(reason):
+            case pusher.MalformedMessage(reason):
                 await self.session.send(pusher.error(reason))
             case pusher.Pong() | pusher.Ignored():
                 pass
@@ -150,19 +160,22 @@ class PusherProtocol:
                 assert_never(message)
 
     async def _subscribe(self, name: str, auth: str) -> None:
-        """Subscribe, or refuse. It is repeated here while the database is away, because clients do not."""
+        """Subscribe or refuse.
+
+        During a database outage it is retried here, because clients do not retry.
+        """
         project = self._project
         try:
             channel = open_channel(project, name)
             grant = self._verified(project, name, auth)
             subscribe = partial(self._subscribe_as, project, channel, grant)
-            await retry_until_available(subscribe, trio.current_time() + HELD_S)
+            await retry_until_available(subscribe, trio.current_time() + OUTAGE_TIMEOUT_S)
         except ConsumerSuperseded as refusal:
             await self._refuse(name, "ConsumerSuperseded", refusal, 409)
-            self._stand_by(channel, grant.consumer_id)
+            self._end_when_free(channel, grant.consumer_id)
         except TooManyTakeovers as refusal:
             await self._refuse(name, "TooManyTakeovers", refusal, 429)
-            self._stand_by(channel, grant.consumer_id)
+            self._end_when_free(channel, grant.consumer_id)
         except TokenRefused as refusal:
             await self._refuse(name, "AuthError", refusal, 401)
         except Forbidden as refusal:
@@ -170,7 +183,7 @@ class PusherProtocol:
         except NotFound as refusal:
             await self._refuse(name, "AuthError", refusal, 404)
         except Unavailable:
-            self.session.end(pusher.OVER_CAPACITY)  # the client comes back and subscribes anew
+            self.session.end(pusher.OVER_CAPACITY)  # the client reconnects and subscribes again
 
     def _verified(self, project: Project, channel: str, auth: str) -> Grant:
         stream_key, _, token = auth.partition(":")
@@ -186,14 +199,18 @@ class PusherProtocol:
         )
 
     async def _note_key(self, key_id: str) -> None:
-        """Tie the connection to the key, before that is looked up, so that a revocation meanwhile finds it here.
+        """Record the key before its look-up.
 
-        Raises TokenRefused if it is good no more.
+        A concurrent revocation then finds this connection.
+
+        Raises TokenRefused if the key is no longer valid.
         """
         noted, now = self.keys, self._clock()
         if key_id not in noted:
-            self.keys = (*noted, intern(key_id))  # thousands of connections have the same one
-        until = await self._store.read(InlineQuery(lambda reader: valid_until(reader, key_id, now, NEEDED)))
+            self.keys = (*noted, intern(key_id))  # thousands of connections share one key
+        until = await self._store.read(
+            InlineQuery(lambda reader: valid_until(reader, key_id, now, REQUIRED_PERMISSION))
+        )
         if until <= now:
             self.keys = noted
             raise _no_longer_good(key_id)
@@ -201,7 +218,10 @@ class PusherProtocol:
             self._ends_at(until)
 
     async def _subscribe_as(self, project: Project, channel: Channel, grant: Grant) -> None:
-        """Subscribe. A consumer that holds the channel on this connection is only told so again."""
+        """Subscribe.
+
+        A consumer that already holds the channel on this connection only gets another confirmation.
+        """
         if self.session.ending:
             return
         await self._note_key(grant.key_id)
@@ -216,7 +236,7 @@ class PusherProtocol:
             raise Forbidden(f"A connection may hold {_CHANNELS} channels.", code="too_many_channels")
         if subscription is None:
             subscription = await self._hub.subscribe(project, channel, grant, self._lost)
-            subscriptions[channel.name] = subscription  # from here on the session leaves it
+            subscriptions[channel.name] = subscription  # from now on the session ends it
             start = subscription.start
             confirmation = pusher.subscription_succeeded(channel.name, start.resumed_after, start.gap)
             if await self.session.send(confirmation):
@@ -225,7 +245,10 @@ class PusherProtocol:
             await self.session.send(pusher.subscription_succeeded(channel.name, None, False))
 
     def _lost(self, loss: Loss) -> None:
-        """End the connection, as it has lost a channel. If it has others its client is told to come back for them."""
+        """End the connection, which has lost a channel.
+
+        A client with other channels reconnects for them.
+        """
         match loss:
             case "superseded":
                 goodbye = pusher.SUPERSEDED
@@ -242,8 +265,11 @@ class PusherProtocol:
     async def _refuse(self, channel: str, kind: str, refusal: DomainError, status: int) -> None:
         await self.session.send(pusher.subscription_error(channel, kind, refusal.detail, status))
 
-    def _stand_by(self, channel: Channel, consumer_id: str) -> None:
-        """Keep a refused client's connection, and tell the client to come back once it may have the channel."""
+    def _end_when_free(self, channel: Channel, consumer_id: str) -> None:
+        """Keep a refused client's connection until the channel is free.
+
+        Then the client is asked to reconnect.
+        """
         if channel.name in self._awaited or len(self._awaited) == _CHANNELS:
             return
         self.session.settle()
@@ -256,7 +282,7 @@ class PusherProtocol:
         self.session.spawn(wait)
 
 
-def _revoked(names: tuple[str, ...]) -> pusher.Close:
+def _revoked(names: tuple[str, ...]) -> pusher.StreamClose:
     return pusher.CREDENTIAL_ENDED if any(map(is_machine, names)) else pusher.REVOKED
 
 

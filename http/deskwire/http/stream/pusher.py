@@ -1,6 +1,8 @@
-"""The Pusher Channels protocol, version 7 (5 and 6 too), as values and bytes; no I/O (decisions 5).
+"""The Pusher Channels protocol, version 7 (also 5 and 6), as values and bytes.
 
-Inbound, anything that is not a message of the protocol is a value as well: `decode` never raises. Outbound,
+No I/O (decisions 5).
+
+Inbound text that is not a message of the protocol becomes a value as well: `decode` never raises. Outbound,
 `data` is a JSON *string* in every message but `pusher:error`, where it is an object: no other choice works
 with all published clients.
 """
@@ -23,10 +25,11 @@ _SOCKET_NUMBERS: Final = 10**10
 
 
 class CloseCode(IntEnum):
-    """The codes of close frames and of `pusher:error`: what the client is to do (Pusher protocol, close codes).
+    """The codes of close frames and of `pusher:error` (Pusher protocol).
 
-    The codes below 4000 are websocket's own (RFC 6455 7.4.1). With 4000 to 4099 a client stays away, with 4100 to 4199
-    it connects again after a pause, with 4200 to 4299 at once; 4301 refuses a message and ends nothing.
+    They tell the client how to continue. Codes below 4000 are websocket's own (RFC 6455 7.4.1). After 4000
+    to 4099 a client stays away, after 4100 to 4199 it reconnects after a pause, after 4200 to 4299 at once;
+    4301 refuses a message and does not end the connection.
     """
 
     UNSUPPORTED_DATA = 1003
@@ -40,69 +43,72 @@ class CloseCode(IntEnum):
     CLIENT_EVENT_REFUSED = 4301
 
 
+# Codes below are websocket's own.
 FIRST_OWN_CODE: Final = 4000
-"""The first code that the Pusher protocol has; those below are websocket's."""
 
 
-class Close(Struct, frozen=True):
-    """An end that the client is told: a close code, wsproto's or one of `CloseCode`, with its text."""
+class StreamClose(Struct, frozen=True):
+    """An end of a connection as sent to the client.
+
+    It has a close code, wsproto's or one of `CloseCode`, and a text.
+    """
 
     code: int
     message: str
 
 
-def too_big(limit: int) -> Close:
+def too_big(limit: int) -> StreamClose:
     """Return the end for a message of more than `limit` bytes."""
-    return Close(CloseCode.MESSAGE_TOO_BIG, f"A message may have {limit} bytes.")
+    return StreamClose(CloseCode.MESSAGE_TOO_BIG, f"A message may have {limit} bytes.")
 
 
-TEXT_ONLY: Final = Close(CloseCode.UNSUPPORTED_DATA, "Only text messages are spoken here.")
-UNKNOWN_APP: Final = Close(CloseCode.APP_UNKNOWN, "There is no app with this key.")
-BAD_PROTOCOL: Final = Close(CloseCode.PROTOCOL_UNSUPPORTED, "The protocol version must be 5, 6 or 7.")
-SUPERSEDED: Final = Close(CloseCode.UNAUTHORIZED, "Superseded by another consumer")
-ENDED: Final = Close(CloseCode.UNAUTHORIZED, "This consumer has been ended by a call to the API.")
-PARTLY_ENDED: Final = Close(
+TEXT_ONLY: Final = StreamClose(CloseCode.UNSUPPORTED_DATA, "Only text messages are spoken here.")
+UNKNOWN_APP: Final = StreamClose(CloseCode.APP_UNKNOWN, "There is no app with this key.")
+BAD_PROTOCOL: Final = StreamClose(CloseCode.PROTOCOL_UNSUPPORTED, "The protocol version must be 5, 6 or 7.")
+SUPERSEDED: Final = StreamClose(CloseCode.UNAUTHORIZED, "Superseded by another consumer")
+ENDED: Final = StreamClose(CloseCode.UNAUTHORIZED, "This consumer has been ended by a call to the API.")
+PARTLY_ENDED: Final = StreamClose(
     CloseCode.RECONNECT_LATER,
     "A consumer of this connection has been ended by a call to the API; connect again.",
 )
-REVOKED: Final = Close(
+REVOKED: Final = StreamClose(
     CloseCode.UNAUTHORIZED, "The server key that authorized this connection has been revoked."
 )
-CREDENTIAL_ENDED: Final = Close(
+CREDENTIAL_ENDED: Final = StreamClose(
     CloseCode.UNAUTHORIZED,
     "The machine credential that authorized this connection was revoked or rotated, or has expired.",
 )
-PARTLY_REVOKED: Final = Close(
+PARTLY_REVOKED: Final = StreamClose(
     CloseCode.RECONNECT_LATER, "A server key that authorized some of this has been revoked; connect again."
 )
-OVER_CAPACITY: Final = Close(CloseCode.RECONNECT_LATER, "Over capacity; connect again.")
-NEVER_SUBSCRIBED: Final = Close(CloseCode.RECONNECT_LATER, "No subscription was made; connect again.")
-CROWDED: Final = Close(
+OVER_CAPACITY: Final = StreamClose(CloseCode.RECONNECT_LATER, "Over capacity; connect again.")
+NEVER_SUBSCRIBED: Final = StreamClose(CloseCode.RECONNECT_LATER, "No subscription was made; connect again.")
+CROWDED: Final = StreamClose(
     CloseCode.RECONNECT_LATER,
     "Too many connections from this address have not subscribed; connect again.",
 )
-TOO_MANY_FRAMES: Final = Close(
+TOO_MANY_FRAMES: Final = StreamClose(
     CloseCode.RECONNECT_LATER, "More websocket frames than a connection may send; connect again."
 )
-TOO_MANY_MESSAGES: Final = Close(
+TOO_MANY_MESSAGES: Final = StreamClose(
     CloseCode.RECONNECT_LATER, "More messages than a connection may send; connect again."
 )
-TOO_MANY_BYTES: Final = Close(
+TOO_MANY_BYTES: Final = StreamClose(
     CloseCode.RECONNECT_LATER, "More bytes than a connection may send; connect again."
 )
-UNREADABLE: Final = Close(CloseCode.RECONNECT_LATER, "The events can't be read now; connect again.")
-LAPSED: Final = Close(
+UNREADABLE: Final = StreamClose(CloseCode.RECONNECT_LATER, "The events can't be read now; connect again.")
+LAPSED: Final = StreamClose(
     CloseCode.RECONNECT_LATER, "This node can't hold the channel any longer; connect again."
 )
-REAUTHORIZE: Final = Close(
+REAUTHORIZE: Final = StreamClose(
     CloseCode.RECONNECT_LATER, "The authorization of a channel was refused for now; connect again."
 )
-STANDBY: Final = Close(CloseCode.RECONNECT_LATER, "The channel is free again; connect and subscribe.")
-SHUTTING_DOWN: Final = Close(
+STANDBY: Final = StreamClose(CloseCode.RECONNECT_LATER, "The channel is free again; connect and subscribe.")
+SHUTTING_DOWN: Final = StreamClose(
     CloseCode.RECONNECT_LATER, "The server is shutting down; connect again in a moment."
 )
-RESTARTING: Final = Close(CloseCode.RECONNECT_NOW, "The server is restarting; connect again.")
-NO_PONG: Final = Close(CloseCode.PONG_MISSING, "No pong came back to the server's pings.")
+RESTARTING: Final = StreamClose(CloseCode.RECONNECT_NOW, "The server is restarting; connect again.")
+NO_PONG: Final = StreamClose(CloseCode.PONG_MISSING, "No pong came back to the server's pings.")
 
 
 class Subscribe(Struct, frozen=True):
@@ -113,17 +119,23 @@ class Subscribe(Struct, frozen=True):
 
 
 class Unsubscribe(Struct, frozen=True):
-    """`pusher:unsubscribe`; it has no response."""
+    """`pusher:unsubscribe`.
+
+    It has no response.
+    """
 
     channel: str
 
 
 class Ping(Struct, frozen=True):
-    """`pusher:ping`, which gets a `pusher:pong` at once."""
+    """`pusher:ping`, which is answered by `pusher:pong` at once."""
 
 
 class Pong(Struct, frozen=True):
-    """`pusher:pong`; never demanded, as some clients do not send it."""
+    """`pusher:pong`.
+
+    Never required, because some clients do not send it.
+    """
 
 
 class ClientEvent(Struct, frozen=True):
@@ -137,31 +149,37 @@ class Signin(Struct, frozen=True):
 
 
 class Ignored(Struct, frozen=True):
-    """An event of a name that means nothing here."""
+    """An event of an unknown name."""
 
     name: str
 
 
-class Malformed(Struct, frozen=True):
-    """A frame that is no message; `reason` tells the developer at the other end why."""
+class MalformedMessage(Struct, frozen=True):
+    """A frame without a valid message.
+
+    `reason` is for the client's developer.
+    """
 
     reason: str
 
 
-Inbound = Subscribe | Unsubscribe | Ping | Pong | ClientEvent | Signin | Ignored | Malformed
+Inbound = Subscribe | Unsubscribe | Ping | Pong | ClientEvent | Signin | Ignored | MalformedMessage
 
 
 def decode(text: str) -> Inbound:
-    """Return the message in one text frame; any text gives a value."""
+    """Return the message in a text frame.
+
+    Any text gives a value.
+    """
     try:
         message = orjson.loads(text)
     except ValueError:
-        return Malformed("The message is not JSON.")
+        return MalformedMessage("The message is not JSON.")
     match message:
         case {"event": str(name)} if 0 < len(name) <= _NAME_LIMIT:
             return _named(name, _fields(message.get("data")))
         case _:
-            return Malformed("A message is an object with the text field `event`.")
+            return MalformedMessage("A message is an object with the text field `event`.")
 
 
 def _named(name: str, data: Mapping[str, Any]) -> Inbound:
@@ -180,17 +198,20 @@ def _named(name: str, data: Mapping[str, Any]) -> Inbound:
             return Ignored(name)
 
 
-def _subscription(name: str, data: Mapping[str, Any]) -> Subscribe | Unsubscribe | Malformed:
+def _subscription(name: str, data: Mapping[str, Any]) -> Subscribe | Unsubscribe | MalformedMessage:
     channel, auth = data.get("channel"), data.get("auth")
     if not isinstance(channel, str) or not 0 < len(channel) <= _NAME_LIMIT:
-        return Malformed(f"`{name}` needs `data.channel`, a text of at most {_NAME_LIMIT} characters.")
+        return MalformedMessage(f"`{name}` needs `data.channel`, a text of at most {_NAME_LIMIT} characters.")
     if name == "pusher:unsubscribe":
         return Unsubscribe(channel)
     return Subscribe(channel, auth if isinstance(auth, str) else "")
 
 
 def _fields(data: object) -> Mapping[str, Any]:
-    """Return `data` as an object: clients send one, or its JSON text, or an empty text, or nothing."""
+    """Return `data` as an object.
+
+    Clients send an object, its JSON text, an empty text, or nothing.
+    """
     if isinstance(data, str) and data:
         try:
             data = orjson.loads(data)
@@ -200,7 +221,10 @@ def _fields(data: object) -> Mapping[str, Any]:
 
 
 def new_socket_id() -> str:
-    """Return a fresh, unguessable socket id: two decimal numbers with a dot (`\\d+\\.\\d+`)."""
+    r"""Return a new, unguessable socket id.
+
+    It consists of two decimal numbers with a dot (`\d+\.\d+`).
+    """
     return f"{secrets.randbelow(_SOCKET_NUMBERS)}.{secrets.randbelow(_SOCKET_NUMBERS)}"
 
 
@@ -211,18 +235,27 @@ def connection_established(socket_id: str) -> bytes:
 
 
 def subscription_succeeded(channel: str, resumed_after: str | None, gap: bool) -> bytes:
-    """Return the response to a subscription: its start, and whether stored events reach back that far."""
+    """Return the response to a subscription.
+
+    It has the start, and whether stored events reach back to the requested one.
+    """
     data = {"resumedAfter": resumed_after, "gap": gap}
     return _message("pusher_internal:subscription_succeeded", channel, data)
 
 
 def subscription_error(channel: str, kind: str, error: str, status: int) -> bytes:
-    """Return the refusal of a subscription; the connection stays open."""
+    """Return the refusal of a subscription.
+
+    The connection stays open.
+    """
     return _message("pusher:subscription_error", channel, {"type": kind, "error": error, "status": status})
 
 
 def error(message: str, code: int | None = None) -> bytes:
-    """Return `pusher:error`. Without a code clients stay connected; with one of 4000 to 4299 they act on it."""
+    """Return `pusher:error`. Without a code clients stay connected.
+
+    With a code of 4000 to 4299 they act on it.
+    """
     data = {"message": message} if code is None else {"code": code, "message": message}
     return orjson.dumps({"event": "pusher:error", "data": data})
 

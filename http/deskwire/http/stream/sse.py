@@ -1,7 +1,8 @@
-"""Server-sent events: an agent's stream as it is written (HTML, 9.2).
+"""Server-sent events: the format of an agent's stream (HTML, 9.2).
 
-A stored event's `data` is the very bytes of its envelope, and its `id` what `Last-Event-ID` names later. Passing
-events and those about the stream itself have no id.
+The `data` of a stored event is its envelope, byte for byte, and its `id` is the `Last-Event-ID` of a later
+request.
+Ephemeral events and events about the stream itself have no id.
 """
 
 from __future__ import annotations
@@ -21,12 +22,12 @@ from deskwire.engine.core.errors import Unavailable
 
 log: Final = structlog.get_logger(__name__)
 
-HEARTBEAT_S: Final = 15.0
-"""Seconds without an event after which a comment is written, unless the client prefers fewer."""
+# Seconds without an event after which a comment is written, unless the client prefers fewer.
+HEARTBEAT_INTERVAL_S: Final = 15.0
 _PREFERRED: Final = re.compile(r"(?:^|[,;\s])heartbeat=(?:\"?)(\d{1,2})(?:\"?)(?=$|[,;\s])", re.IGNORECASE)
 EVENT_STREAM: Final = "text/event-stream"
-_OVER_S: Final = 0.01
-"""What is left of a credential that is as good as over: clocks differ by so much."""
+# A credential with less time than this has expired: clocks differ by as much.
+_CREDENTIAL_MARGIN_S: Final = 0.01
 _RETRY: Final = b"retry: 1000\n"
 _COMMENT: Final = b":\n\n"
 _RETRY_AFTER_MS: Final[dict[Bye, int]] = {
@@ -38,32 +39,35 @@ _RETRY_AFTER_MS: Final[dict[Bye, int]] = {
 
 
 def preferred_heartbeat(prefer: str | None) -> float:
-    """Return the seconds between heartbeats that a `Prefer` header (RFC 7240) asks for, from 1 to HEARTBEAT_S.
+    """Return the heartbeat interval that a `Prefer` header requests (RFC 7240).
 
-    The desk asks for one a second, so that it knows within three that the service does not answer.
+    It is from 1 to HEARTBEAT_INTERVAL_S. The desk requests one per second, so that it notices within three
+    seconds that the service does not respond.
     """
     found = _PREFERRED.search(prefer or "")
-    return HEARTBEAT_S if found is None else min(max(1.0, float(found[1])), HEARTBEAT_S)
+    return HEARTBEAT_INTERVAL_S if found is None else min(max(1.0, float(found[1])), HEARTBEAT_INTERVAL_S)
 
 
-Opening = Callable[[], Awaitable[AgentStream]]
+OpenStream = Callable[[], Awaitable[AgentStream]]
 
 
-class Pieces(AsyncIterator[bytes]):
-    """The stream in pieces. It is opened with the first, when it is sure that it will be closed.
+class EventStreamBody(AsyncIterator[bytes]):
+    """The stream in chunks.
+
+    It is opened by the first read, because then its close is certain.
 
     Args:
-        opening: opens it.
-        good_for: returns the seconds for which the caller's credential is good from now on, 0 if it is no longer.
+        opening: opens the stream.
+        good_for: returns the seconds for which the caller's credential stays valid, 0 if it has ended.
         heartbeat_s: seconds without an event after which a comment is written.
     """
 
     def __init__(
         self,
         streams: AgentStreams,
-        opening: Opening,
+        opening: OpenStream,
         good_for: Callable[[], Awaitable[float]],
-        heartbeat_s: float = HEARTBEAT_S,
+        heartbeat_s: float = HEARTBEAT_INTERVAL_S,
     ) -> None:
         self._streams = streams
         self._opening = opening
@@ -74,22 +78,30 @@ class Pieces(AsyncIterator[bytes]):
         self._over = False
 
     async def __anext__(self) -> bytes:
-        """Return what is to be written next; after the goodbye there is nothing more."""
+        """Return the next chunk.
+
+        The goodbye is the last one.
+        """
         if self._over:
             raise StopAsyncIteration
         try:
             if self._stream is None:
                 self._stream = await self._opening()
-                await self._check(self._stream)  # the credential, too, once a later change finds the stream
+                await self._check(
+                    self._stream
+                )  # checked again, because only now do later changes find the stream
                 return _RETRY + self._hello(self._stream)
             return await self._next(self._stream)
-        except Unavailable as error:  # the client comes back, and goes on where it was
+        except Unavailable as error:  # the client reconnects and continues where it was
             log.warning("agents.stream_cut_off", reason=error.reason)
             self._over = True
             return f": {error.reason}\n\n".encode()
 
     async def aclose(self) -> None:
-        """Close the stream; the client has gone, or has been told goodbye."""
+        """Close the stream.
+
+        The client has disconnected or has got the goodbye.
+        """
         self._over = True
         stream, self._stream = self._stream, None
         if stream is not None:
@@ -98,21 +110,24 @@ class Pieces(AsyncIterator[bytes]):
     async def _next(self, stream: AgentStream) -> bytes:
         with trio.move_on_at(min(trio.current_time() + self._heartbeat_s, self._good_until)):
             return self._written(await stream.next())
-        if trio.current_time() >= self._good_until - _OVER_S:
+        if trio.current_time() >= self._good_until - _CREDENTIAL_MARGIN_S:
             await self._check(stream)
         return _COMMENT
 
     async def _check(self, stream: AgentStream) -> None:
-        """End the stream if the credential is no longer good; a session's may have been used meanwhile."""
+        """End the stream if the credential is no longer valid.
+
+        A session may have been used in the meantime.
+        """
         good_for = await self._good_for()
         self._good_until = trio.current_time() + good_for
-        if good_for < _OVER_S:
+        if good_for < _CREDENTIAL_MARGIN_S:
             self._streams.end(stream, "session_ended")
-            self._good_until = inf  # the goodbye is taken, however late that is
+            self._good_until = inf  # from now on wait for the goodbye without a limit
 
     def _hello(self, stream: AgentStream) -> bytes:
         start = stream.start
-        return _told(
+        return _about_stream(
             b"hello",
             {
                 "streamId": stream.id,
@@ -137,10 +152,12 @@ class Pieces(AsyncIterator[bytes]):
         counters.ephemeral += len(passing)
         if batch.bye is not None:
             self._over = True
-            pieces.append(_told(b"bye", {"reason": batch.bye, "retryAfterMs": _RETRY_AFTER_MS[batch.bye]}))
+            pieces.append(
+                _about_stream(b"bye", {"reason": batch.bye, "retryAfterMs": _RETRY_AFTER_MS[batch.bye]})
+            )
         return b"".join(pieces)
 
 
-def _told(event: bytes, data: dict[str, Any]) -> bytes:
+def _about_stream(event: bytes, data: dict[str, Any]) -> bytes:
     """Return an event about the stream itself."""
     return b"event: %b\ndata: %b\n\n" % (event, orjson.dumps(data))

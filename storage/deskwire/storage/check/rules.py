@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any, Final
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from deskwire.engine.conversations.tags import tag_key
 from deskwire.engine.core.values import ProgressReporter, no_progress
@@ -26,14 +26,23 @@ SHOWN: Final = 20
 """Maximum violations reported of one rule."""
 
 
-class Problem(Struct, frozen=True):
+class CheckProblem(Struct, frozen=True):
     """A violation; its `code` is stable."""
 
     code: str
     message: str
 
 
-class Rule(Struct, frozen=True):
+class CheckReport(Struct):
+    """The result of a check; with no problems all is well. `rows` are counted by table, `files` are uploads."""
+
+    problems: list[CheckProblem] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    rows: dict[str, int] = field(default_factory=dict)
+    files: int = 0
+
+
+class CheckRule(Struct, frozen=True):
     """A query for violations, and the sentence that reports them.
 
     Args:
@@ -48,9 +57,9 @@ class Rule(Struct, frozen=True):
 
 def _rule(
     code: str, sentence: str, query: str, is_broken: Callable[..., bool] | None = None, **parts: Statement
-) -> Rule:
+) -> CheckRule:
     """Return a rule, with the fragments that its query has in braces for each dialect."""
-    return Rule(code, sentence, either(query, **parts), is_broken)
+    return CheckRule(code, sentence, either(query, **parts), is_broken)
 
 
 _SPANS: Final = (
@@ -371,7 +380,7 @@ RULES: Final = (
 
 def broken_rules(
     connection: Connection, dialect: Dialect, tell: ProgressReporter = no_progress
-) -> Iterator[Problem]:
+) -> Iterator[CheckProblem]:
     """Yield the violations in an up-to-date database, up to SHOWN of each rule.
 
     Args:
@@ -381,12 +390,12 @@ def broken_rules(
         tell("Checking the rules between rows", number, len(RULES))
         rows = _broken_rows(connection, rule, rule.query[dialect])
         for row in rows[:SHOWN]:
-            yield Problem(rule.code, rule.sentence.format(*row))
+            yield CheckProblem(rule.code, rule.sentence.format(*row))
         if len(rows) > SHOWN:
-            yield Problem(rule.code, f"There are more than {SHOWN} problems of this kind ({rule.code}).")
+            yield CheckProblem(rule.code, f"There are more than {SHOWN} problems of this kind ({rule.code}).")
 
 
-def _broken_rows(connection: Connection, rule: Rule, query: str) -> list[Any]:
+def _broken_rows(connection: Connection, rule: CheckRule, query: str) -> list[Any]:
     """Return up to SHOWN + 1 violations of a rule."""
     is_broken = rule.is_broken
     if is_broken is None:

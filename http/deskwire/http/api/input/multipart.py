@@ -1,4 +1,7 @@
-"""The one file of a multipart form, passed on while it comes in (RFC 7578). The parser is Werkzeug's, without I/O."""
+"""The file of a multipart form, passed on while it arrives (RFC 7578).
+
+The parser is Werkzeug's, without I/O.
+"""
 
 from __future__ import annotations
 
@@ -22,24 +25,24 @@ from deskwire.engine.core.text import NUL, NUL_PROBLEM_CODE
 from deskwire.http.api.input.headers import Fields
 
 FIELD: Final = "file"
+# Bytes of a form in addition to its file.
 OVERHEAD: Final = 64 * 1024
-"""Bytes that a form may have besides its file."""
 
 _PIECE: Final = 64 * 1024
+# Bytes that the parser may hold back: a chunk and the head of a part.
 _BUFFER: Final = 4 * _PIECE
-"""What the parser may hold back: a piece, and a part's head."""
 
+# Bytes between a delimiter and the end of its line: two dashes, and white space (RFC 2046).
 _PADDING_MAX: Final = 64
-"""Bytes between a delimiter and the end of its line; there are none but two dashes, and by RFC 2046 blanks."""
 
 _PARTS_MAX: Final = 20
 _BOUNDARY_MAX: Final = 70  # RFC 2046 section 5.1.1
 
 
 def boundary_of(headers: Fields) -> bytes:
-    """The boundary of a form.
+    """Return the boundary of a form.
 
-    Raises UnsupportedMediaType if the body is none, BadRequest if it has no boundary.
+    Raises UnsupportedMediaType if the body is not a form, BadRequest if it has no boundary.
     """
     kind, options = parse_options_header(headers.get("content-type"))
     if kind != "multipart/form-data":
@@ -53,12 +56,14 @@ def boundary_of(headers: Fields) -> bytes:
 async def read_file(
     body: AsyncIterable[bytes], boundary: bytes, limit: int, write: Callable[[bytes], Awaitable[None]]
 ) -> str:
-    """Give the bytes of the field `file` to `write`; returns the name that the client gives the file.
+    """Pass the bytes of the field `file` to `write` and return the file's name.
+
+    The client chooses the name.
 
     Args:
-        limit: bytes that the whole form may have.
+        limit: bytes of the whole form.
 
-    Raises BadRequest if it can't be read, TooLarge, and Invalid naming every field that is wrong.
+    Raises BadRequest for a malformed form, TooLarge, and Invalid naming every wrong field.
     """
     form = _Form(boundary)
     size = 0
@@ -75,7 +80,10 @@ async def read_file(
 
 
 class _Form:
-    """The parser's events, of which the file's data matters; what is wrong gathers."""
+    """The parser's events, of which the file's data is passed on.
+
+    Problems are collected.
+    """
 
     def __init__(self, boundary: bytes) -> None:
         self._decoder = MultipartDecoder(boundary, _BUFFER, max_parts=_PARTS_MAX)
@@ -86,7 +94,10 @@ class _Form:
         self._problems: list[Problem] = []
 
     def feed(self, data: bytes | None) -> list[bytes]:
-        """The file's bytes that `data` brings; None is the end of the form."""
+        """Return the file's bytes in `data`.
+
+        `None` ends the form.
+        """
         try:
             pieces = self._decode(self._ready(data))
             return pieces if data is not None else pieces + self._decode(None)
@@ -96,10 +107,10 @@ class _Form:
             raise malformed("it has too many parts, or one with too long a head") from None
 
     def _ready(self, data: bytes | None) -> bytes:
-        """Return what the parser may have now: no delimiter without the end of its line.
+        """Return the bytes that the parser may have now.
 
-        Werkzeug 3.1.9 counts the delimiter's carriage return to the file if what it has ends right behind `--`
-        and the boundary.
+        A delimiter is held back until the end of its line has arrived. Werkzeug 3.1.9 counts the carriage
+        return of the delimiter as part of the file if its input ends right after `--` and the boundary.
         """
         held = self._held + (data or b"")
         end = len(held) if data is None else max(0, len(held) - len(self._delimiter) + 1)
@@ -152,7 +163,10 @@ class _Form:
             self._problems.append(Problem(f"/{FIELD}", "repeated", "One upload is one file."))
 
     def filename(self) -> str:
-        """The file's name. Raises Invalid if there is none, or something besides."""
+        """Return the file's name.
+
+        Raises Invalid if there is none, or for additional fields.
+        """
         if self._name is None and not any(each.pointer == f"/{FIELD}" for each in self._problems):
             self._problems.append(Problem(f"/{FIELD}", "required", "This field is required."))
         if self._problems:
@@ -161,5 +175,5 @@ class _Form:
 
 
 def malformed(reason: str) -> BadRequest:
-    """The refusal of a form that can't be read."""
+    """Return the refusal of a malformed form."""
     return BadRequest(f"The form can't be read: {reason}.", code="malformed_body")

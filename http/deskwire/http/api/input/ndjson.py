@@ -1,4 +1,7 @@
-"""A body of lines, cut into them while it comes (NDJSON: one JSON text a line, in UTF-8)."""
+"""NDJSON bodies, split into lines while they arrive.
+
+Each line is one JSON text in UTF-8.
+"""
 
 from __future__ import annotations
 
@@ -6,18 +9,23 @@ from codecs import BOM_UTF8
 from typing import NamedTuple
 
 
-class Line(NamedTuple):
-    """A line that is not blank, with its number, from 1; `content` is None if it is longer than the bound."""
+class NdjsonLine(NamedTuple):
+    """A line that is not blank, with its number from 1.
+
+    `content` is None if it exceeds the limit.
+    """
 
     number: int
     content: bytes | None
 
 
-class Lines:
-    """Cuts pieces of any size into lines; no more is held than a piece and the begin of a line.
+class NdjsonReader:
+    """Splits chunks of any size into lines.
+
+    Holds one chunk and the start of a line.
 
     Args:
-        limit: bytes that a line may have. What is longer is passed over, and the next line is as good as any.
+        limit: bytes of a line. A longer line is skipped, and reading continues with the next line.
     """
 
     def __init__(self, limit: int) -> None:
@@ -26,8 +34,8 @@ class Lines:
         self._rest = b""
         self._passing_over = False
 
-    def feed(self, piece: bytes) -> list[Line]:
-        """The lines that end in this piece."""
+    def feed(self, piece: bytes) -> list[NdjsonLine]:
+        """Return the lines that end in this chunk."""
         first, *others = piece.split(b"\n")
         if not others:
             self._keep(self._rest + first)
@@ -38,27 +46,27 @@ class Lines:
         for content in others:
             number += 1
             if len(content) > limit:
-                lines.append(Line(number, None))
+                lines.append(NdjsonLine(number, None))
             elif content and not content.isspace():
-                lines.append(Line(number, content))
+                lines.append(NdjsonLine(number, content))
         self._number = number
         self._keep(rest)
         return lines
 
-    def end(self) -> list[Line]:
-        """The last line, if nothing ended it but the body's end."""
+    def end(self) -> list[NdjsonLine]:
+        """Return the last line, if it ends with the body instead of a line break."""
         return self._begun(b"")
 
-    def _begun(self, end: bytes) -> list[Line]:
-        """The line that earlier pieces have the begin of."""
+    def _begun(self, end: bytes) -> list[NdjsonLine]:
+        """Return the line whose start is in earlier chunks."""
         content, too_long = self._rest + end, self._passing_over
         self._rest, self._passing_over = b"", False
         self._number += 1
         if self._number == 1:
             content = content.removeprefix(BOM_UTF8)
         if too_long or len(content) > self._limit:
-            return [Line(self._number, None)]
-        return [Line(self._number, content)] if content and not content.isspace() else []
+            return [NdjsonLine(self._number, None)]
+        return [NdjsonLine(self._number, content)] if content and not content.isspace() else []
 
     def _keep(self, rest: bytes) -> None:
         if len(rest) > self._limit:

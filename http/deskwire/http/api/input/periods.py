@@ -25,7 +25,8 @@ class PeriodQuery(Query):
     start: Annotated[str | None, Field(alias="from", description=_FROM, examples=["2026-11-01"])] = None
     end: Annotated[str | None, Field(alias="to", description=_TO, examples=["2026-12-01"])] = None
     timezone: Annotated[
-        str, Field(description="Whose days count, from the IANA database.", examples=["Europe/Berlin"])
+        str,
+        Field(description="The time zone of the days, from the IANA database.", examples=["Europe/Berlin"]),
     ] = "UTC"
 
     @classmethod
@@ -36,7 +37,10 @@ class PeriodQuery(Query):
             raise bad_query(*problems)
 
     def period(self, now: int) -> Period:
-        """Return the period, which without `to` ends now (ms). Raises BadRequest naming all that is wrong with it."""
+        """Return the period, which without `to` ends now (ms).
+
+        Raises BadRequest naming every problem.
+        """
         period, problems = period_of(self.given(), now)
         if period is None:
             raise bad_query(*problems)

@@ -1,7 +1,8 @@
-"""Names that a model does not have, taken out of an input before it is validated.
+"""Removal of unknown names from an input before its validation.
 
-Validation makes an error of each of them, which costs a hundred times what the name cost its sender. Here the first ones
-become problems, and the others are counted.
+Validation would make an error of each unknown name, at a hundred times the cost of sending the name. Here
+the first
+unknown names become problems, and the others are counted.
 """
 
 from __future__ import annotations
@@ -15,15 +16,15 @@ from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin
 from pydantic import BaseModel
 
 from deskwire.engine.core.errors import PROBLEMS_MAX, Problem
-from deskwire.http.api.input.decoding import escaped
+from deskwire.http.api.input.validation_messages import pointer_token
 
 
 class Unknown:
-    """The unknown fields that were taken out.
+    """The unknown fields that were removed.
 
     Args:
-        code, message: what is said of each.
-        mark: what stands in front of a name in a pointer.
+        code, message: of each problem.
+        mark: separates a name from the pointer before it.
     """
 
     __slots__ = ("_code", "_mark", "_message", "count", "problems")
@@ -39,25 +40,32 @@ class Unknown:
 
     @property
     def unnamed(self) -> int:
-        """The number of them that are no problem of their own."""
+        """The number of unknown fields without a problem of their own."""
         return self.count - len(self.problems)
 
     def note(self, place: str, names: Iterator[str], count: int) -> None:
-        """Count names at a place; the first ones become problems."""
+        """Count unknown names at a place.
+
+        The first ones become problems.
+        """
         self.count += count
         for name in islice(names, PROBLEMS_MAX - len(self.problems)):
-            self.problems.append(Problem(f"{place}{self._mark}{escaped(name)}", self._code, self._message))
+            self.problems.append(
+                Problem(f"{place}{self._mark}{pointer_token(name)}", self._code, self._message)
+            )
 
 
 def without_unknown(model: type[BaseModel], value: Any, unknown: Unknown, place: str = "") -> Any:
-    """The value without the names that the model does not have, at every level; itself if there are none.
+    """Return the value without names that the model does not have, at every level.
+
+    Returns the value itself if there are none.
 
     Args:
-        unknown: told of them.
-        place: where the value stands, as a JSON pointer.
+        unknown: collects the removed names.
+        place: the JSON pointer of the value.
     """
     if type(value) is not dict:
-        return value  # validation says so
+        return value  # validation refuses it
     plan = _plan(model)
     if plan.names is not None and not value.keys() <= plan.names:
         names = plan.names
@@ -87,7 +95,10 @@ def _differ(one: Any, other: Any) -> bool:
 
 
 class _Plan(NamedTuple):
-    """The places of a model's names. `names` is None if it takes others, too; `inner` are fields that are models, or lists of them."""
+    """The names of a model. `names` is None if it accepts others.
+
+    `inner` has the fields that are models or lists of models.
+    """
 
     names: frozenset[str] | None
     inner: tuple[tuple[str, type[BaseModel], bool], ...]
@@ -102,7 +113,7 @@ def _plan(model: type[BaseModel]) -> _Plan:
 
 
 def _models_in(annotation: Any) -> tuple[type[BaseModel] | None, bool]:
-    """The model that a field is of, and whether it is a list of them."""
+    """Return the model of a field, and whether the field is a list of it."""
     only = without_null(annotation)
     if get_origin(only) is list:
         return _model(without_null(get_args(only)[0])), True
@@ -114,7 +125,10 @@ def _model(annotation: Any) -> type[BaseModel] | None:
 
 
 def without_null(annotation: Any) -> Any:
-    """Return the type of a field, null and constraints aside; itself if it is of several kinds."""
+    """Return the type of a field without null and constraints.
+
+    Returns the annotation itself if it has several types.
+    """
     if get_origin(annotation) is Annotated:
         return without_null(get_args(annotation)[0])
     if get_origin(annotation) not in (Union, UnionType):

@@ -1,38 +1,56 @@
-"""Input against its model, with every problem named: the one small layer over pydantic."""
+"""Validation of JSON bodies and query parameters, with every problem named.
+
+Numbers are those that every JSON reader can hold (RFC 8259 6): integers of 64 bits, else doubles. A larger
+integer would
+silently become a different double, so it is refused (ADR 5). Every text must show something and have no
+U+0000.
+"""
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from functools import cache
-from typing import Annotated, Any, ClassVar, Final, TypeVar, cast
+from itertools import islice
+from typing import Annotated, Any, ClassVar, Final, NamedTuple, TypeVar, cast
 
+import orjson
 from msgspec import Struct
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, WithJsonSchema
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    WithJsonSchema,
+)
 from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError
 
 from deskwire.engine.core.clock import milliseconds
 from deskwire.engine.core.errors import PROBLEMS_MAX, BadRequest, Invalid, Problem
-from deskwire.http.api.input.decoding import INTEGERS, Malformed, decoded, large_integers
-from deskwire.http.api.input.texts import nul_parameters, nul_problems
+from deskwire.engine.core.folding import BLANKS
+from deskwire.engine.core.text import NUL, NUL_MESSAGE, NUL_PROBLEM_CODE, nul_paths
 from deskwire.http.api.input.unknown_fields import Unknown, without_unknown
-from deskwire.http.api.input.wording import UNKNOWN_PARAMETER, problem_of
+from deskwire.http.api.input.validation_messages import UNKNOWN_PARAMETER, pointer_token, problem_of
 
 B = TypeVar("B", bound="Body")
 L = TypeVar("L", bound=Sequence[str])
 Q = TypeVar("Q", bound="Query")
 
+# Up to this size all errors of a body can be made in some milliseconds, so it is validated unchanged.
 _FEW_BYTES: Final = 4 * 1024
-"""A body of this size is validated as it is: the errors of all that can be wrong in it are made in some milliseconds."""
 
 
 class Body(BaseModel):
     """A JSON body: camelCase, strict types, no unknown fields.
 
-    `as_sent` says that its bytes are what counts, so that a number in it may have any digits; whether a text in it may
-    have U+0000, its fields and its handler say.
+    If `as_sent`, its bytes are stored, so that a number in it may have any digits; its fields and its
+    handler decide
+    whether a text may have U+0000.
     """
 
     model_config = ConfigDict(extra="forbid", strict=True, alias_generator=to_camel, defer_build=True)
@@ -41,55 +59,61 @@ class Body(BaseModel):
 
 
 class Empty(Body):
-    """A body without fields, which may be left out."""
+    """A body without fields, which may be omitted."""
 
 
 class Query(BaseModel):
     """Query parameters: camelCase, no unknown ones."""
 
     model_config = ConfigDict(extra="forbid", alias_generator=to_camel, defer_build=True)
+    # Accept any parameters, which the service ignores: the page in the browser reads them.
     anything: ClassVar[bool] = False
-    """Whether any parameters may be given, which mean nothing to the service: the address of a page is its own."""
+    # Ignore unknown parameters: mail and chat programs add theirs to a link.
     lenient: ClassVar[bool] = False
-    """Whether unknown parameters are ignored: mail and chat programs add theirs to a link that is clicked."""
 
     @classmethod
     def further(cls, given: Mapping[str, str]) -> None:
-        """Check what the handler checks by itself, so that all that is wrong can be named. Raises BadRequest."""
+        """Make the handler's own checks, so that a refusal names every problem.
+
+        Raises BadRequest.
+        """
 
 
 def _flag(value: object) -> object:
     return {"true": True, "false": False}.get(value, value) if isinstance(value, str) else value
 
 
+# A query parameter that is `true` or `false`, in no other spelling.
 Flag = Annotated[bool, BeforeValidator(_flag), Field(strict=True)]
-"""A query parameter that is `true` or `false`, in no other spelling."""
 
 _POSITIVE: Final = re.compile(r"[1-9][0-9]{0,8}")
 
 
 def _positive(text: object) -> int:
-    """The positive integer that a text in plain digits is. Raises ValueError if it is none."""
+    """Return the positive integer in plain digits. Raises ValueError for another text."""
     if not isinstance(text, str) or not _POSITIVE.fullmatch(text):
         raise ValueError("This must be a positive integer.")
     return int(text)
 
 
+# A query parameter that is a positive integer.
 Positive = Annotated[
     int,
     BeforeValidator(_positive),
     WithJsonSchema({"type": "integer", "minimum": 1, "maximum": 999_999_999}),
 ]
-"""A query parameter that is a positive integer."""
 
+# A time, as milliseconds since the epoch.
 Time = Annotated[
     int, BeforeValidator(milliseconds), WithJsonSchema({"type": "string", "format": "date-time"})
 ]
-"""A time, as milliseconds since the epoch."""
 
 
 def unique(items: L) -> L:
-    """The list itself, if it has nothing twice; for pydantic's validators."""
+    """Return the list if it has no duplicates.
+
+    It serves as a validator of pydantic.
+    """
     if len(set(items)) < len(items):
         twice = sorted(item for item, count in Counter(items).items() if count > 1)
         raise PydanticCustomError(
@@ -98,8 +122,11 @@ def unique(items: L) -> L:
     return items
 
 
-def few(most: int) -> BeforeValidator:
-    """The most names of an object that are looked at; its own bound comes behind all that is wrong with them."""
+def at_most_fields(most: int) -> BeforeValidator:
+    """Return a validator that refuses objects with more than `most` names.
+
+    It runs before the values are validated.
+    """
 
     def look(value: object) -> object:
         if isinstance(value, dict) and len(value) > most:
@@ -110,11 +137,11 @@ def few(most: int) -> BeforeValidator:
 
 
 def refuse_null(body: Body, nullable: frozenset[str] = frozenset(), pointer: str = "") -> None:
-    """Raise Invalid for each field of a patch that is null, unless null clears it; others may be left out only.
+    """Raise Invalid for each null of a patch in a field that null does not clear.
 
     Args:
-        nullable: those that null clears.
-        pointer: where the patch stands in the body.
+        nullable: the fields that null clears.
+        pointer: of the patch in the body.
     """
     nulls = sorted(name for name in body.model_fields_set - nullable if getattr(body, name) is None)
     if nulls:
@@ -123,10 +150,12 @@ def refuse_null(body: Body, nullable: frozenset[str] = frozenset(), pointer: str
 
 
 class Nulls(Struct, frozen=True):
-    """A look (`routing.Look`) at the nulls of a patch; see `refuse_null`. The API's description reads it, too.
+    """A precheck of the nulls of a patch.
+
+    See `refuse_null`. The API's description reads it as well.
 
     Args:
-        within: the field that the patch is, if it is not the whole body.
+        within: the field with the patch, if the patch is not the whole body.
     """
 
     nullable: frozenset[str]
@@ -134,25 +163,25 @@ class Nulls(Struct, frozen=True):
     pointer: str = ""
 
     async def __call__(self, call: Any) -> None:
-        """Raise Invalid for each null that clears nothing."""
+        """Raise Invalid for each null in a field that null does not clear."""
         patch = call.body if self.within is None else getattr(call.body, self.within)
         if patch is not None:
             refuse_null(patch, self.nullable, self.pointer)
 
 
 def nulls(*nullable: str, within: str | None = None, pointer: str = "") -> Nulls:
-    """Return a look at the nulls of a patch, of which those of `nullable` clear their field."""
+    """Return a precheck of nulls, which clear the `nullable` fields of a patch."""
     return Nulls(frozenset(nullable), within, pointer)
 
 
 def given_fields(body: Body, nullable: frozenset[str], pointer: str = "") -> dict[str, Any]:
-    """The fields that a patch names, with their values.
+    """Return the fields that a patch names, with their values.
 
     Args:
-        nullable: those that null clears.
-        pointer: where the patch stands in the body.
+        nullable: the fields that null clears.
+        pointer: of the patch in the body.
 
-    Raises Invalid for a null that clears nothing, and for no field at all.
+    Raises Invalid for a null in another field, and for a patch without fields.
     """
     refuse_null(body, nullable, pointer)
     given = {name: getattr(body, name) for name in body.model_fields_set}
@@ -162,36 +191,38 @@ def given_fields(body: Body, nullable: frozenset[str], pointer: str = "") -> dic
 
 
 def parse_body(model: type[B], raw: bytes) -> B:
-    """The body as its model. Nothing at all is taken as `{}`.
+    """Return the body as its model. An empty body counts as `{}`.
 
     Raises:
         BadRequest: it is not JSON.
         Invalid: it does not fit; every problem is named.
     """
     try:
-        value = decoded(raw) if raw else {}
-    except Malformed as error:
+        value = decode_json(raw) if raw else {}
+    except MalformedJson as error:
         raise BadRequest(f"The body is not valid JSON: {error}.", code="malformed_json") from None
     try:
-        return fitted(model, value, raw)
+        return validated(model, value, raw)
     except Invalid as invalid:
         if raw:
             raise
         raise Invalid(*invalid.problems, detail="The body is empty; it must be a JSON object.") from None
 
 
-def fitted(model: type[B], value: object, raw: bytes) -> B:
-    """JSON that was read as its model. Raises Invalid if it does not fit; every problem is named.
+def validated(model: type[B], value: object, raw: bytes) -> B:
+    """Return parsed JSON as its model. Raises Invalid if it does not fit.
+
+    Every problem is named.
 
     Args:
-        raw: what the value was read from; a number in it that the value does not show is a problem, too.
+        raw: the source of the value; a number in it that the value can't represent is a problem as well.
     """
-    nul = () if model.as_sent else nul_problems(value, raw)
+    nul = () if model.as_sent else null_character_problems(value, raw)
     if not nul and len(raw) <= _FEW_BYTES:
         try:
             return _exact(model, model.model_validate(value), raw, value)
         except ValidationError:
-            pass  # what is wrong is said in one way below, whatever the size
+            pass  # the code below names the problems, for bodies of any size
     unknown = Unknown()
     known = without_unknown(model, value, unknown)
     try:
@@ -199,7 +230,9 @@ def fitted(model: type[B], value: object, raw: bytes) -> B:
     except ValidationError as error:
         found = [problem_of(each, "/") for each in error.errors(include_url=False)]
         large, unnamed = large_integers(raw, known)
-        if model.as_sent:  # where it fits; elsewhere the parser's words are about a double that nobody sent
+        if (
+            model.as_sent
+        ):  # elsewhere the parser's message would be about a double that the client has not sent
             large, unnamed = [each.pointer for each in found if each.pointer in large], 0
         others = (each for each in found if each.pointer not in large)
         problems = (*others, *map(_too_large, large), *nul, *unknown.problems)
@@ -211,7 +244,7 @@ def fitted(model: type[B], value: object, raw: bytes) -> B:
 
 
 def _exact(model: type[B], body: B, raw: bytes, value: object) -> B:
-    """The body, if no integer in it has become a double. Raises Invalid."""
+    """Return the body if no integer in it has become a double. Raises Invalid."""
     large, unnamed = large_integers(raw, value) if _takes_doubles(model) else ([], 0)
     if large:
         raise Invalid(*map(_too_large, large), unnamed=unnamed)
@@ -220,7 +253,10 @@ def _exact(model: type[B], body: B, raw: bytes, value: object) -> B:
 
 @cache
 def _takes_doubles(of: Hashable) -> bool:
-    """Tell whether a model, or an annotation in one, lets a double pass: there an integer may have become one."""
+    """True if a model or annotation accepts doubles.
+
+    There a large integer may have become a double.
+    """
     if isinstance(of, type) and issubclass(of, Body):
         return not of.as_sent and any(
             _takes_doubles(cast(Hashable, field.annotation)) for field in of.model_fields.values()
@@ -229,13 +265,13 @@ def _takes_doubles(of: Hashable) -> bool:
 
 
 def _too_large(pointer: str) -> Problem:
-    return Problem(pointer, "too_large", INTEGERS)
+    return Problem(pointer, "too_large", INTEGER_RANGE)
 
 
 def parse_query(model: type[Q], pairs: Mapping[str, list[str]]) -> Q:
-    """The query parameters as their model.
+    """Return the query parameters as their model.
 
-    Raises BadRequest naming every parameter that is unknown, bad, or given more than once.
+    Raises BadRequest naming every parameter that is unknown, wrong or repeated.
     """
     if model.anything or (not pairs and not _required(model)):
         default: Q = _default(model)
@@ -244,7 +280,7 @@ def parse_query(model: type[Q], pairs: Mapping[str, list[str]]) -> Q:
         pairs = {name: pairs[name] for name in _parameters(model) if name in pairs}
     unknown = Unknown("unknown_parameter", UNKNOWN_PARAMETER, mark="?")
     known: dict[str, list[str]] = without_unknown(model, dict(pairs), unknown)
-    nul = nul_parameters(known)
+    nul = null_character_parameters(known)
     twice = [
         Problem(f"?{name}", "repeated", "The parameter is given more than once.")
         for name, values in known.items()
@@ -283,12 +319,213 @@ def _required(model: type[Query]) -> bool:
 
 @cache
 def _default(model: type[Q]) -> Q:
-    """Return the query of a request without parameters; shared by all, as nobody changes it."""
+    """Return the query of a request without parameters.
+
+    The instance is shared.
+    """
     return model()
 
 
 def bad_query(*problems: Problem, unnamed: int = 0) -> BadRequest:
-    """The refusal of a query, with everything that is wrong with it; `unnamed` problems more are only counted."""
+    """Return the refusal of a query with all its problems.
+
+    `unnamed` is the number of further problems.
+    """
     named = ", ".join(problem.pointer[1:] for problem in problems[:PROBLEMS_MAX])
     detail = f"Query parameters are not right: {named}."
     return BadRequest(detail, code="bad_query", problems=problems, unnamed=unnamed)
+
+
+# Levels of nested arrays and objects.
+DEPTH_MAX: Final = 1_024
+
+_LEAST, _MOST = -(1 << 63), (1 << 64) - 1
+INTEGER_RANGE: Final = f"An integer is at least {_LEAST} and at most {_MOST}; send a larger number as a text."
+
+# Our messages where the parser's would need an explanation.
+_WORDS: Final = (
+    ("depth limit exceeded", f"it is nested more than {DEPTH_MAX:,} levels deep"),
+    ("number is infinity", "a number in it is too large; the largest is about 1.8e308"),
+    ("byte order mark", "it begins with a byte order mark, which JSON does not have"),
+    ("not valid UTF-8", "it is not in UTF-8"),
+    ("surrogate", "an escape in a text stands for half a character, a surrogate without the other one"),
+)
+
+# Constants that some writers use as numbers; the parser's position is their sign or the character after it.
+_CONSTANT: Final = re.compile(r".?[+-]?(?:NaN|Infinity)", re.DOTALL)
+
+_TOKEN: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|-?[0-9][0-9.eE+-]*+|[{}\[\],:]')
+
+
+class MalformedJson(ValueError):
+    """The text is not JSON or exceeds a limit.
+
+    The message continues "The body is not valid JSON: ".
+    """
+
+
+def decode_json(raw: bytes) -> Any:
+    """Return the value of a JSON text. The last of repeated keys counts.
+
+    Raises MalformedJson.
+    """
+    try:
+        return orjson.loads(raw)
+    except orjson.JSONDecodeError as error:
+        raise MalformedJson(_in_words(raw, error)) from None
+
+
+def _in_words(raw: bytes, error: orjson.JSONDecodeError) -> str:
+    if not raw.strip():
+        return "it is empty"
+    where = f" (line {error.lineno}, column {error.colno})"
+    if _CONSTANT.match(error.doc, max(error.pos - 1, 0)):
+        return f"NaN and Infinity are no numbers in JSON{where}"
+    for sign, words in _WORDS:
+        if sign in error.msg:
+            return words + where
+    return f"{error.msg}{where}"
+
+
+class LargeIntegers(NamedTuple):
+    """Integers that a value can't represent.
+
+    `pointers` has JSON pointers to the first ones, and `unnamed` the number of the others.
+    """
+
+    pointers: list[str]
+    unnamed: int
+
+
+def large_integers(raw: bytes, value: Any) -> LargeIntegers:
+    """Return the integers of a JSON text that its value can't represent.
+
+    Args:
+        value: the text's value; a value without a large double has no such integer.
+    """
+    return _large_integers(raw) if _has_large_double(value) else LargeIntegers([], 0)
+
+
+def _has_large_double(value: Any) -> bool:
+    waiting = [value]
+    while waiting:
+        each = waiting.pop()
+        if type(each) is float:
+            if not _LEAST < each < _MOST:  # the least double may stand for a smaller integer
+                return True
+        elif type(each) is dict:
+            waiting += each.values()
+        elif type(each) is list:
+            waiting += each
+    return False
+
+
+def _large_integers(raw: bytes) -> LargeIntegers:
+    """Return the large integers of a valid JSON text, from its tokens.
+
+    Only the first pointers are built, because each can be as long as the text.
+    """
+    pointers: list[str] = []
+    unnamed = 0
+    for way in _ways_to_large_integers(raw):
+        if len(pointers) < PROBLEMS_MAX:
+            pointers.append("".join(f"/{pointer_token(str(part))}" for part in way))
+        else:
+            unnamed += 1
+    return LargeIntegers(pointers, unnamed)
+
+
+def _ways_to_large_integers(raw: bytes) -> Iterator[list[str | int]]:
+    """Yield the names and indices that lead to each large integer.
+
+    The same list is updated in place.
+    """
+    way: list[str | int] = []
+    before = b""
+    for match in _TOKEN.finditer(raw):
+        piece = match[0]
+        if piece == b"{":
+            way.append("")
+        elif piece == b"[":
+            way.append(0)
+        elif piece in b"]}":
+            way.pop()
+        elif piece == b"," and isinstance(way[-1], int):
+            way[-1] += 1
+        elif piece[:1] == b'"' and before in (b"{", b",") and isinstance(way[-1], str):
+            way[-1] = orjson.loads(piece)
+        elif (
+            piece[:1] in b"-0123456789" and piece.lstrip(b"-").isdigit() and not _LEAST <= int(piece) <= _MOST
+        ):
+            yield way
+        before = piece
+
+
+# The only form in which JSON can contain U+0000 (RFC 8259 7).
+_ESCAPED_NUL: Final = b"\\u0000"
+
+
+def is_blank(text: str) -> bool:
+    """Return whether a text has characters, all of them invisible."""
+    return bool(text) and all(unicodedata.category(character) in BLANKS for character in text)
+
+
+def _showing(text: str) -> str:
+    if is_blank(text):
+        raise PydanticCustomError("blank", "This must not be blank.")
+    return text
+
+
+# The mark of a text that must not be blank; its minimum length refuses an empty one.
+NOT_BLANK: Final = AfterValidator(_showing)
+
+
+def _whole(text: str) -> str:
+    if NUL in text:
+        raise PydanticCustomError(NUL_PROBLEM_CODE, NUL_MESSAGE)
+    return text
+
+
+# A text without U+0000, in a body that is stored as sent and may have U+0000 elsewhere.
+PlainText = Annotated[str, AfterValidator(_whole)]
+
+
+def matching(pattern: str, sentence: str, described: str | None = None) -> tuple[Any, ...]:
+    """Return the marks of a text that must fully match a pattern.
+
+    Args:
+        sentence: the message of the refusal.
+        described: the pattern in ECMA 262 syntax for the API's description, if that differs.
+    """
+    matches = re.compile(pattern).fullmatch
+
+    def check(text: str) -> str:
+        if text and matches(text) is None:
+            raise PydanticCustomError("form", "{sentence}", {"sentence": sentence})
+        return text
+
+    return AfterValidator(check), Field(json_schema_extra={"pattern": described or f"^(?:{pattern})$"})
+
+
+def null_character_problems(value: Any, raw: bytes) -> tuple[Problem, ...]:
+    """Return a problem for each of the first texts of a JSON value that have U+0000.
+
+    Args:
+        raw: the source of the value; without an escaped U+0000 the value is not searched.
+    """
+    if _ESCAPED_NUL not in raw:
+        return ()
+    ways = islice(nul_paths(value), PROBLEMS_MAX)
+    return tuple(
+        Problem("".join(f"/{pointer_token(str(part))}" for part in way), NUL_PROBLEM_CODE, NUL_MESSAGE)
+        for way in ways
+    )
+
+
+def null_character_parameters(pairs: dict[str, list[str]]) -> tuple[Problem, ...]:
+    """Return a problem for each query parameter whose value has U+0000."""
+    return tuple(
+        Problem(f"?{name}", NUL_PROBLEM_CODE, NUL_MESSAGE)
+        for name, values in pairs.items()
+        if any(NUL in v for v in values)
+    )

@@ -1,8 +1,10 @@
-"""CORS: the pages of other origins that may call the API from a browser, those that the operator names (ADR 25).
+"""CORS: access for pages of the origins that the operator names (ADR 25).
 
-Only routes that a user's token opens, signing in, files, and the stream's authorization are open to them; other
-calls with a server key are not, as that belongs into no browser. No answer allows credentials of the browser's own:
-a session's cookie counts for pages of our own origin alone (ADR 15).
+Pages may call the routes for users' tokens, sign-in, files and the stream's authorization. Other calls with
+a server key
+are not open to them, because a server key does not belong in a browser. No response allows the browser's
+own
+credentials: the cookie of a session is accepted from pages of our own origin only (ADR 15).
 """
 
 from __future__ import annotations
@@ -14,8 +16,8 @@ from typing import Final
 from quart import Request, Response
 from werkzeug.datastructures import Headers
 
+from deskwire.http.api.route_trie import RouteNode
 from deskwire.http.api.routing import BASE, Route
-from deskwire.http.server.route_trie import Place
 
 _USERS: Final = frozenset({"dashboard", "either", "user", "organisation", "project"})
 _BESIDES: Final = frozenset(
@@ -28,35 +30,37 @@ _SHOWN: Final = (
     "Content-Disposition, Content-Range, ETag, Idempotent-Replayed, RateLimit-Limit, RateLimit-Remaining, "
     "RateLimit-Reset, Retry-After, WWW-Authenticate, X-Request-Id"
 )
+# Seconds for which a browser may cache the permission to call.
 _KEPT_S: Final = 600
-"""How long a browser may remember the permission to call."""
 
 
 def open_to_pages(route: Route) -> bool:
-    """Tell whether pages of other origins may call this route, if they may call any."""
+    """Return whether pages of allowed origins may call this route."""
     return route.access.kind in _USERS or route.path in _BESIDES
 
 
 class Cors:
-    """Answers for the origins that are allowed.
+    """The CORS headers for allowed origins.
 
     Args:
-        origins: exact ones, as browsers write them.
+        origins: exact ones, in the form that browsers send.
     """
 
     def __init__(self, origins: Collection[str]) -> None:
         self._origins = frozenset(origins)
 
-    def preflight(self, request: Request, place: Place | None) -> Response | None:
-        """The answer to a browser that asks whether it may call; None for every other request.
+    def preflight(self, request: Request, node: RouteNode | None) -> Response | None:
+        """Return the response to a preflight request.
+
+        Returns None for every other request.
 
         Args:
-            place: where the request's path leads.
+            node: of the request's path.
         """
         wanted = request.headers.get("Access-Control-Request-Method")
         if not self._origins or request.method != "OPTIONS" or wanted is None:
             return None
-        if not self._allows(request.headers) or not _takes(place, wanted):
+        if not self._allows(request.headers) or not _takes(node, wanted):
             return None
         return Response(
             b"",
@@ -71,7 +75,7 @@ class Cors:
         )
 
     def open_up(self, request: Request, route: Route | None, headers: Headers) -> None:
-        """Let the page that has called this route read the answer, if it may."""
+        """Add the headers that let an allowed page read the response."""
         if not self._origins or route is None or not open_to_pages(route):
             return
         headers.add("Vary", "Origin")
@@ -83,7 +87,7 @@ class Cors:
         return headers.get("Origin") in self._origins
 
 
-def _takes(place: Place | None, method: str) -> bool:
-    """Tell whether a route open to pages takes this method at the place."""
-    route = None if place is None else place.routes.get(method)
+def _takes(node: RouteNode | None, method: str) -> bool:
+    """Return whether a route open to pages has this method at the node."""
+    route = None if node is None else node.routes.get(method)
     return route is not None and open_to_pages(route)

@@ -1,4 +1,7 @@
-"""Downloads: the part of a file, its headers, and its bytes one piece after the other (RFC 9110, 6266)."""
+"""Downloads: the requested range of a file, its headers and its bytes.
+
+Sources: RFC 9110 and RFC 6266.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,7 @@ from deskwire.engine.uploads.service import UploadService
 from deskwire.engine.uploads.upload import Upload
 from deskwire.http.api.input.headers import Fields
 
+# Types that a browser may display, because they contain no scripts. All others are saved.
 INLINE: Final = frozenset(
     {
         "audio/aac",
@@ -31,16 +35,18 @@ INLINE: Final = frozenset(
         "video/webm",
     }
 )
-"""Types that a browser may show by itself: they hold no program. All others are saved."""
 
+# Bytes that are read and sent at a time; each write has a timeout of its own.
 _PIECE: Final = 128 * 1024
-"""Bytes that are read and sent at a time; each has the time that a write may take."""
 
 _TOKEN: Final = "!#$&+-.^_`|~"  # RFC 8187, attr-char
 
 
-class Pieces(AsyncIterator[bytes]):
-    """A part of an upload. Nothing stays open between two pieces, so it may be left anywhere."""
+class UploadBody(AsyncIterator[bytes]):
+    """A part of an upload in chunks.
+
+    Nothing stays open between two chunks, so iteration may stop anywhere.
+    """
 
     def __init__(self, uploads: UploadService, upload: Upload, start: int, end: int) -> None:
         self._uploads = uploads
@@ -49,7 +55,10 @@ class Pieces(AsyncIterator[bytes]):
         self._end = end
 
     async def __anext__(self) -> bytes:
-        """The next bytes. Raises Unavailable if the file was removed meanwhile, which ends the connection."""
+        """Return the next chunk.
+
+        Raises Unavailable if the file has been removed, which ends the connection.
+        """
         if self._at >= self._end:
             raise StopAsyncIteration
         data = await self._uploads.read(self._upload, self._at, min(_PIECE, self._end - self._at))
@@ -58,19 +67,21 @@ class Pieces(AsyncIterator[bytes]):
 
 
 def etag_of(upload: Upload) -> str:
-    """The entity tag: the content's own."""
+    """Return the entity tag: the digest of the content."""
     return upload.sha256
 
 
-def unchanged(headers: Fields, upload: Upload) -> bool:
-    """Tell whether the client has the file already (RFC 9110 section 13.1.2)."""
+def not_modified(headers: Fields, upload: Upload) -> bool:
+    """Return whether the client already has the file (RFC 9110 section 13.1.2)."""
     return parse_etags(headers.get("if-none-match")).contains_weak(etag_of(upload))
 
 
-def wanted_part(headers: Fields, upload: Upload) -> tuple[int, int] | None:
-    """Return where the one part that is asked for begins and ends; None for the whole file (RFC 9110 section 14.2).
+def requested_range(headers: Fields, upload: Upload) -> tuple[int, int] | None:
+    """Return start and end of the requested range.
 
-    More parts than one are answered with the whole, which a server may always do. Raises RangeNotSatisfiable.
+    Returns None for the whole file (RFC 9110 section 14.2).
+
+    Several ranges get the whole file, which a server may always send. Raises RangeNotSatisfiable.
     """
     asked = headers.get("range") or ""
     condition = headers.get("if-range")
@@ -86,7 +97,7 @@ def wanted_part(headers: Fields, upload: Upload) -> tuple[int, int] | None:
 
 
 def headers_of(upload: Upload) -> Mapping[str, str]:
-    """Return the headers that a browser needs to do no harm with the file."""
+    """Return headers that keep the file from doing harm in a browser."""
     return {
         "Accept-Ranges": "bytes",
         "Cache-Control": "private, no-cache",
@@ -99,12 +110,18 @@ def headers_of(upload: Upload) -> Mapping[str, str]:
 
 
 def disposition(upload: Upload) -> str:
-    """The header Content-Disposition: shown or saved, and under which name (RFC 6266, RFC 8187)."""
+    """Return the header Content-Disposition (RFC 6266, RFC 8187).
+
+    It says whether to show or save the file, and its name.
+    """
     how = "inline" if upload.type in INLINE else "attachment"
     plain = "".join(each if " " <= each <= "~" and each not in '"\\%' else "_" for each in upload.name)
     return f"{how}; filename=\"{plain}\"; filename*=UTF-8''{quote(upload.name, safe=_TOKEN)}"
 
 
 def content_type(upload: Upload) -> str:
-    """The header Content-Type; text is in UTF-8, or it was not found to be text."""
+    """Return the header Content-Type.
+
+    Text is UTF-8, because other text is not recognized as text.
+    """
     return "text/plain; charset=utf-8" if upload.type == "text/plain" else upload.type

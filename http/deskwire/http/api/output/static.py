@@ -1,28 +1,39 @@
-"""Bytes that do not change while the service runs: packed once, sent again only to those who lack them."""
+"""Files that do not change while the service runs: compressed once, with an ETag.
+
+And the files of the desk.
+"""
 
 from __future__ import annotations
 
 import gzip
-from collections.abc import AsyncIterator, Callable
+import re
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
-from typing import Final, Generic, TypeVar
+from importlib.resources import files
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final, Generic, TypeVar
 
 import trio
+from msgspec import Struct, field
 from werkzeug.http import parse_etags
 
 _TAG_CHARACTERS: Final = 16
 T = TypeVar("T")
 
 
+# Bytes that are sent at a time; a client that does not read causes no more to be buffered.
 _PIECE: Final = 64 * 1024
-"""Bytes that are sent at a time; a client that does not read holds no more of its own."""
 
 
 @dataclass(frozen=True)
 class Static:
-    """A document of some type; `packed` is its gzip form, `tag` names its content."""
+    """A document of some type.
+
+    `packed` is its gzip form, `tag` a digest of its content.
+    """
 
     content_type: str
     packed: bytes
@@ -30,26 +41,29 @@ class Static:
 
     @classmethod
     def of(cls, content_type: str, body: bytes) -> Static:
-        """The document with this content."""
+        """Return the document with this content."""
         return cls(content_type, gzip.compress(body, mtime=0), sha256(body).hexdigest()[:_TAG_CHARACTERS])
 
     @classmethod
     def of_packed(cls, content_type: str, packed: bytes) -> Static:
-        """The document whose gzip form this is."""
+        """Return the document with this gzip form."""
         return cls(content_type, packed, sha256(gzip.decompress(packed)).hexdigest()[:_TAG_CHARACTERS])
 
     @cached_property
     def body(self) -> bytes:
-        """The content; kept from the first time on that a client can't unpack it."""
+        """The content, cached for clients that don't accept gzip."""
         return gzip.decompress(self.packed)
 
     def known_to(self, tags: str | None) -> bool:
-        """Tell whether a client that sends these tags as `If-None-Match` has the content (RFC 9110 section 13.1.2)."""
+        """Return whether a client with these tags has the content.
+
+        `tags` is the value of `If-None-Match` (RFC 9110 section 13.1.2).
+        """
         return parse_etags(tags).contains_weak(self.tag)
 
 
-class Once(Generic[T]):
-    """A value that takes a moment to make: made when it is first asked for, in a thread, and kept."""
+class Lazy(Generic[T]):
+    """A value that is made on first use, in a thread, and cached."""
 
     def __init__(self, make: Callable[[], T]) -> None:
         self._make = make
@@ -57,15 +71,142 @@ class Once(Generic[T]):
         self._making = trio.Lock()
 
     async def get(self) -> T:
-        """Return it."""
+        """Return the value.
+
+        Concurrent callers share one computation.
+        """
         if self._made is None:
-            async with self._making:  # however many ask first, it is made once
+            async with self._making:  # concurrent first callers share one computation
                 if self._made is None:
                     self._made = await trio.to_thread.run_sync(self._make)
         return self._made
 
 
-async def pieces(shared: bytes) -> AsyncIterator[bytes]:
-    """Bytes that many clients are sent, one part after the other."""
+async def chunks(shared: bytes) -> AsyncIterator[bytes]:
+    """Yield the bytes in chunks."""
     for begin in range(0, len(shared), _PIECE):
         yield shared[begin : begin + _PIECE]
+
+
+# The folder's other files, such as licences and type declarations, are not served.
+_TYPES: Final[Mapping[str, str]] = {
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".svg": "image/svg+xml",
+    ".woff2": "font/woff2",
+}
+
+INDEX_FILE: Final = "index.html"
+_ENTRY: Final = re.compile(r'<script type="module" src="web/([\w./-]+)">')
+_IMPORT: Final = re.compile(r'^(?:import|export)\b[^;"(]*?"(\.[\w./-]+)"', re.MULTILINE)
+_NAME_CHARACTERS: Final = 16
+_DEPTH_MAX: Final = 8
+
+
+class FileTree(Struct, frozen=True):
+    """The files by path, and their common name: a digest of all paths and contents."""
+
+    files: Mapping[str, Static]
+    name: str
+    _pages: dict[int, Static] = field(default_factory=dict)
+
+    def page(self, depth: int) -> Static:
+        """Return the page for a path that many folders below `/desk`.
+
+        Its addresses are relative to that path.
+        """
+        depth = min(depth, _DEPTH_MAX)
+        if depth not in self._pages:
+            source = self.files[INDEX_FILE]
+            up = "../" * depth
+            text = self._preloading(source.body.decode()).replace('"web/', f'"{up}web/{self.name}/')
+            self._pages[depth] = Static.of(source.content_type, text.encode())
+        return self._pages[depth]
+
+    def eager(self) -> list[str]:
+        """Return the modules that run before the page shows anything.
+
+        These are the entry and its static imports.
+        """
+        entries = _ENTRY.findall(self.files[INDEX_FILE].body.decode())
+        found: dict[str, None] = {}
+        for each in entries:
+            self._follow(each, found)
+        return list(found)
+
+    def _follow(self, module: str, found: dict[str, None]) -> None:
+        if module in found or module not in self.files:
+            return
+        found[module] = None
+        for target in _IMPORT.findall(self.files[module].body.decode()):
+            self._follow(_joined(module, target), found)
+
+    def _preloading(self, text: str) -> str:
+        entries = set(_ENTRY.findall(text))
+        links = [
+            f'<link rel="modulepreload" href="web/{each}">' for each in self.eager() if each not in entries
+        ]
+        return text.replace("</head>", "\n".join([*links, "</head>"]), 1)
+
+
+def _joined(module: str, target: str) -> str:
+    """Return the path of a module that is imported by a relative path."""
+    parts = module.split("/")[:-1]
+    for part in target.split("/"):
+        if part == "..":
+            parts = parts[:-1]
+        elif part != ".":
+            parts.append(part)
+    return "/".join(parts)
+
+
+def _found(folder: Any, above: str = "") -> Iterator[tuple[str, bytes]]:
+    """Yield the path and content of each served file, in order of their names."""
+    for each in sorted(folder.iterdir(), key=lambda each: str(each.name)):
+        path = f"{above}{each.name}"
+        if each.is_dir():
+            yield from _found(each, f"{path}/")
+        elif Path(each.name).suffix in _TYPES and not each.name.startswith("."):
+            yield path, each.read_bytes()
+
+
+def load_tree(folder: Any) -> FileTree:
+    """Read and compress a folder.
+
+    Takes tens of milliseconds.
+    """
+    loaded, digest = {}, sha256()
+    for path, content in _found(folder):
+        loaded[path] = Static.of(_TYPES[Path(path).suffix], content)
+        digest.update(f"{path}\0{len(content)}\0".encode() + content)
+    return FileTree(MappingProxyType(loaded), digest.hexdigest()[:_NAME_CHARACTERS])
+
+
+def _packaged() -> FileTree:
+    return load_tree(files("deskwire.http.pages") / "desk")
+
+
+_PACKAGED: Final = Lazy(_packaged)
+
+
+class DeskFiles:
+    """The desk's files.
+
+    They are the package's, read once, or those of a folder, read for each request.
+
+    Args:
+        folder: read for each request, for developers of the desk; None for the package's own.
+        shown: True if the desk is enabled.
+    """
+
+    def __init__(self, folder: Path | None = None, *, shown: bool = True) -> None:
+        self.shown: Final = shown
+        self.kept: Final = folder is None
+        self._folder = folder
+
+    async def tree(self) -> FileTree:
+        """Return the files."""
+        if self._folder is None:
+            return await _PACKAGED.get()
+        return await trio.to_thread.run_sync(load_tree, self._folder)

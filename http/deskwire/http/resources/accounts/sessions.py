@@ -25,9 +25,9 @@ from deskwire.engine.core.clock import iso
 from deskwire.engine.core.errors import Forbidden, Unauthenticated
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.ports import Transaction
-from deskwire.http.api.calls import Answer, Call, Page
+from deskwire.http.api.calls import Answer, BytesAnswer, Call
 from deskwire.http.api.input.validation import Body, Query
-from deskwire.http.api.output.lines import line_of
+from deskwire.http.api.output.responses import json_line
 from deskwire.http.api.pipeline import JSON
 from deskwire.http.api.routing import OPEN, VISITOR, Routes
 from deskwire.http.resources.accounts import tokens
@@ -131,7 +131,7 @@ async def _before(call: Call[Any, Any], at: int) -> BrowserSession | None:
         return None
 
 
-def with_cookie(call: Call[Any, Any], content: Mapping[str, Any], started: Started) -> Page:
+def with_cookie(call: Call[Any, Any], content: Mapping[str, Any], started: Started) -> BytesAnswer:
     """Return the response that gives the browser its session."""
     return _answer(content, call.services.sessions.cookie(call.incoming, started.secret))
 
@@ -163,5 +163,5 @@ def _projects(reader: OrganisationReader, user: User) -> list[dict[str, Any]]:
     ]
 
 
-def _answer(content: Mapping[str, Any], cookie: str) -> Page:
-    return Page(line_of(content), JSON, {"Set-Cookie": cookie})
+def _answer(content: Mapping[str, Any], cookie: str) -> BytesAnswer:
+    return BytesAnswer(json_line(content), JSON, {"Set-Cookie": cookie})

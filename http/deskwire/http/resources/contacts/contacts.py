@@ -24,8 +24,7 @@ from deskwire.engine.core.store import InlineQuery
 from deskwire.engine.merging.merges import MergeRequest
 from deskwire.engine.ports import Transaction
 from deskwire.http.api.calls import Answer, Call
-from deskwire.http.api.input.texts import is_blank
-from deskwire.http.api.input.validation import Body, Flag, Query, given_fields, nulls
+from deskwire.http.api.input.validation import Body, Flag, Query, given_fields, is_blank, nulls
 from deskwire.http.api.routing import LARGE, MEDIUM, Routes, Tag, s2s
 from deskwire.http.resources.conversations import operations
 from deskwire.http.resources.conversations.operations import actor_of

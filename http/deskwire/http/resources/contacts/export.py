@@ -74,7 +74,7 @@ async def _export(call: Call[Body, Query], identifier: str, *, internal: bool) -
     deed = exported(contact.id, call.project.rowid)
     await services.store.write(InlineJob(lambda tx: tx.record(deed)))
     show = partial(services.uploads.links.shown, now=now)
-    export = ContactExporter(call.while_good, ExportSubject(call.project, contact, show, internal), now)
+    export = ContactExporter(call.revocable_store, ExportSubject(call.project, contact, show, internal), now)
     disposition = {"Content-Disposition": f'attachment; filename="{contact.id}.json"'}
     return Streamed(export.pieces(), "application/json", disposition)
 

@@ -24,8 +24,7 @@ from deskwire.engine.events.project_events import append_internal_event, memory_
 from deskwire.engine.events.types import contact_lane
 from deskwire.engine.ports import Reader, Transaction
 from deskwire.http.api.calls import Answer, Call
-from deskwire.http.api.input.texts import SHOWING
-from deskwire.http.api.input.validation import Body, Query, nulls, refuse_null
+from deskwire.http.api.input.validation import NOT_BLANK, Body, Query, nulls, refuse_null
 from deskwire.http.api.pagination import EMPTY_PAGE, Paged, page
 from deskwire.http.api.routing import LARGE, Routes, Tag, dashboard
 from deskwire.http.schemas import content as shapes
@@ -62,10 +61,10 @@ Name = Annotated[
         max_length=100,
         json_schema_extra={"pattern": r"^[^/\x00-\x1f\x7f-\x9f]+$"},
     ),
-    SHOWING,
+    NOT_BLANK,
     AfterValidator(_nameable),
 ]
-Content = Annotated[str, Field(min_length=1, max_length=10_000), SHOWING]
+Content = Annotated[str, Field(min_length=1, max_length=10_000), NOT_BLANK]
 Description = Annotated[str, Field(max_length=500)]
 
 

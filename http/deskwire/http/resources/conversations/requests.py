@@ -12,8 +12,7 @@ from deskwire.engine.contacts.addresses import EMAIL_MAX, PHONE_MAX, clean_email
 from deskwire.engine.conversations.conversation import Status, Unclosed
 from deskwire.engine.conversations.tags import TAGS_MAX
 from deskwire.engine.core.values import SortOrder
-from deskwire.http.api.input.texts import SHOWING
-from deskwire.http.api.input.validation import Body, Query
+from deskwire.http.api.input.validation import NOT_BLANK, Body, Query
 from deskwire.http.api.pagination import LIMIT_MAX, Paged
 from deskwire.http.resources.fields import Attributes, Name, Tag, Time, Title, WebUrl
 
@@ -24,7 +23,7 @@ class Content(Body):
     """The content of a message: a text, ids of uploads of the same project, or both."""
 
     attachments: Annotated[list[str], Field(max_length=10, default_factory=list)]
-    text: Annotated[str, Field(max_length=20_000, validate_default=True), SHOWING] = ""
+    text: Annotated[str, Field(max_length=20_000, validate_default=True), NOT_BLANK] = ""
 
     @field_validator("text")
     @classmethod
@@ -34,10 +33,12 @@ class Content(Body):
         return text
 
 
-EmailAddress = Annotated[str, Field(min_length=3, max_length=EMAIL_MAX), SHOWING, AfterValidator(clean_email)]
+EmailAddress = Annotated[
+    str, Field(min_length=3, max_length=EMAIL_MAX), NOT_BLANK, AfterValidator(clean_email)
+]
 """An address as people and programs write it: `Ada <ada@example.org>` and `mailto:ada@example.org` are the address in them."""
 TelephoneNumber = Annotated[
-    str, Field(min_length=1, max_length=PHONE_MAX), SHOWING, AfterValidator(clean_phone)
+    str, Field(min_length=1, max_length=PHONE_MAX), NOT_BLANK, AfterValidator(clean_phone)
 ]
 """A telephone number in any grouping."""
 

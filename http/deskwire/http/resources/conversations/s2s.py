@@ -30,8 +30,7 @@ from deskwire.engine.core.store import InlineQuery
 from deskwire.engine.workflows.definition import Buttons, Form
 from deskwire.engine.workflows.validation.shape import ACTION_ID_MAX
 from deskwire.http.api.calls import NO_CONTENT, Answer, Call
-from deskwire.http.api.input.texts import PlainText
-from deskwire.http.api.input.validation import Body, Query, nulls
+from deskwire.http.api.input.validation import Body, PlainText, Query, nulls
 from deskwire.http.api.routing import LARGE, MEDIUM, NOTHING, Routes, Tag, s2s
 from deskwire.http.resources.contacts.contacts import may_change_contacts
 from deskwire.http.resources.conversations import backend_lists, operations

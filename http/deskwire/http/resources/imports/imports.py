@@ -29,8 +29,9 @@ from deskwire.engine.importing.records import (
 from deskwire.engine.importing.withdrawals import about
 from deskwire.engine.ports import Reader, Transaction
 from deskwire.http.api.calls import Answer, Call
+from deskwire.http.api.input.body_timeout import TimedBody
 from deskwire.http.api.input.headers import Fields, mimetype_of
-from deskwire.http.api.input.ndjson import Line, Lines
+from deskwire.http.api.input.ndjson import NdjsonLine, NdjsonReader
 from deskwire.http.api.input.validation import Body, Flag, Query
 from deskwire.http.api.problems import cut, named
 from deskwire.http.api.routing import Routes, Tag, s2s
@@ -46,7 +47,6 @@ from deskwire.http.resources.imports.lines import (
 from deskwire.http.resources.imports.withdrawals import withdraw
 from deskwire.http.schemas import conversations as conversation_shapes
 from deskwire.http.schemas import imports as shapes
-from deskwire.http.server.steady_body import Steady
 
 _NEEDED: Final = ("projects.manage", "conversations.manage", "conversations.reply")
 
@@ -120,8 +120,8 @@ async def import_history(call: Call[Body, ImportQuery]) -> Answer:
     """
     _check(call.incoming.headers)
     with call.services.admission.importing(call.project.rowid):
-        intake, lines = Intake(call), Lines(LINE_BYTES)
-        async for piece in Steady(call.incoming.body, call.services.limits.body_timeout_s, LEAST_BYTES):
+        intake, lines = Intake(call), NdjsonReader(LINE_BYTES)
+        async for piece in TimedBody(call.incoming.body, call.services.limits.body_timeout_s, LEAST_BYTES):
             await intake.take(lines.feed(piece))
         await intake.take(lines.end())
         await intake.commit()
@@ -170,7 +170,7 @@ class Intake:
         self._refusals = _NamedLines()
         self._doubts = _NamedLines()
 
-    async def take(self, lines: Sequence[Line]) -> None:
+    async def take(self, lines: Sequence[NdjsonLine]) -> None:
         """Read lines, and commit whenever there are enough for a commit. Raises Unavailable and NotFound."""
         now = self._clock()
         self._lines += len(lines)
@@ -311,9 +311,9 @@ async def _leave_a_turn(took_s: float, times: int) -> None:
     await trio.sleep(took_s * times)  # also without any time a checkpoint
 
 
-def _goes(lines: Sequence[Line]) -> Iterator[Sequence[Line]]:
+def _goes(lines: Sequence[NdjsonLine]) -> Iterator[Sequence[NdjsonLine]]:
     """Yield the lines in runs, each of which is read in one go."""
-    run: list[Line] = []
+    run: list[NdjsonLine] = []
     size = 0
     for line in lines:
         run.append(line)

@@ -21,11 +21,9 @@ from deskwire.engine.importing.records import (
     RefusedLine,
 )
 from deskwire.engine.importing.times import AHEAD_MS, possible_conversation, possible_message
-from deskwire.http.api.input.decoding import Malformed, decoded
-from deskwire.http.api.input.ndjson import Line
-from deskwire.http.api.input.partial import what_fits
-from deskwire.http.api.input.texts import SHOWING
-from deskwire.http.api.input.validation import Body, fitted
+from deskwire.http.api.input.ndjson import NdjsonLine
+from deskwire.http.api.input.partial_bodies import valid_part
+from deskwire.http.api.input.validation import NOT_BLANK, Body, MalformedJson, decode_json, validated
 from deskwire.http.resources.conversations.requests import AssigneeRef, Content, Identity
 from deskwire.http.resources.fields import Attributes, Name, RatingComment, Title, UserId
 
@@ -49,7 +47,7 @@ def _moment(value: object) -> int:
 
 
 Moment = Annotated[int, BeforeValidator(_moment), WithJsonSchema({"type": "string", "format": "date-time"})]
-ExternalId = Annotated[str, Field(min_length=1, max_length=_ID_MAX), SHOWING]
+ExternalId = Annotated[str, Field(min_length=1, max_length=_ID_MAX), NOT_BLANK]
 
 
 class ImportedContact(Identity):
@@ -59,8 +57,8 @@ class ImportedContact(Identity):
     `contactEmail` or `contactPhone`.
     """
 
-    email: Annotated[str, Field(min_length=1, max_length=EMAIL_MAX), SHOWING] | None = None
-    phone: Annotated[str, Field(min_length=1, max_length=2 * PHONE_MAX), SHOWING] | None = None
+    email: Annotated[str, Field(min_length=1, max_length=EMAIL_MAX), NOT_BLANK] | None = None
+    phone: Annotated[str, Field(min_length=1, max_length=2 * PHONE_MAX), NOT_BLANK] | None = None
     user_id: UserId
     created_at: Moment | None = None
 
@@ -136,13 +134,13 @@ class ImportedDeletion(Body):
     ] = False
 
 
-def read_line(line: Line, now: int) -> Record | DeletionRecord | RefusedLine:
+def read_line(line: NdjsonLine, now: int) -> Record | DeletionRecord | RefusedLine:
     """Return the record in a line, or its refusal. `now` is in milliseconds."""
     if line.content is None:
         return _refusal(line, None, Problem("", "too_long", f"A line has at most {LINE_BYTES:,} bytes."))
     try:
-        value = decoded(line.content)
-    except Malformed as error:
+        value = decode_json(line.content)
+    except MalformedJson as error:
         return _refusal(line, None, Problem("", "malformed_json", f"The line is not valid JSON: {error}."))
     record = _plain_message(line.number, value)
     if record is not None and 0 <= record.created_at <= now + AHEAD_MS:
@@ -150,17 +148,17 @@ def read_line(line: Line, now: int) -> Record | DeletionRecord | RefusedLine:
     return _examined(line, line.content, value, now)
 
 
-def _examined(line: Line, raw: bytes, value: Any, now: int) -> Record | DeletionRecord | RefusedLine:
+def _examined(line: NdjsonLine, raw: bytes, value: Any, now: int) -> Record | DeletionRecord | RefusedLine:
     if not isinstance(value, dict):
         return _refusal(line, None, Problem("", "invalid", "A line must be a JSON object."))
     try:
         match value.get("type"):
             case "message":
-                return _message(line, fitted(ImportedMessage, value, raw), now)
+                return _message(line, validated(ImportedMessage, value, raw), now)
             case "conversation":
-                return _conversation(line, fitted(ImportedConversation, value, raw), now)
+                return _conversation(line, validated(ImportedConversation, value, raw), now)
             case "deletion":
-                deletion = fitted(ImportedDeletion, value, raw)
+                deletion = validated(ImportedDeletion, value, raw)
                 return DeletionRecord(line.number, deletion.conversation, deletion.message, deletion.pieces)
             case _:
                 code = "not_allowed" if "type" in value else "required"
@@ -179,9 +177,9 @@ def _besides(value: dict[str, Any]) -> list[Problem]:
     """Return the problems with those fields of a line that fit their model, though others do not."""
     match value.get("type"):
         case "message":
-            return _problems_of_message(what_fits(ImportedMessage, value))
+            return _problems_of_message(valid_part(ImportedMessage, value))
         case "conversation":
-            return _problems_of_conversation(what_fits(ImportedConversation, value))
+            return _problems_of_conversation(valid_part(ImportedConversation, value))
         case _:
             return []
 
@@ -244,7 +242,7 @@ def _problems_of_message(body: ImportedMessage) -> list[Problem]:
     return problems
 
 
-def _message(line: Line, body: ImportedMessage, now: int) -> MessageRecord:
+def _message(line: NdjsonLine, body: ImportedMessage, now: int) -> MessageRecord:
     problems = _problems_of_message(body)
     if problems:
         raise Invalid(*problems)
@@ -281,7 +279,7 @@ def _problems_of_conversation(body: ImportedConversation) -> list[Problem]:
     return problems
 
 
-def _conversation(line: Line, body: ImportedConversation, now: int) -> ConversationRecord:
+def _conversation(line: NdjsonLine, body: ImportedConversation, now: int) -> ConversationRecord:
     contact, is_closed = body.contact, body.status == "CLOSED"
     problems = _problems_of_conversation(body)
     if problems:
@@ -327,7 +325,7 @@ def _read(clean: Callable[[str], str], text: str | None) -> tuple[str | None, st
         return None, text
 
 
-def _refusal(line: Line, external_id: str | None, *problems: Problem, unnamed: int = 0) -> RefusedLine:
+def _refusal(line: NdjsonLine, external_id: str | None, *problems: Problem, unnamed: int = 0) -> RefusedLine:
     """Make the refusal of a line, with as many of its problems as a response names."""
     left = len(problems) - PROBLEMS_MAX
     return RefusedLine(line.number, external_id, problems[:PROBLEMS_MAX], unnamed + max(0, left))

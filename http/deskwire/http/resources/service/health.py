@@ -6,8 +6,8 @@ import trio
 from werkzeug.http import parse_accept_header
 
 from deskwire.engine.cluster.cluster import REDIRECT_DELAY_S
-from deskwire.http.api.calls import Answer, Call, Page
-from deskwire.http.api.input.client_address import is_trusted
+from deskwire.http.api.calls import Answer, BytesAnswer, Call
+from deskwire.http.api.input.headers import is_trusted
 from deskwire.http.api.input.validation import Body, Query
 from deskwire.http.api.routing import OPEN, Routes, Tag
 from deskwire.http.schemas import service as shapes
@@ -44,7 +44,7 @@ async def readyz(call: Call[Body, Query]) -> Answer:
             call.services.hub.send_away_nowait()
             call.services.agents.send_away_nowait()
             if trio.current_time() >= call.services.cluster.valid_until + REDIRECT_DELAY_S:
-                call.services.holding.send_away_nowait()
+                call.services.holding.refuse_all_nowait()
         raise refusal
     notices = call.services.readiness.notices
     return {"status": "ready", "notices": notices} if notices else {"status": "ready"}
@@ -54,7 +54,7 @@ async def readyz(call: Call[Body, Query]) -> Answer:
 async def about(call: Call[Body, Query]) -> Answer:
     """Fetch the name and version of the service, and the path of its API. A browser is sent on to the desk instead."""
     if call.services.desk.shown and _for_reading(call.incoming.headers.get("accept")):
-        return Page(b"", "", {"Location": "desk", "Vary": "Accept"}, 303)
+        return BytesAnswer(b"", "", {"Location": "desk", "Vary": "Accept"}, 303)
     return {"service": "deskwire", "version": call.services.version, "api": "/v3"}
 
 

@@ -18,7 +18,7 @@ from deskwire.http.api.calls import NO_CONTENT, Answer, Call, Streamed
 from deskwire.http.api.input.validation import Body, Query, bad_query
 from deskwire.http.api.routing import NOTHING, Media, Routes, Tag, dashboard, personal
 from deskwire.http.schemas.base import ConversationId
-from deskwire.http.stream.sse import EVENT_STREAM, Pieces, preferred_heartbeat
+from deskwire.http.stream.sse import EVENT_STREAM, EventStreamBody, preferred_heartbeat
 
 routes = Routes(
     Tag("Agents' stream", "Follow everything that agents see, as server-sent events."),
@@ -82,10 +82,10 @@ async def follow_stream(call: Call[Body, StreamQuery]) -> Answer:
         query.further({"after": resumed})
     after = resumed or query.after
     streams.check_room(viewer)
-    call.incoming.expect_reader()
+    call.incoming.detect_dead_peer()
     opening = partial(streams.open, viewer, after, call.incoming.drop)
     heartbeat_s = preferred_heartbeat(call.incoming.headers.get("prefer"))
-    pieces = Pieces(streams, opening, partial(_good_for, call), heartbeat_s)
+    pieces = EventStreamBody(streams, opening, partial(_good_for, call), heartbeat_s)
     return Streamed(pieces, EVENT_STREAM, _NOT_BUFFERED)
 
 

@@ -16,8 +16,8 @@ from msgspec import Struct
 from deskwire.engine.core.errors import BadRequest, Invalid, Problem
 from deskwire.engine.core.text import NUL, NUL_MESSAGE, NUL_PROBLEM_CODE
 from deskwire.engine.stream.subscription import is_resume
-from deskwire.http.api.input.decoding import decoded, escaped
-from deskwire.http.api.input.texts import is_blank
+from deskwire.http.api.input.validation import decode_json, is_blank
+from deskwire.http.api.input.validation_messages import pointer_token
 
 CONSUMER_ID_LIMIT: Final = 128
 _FIELDS: Final = ("socket_id", "channel_name", "consumerId", "typingEvents", "resume")
@@ -58,7 +58,7 @@ def _body_fields(body: bytes) -> Mapping[str, Any]:
     """Return the body's fields: as JSON if its first character that is not blank is `{`, else as a form."""
     try:
         if body.lstrip()[:1] == b"{":
-            fields: Mapping[str, Any] = decoded(body)
+            fields: Mapping[str, Any] = decode_json(body)
             return fields
         pairs = parse_qsl(
             body.decode().strip(), keep_blank_values=True, errors="strict", max_num_fields=_MANY_FIELDS
@@ -77,7 +77,7 @@ class _Check:
         self._values = {**sent, **added}
         self._added = added
         self._problems = [
-            Problem(f"/{escaped(name)}", "unknown_field", "Unknown field.")
+            Problem(f"/{pointer_token(name)}", "unknown_field", "Unknown field.")
             for name in sent
             if name not in _FIELDS
         ]

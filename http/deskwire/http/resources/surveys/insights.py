@@ -17,8 +17,7 @@ from deskwire.engine.surveys.ports import SurveyReader, SurveyTransaction
 from deskwire.engine.surveys.survey import Survey
 from deskwire.engine.surveys.survey_lookup import find_survey, find_version
 from deskwire.http.api.calls import Answer, Call
-from deskwire.http.api.input.texts import SHOWING
-from deskwire.http.api.input.validation import Body, Positive, Query, few
+from deskwire.http.api.input.validation import NOT_BLANK, Body, Positive, Query, at_most_fields
 from deskwire.http.api.routing import WHOLE, Routes, Tag
 from deskwire.http.resources.surveys.surveys import MANAGE, ONE, READ
 from deskwire.http.schemas import surveys as shapes
@@ -32,8 +31,8 @@ routes = Routes(
 )
 _INSIGHTS = f"{ONE}/insights"
 
-Id = Annotated[str, Field(min_length=1, max_length=200), SHOWING]
-Title = Annotated[str, Field(min_length=1, max_length=500), SHOWING]
+Id = Annotated[str, Field(min_length=1, max_length=200), NOT_BLANK]
+Title = Annotated[str, Field(min_length=1, max_length=500), NOT_BLANK]
 Count = Annotated[int, Field(ge=0, lt=1 << 53)]
 Figure = Annotated[float, Field(allow_inf_nan=False)]
 
@@ -50,7 +49,9 @@ class ThemeBody(Body):
     title: Title
     sentiment: Sentiment
     count: Count
-    counts_by_version: Annotated[dict[str, Count], Field(max_length=100, default_factory=dict), few(100)]
+    counts_by_version: Annotated[
+        dict[str, Count], Field(max_length=100, default_factory=dict), at_most_fields(100)
+    ]
     quotes: Annotated[
         list[Annotated[str, Field(max_length=2_000)]], Field(max_length=20, default_factory=list)
     ]
@@ -79,7 +80,7 @@ class AlertBody(Body):
 
     id: Id
     severity: Severity
-    message: Annotated[str, Field(min_length=1, max_length=2_000), SHOWING]
+    message: Annotated[str, Field(min_length=1, max_length=2_000), NOT_BLANK]
     created_at: Annotated[str, Field(max_length=40), AfterValidator(_normal)] | None = None
 
 

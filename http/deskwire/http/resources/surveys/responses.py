@@ -31,8 +31,8 @@ from deskwire.engine.surveys.survey import (
 )
 from deskwire.engine.surveys.survey_lookup import find_survey, find_version
 from deskwire.engine.webhooks.publish import extend
+from deskwire.http.api.audit_records import recorded_export
 from deskwire.http.api.calls import Answer, Call, Streamed
-from deskwire.http.api.exports import recorded
 from deskwire.http.api.input.validation import Body, Positive, Query, Time
 from deskwire.http.api.pagination import Paged, page
 from deskwire.http.api.routing import LARGE, Media, Routes, Tag, s2s
@@ -158,8 +158,8 @@ async def export_responses(call: Call[Body, ResponseExport]) -> Answer:
 
     criteria = await _criteria(call)
     survey, shown = await call.services.store.read(head)
-    rows = _exported(call.while_good, survey.rowid, criteria, shown)
-    pieces = await recorded(call, survey_exported(survey.id, project), rows)
+    rows = _exported(call.revocable_store, survey.rowid, criteria, shown)
+    pieces = await recorded_export(call, survey_exported(survey.id, project), rows)
     disposition = {"Content-Disposition": f'attachment; filename="{survey.id}.csv"'}
     return Streamed(pieces, "text/csv; charset=utf-8", disposition)
 

@@ -13,8 +13,7 @@ from deskwire.engine.core.errors import Invalid, Problem
 from deskwire.engine.core.values import SortOrder
 from deskwire.engine.tickets.ports import SortKey
 from deskwire.engine.tickets.ticket import Priority, Status
-from deskwire.http.api.input.texts import SHOWING
-from deskwire.http.api.input.validation import Body, Flag, given_fields, unique
+from deskwire.http.api.input.validation import NOT_BLANK, Body, Flag, given_fields, unique
 from deskwire.http.api.pagination import Paged
 from deskwire.http.resources.fields import Time, Title
 
@@ -38,9 +37,9 @@ NULLABLE: Final = frozenset(
 
 
 Description = Annotated[str, Field(max_length=20_000)]
-Kind = Annotated[str, Field(min_length=1, max_length=50), SHOWING]
+Kind = Annotated[str, Field(min_length=1, max_length=50), NOT_BLANK]
 Id = Annotated[str, Field(min_length=1, max_length=40)]
-Tag = Annotated[str, Field(min_length=1, max_length=50), SHOWING]
+Tag = Annotated[str, Field(min_length=1, max_length=50), NOT_BLANK]
 
 
 def _distinct(tags: list[str]) -> list[str]:

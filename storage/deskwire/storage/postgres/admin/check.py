@@ -16,8 +16,8 @@ from deskwire.engine.core.ids import day_of
 from deskwire.engine.core.secret import Secrets
 from deskwire.engine.core.values import ProgressReporter, no_progress
 from deskwire.engine.uploads.ports import Content, Files
-from deskwire.storage.check.check import Report, broken_seals, stray_credentials
-from deskwire.storage.check.rules import Problem, broken_rules
+from deskwire.storage.check.credentials import broken_seals, stray_credentials
+from deskwire.storage.check.rules import CheckProblem, CheckReport, broken_rules
 from deskwire.storage.connection import Rows
 from deskwire.storage.dialect import POSTGRES
 from deskwire.storage.postgres.admin.installation import other_server
@@ -41,7 +41,7 @@ SELECT a.number, d.id FROM attempts a JOIN deliveries d ON d.position = a.delive
 
 def check(
     url: str, secrets: Secrets | None, files: Files, *, contents: bool, tell: ProgressReporter = no_progress
-) -> Report:
+) -> CheckReport:
     """Check a database.
 
     Args:
@@ -55,7 +55,7 @@ def check(
     """
     found = examine(url)
     require_migrated(url)
-    report = Report(notes=[*found.notes, *_standby(synchronous=found.synchronous)])
+    report = CheckReport(notes=[*found.notes, *_standby(synchronous=found.synchronous)])
     try:
         with connected(url, "check") as connection:
             report.problems += _other_servers(connection)
@@ -77,12 +77,12 @@ def check(
     return report
 
 
-def _other_servers(connection: ThreadSession) -> Iterator[Problem]:
+def _other_servers(connection: ThreadSession) -> Iterator[CheckProblem]:
     """Yield a problem for a server of another installation, and for a replaced primary."""
     if (difference := other_server(connection)) is not None:
-        yield Problem("database_identity", difference)
+        yield CheckProblem("database_identity", difference)
     if (beside := connection.servers.identity.found) is not None:
-        yield Problem("database_identity", beside.detail)
+        yield CheckProblem("database_identity", beside.detail)
 
 
 def _standby(*, synchronous: bool) -> Iterator[str]:
@@ -103,17 +103,17 @@ def _missing_days(connection: psycopg.Connection[Any]) -> Iterator[str]:
             )
 
 
-def _wrong_days(connection: psycopg.Connection[Any]) -> Iterator[Problem]:
+def _wrong_days(connection: psycopg.Connection[Any]) -> Iterator[CheckProblem]:
     """Yield a problem for each pending delivery and each attempt under a wrong day."""
     with connection.cursor("pending") as pending:
         for delivery_id, day in pending.execute(_PENDING):
             if day_of(delivery_id) != day:
-                yield Problem(
+                yield CheckProblem(
                     "delivery_day",
                     f"Delivery {delivery_id} is pending and stored under day {day}, where its results can't be recorded.",
                 )
     for number, delivery_id in connection.execute(_STRAY):
-        yield Problem(
+        yield CheckProblem(
             "attempt_day",
             f"Attempt {number} at delivery {delivery_id} is stored under another day than the delivery.",
         )
@@ -132,12 +132,14 @@ def _row_counts(connection: psycopg.Connection[Any]) -> dict[str, int]:
 
 def _broken_files(
     uploads: list[tuple[int, str, int, int]], files: Files, tell: ProgressReporter, *, contents: bool
-) -> Iterator[Problem]:
+) -> Iterator[CheckProblem]:
     for number, (project, digest, size, entry) in enumerate(uploads):
         tell("Checking the uploads", number, len(uploads))
         wrong = _file_problem(files, Content(project, digest, entry), size, contents=contents)
         if wrong is not None:
-            yield Problem("upload_file", f"The file with SHA-256 {digest} of project row {project} {wrong}.")
+            yield CheckProblem(
+                "upload_file", f"The file with SHA-256 {digest} of project row {project} {wrong}."
+            )
 
 
 def _file_problem(files: Files, content: Content, size: int, *, contents: bool) -> str | None:

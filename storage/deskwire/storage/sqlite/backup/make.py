@@ -22,7 +22,7 @@ from deskwire.engine.core.encryption import Encryption
 from deskwire.engine.core.secret import Secrets
 from deskwire.engine.core.values import ProgressReporter, no_progress
 from deskwire.engine.uploads.ports import Content
-from deskwire.storage.check.rules import Problem
+from deskwire.storage.check.rules import CheckProblem
 from deskwire.storage.files import DiskFiles, sync
 from deskwire.storage.sqlite.backup.archive import DATABASE, HEAD, MANIFEST, SEAL, SECRET, ArchiveWriter
 from deskwire.storage.sqlite.backup.manifest import FORMAT, MISSING_SHOWN, Head, Manifest, seal, secret_id
@@ -78,7 +78,7 @@ class Backup(Struct, frozen=True):
     size: int
     head: Head
     manifest: Manifest
-    problems: list[Problem]
+    problems: list[CheckProblem]
 
 
 def back_up(order: Order) -> Backup:
@@ -116,7 +116,7 @@ class _Staged(Struct, frozen=True):
 
     path: Path
     head: Head
-    problems: list[Problem]
+    problems: list[CheckProblem]
     contents: list[tuple[Content, int]]
     rows: dict[str, int]
     last_event: str | None
@@ -187,7 +187,7 @@ def _write(order: Order, staged: _Staged, writer: ArchiveWriter) -> Manifest:
     return manifest
 
 
-def _looked_at(order: Order, connection: sqlite3.Connection) -> tuple[Head, list[Problem]]:
+def _looked_at(order: Order, connection: sqlite3.Connection) -> tuple[Head, list[CheckProblem]]:
     """Return the head, and problems of the data that are no reason to refuse the backup."""
     if newer := unknown(connection):
         raise CopyError(

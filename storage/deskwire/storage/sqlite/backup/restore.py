@@ -19,7 +19,7 @@ from msgspec import Struct
 from deskwire.engine.conversations.held_messages import RESTORED
 from deskwire.engine.core.secret import Secrets
 from deskwire.engine.core.values import ProgressReporter, no_progress
-from deskwire.storage.check.rules import Problem
+from deskwire.storage.check.rules import CheckProblem
 from deskwire.storage.files import FOLDER, sync
 from deskwire.storage.sqlite.backup.archive import DATABASE, SECRET
 from deskwire.storage.sqlite.backup.manifest import ANY_SECRET, fitting
@@ -75,7 +75,7 @@ class Restored(Struct, frozen=True):
 
     contents: Contents
     skipped: int
-    problems: list[Problem]
+    problems: list[CheckProblem]
 
 
 def restore(order: Order) -> Restored:
@@ -135,7 +135,7 @@ def _write_secret(order: Order, contents: Contents, stage: Path) -> None:
             os.fsync(file.fileno())
 
 
-def _finish_database(order: Order, contents: Contents, path: Path) -> tuple[int, list[Problem]]:
+def _finish_database(order: Order, contents: Contents, path: Path) -> tuple[int, list[CheckProblem]]:
     """Verify the database, and end its pending deliveries if requested. Raises CopyError."""
     try:
         with closing(opened(path)) as connection:

@@ -15,7 +15,7 @@ from typing import Final
 
 from sqlite_utils import Database
 
-from deskwire.storage.check.rules import Problem, broken_rules
+from deskwire.storage.check.rules import CheckProblem, broken_rules
 from deskwire.storage.dialect import SQLITE
 from deskwire.storage.files import sync
 from deskwire.storage.sqlite.migrations.apply import migrations, newer_than_program
@@ -65,7 +65,7 @@ def pending(connection: sqlite3.Connection) -> list[str]:
     return [each.name for each in migrations.pending(_wrapped(connection))]
 
 
-def problems(connection: sqlite3.Connection) -> list[Problem]:
+def problems(connection: sqlite3.Connection) -> list[CheckProblem]:
     """Return violations of the rules; none before an upgrade, because the rules need the newest tables. Raises sqlite3.Error."""
     return [] if pending(connection) else list(broken_rules(connection, SQLITE))
 

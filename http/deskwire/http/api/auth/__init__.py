@@ -1,0 +1,1 @@
+"""Callers: credentials, sessions and passwords."""

@@ -1,0 +1,130 @@
+"""The table of all routes of the API."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from deskwire.http.api.routing import Route
+from deskwire.http.metrics import exposition as metrics
+from deskwire.http.pages import desk
+from deskwire.http.pages import explorer as description
+from deskwire.http.resources import (
+    event_log,
+    events,
+    project_export,
+    reports,
+    snippets,
+    translations,
+    uploads,
+    workflow_runs,
+    workflows,
+)
+from deskwire.http.resources.accounts import (
+    access_tokens,
+    audit,
+    audit_push,
+    credentials,
+    members,
+    organisations,
+    own_sessions,
+    project,
+    project_health,
+    projects,
+    sessions,
+    teams,
+    tokens,
+    users,
+)
+from deskwire.http.resources.contacts import contacts, memory
+from deskwire.http.resources.contacts import dashboard as agents_contacts
+from deskwire.http.resources.contacts import export as contact_export
+from deskwire.http.resources.contacts import lists as contact_lists
+from deskwire.http.resources.conversations import (
+    backend_messages,
+    dashboard,
+    drafts,
+    held_messages,
+    own,
+    s2s,
+)
+from deskwire.http.resources.conversations import deliveries as conversation_deliveries
+from deskwire.http.resources.imports import imports
+from deskwire.http.resources.search import search
+from deskwire.http.resources.service import health
+from deskwire.http.resources.stream import agents
+from deskwire.http.resources.stream import consumers as stream
+from deskwire.http.resources.surveys import (
+    figures as survey_figures,
+)
+from deskwire.http.resources.surveys import (
+    insights as survey_insights,
+)
+from deskwire.http.resources.surveys import (
+    responses as survey_responses,
+)
+from deskwire.http.resources.surveys import (
+    surveys,
+)
+from deskwire.http.resources.tickets import tickets, voice
+from deskwire.http.resources.webhooks import dashboard as agents_webhooks
+from deskwire.http.resources.webhooks import deliveries, replays
+from deskwire.http.resources.webhooks import endpoints as webhooks
+from deskwire.http.resources.webhooks import figures as webhook_figures
+
+_MODULES: Final = (
+    project,
+    s2s,
+    backend_messages,
+    contacts,
+    agents_contacts,
+    contact_lists,
+    contact_export,
+    imports,
+    events,
+    project_export,
+    webhooks,
+    deliveries,
+    replays,
+    webhook_figures,
+    stream,
+    agents_webhooks,
+    event_log,
+    agents,
+    dashboard,
+    own,
+    drafts,
+    held_messages,
+    conversation_deliveries,
+    workflows,
+    workflow_runs,
+    tickets,
+    voice,
+    search,
+    reports,
+    teams,
+    uploads,
+    translations,
+    snippets,
+    memory,
+    surveys,
+    survey_responses,
+    survey_insights,
+    survey_figures,
+    tokens,
+    sessions,
+    users,
+    own_sessions,
+    access_tokens,
+    organisations,
+    members,
+    projects,
+    project_health,
+    credentials,
+    audit,
+    audit_push,
+    health,
+    metrics,
+    description,
+    desk,
+)
+ROUTES: Final[tuple[Route, ...]] = tuple(route for module in _MODULES for route in module.routes.table)

@@ -1,0 +1,126 @@
+"""The agents' stream: server-sent events, each message the `data` of one of them."""
+
+from __future__ import annotations
+
+from typing import Any, Final, get_args
+
+import orjson
+
+from deskwire.engine.agents.stream import Bye
+from deskwire.engine.events.types import AGENTS, CATALOG, STORED
+from deskwire.http.description.asyncapi.parts import Parts, security, servers
+from deskwire.http.description.event_examples import example_envelopes
+from deskwire.http.description.extension_examples import extension_envelopes
+from deskwire.http.description.openapi.samples import sample
+from deskwire.http.description.openapi.schemas import Schema
+from deskwire.http.schemas.agent_events import ENVELOPES as FOR_AGENTS
+from deskwire.http.schemas.events import ENVELOPES
+
+_PRESENT: Final[Schema] = {
+    "type": "object",
+    "properties": {
+        "id": {"type": "string"},
+        "name": {"type": "string"},
+        "online": {"type": "boolean"},
+        "conversationIds": {"type": "array", "items": {"type": "string"}},
+        "composing": {"type": ["string", "null"]},
+    },
+    "required": ["id", "name", "online", "conversationIds", "composing"],
+}
+_ABOUT: Final[tuple[tuple[str, str, Schema, Any], ...]] = (
+    (
+        "hello",
+        "The first event: from where the stream goes on, and which agents are there.",
+        {
+            "type": "object",
+            "properties": {
+                "streamId": {"type": "string"},
+                "resumedAfter": {"type": ["string", "null"]},
+                "gap": {"type": "boolean"},
+                "at": {"type": ["string", "null"]},
+                "heartbeatS": {"type": "integer"},
+                "presence": {"type": "array", "items": _PRESENT},
+            },
+            "required": ["streamId", "resumedAfter", "gap", "at", "heartbeatS", "presence"],
+        },
+        {
+            "streamId": "str_01KZ00000000000000000STR01",
+            "resumedAfter": None,
+            "gap": False,
+            "at": "evt_01KZ00000000000000000000E1",
+            "heartbeatS": 15,
+            "presence": [],
+        },
+    ),
+    (
+        "passing",
+        "An event of the moment, which has no id and is not stored: presence, typing, reads, deliveries, and one's own drafts and held messages.",
+        {
+            "type": "object",
+            "properties": {"type": {"type": "string"}, "data": {"type": "object"}},
+            "required": ["type", "data"],
+        },
+        {"type": "presence", "data": {"agents": []}},
+    ),
+    (
+        "bye",
+        "The last event: why the stream ends, and when to come back.",
+        {
+            "type": "object",
+            "properties": {
+                "reason": {
+                    "type": "string",
+                    "enum": [*get_args(Bye)],
+                },
+                "retryAfterMs": {"type": "integer"},
+            },
+            "required": ["reason", "retryAfterMs"],
+        },
+        {"reason": "shutdown", "retryAfterMs": 500},
+    ),
+)
+"""The events about the stream itself and those of the moment: the field `event`, meaning, schema and example."""
+
+
+def add(parts: Parts) -> None:
+    """Add the stream of agents."""
+    names = [_add(parts, *each) for each in _ABOUT]
+    kinds = {**{name: CATALOG[name] for name in CATALOG if name in STORED}, **AGENTS}
+    for kind in kinds.values():
+        model = {**ENVELOPES, **FOR_AGENTS}[kind.type]
+        schema = parts.schemas.of(model)
+        envelope = {**example_envelopes(), **extension_envelopes()}.get(kind.type)
+        example: Any = (
+            sample(schema, parts.schemas.components) if envelope is None else orjson.loads(envelope)
+        )
+        names.append(_add(parts, kind.type, kind.when, schema, example))
+    parts.channel(
+        "agents",
+        names,
+        address="/v3/stream",
+        title="Agents' stream",
+        description="Server-sent events. Those that are stored have their `id` and no field `event`; the others are named by `event`.",
+        servers=servers("api"),
+    )
+    parts.operation(
+        "sendToAgents",
+        "agents",
+        "send",
+        names,
+        "Tell agents what happens in their project.",
+        security=security("accessToken"),
+        bindings={"http": {"method": "GET", "bindingVersion": "0.3.0"}},
+    )
+
+
+def _add(parts: Parts, event: str, meaning: str, payload: Schema, example: Any) -> str:
+    name = f"agents.{event}"
+    parts.messages[name] = {
+        "name": event,
+        "title": event,
+        "summary": meaning,
+        "contentType": "application/json",
+        "payload": payload,
+        "examples": [{"name": "data", "payload": example}],
+    }
+    return name

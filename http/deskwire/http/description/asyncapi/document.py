@@ -1,0 +1,112 @@
+"""The AsyncAPI document as a whole."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.metadata import version
+from typing import Any, Final
+
+import orjson
+
+from deskwire.http.api.output.static import Static
+from deskwire.http.app import ROUTES
+from deskwire.http.description.asyncapi import agents, stream, webhooks
+from deskwire.http.description.asyncapi.parts import Parts, in_async, reachable
+from deskwire.http.description.openapi.document import shown_types
+from deskwire.http.description.openapi.schemas import Schema, Schemas
+from deskwire.http.schemas.agent_events import ENVELOPES
+
+_INTRODUCTION: Final = """\
+The events of a Deskwire installation, on each channel that carries them. Every event has the same envelope on all of them, and
+stored ones the same bytes.
+
+- **Webhooks**: signed requests to the endpoints of a project.
+- **The realtime stream**: the Pusher Channels protocol, version 7, over a websocket. It is for backends.
+- **The agents' stream**: server-sent events for pages of agents.
+
+The calls of the API are in the OpenAPI document, `/v3/openapi.json`.
+"""
+_HOST: Final[Schema] = {
+    "description": "The host of the installation.",
+    "default": "support.example.com",
+}
+_SERVERS: Final[Schema] = {
+    "stream": {
+        "host": "{host}",
+        "pathname": "/app/{streamKey}",
+        "protocol": "wss",
+        "description": "The realtime stream. Connect with `?protocol=7`, as clients of Pusher do.",
+        "variables": {
+            "host": _HOST,
+            "streamKey": {
+                "description": "The stream key of the project, from `GET /v3/s2s/project`.",
+                "examples": ["x7Gt2kQ1bVnA"],
+            },
+        },
+    },
+    "api": {
+        "host": "{host}",
+        "protocol": "https",
+        "description": "The service itself.",
+        "variables": {"host": _HOST},
+    },
+    "receiver": {
+        "host": "crm.example.org",
+        "protocol": "https",
+        "description": "Your receiver of webhooks, at the URL of an endpoint.",
+    },
+}
+_SCHEMES: Final[Schema] = {
+    "signature": {
+        "type": "httpApiKey",
+        "in": "header",
+        "name": "Service-Signature",
+        "description": "HMAC-SHA256 over `<t>.<raw body>` with the whole secret of the endpoint as the key. Compare in constant time, and "
+        "refuse a `t` that is more than 5 minutes away.",
+    },
+    "serverKey": {
+        "type": "http",
+        "scheme": "bearer",
+        "bearerFormat": "sk_…",
+        "description": "The server key of a project, with which `POST /v3/s2s/stream/auth` authorizes a subscription.",
+    },
+    "accessToken": {
+        "type": "http",
+        "scheme": "bearer",
+        "bearerFormat": "JWT",
+        "description": "The access token of a user; a page may send the cookie of its session instead.",
+    },
+}
+
+
+@cache
+def description() -> Static:
+    """Return the document as it is served. It is made once, which takes a moment."""
+    return Static.of("application/json", orjson.dumps(document()))
+
+
+def document() -> dict[str, Any]:
+    """Return the document."""
+    schemas = Schemas([*shown_types(ROUTES), *ENVELOPES.values()])
+    parts = Parts(schemas)
+    for section in (webhooks, stream, agents):
+        section.add(parts)
+    return {
+        "asyncapi": "3.0.0",
+        "info": {
+            "title": "Deskwire events",
+            "version": version("deskwire"),
+            "description": _INTRODUCTION,
+            "license": {"name": "Apache-2.0", "url": "https://www.apache.org/licenses/LICENSE-2.0"},
+            "tags": [{"name": "Events", "description": "What happens in a project, as it happens."}],
+        },
+        "defaultContentType": "application/json",
+        "servers": _SERVERS,
+        "channels": parts.channels,
+        "operations": parts.operations,
+        "components": {
+            "messages": parts.messages,
+            "schemas": in_async(reachable(parts.messages, schemas.components)),
+            "securitySchemes": _SCHEMES,
+        },
+    }

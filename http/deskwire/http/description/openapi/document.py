@@ -1,0 +1,194 @@
+"""The OpenAPI document as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from importlib.metadata import version
+from typing import Any, Final
+
+import orjson
+
+from deskwire.http.api.auth.sessions import COOKIE_NAME
+from deskwire.http.api.input.validation import Empty
+from deskwire.http.api.output.static import Static
+from deskwire.http.api.routing import AccessKind, Media, Route
+from deskwire.http.app import ROUTES
+from deskwire.http.description.openapi import refusals
+from deskwire.http.description.openapi.bodies import request_body
+from deskwire.http.description.openapi.events import TAG, webhooks
+from deskwire.http.description.openapi.nulls import without_refused
+from deskwire.http.description.openapi.parameters import parameters
+from deskwire.http.description.openapi.responses import header_components, headers, responses
+from deskwire.http.description.openapi.schemas import Schema, Schemas
+from deskwire.http.description.tables import plain
+from deskwire.http.schemas.conversations import MergedDocument, MovedOnDocument
+from deskwire.http.schemas.events import ENVELOPES
+from deskwire.http.schemas.extensions import ENVELOPES as EXTENDED
+from deskwire.http.schemas.service import ProblemDocument
+from deskwire.http.schemas.surveys import SurveyDefinition
+from deskwire.http.schemas.workflows import WorkflowFlow, WorkflowTrigger
+
+_INTRODUCTION: Final = """\
+Self-hosted customer support: conversations, tickets, surveys, signed webhooks and a realtime stream over one durable
+event log.
+
+- Calls from a backend (`/v3/s2s/...`) need a **server key**, calls of people an **access token**, or a **session** of
+  a browser, and, where it is listed, the header `project`. A **machine credential** is for both, where it is listed.
+- Bodies are JSON in camelCase. Fields and parameters that are not listed here are refused.
+- Lists return `items` and `nextCursor`. Pass `nextCursor` as `cursor` to get the next page.
+- In a path, percent-encode an id of your own (of a user, a memory entry, a translation) as a whole: a path is split
+  before it is decoded. A path with two slashes in a row, or one at the end, is not found.
+- Errors are problem documents (RFC 9457). Their `code` is stable, and each response lists the codes it may have. An
+  unknown path returns 404 `not_found`, an unknown method 405 `method_not_allowed` with the header `Allow`.
+- Every response has the header `X-Request-Id`.
+- The realtime stream speaks the Pusher Channels protocol, version 7, at `/app/{streamKey}`.
+"""
+
+_SCHEMES: Final[Mapping[str, Schema]] = {
+    "serverKey": {
+        "type": "http",
+        "scheme": "bearer",
+        "bearerFormat": "sk_…",
+        "description": "The server key of a project, for calls from its backend.",
+    },
+    "machineCredential": {
+        "type": "http",
+        "scheme": "bearer",
+        "bearerFormat": "mk_…",
+        "description": "A machine credential of a project, from `POST /v3/projects/{projectId}/credentials`. It may do what its "
+        "permissions say.",
+    },
+    "accessToken": {
+        "type": "http",
+        "scheme": "bearer",
+        "bearerFormat": "JWT",
+        "description": "The access token of a user, from `POST /v3/auth/token` or the identity provider.",
+    },
+    "session": {
+        "type": "apiKey",
+        "in": "cookie",
+        "name": COOKIE_NAME,
+        "description": "The cookie of `POST /v3/auth/session`; by TLS it is named `__Host-deskwire`. A call with it that changes "
+        "something needs `Sec-Fetch-Site: same-origin`, or an `Origin` that is the service's.",
+    },
+    "metricsToken": {
+        "type": "http",
+        "scheme": "bearer",
+        "description": "The token of `DESKWIRE_METRICS_TOKEN`. Without one, only calls from the same machine are allowed.",
+    },
+}
+
+_MACHINE: Final[dict[str, list[str]]] = {"machineCredential": []}
+_USER: Final[list[dict[str, list[str]]]] = [{"accessToken": []}, {"session": []}]
+_SECURITY: Final[Mapping[AccessKind, list[dict[str, list[str]]]]] = {
+    "none": [],
+    "server_key": [{"serverKey": []}],
+    "either": [{"serverKey": []}, *_USER],
+    "metrics": [{"metricsToken": []}, {}],
+    "visitor": [{"session": []}, {}],
+}
+"""The credentials that a kind of access requires; all others require those of a user."""
+
+
+@cache
+def description() -> Static:
+    """Return the document as it is served. It is made once, which takes a moment."""
+    return Static.of("application/json", orjson.dumps(document()))
+
+
+def document() -> dict[str, Any]:
+    """Return the document. Raises LookupError, with the remedy, for a route without a description of its response."""
+    schemas = Schemas(shown_types(ROUTES))
+    without_refused(schemas.components, ROUTES)
+    special = {
+        "conversation_moved_on": schemas.of(MovedOnDocument),
+        "contact_merged": schemas.of(MergedDocument),
+    }
+    problems = refusals.Refusals(schemas.of(ProblemDocument), headers, special)
+    paths: dict[str, Schema] = {}
+    for route in ROUTES:
+        described = _operation(route, schemas, problems)
+        paths.setdefault(route.public_path, {})[route.method.lower()] = described
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Deskwire",
+            "version": version("deskwire"),
+            "description": _INTRODUCTION,
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        },
+        "servers": [{"url": "/"}],
+        "tags": [*_tags(ROUTES), TAG],
+        "paths": paths,
+        "webhooks": webhooks(schemas),
+        "components": {
+            "schemas": schemas.components,
+            "responses": dict(sorted(problems.components.items())),
+            "headers": header_components(),
+            "examples": problems.examples(),
+            "securitySchemes": _SCHEMES,
+        },
+    }
+
+
+def shown_types(routes: Sequence[Route]) -> Iterator[Any]:
+    """Yield every type that has a schema. Raises LookupError, with the remedy, for a route that does not say what it answers."""
+    yield ProblemDocument
+    yield MovedOnDocument
+    yield MergedDocument
+    yield SurveyDefinition
+    yield WorkflowFlow
+    yield WorkflowTrigger
+    yield from ENVELOPES.values()
+    yield from EXTENDED.values()
+    for route in routes:
+        if route.answer is None:
+            raise LookupError(
+                f"{route.operation_id}: give the model of its response as routes.add(…, answer=…)"
+            )
+        if not isinstance(route.answer, Media):
+            yield route.answer
+        if route.body is not None and route.body is not Empty:
+            yield route.body
+        yield from route.lines
+
+
+def _tags(routes: Sequence[Route]) -> list[Schema]:
+    """Return all groups, in the order of the routes. Raises LookupError for two tags of one name."""
+    tags = {route.tag.name: route.tag for route in routes}
+    twice = sorted({route.tag.name for route in routes if route.tag != tags[route.tag.name]})
+    if twice:
+        raise LookupError(f"two tags have the name {twice[0]}: share one")
+    return [{"name": tag.name, "description": tag.description} for tag in tags.values()]
+
+
+def _operation(route: Route, schemas: Schemas, problems: refusals.Refusals) -> Schema:
+    text = plain(route.handler.__doc__)
+    operation: Schema = {
+        "operationId": route.operation_id,
+        "tags": [route.tag.name],
+        "summary": route.summary,
+        "description": _description(route, text),
+        "security": _security(route),
+    }
+    listed = parameters(route)
+    if listed:
+        operation["parameters"] = listed
+    body = request_body(route, schemas)
+    if body is not None:
+        operation["requestBody"] = body
+    operation["responses"] = {**responses(route, schemas, ROUTES), **problems.of(route)}
+    return operation
+
+
+def _security(route: Route) -> list[dict[str, list[str]]]:
+    needed = _SECURITY.get(route.access.kind, _USER)
+    return [*needed, _MACHINE] if route.access.machines else needed
+
+
+def _description(route: Route, text: str) -> str:
+    needed = [f"`{each}`" for each in route.access.permissions]
+    if not needed:
+        return text
+    return f"{text}\n\n{'Permission' if len(needed) == 1 else 'Permissions'}: {', '.join(needed)}."

@@ -1,0 +1,92 @@
+"""The section `webhooks`: the request that a receiver gets, for each type of the registry."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import orjson
+
+from deskwire.engine.events.types import CATALOG, EXTENSIONS, EventSpec
+from deskwire.http.description.event_examples import example_envelopes
+from deskwire.http.description.extension_examples import extension_envelopes
+from deskwire.http.description.openapi.samples import sample
+from deskwire.http.description.openapi.schemas import Schema, Schemas
+from deskwire.http.schemas.events import ENVELOPES
+from deskwire.http.schemas.extensions import ENVELOPES as EXTENDED
+
+_SIGNATURE: Final = (
+    "The signature `t=<unix seconds>,v1=<hex>`: HMAC-SHA256 with the whole secret of the endpoint over `<t>.<raw body>`. "
+    "There is a second `v1` while a replaced secret also signs."
+)
+_HEADERS: Final[tuple[tuple[str, str, Schema, str | int], ...]] = (
+    (
+        "Service-Signature",
+        _SIGNATURE,
+        {"type": "string", "pattern": "^t=[0-9]+(,v1=[0-9a-f]{64})+$"},
+        f"t=1793534400,v1={'5f' * 32}",
+    ),
+    (
+        "Service-Delivery-Id",
+        "The id of the delivery, the same for all its attempts.",
+        {"type": "string", "pattern": "^dlv_[0-9A-HJKMNP-TV-Z]{26}$"},
+        "dlv_01KZ00000000000000000000D1",
+    ),
+    ("Service-Event", "The type of the event.", {"type": "string"}, ""),
+    (
+        "Service-Attempt",
+        "The number of the attempt, from 1.",
+        {"type": "integer", "minimum": 1},
+        1,
+    ),
+)
+_PREVIOUS: Final = (
+    "Service-Previous-Sequence",
+    "The sequence of the previous event of this conversation that was sent to this endpoint; 0 if there is none.",
+    {"type": "integer", "minimum": 0},
+    0,
+)
+TAG: Final[Schema] = {
+    "name": "Webhook events",
+    "description": "The requests that the service makes to a webhook endpoint, one for each type of event. Your receiver answers them.",
+}
+
+
+def webhooks(schemas: Schemas) -> dict[str, Schema]:
+    """Return the requests to receivers, by event type."""
+    examples = {**example_envelopes(), **extension_envelopes()}
+    return {
+        kind.type: {"post": _delivery(kind, schemas, examples.get(kind.type))}
+        for kind in (*CATALOG.values(), *EXTENSIONS.values())
+    }
+
+
+def _delivery(kind: EventSpec, schemas: Schemas, envelope: bytes | None) -> Schema:
+    schema = schemas.of({**ENVELOPES, **EXTENDED}[kind.type])
+    example: Any = sample(schema, schemas.components) if envelope is None else orjson.loads(envelope)
+    headers = (*_HEADERS, _PREVIOUS) if kind.numbered else _HEADERS
+    return {
+        "operationId": f"on{''.join(word.title() for word in kind.type.split('.'))}",
+        "summary": kind.when,
+        "tags": [TAG["name"]],
+        "security": [],
+        "parameters": [
+            {
+                "name": name,
+                "in": "header",
+                "required": True,
+                "description": description,
+                "schema": {**schema_, "const": kind.type} if name == "Service-Event" else schema_,
+                "example": kind.type if name == "Service-Event" else example_,
+            }
+            for name, description, schema_, example_ in headers
+        ],
+        "requestBody": {
+            "required": True,
+            "content": {"application/json": {"schema": schema, "example": example}},
+        },
+        "responses": {
+            "2XX": {
+                "description": "The event was received. After any other status, or no response within 5 seconds, the delivery is retried."
+            }
+        },
+    }

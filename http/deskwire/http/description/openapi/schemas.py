@@ -1,0 +1,95 @@
+"""All models of the API as JSON Schema 2020-12, each once, by name. pydantic makes the schemas."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from pydantic import TypeAdapter
+
+from deskwire.http.description.tables import plain
+
+Schema = dict[str, Any]
+
+_PREFIX: Final = "#/components/schemas/"
+_TEMPLATE: Final = f"{_PREFIX}{{model}}"
+_MAPS: Final = ("properties", "$defs", "patternProperties")
+"""Keywords whose members are schemas by name: the names are no keywords."""
+
+_VALUES: Final = ("examples", "example", "default", "const", "enum")
+"""Keywords that hold values, not schemas."""
+
+
+class Schemas:
+    """The schemas of some types: `of` refers to one, `components` has them all.
+
+    Args:
+        types: models, or unions of them.
+    """
+
+    def __init__(self, types: Iterable[Any]) -> None:
+        self._places = {each: index for index, each in enumerate(dict.fromkeys(types))}
+        inputs = [(index, "validation", TypeAdapter(each)) for each, index in self._places.items()]
+        found, shared = TypeAdapter.json_schemas(inputs, ref_template=_TEMPLATE)  # type: ignore[arg-type]
+        names = _public(shared.get("$defs", {}))
+        self._found: dict[int, Schema] = {
+            key: _renamed(tidied(schema), names) for (key, _), schema in found.items()
+        }
+        self.components: dict[str, Schema] = {
+            names[key]: _renamed(tidied(schema), names)
+            for key, schema in sorted(shared.get("$defs", {}).items(), key=lambda each: names[each[0]])
+        }
+
+    def of(self, wanted: Any) -> Schema:
+        """Return the schema of one of the types, mostly a reference."""
+        return self._found[self._places[wanted]]
+
+
+def _public(schemas: Mapping[str, Schema]) -> dict[str, str]:
+    """Return the public name of each schema, which is its title (`public_name`). Raises LookupError for one that two have."""
+    names = {key: str(schema.get("title", key)) for key, schema in schemas.items()}
+    twice = [name for name, count in Counter(names.values()).items() if count > 1]
+    if twice:
+        raise LookupError(f"two schemas have the name {twice[0]}: give one another `title`")
+    return names
+
+
+def _renamed(value: Any, names: Mapping[str, str]) -> Any:
+    """Return a schema with its references changed to public names."""
+    if isinstance(value, list):
+        return [_renamed(each, names) for each in value]
+    if not isinstance(value, Mapping):
+        return value
+    told = {key: _renamed(each, names) for key, each in value.items()}
+    reference = told.get("$ref")
+    if isinstance(reference, str):
+        model = reference.removeprefix(_PREFIX)
+        told["$ref"] = _PREFIX + names.get(model, model)
+    return told
+
+
+def tidied(schema: Mapping[str, Any]) -> Schema:
+    """Return a schema without titles, without sources in descriptions, and without null as a default.
+
+    `x-shape` is the name of the schema of a field that the model itself takes as any JSON value.
+    """
+    told: Schema = {}
+    for keyword, value in schema.items():
+        if keyword == "title" or (keyword == "default" and value is None):
+            continue
+        if keyword == "x-shape":
+            told["$ref"] = _TEMPLATE.format(model=value)
+        elif keyword == "description":
+            told[keyword] = plain(value)
+        elif keyword in _MAPS:
+            told[keyword] = {name: tidied(each) for name, each in value.items()}
+        else:
+            told[keyword] = value if keyword in _VALUES else _inner(value)
+    return told
+
+
+def _inner(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return tidied(value)
+    return [_inner(each) for each in value] if isinstance(value, list) else value

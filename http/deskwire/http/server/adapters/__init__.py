@@ -1,0 +1,1 @@
+"""Adapters of the libraries that serve requests off the fast path."""

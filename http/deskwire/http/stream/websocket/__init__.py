@@ -1,1 +1,0 @@
-"""Websocket frames and messages (RFC 6455); no I/O."""

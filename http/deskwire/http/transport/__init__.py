@@ -1,0 +1,1 @@
+"""Connections of clients: bytes, slots and turns, below any protocol."""

@@ -1,0 +1,79 @@
+"""Calls that are answered after the barrier: every call that invalidates caches of nodes (ADR 61)."""
+
+from __future__ import annotations
+
+from deskwire.engine.audit.actions import ACTIONS
+from deskwire.http.api.routing import _OUTDATING
+from deskwire.http.app import ROUTES
+
+REMEMBERED_BY_NOBODY = {
+    **dict.fromkeys(
+        (
+            "conversation.expired",
+            "memory.deleted",
+            "response.deleted",
+            "snippet.deleted",
+            "survey.deleted",
+            "team.deleted",
+            "ticket.deleted",
+            "translation.deleted",
+            "upload.deleted",
+            "workflow.deleted",
+        ),
+        "it is read for each call",
+    ),
+    "access.refused": "it changes nothing",
+    "audit.push_changed": "it is read for each attempt",
+    "audit.push_created": "it is read for each attempt",
+    "audit.push_deleted": "it is read for each attempt",
+    "audit.push_secret_rotated": "it is read for each attempt",
+    "consumer.ended": "the channel's lease says so to every node",
+    "conversation.deleted": "its routes say so themselves, by `forgets`",
+    "project.exported": "it changes nothing",
+    "report.exported": "it changes nothing",
+    "survey.exported": "it changes nothing",
+    "account.changed": "who is signed in is read for each call",
+    "account.created": "nothing is known of it yet",
+    "audit.exported": "it changes nothing",
+    "contact.exported": "it changes nothing",
+    "contact.merged": "a contact is looked up, and held, in each commit that gives it something",
+    "contact.merged_away": "a contact is looked up, and held, in each commit that gives it something",
+    "credential.created": "nothing is known of it yet",
+    "history.imported": "it only adds",
+    "key.created": "nothing is known of it yet",
+    "member.added": "what a member may do is read for each call",
+    "organisation.changed": "it is read for each call",
+    "organisation.created": "nothing is known of it yet",
+    "organisation.deleted": "its members and projects have records of their own",
+    "project.created": "nothing is known of it yet",
+    "secret.rotated": "nodes are started with their secret",
+    "sign_in.failed": "it changes nothing",
+    "sign_in.succeeded": "a new session is known to nobody",
+    "token.issued": "a token is good by its signature",
+    "webhook.created": "it is taken up when it is seen",
+    "webhook.enabled": "it is taken up when it is seen",
+    "webhook.replayed": "deliveries are rows",
+    "webhook.secret_rotated": "the old secret signs for a day",
+}
+
+
+def test_each_action_declares_whether_it_invalidates_caches() -> None:
+    assert _OUTDATING.isdisjoint(REMEMBERED_BY_NOBODY)
+    assert _OUTDATING | REMEMBERED_BY_NOBODY.keys() == ACTIONS.keys()
+
+
+def test_routes_that_remove_rights_are_answered_after_the_barrier() -> None:
+    behind = {route.operation_id for route in ROUTES if route.outdates}
+    assert {
+        "revokeKey",
+        "deleteProject",
+        "deleteEndpoint",
+        "changeEndpoint",
+        "endSession",
+        "endSessions",
+        "endSessionById",
+        "setPassword",
+        "deleteConversation",
+        "dashboardDeleteConversation",
+    } <= behind
+    assert not any(route.outdates for route in ROUTES if route.method == "GET")
