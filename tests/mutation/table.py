@@ -84,7 +84,7 @@ TABLE: Final = (
         ),
     ),
     Mutated(
-        "engine/deskwire/engine/webhooks/retry/circuit.py",
+        "engine/deskwire/engine/webhooks/retry/circuit_breaker.py",
         ("tests/engine/webhooks/policy/test_circuit.py",),
         left=(
             Left("_PROBE_PAUSES_S[0]", "0", "1", "the first pauses are as long as each other"),
@@ -92,7 +92,7 @@ TABLE: Final = (
         ),
     ),
     Mutated(
-        "engine/deskwire/engine/webhooks/retry/breaker.py",
+        "engine/deskwire/engine/webhooks/retry/circuit_breaker.py",
         (
             "tests/engine/webhooks/policy/test_breaker.py",
             "tests/engine/webhooks/policy/test_verdict.py",
@@ -133,7 +133,10 @@ TABLE: Final = (
             ),
         ),
     ),
-    Mutated("engine/deskwire/engine/idempotency/once.py", ("tests/engine/idempotency/test_once.py",)),
+    Mutated(
+        "engine/deskwire/engine/idempotency/idempotent_requests.py",
+        ("tests/engine/idempotency/test_once.py",),
+    ),
     Mutated(
         "engine/deskwire/engine/conversations/decide.py",
         (

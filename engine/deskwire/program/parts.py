@@ -22,7 +22,7 @@ from deskwire.engine.core.secret import Secrets
 from deskwire.engine.events.follower import Follower
 from deskwire.engine.events.log import EventLog
 from deskwire.engine.events.relay import Relay
-from deskwire.engine.idempotency.once import Answers
+from deskwire.engine.idempotency.idempotent_requests import StoredResponses
 from deskwire.engine.merging.merges import Merges
 from deskwire.engine.ports import Commit
 from deskwire.engine.privacy.erasure import Erasures
@@ -32,10 +32,10 @@ from deskwire.engine.surveys.insights.refresh import Refreshes
 from deskwire.engine.surveys.removal import Removals
 from deskwire.engine.tickets.snooze import SnoozeTimer
 from deskwire.engine.uploads.service import UploadService
-from deskwire.engine.webhooks.couriers import Couriers
 from deskwire.engine.webhooks.dispatcher import Dispatcher
-from deskwire.engine.webhooks.news import DeliveryNews
-from deskwire.engine.webhooks.ownership import Lapses
+from deskwire.engine.webhooks.endpoint_leases import EndpointLeases
+from deskwire.engine.webhooks.notifications import DeliveryNotifier
+from deskwire.engine.webhooks.ownership import LapseMonitor
 from deskwire.http.api.ended_tokens import EndedTokens
 from deskwire.http.api.machines import Machines
 from deskwire.http.api.output.static import Once
@@ -90,9 +90,9 @@ class Parts(Struct, frozen=True, kw_only=True):
     agents: AgentStreams
     stream: RealtimeStream
     dispatcher: Dispatcher
-    lapses: Lapses
-    couriers: Couriers | None
-    news: DeliveryNews
+    lapses: LapseMonitor
+    couriers: EndpointLeases | None
+    news: DeliveryNotifier
     writing: WritingEvents
     snooze_timer: SnoozeTimer
     uploads: UploadService
@@ -217,7 +217,9 @@ def services_of(parts: Parts, actors: trio.Nursery, registry: ActorRegistry) -> 
         ),
         uploads=parts.uploads,
         voice=wiring.voice(config, store, parts.uploads),
-        answers=Answers(secrets, wall_clock, config.idempotency_s, several=parts.follower is not None),
+        answers=StoredResponses(
+            secrets, wall_clock, config.idempotency_s, several=parts.follower is not None
+        ),
         rate_limits=wiring.rate_limits(config),
         admission=wiring.admission(config, store, cluster),
         stream_keys=secrets.keys("stream"),

@@ -7,12 +7,12 @@ from hashlib import sha256
 from tempfile import SpooledTemporaryFile
 from typing import IO, Final
 
-from deskwire.engine.uploads.ports import Content
+from deskwire.engine.uploads.ports import FileContent
 
 IN_MEMORY: Final = 1 << 20
 """Bytes up to which a draft stays in memory."""
 
-Put = Callable[[Content, IO[bytes], int], None]
+Put = Callable[[FileContent, IO[bytes], int], None]
 """A function that stores a file, of so many bytes, from its beginning; nothing happens if it is stored already."""
 
 
@@ -35,7 +35,7 @@ class SpooledDraft:
         """See `Draft.finish`."""
         return self._hash.hexdigest()
 
-    def keep(self, content: Content) -> None:
+    def keep(self, content: FileContent) -> None:
         """See `Draft.keep`."""
         self._file.seek(0)
         self._put(content, self._file, self._size)

@@ -138,7 +138,7 @@ async def test_the_log_is_listed_newest_first_by_pages_and_filters(
 async def test_a_search_for_a_rare_type_is_followed_by_its_cursor_and_says_how_far_it_has_looked(
     service: Service, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(delivery_log, "LOOKED_AT", 3)
+    monkeypatch.setattr(delivery_log, "SEARCH_MAX", 3)
     endpoint = await register(service, receiver.url)
     conversation = await service.create()
     for text in ("a", "b", "c", "d"):

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 import pytest
 
 from deskwire.engine.core.errors import Invalid
+from deskwire.engine.uploads.audio import parse_frame
 from deskwire.engine.uploads.file_type import sniff
-from deskwire.engine.uploads.mpeg_audio import frame
-from deskwire.engine.voice.audio import check_length
+from deskwire.engine.voice.reply import check_length
 
 RATE = 16_000
 SECOND = bytes(RATE * 2)
@@ -122,7 +122,7 @@ def frames(*headers: str, times: int = 1) -> bytes:
 
 
 def _frame(header: bytes) -> bytes:
-    known = frame(header)
+    known = parse_frame(header)
     assert known is not None
     return header + bytes(known.length - 4)
 

@@ -12,7 +12,7 @@ import trio
 from trio.testing import MockClock
 
 from deskwire.engine.events.types import EphemeralEvent
-from deskwire.engine.webhooks.retry.circuit import CLOSED, Rule
+from deskwire.engine.webhooks.retry.circuit_breaker import CLOSED, CircuitRule
 from tests.support.sockets.receivers import (
     Behaviour,
     Installation,
@@ -25,7 +25,7 @@ from tests.support.sockets.receivers import (
 
 FAILING = answering("500 Internal Server Error")
 WORKING = answering("204 No Content")
-AT_ONCE = Rule(failures=1, failing_s=0)
+AT_ONCE = CircuitRule(failures=1, failing_s=0)
 
 
 def busy(seconds: int, status: str = "429 Too Many Requests") -> Behaviour:

@@ -26,7 +26,7 @@ def begun(backlog: Backlog, upto: float, step: float = 0.01, *, well: bool = Fal
         while backlog.may_start(at):
             position = backlog.take(at).position
             if well:
-                backlog.answered(position, at, well=True)
+                backlog.note_result(position, at, well=True)
             backlog.ended(position)
             found.append(round(at, 2))
         at += step
@@ -87,7 +87,7 @@ def test_it_is_not_urgent_when_nothing_is_ready() -> None:
 
 def test_redeliveries_are_read_first_then_missed_ones_are_made_and_then_come_those_that_were_held() -> None:
     backlog = caught_up()
-    backlog.take_up(50)
+    backlog.begin_catch_up(50)
     backlog.missed = True
     kinds = []
     while (kind := backlog.begin_batch()) is not None:
@@ -101,7 +101,7 @@ def test_redeliveries_are_read_first_then_missed_ones_are_made_and_then_come_tho
 
 def test_a_batch_is_read_again_behind_the_last_one_as_long_as_there_may_be_more() -> None:
     backlog = caught_up()
-    backlog.take_up(50)
+    backlog.begin_catch_up(50)
     assert backlog.begin_batch() == "redeliveries"
     backlog.end_batch("redeliveries", 44)
     assert (backlog.redelivered_after, backlog.begin_batch()) == (44, "redeliveries")
@@ -117,7 +117,7 @@ def test_a_batch_is_read_again_behind_the_last_one_as_long_as_there_may_be_more(
 def test_a_batch_that_could_not_be_read_is_read_again(kind: str) -> None:
     backlog = caught_up()
     if kind == "held":
-        backlog.take_up(50)
+        backlog.begin_catch_up(50)
         backlog.begin_batch()
     elif kind == "missed":
         backlog.missed = True
@@ -130,7 +130,7 @@ def test_a_batch_that_could_not_be_read_is_read_again(kind: str) -> None:
 
 def test_a_batch_is_read_when_a_quarter_of_the_room_is_left() -> None:
     backlog = caught_up(room=8)
-    backlog.take_up(50)
+    backlog.begin_catch_up(50)
     for position in range(1, 9):
         backlog.ordered.add(delivery(position, position))
     for position in range(1, 6):
@@ -159,13 +159,13 @@ def test_a_failure_of_any_attempt_makes_it_slower() -> None:
     well, ill = (holding(*range(1, 900), rate_per_s=1_000) for _ in range(2))
     for backlog in (well, ill):
         begun(backlog, 0.5, well=True)
-    ill.answered(9_999, 0.5, well=False)
+    ill.note_result(9_999, 0.5, well=False)
     assert len(begun(ill, 1.0)) < len(begun(well, 1.0))
 
 
 def test_an_opened_circuit_clears_it_but_not_what_is_owed() -> None:
     backlog = holding(1, 2)
-    backlog.take_up(50)
+    backlog.begin_catch_up(50)
     backlog.missed = True
     backlog.clear()
     assert (len(backlog.ordered.held), backlog.begin_batch()) == (0, "missed")
@@ -176,7 +176,7 @@ def test_an_opened_circuit_clears_it_but_not_what_is_owed() -> None:
 def test_it_is_not_empty_while_something_is_in_memory_or_to_be_read() -> None:
     backlog = caught_up()
     assert backlog.empty
-    backlog.take_up(5)
+    backlog.begin_catch_up(5)
     assert not backlog.empty
     for kind in ("redeliveries", "held"):
         assert backlog.begin_batch() == kind

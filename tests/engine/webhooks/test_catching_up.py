@@ -9,7 +9,7 @@ import trio
 from trio.testing import MockClock
 
 from deskwire.engine.core.values import replace
-from deskwire.engine.webhooks.retry.circuit import Rule
+from deskwire.engine.webhooks.retry.circuit_breaker import CircuitRule
 from tests.support.sockets.receivers import Installation, Receiver, Receivers, Request, answering, opened
 
 FAILING = answering("500 Internal Server Error")
@@ -384,7 +384,7 @@ async def test_an_open_circuit_with_nothing_pending_is_probed_with_what_was_miss
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
     receiver = await receivers(FAILING)
-    async with opened(tmp_path, rule=Rule(failures=8, failing_s=15)) as installation:
+    async with opened(tmp_path, rule=CircuitRule(failures=8, failing_s=15)) as installation:
         await installation.endpoint(receiver)
         await installation.send(1, 2, 3)
         await trio.sleep(USED_UP_S)  # virtual time: the mock clock jumps
@@ -406,7 +406,7 @@ async def test_an_open_circuit_is_closed_though_its_oldest_event_is_refused(
         await (FAILING if int(request.body) == 1 else WORKING)(stream, request)
 
     receiver = await receivers(FAILING)
-    async with opened(tmp_path, rule=Rule(failures=4, failing_s=5)) as installation:
+    async with opened(tmp_path, rule=CircuitRule(failures=4, failing_s=5)) as installation:
         await installation.endpoint(receiver)
         await installation.send(1, conversation=1)
         await installation.send(2, conversation=2)

@@ -9,7 +9,7 @@ import trio
 from trio.testing import MockClock
 
 from deskwire.engine.core.values import replace
-from deskwire.engine.webhooks.endpoint import BOTH_SIGN_MS, Endpoint
+from deskwire.engine.webhooks.endpoint import SECRET_OVERLAP_MS, Endpoint
 from deskwire.engine.webhooks.signature import new_secret
 from tests.support.sockets.receivers import Installation, Receivers, Request, answering, opened, wall
 
@@ -114,7 +114,7 @@ async def test_both_secrets_sign_for_a_day_and_then_the_new_one_alone(
         go.set()
         await installation.send(2, 3)
         await receiver.wait(3)
-        await trio.sleep(BOTH_SIGN_MS / 1000)  # virtual time: the mock clock jumps
+        await trio.sleep(SECRET_OVERLAP_MS / 1000)  # virtual time: the mock clock jumps
         await installation.send(4)
         await receiver.wait(4)
         await settled()

@@ -230,7 +230,7 @@ async def test_a_drop_or_removal_cuts_off_attempts_of_an_endpoint_that_is_being_
         await installation.send(1)
         await receiver.wait(1)
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(installation.dispatcher.let_go, endpoint.rowid)
+            nursery.start_soon(installation.dispatcher.release, endpoint.rowid)
             await trio.sleep(0.1)  # virtual time: the mock clock jumps
             began = trio.current_time()
             ending(installation.dispatcher, endpoint.rowid)

@@ -18,9 +18,8 @@ from deskwire.engine.core.sealing import Sealing
 from deskwire.engine.core.secret import Secrets
 from deskwire.engine.core.values import replace
 from deskwire.engine.ports import Reader, Transaction
-from deskwire.engine.webhooks.http.address import IPAddress
-from deskwire.engine.webhooks.http.resolver import NoThread
-from deskwire.engine.webhooks.retry.circuit import SECRET_LOST
+from deskwire.engine.webhooks.http.address import IPAddress, ThreadUnavailable
+from deskwire.engine.webhooks.retry.circuit_breaker import SECRET_LOST
 from deskwire.storage.sqlite.store import SqliteStore
 from tests.support.failures import failures_logged
 from tests.support.sockets.receivers import Receivers, answering, opened
@@ -130,7 +129,7 @@ async def test_a_bug_in_an_attempt_is_a_failed_attempt_in_whatever_form_it_is_ra
         (OSError(errno.ENFILE, "Too many open files in system"), "file descriptor"),
         (OSError(errno.ENOBUFS, "No buffer space available"), "memory"),
         (MemoryError(), "memory"),
-        (NoThread("can't start new thread"), "thread"),
+        (ThreadUnavailable("can't start new thread"), "thread"),
     ],
 )
 async def test_what_this_machine_lacks_uses_up_no_attempt_and_opens_no_circuit(

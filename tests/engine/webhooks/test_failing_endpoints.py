@@ -10,12 +10,12 @@ from trio.testing import MockClock
 
 from deskwire.engine.core.values import replace
 from deskwire.engine.events.types import EphemeralEvent
-from deskwire.engine.webhooks.retry.circuit import CLOSED, Rule
+from deskwire.engine.webhooks.retry.circuit_breaker import CLOSED, CircuitRule
 from tests.support.sockets.receivers import Installation, Receivers, Request, answering, opened, wall
 
 FAILING = answering("500 Internal Server Error")
 WORKING = answering("204 No Content")
-SOON = Rule(failures=3, failing_s=0)
+SOON = CircuitRule(failures=3, failing_s=0)
 
 
 async def settled() -> None:

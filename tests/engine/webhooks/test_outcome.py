@@ -9,7 +9,7 @@ import pytest
 from deskwire.engine.core.values import replace
 from deskwire.engine.webhooks.endpoint import Endpoint, disabled_reason
 from deskwire.engine.webhooks.outcome import NOT_STORED, Outcome, endpoint_name, outcome_view
-from deskwire.engine.webhooks.retry.circuit import Circuit
+from deskwire.engine.webhooks.retry.circuit_breaker import Circuit
 from tests.support.builders import NOON
 
 CRM = Endpoint(

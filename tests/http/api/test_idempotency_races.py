@@ -9,7 +9,7 @@ import pytest
 
 from deskwire.engine.core.errors import Conflict, DomainError, Forbidden, Gone, NotFound, Unavailable
 from deskwire.engine.core.secret import Secrets
-from deskwire.engine.idempotency.once import Answers
+from deskwire.engine.idempotency.idempotent_requests import StoredResponses
 from deskwire.http.api.calls import Call, Caller, Replayed
 from deskwire.http.api.idempotency import answered
 from deskwire.http.api.routing import Route
@@ -18,7 +18,7 @@ from tests.support.builders import NOON, InlineStore
 
 def a_call(store: InlineStore) -> Call[Any, Any]:
     """A request, as far as its handler looks at it here."""
-    answers = Answers(Secrets("secret"), lambda: NOON, 100)
+    answers = StoredResponses(Secrets("secret"), lambda: NOON, 100)
     services = cast(Any, SimpleNamespace(answers=answers, store=store))
     return Call(services, Caller(credential="key 1"), {}, None, None, b"{}", cast(Any, None))
 

@@ -16,13 +16,13 @@ from deskwire.engine.core.values import replace
 from deskwire.engine.events.follower import Follower
 from deskwire.engine.events.log import EventLog
 from deskwire.engine.events.shared import SharedLog
-from deskwire.engine.idempotency.once import Answers
+from deskwire.engine.idempotency.idempotent_requests import StoredResponses
 from deskwire.engine.merging.merges import Merges
 from deskwire.engine.ports import Commit
 from deskwire.engine.privacy.erasure import Erasures
-from deskwire.engine.webhooks.couriers import Couriers
+from deskwire.engine.webhooks.delivery_follower import DeliveryFollower
 from deskwire.engine.webhooks.dispatcher import Dispatcher
-from deskwire.engine.webhooks.following import DeliveryFollower
+from deskwire.engine.webhooks.endpoint_leases import EndpointLeases
 from deskwire.http.api.quart_app import make_app
 from deskwire.http.api.services import Services
 from deskwire.program import wiring as parts
@@ -105,11 +105,11 @@ class Node(Server):
     def _make_dispatcher(self) -> Dispatcher:
         made = super()._make_dispatcher()
         store = cast(Any, self.way)
-        self.couriers = Couriers(store, cast(Any, self.beat), made, self.membership, self.bus, trio_ms)
+        self.couriers = EndpointLeases(store, cast(Any, self.beat), made, self.membership, self.bus, trio_ms)
         self.deliveries = DeliveryFollower(made, self.bus)
         self.follower = Follower(store, self._followed, self.bus, self.deliveries)
         self.membership.when_moved(self.couriers.wake)
-        self.membership.when_lost(self.couriers.drop_all)
+        self.membership.when_lost(self.couriers.stop_all)
         self.membership.forget_with(self.couriers.look)
         self.membership.forget_with(self.follower.catch_up)
         return made
@@ -124,7 +124,7 @@ class Node(Server):
         self._keys = made.keys
         return replace(
             made,
-            answers=Answers(Secrets(SECRET), trio_ms, self.config.idempotency_s, several=True),
+            answers=StoredResponses(Secrets(SECRET), trio_ms, self.config.idempotency_s, several=True),
             erasures=Erasures(nursery, self.disk, trio_ms, made.actors, self.membership),
             merges=Merges(nursery, self.disk, trio_ms, made.actors, self.membership),
         )

@@ -18,7 +18,7 @@ from deskwire.engine.conversations.emit import announce_contact
 from deskwire.engine.core.secret import Secrets
 from deskwire.engine.core.values import replace
 from deskwire.engine.events.types import Draft, Topic
-from deskwire.engine.uploads.ports import Content
+from deskwire.engine.uploads.ports import FileContent
 from deskwire.storage.check.counts import NOT_COUNTED, counted
 from deskwire.storage.postgres.commit.heads import SHIFT
 from deskwire.storage.postgres.copying.run import Copied, Order, copy
@@ -120,7 +120,7 @@ def test_ids_order_texts_and_files_are_those_of_the_source(data: Path, url: str)
     assert postgres_rows(url, places) == shifted
     [(entry,)] = postgres_rows(url, "SELECT rowid FROM contents")
     files = DatabaseFiles(url)
-    content = Content(CONTENT.project, CONTENT.sha256, int(str(entry)))
+    content = FileContent(CONTENT.project, CONTENT.sha256, int(str(entry)))
     assert files.read(content, 0, 1_000) == FILE
     report = check(url, Secrets(SECRET), files, contents=True)
     files.close()

@@ -10,14 +10,14 @@ import trio
 from deskwire.engine.core.errors import AlreadyAnswered
 from deskwire.engine.core.secret import Secrets
 from deskwire.engine.core.store import Brief, Inline
-from deskwire.engine.idempotency.once import Answers, InProgress, Once
+from deskwire.engine.idempotency.idempotent_requests import IdempotentRequest, InProgress, StoredResponses
 from deskwire.engine.ports import Transaction
 from tests.support.builders import NOON
 from tests.support.postgres_nodes import NodeHere, node, rows
 
 
-def once_of(key: str) -> Once:
-    answers = Answers(Secrets("secret"), lambda: NOON, 100, several=True)
+def once_of(key: str) -> IdempotentRequest:
+    answers = StoredResponses(Secrets("secret"), lambda: NOON, 100, several=True)
     with answers.under_way("a caller", key) as once:
         return once.about(b"{}")
 
@@ -55,7 +55,7 @@ async def test_a_request_that_another_node_carries_out_is_refused_and_then_repla
     assert rows(postgres_url, "SELECT count(*) FROM kept_answers") == [(1,)]
 
 
-async def _answered(here: NodeHere, once: Once) -> None:
+async def _answered(here: NodeHere, once: IdempotentRequest) -> None:
     with trio.fail_after(10):
         while True:
             try:

@@ -9,7 +9,7 @@ from msgspec import Struct
 from deskwire.engine.conversations.conversation import Conversation, Message
 from deskwire.engine.conversations.emit import dashboard_message_view
 from deskwire.engine.core.clock import iso_or_none
-from deskwire.engine.uploads.links import Shown
+from deskwire.engine.uploads.links import AttachmentsView
 from deskwire.engine.workflows.run import Run
 
 
@@ -54,7 +54,7 @@ def mine_view(state: Conversation, seen: Seen | None) -> dict[str, Any]:
     }
 
 
-def thread_view(sequenced: Sequenced, state: Conversation, show: Shown) -> dict[str, Any]:
+def thread_view(sequenced: Sequenced, state: Conversation, show: AttachmentsView) -> dict[str, Any]:
     """Return the message object as a thread shows it: with its event's sequence, and when the contact had seen it."""
     message, newest = sequenced.message, state.contact_seen_index
     seen = newest is not None and message.index is not None and message.index <= newest

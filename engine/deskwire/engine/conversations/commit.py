@@ -48,9 +48,9 @@ from deskwire.engine.core.values import replace
 from deskwire.engine.events.extensions import message_gone
 from deskwire.engine.events.internal import conversation_changed, note_created, tell_agents
 from deskwire.engine.events.types import Draft
-from deskwire.engine.uploads.links import Shown, nowhere
+from deskwire.engine.uploads.links import AttachmentsView, no_links
 from deskwire.engine.uploads.upload import unknown_upload
-from deskwire.engine.webhooks.publish import append, extend, targets
+from deskwire.engine.webhooks.publish import publish_event, publish_extension, recipients
 
 
 def carry_out(plan: Plan, tx: CommitTransaction) -> Receipt:
@@ -78,7 +78,7 @@ def reads_first(plan: Plan) -> Iterator[Callable[[CommitTransaction], object]]:
 def _written(plan: Plan, tx: CommitTransaction) -> Receipt:
     project, after, at = plan.project, plan.after, plan.at
     contact, sent = _expected(plan, tx)
-    show = partial((plan.links or nowhere()).shown, now=at)
+    show = partial((plan.links or no_links()).shown, now=at)
     if after is None:
         assert plan.before is not None, "creation is a fact"
         found = None if plan.found is None else dashboard_message_view(plan.found, plan.before.id, show)
@@ -86,7 +86,7 @@ def _written(plan: Plan, tx: CommitTransaction) -> Receipt:
     former, contact = contact, contact if plan.plain else _owner(tx, plan, contact)
     facts = tuple([_signed(fact, contact) for _, fact, _ in plan.steps])
     drafts = _drafts(plan, tx, facts, contact, show)
-    addressed = [(draft, targets(tx, project, draft, sent)) for draft in drafts]
+    addressed = [(draft, recipients(tx, project, draft, sent)) for draft in drafts]
     events: dict[int | None, str] = {}
 
     gone = Deleted in map(type, facts)
@@ -97,7 +97,7 @@ def _written(plan: Plan, tx: CommitTransaction) -> Receipt:
         state = _store(tx, plan, after, facts, contact, sent)
     for draft, each in addressed:
         subject = None if draft.type == "conversation.deleted" else state.rowid
-        event = append(tx, project, draft, subject, each, at, lane=state.rowid)
+        event = publish_event(tx, project, draft, subject, each, at, lane=state.rowid)
         if contact is not former:
             tx.note_moved(state.rowid, former.rowid, event.id)
         if plan.entries:
@@ -140,7 +140,7 @@ def _signed(fact: Fact, contact: Contact) -> Fact:
 
 
 def _drafts(
-    plan: Plan, tx: CommitTransaction, facts: Sequence[Fact], contact: Contact, show: Shown
+    plan: Plan, tx: CommitTransaction, facts: Sequence[Fact], contact: Contact, show: AttachmentsView
 ) -> list[Draft]:
     """Return the events of the facts, in order."""
     drafts: list[Draft] = []
@@ -215,7 +215,7 @@ def _tell_agents(
     state: Conversation,
     facts: Sequence[Fact],
     contact: Contact,
-    show: Shown,
+    show: AttachmentsView,
 ) -> str | None:
     """Put into the log what agents alone are told; return the id of the event of what changed, if there is one."""
     notes, names = [*notes_of(facts, plan.steps)], changes_to_tell(plan.steps, plan.entries)
@@ -232,7 +232,7 @@ def _tell_agents(
         ).id
     for note in notes:
         shown = dashboard_message_view(note, state.id, show)
-        extend(tx, plan.project, note_created(shown, view), subject, plan.at, lane=state.rowid)
+        publish_extension(tx, plan.project, note_created(shown, view), subject, plan.at, lane=state.rowid)
     return told
 
 
@@ -247,7 +247,7 @@ def _tell_of_rewriting(
             draft = message_gone(
                 "deleted" if message.deleted else "redacted", state.id, message.id, plan.at, by
             )
-            extend(tx, plan.project, draft, state.rowid, plan.at, lane=state.rowid)
+            publish_extension(tx, plan.project, draft, state.rowid, plan.at, lane=state.rowid)
 
 
 def _seen_by_agents(
@@ -307,7 +307,7 @@ def _attach(tx: CommitTransaction, state: Conversation, message: Message) -> Non
 
 
 def _posted(
-    facts: Sequence[Fact], state: Conversation, drafts: Sequence[Draft], show: Shown
+    facts: Sequence[Fact], state: Conversation, drafts: Sequence[Draft], show: AttachmentsView
 ) -> Mapping[str, Any] | None:
     """Return the object of the first message that was posted, or of the one that was rewritten; None if none was."""
     for fact in facts:
@@ -319,7 +319,7 @@ def _posted(
 
 
 def _object_of(
-    message: Message, state: Conversation, drafts: Sequence[Draft], show: Shown
+    message: Message, state: Conversation, drafts: Sequence[Draft], show: AttachmentsView
 ) -> Mapping[str, Any]:
     """Return the message object; the very one of its event if there is one."""
     if message.internal:

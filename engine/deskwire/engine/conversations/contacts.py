@@ -18,7 +18,7 @@ from deskwire.engine.core.values import replace
 from deskwire.engine.events.extensions import contact_changed, contact_merged
 from deskwire.engine.events.internal import Actor
 from deskwire.engine.events.types import contact_lane
-from deskwire.engine.webhooks.publish import PublishTransaction, append, extend, targets
+from deskwire.engine.webhooks.publish import PublishTransaction, publish_event, publish_extension, recipients
 
 
 class IdentityTransaction(ContactTransaction, PublishTransaction, Protocol):
@@ -88,7 +88,7 @@ def put_profile(
     if names:
         draft = contact_changed(whole_view(contact, profile), names, by)
         lane = contact_lane(contact.rowid)
-        extend(tx, project, draft, lane, at, lane=lane)
+        publish_extension(tx, project, draft, lane, at, lane=lane)
     return contact
 
 
@@ -103,7 +103,7 @@ def end_merge(tx: IdentityTransaction, project: Project, merged: Merged, by: Act
     _announce_contact(tx, project, gone, at, contact_lane(gone.rowid))
     target, lane = merged.target, contact_lane(merged.target.rowid)
     draft = contact_merged(whole_view(target, tx.profile(target.rowid)), gone.id, gone.user_id, by)
-    extend(tx, project, draft, lane, at, lane=lane)
+    publish_extension(tx, project, draft, lane, at, lane=lane)
     return True
 
 
@@ -122,4 +122,4 @@ def _announce_contact(
 ) -> None:
     draft = announce_contact(contact)
     lane = contact_lane(contact.rowid)
-    append(tx, project, draft, subject, targets(tx, project, draft, {}), at, lane=lane)
+    publish_event(tx, project, draft, subject, recipients(tx, project, draft, {}), at, lane=lane)

@@ -29,7 +29,7 @@ from deskwire.engine.conversations.redaction import FIRST_WORDS
 from deskwire.engine.core.clock import iso, iso_or_none
 from deskwire.engine.core.values import replace
 from deskwire.engine.events.types import Draft
-from deskwire.engine.uploads.links import Shown
+from deskwire.engine.uploads.links import AttachmentsView
 
 
 def conversation_view(state: Conversation, contact: Contact, project_id: str) -> dict[str, Any]:
@@ -65,7 +65,7 @@ def conversation_view(state: Conversation, contact: Contact, project_id: str) ->
     return view
 
 
-def message_view(message: Message, conversation_id: str, show: Shown) -> dict[str, Any]:
+def message_view(message: Message, conversation_id: str, show: AttachmentsView) -> dict[str, Any]:
     """Return the message object as a customer's side sees it (decisions 4)."""
     author = message.author
     return {
@@ -80,7 +80,7 @@ def message_view(message: Message, conversation_id: str, show: Shown) -> dict[st
     }
 
 
-def dashboard_message_view(message: Message, conversation_id: str, show: Shown) -> dict[str, Any]:
+def dashboard_message_view(message: Message, conversation_id: str, show: AttachmentsView) -> dict[str, Any]:
     """Return the message object as agents see it: with `internal`, which tells notes from messages."""
     return {**message_view(message, conversation_id, show), "internal": message.internal}
 
@@ -128,7 +128,7 @@ def announce(
     contact: Contact,
     project_id: str,
     earlier: Sequence[Message],
-    show: Shown,
+    show: AttachmentsView,
 ) -> Iterator[Draft]:
     """Yield the events that `fact` causes, in order.
 
@@ -176,7 +176,7 @@ def announce(
 
 
 def _reveal(
-    after: Conversation, contact: Contact, project_id: str, earlier: Sequence[Message], show: Shown
+    after: Conversation, contact: Contact, project_id: str, earlier: Sequence[Message], show: AttachmentsView
 ) -> Iterator[Draft]:
     """Yield the creation and the messages of a conversation as it was while open, and its closing if it is closed."""
     closed = after.status == "CLOSED"

@@ -19,8 +19,8 @@ from deskwire.engine.events.extensions import conversations_imported
 from deskwire.engine.events.types import Draft
 from deskwire.engine.importing.ports import BatchTransaction, ConversationMark, MessageMark, MessageRow
 from deskwire.engine.importing.thread import Addition, Thread, milestones, with_messages
-from deskwire.engine.uploads.links import Shown
-from deskwire.engine.webhooks.publish import append, extend, targets
+from deskwire.engine.uploads.links import AttachmentsView
+from deskwire.engine.webhooks.publish import publish_event, publish_extension, recipients
 
 
 def store_silently(tx: BatchTransaction, project: Project, threads: Sequence[Thread], at: int) -> None:
@@ -30,7 +30,7 @@ def store_silently(tx: BatchTransaction, project: Project, threads: Sequence[Thr
     _store(tx, project, threads)
     told = [_imported(thread) for thread in threads if thread.before is None or thread.shown]
     if told:
-        extend(tx, project, conversations_imported(told), None, at, lane=None)
+        publish_extension(tx, project, conversations_imported(told), None, at, lane=None)
 
 
 def _imported(thread: Thread) -> Mapping[str, Any]:
@@ -46,7 +46,7 @@ def _imported(thread: Thread) -> Mapping[str, Any]:
 
 
 def store_with_events(
-    tx: BatchTransaction, project: Project, threads: Sequence[Thread], at: int, show: Shown
+    tx: BatchTransaction, project: Project, threads: Sequence[Thread], at: int, show: AttachmentsView
 ) -> None:
     """Store the threads, with their events and deliveries.
 
@@ -55,16 +55,16 @@ def store_with_events(
     """
     drafts = [(thread, list(_drafts(thread, project, show))) for thread in threads]
     plan = [
-        (thread, draft, targets(tx, project, draft, thread.routed))
+        (thread, draft, recipients(tx, project, draft, thread.routed))
         for thread, of_thread in drafts
         for draft in of_thread
     ]
     _store(tx, project, threads)
     for thread, draft, endpoints in plan:
-        append(tx, project, draft, thread.state.rowid, endpoints, at, lane=thread.state.rowid)
+        publish_event(tx, project, draft, thread.state.rowid, endpoints, at, lane=thread.state.rowid)
 
 
-def _drafts(thread: Thread, project: Project, show: Shown) -> Iterator[Draft]:
+def _drafts(thread: Thread, project: Project, show: AttachmentsView) -> Iterator[Draft]:
     """Yield the events of a thread, whose state moves on with them."""
     if thread.before is None:
         thread.state = replace(thread.state, sequence=1)

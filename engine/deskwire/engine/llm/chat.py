@@ -6,18 +6,16 @@ One POST a call. Nothing is tried again, no redirect is followed, and an answer 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import httpx
 import orjson
 import trio
 
-from deskwire.engine.llm.port import ModelError
-
-ANSWER_MAX: Final = 1 << 20
+RESPONSE_BYTES_MAX: Final = 1 << 20
 """The bytes of an answer that are read; a text of 20,000 characters takes a tenth of it."""
 
-CALLS_AT_ONCE: Final = 8
+CALLS_MAX: Final = 8
 """The calls that may be under way together; further ones wait, at the cost of their own time."""
 
 
@@ -36,15 +34,15 @@ class OpenAiChat:
         self._headers = {"Authorization": f"Bearer {key}"} if key else {}
         self._name = name
         self._timeout_s = timeout_s
-        self._turns = trio.CapacityLimiter(CALLS_AT_ONCE)
+        self._slots = trio.CapacityLimiter(CALLS_MAX)
 
     async def complete(
         self, messages: Sequence[Mapping[str, Any]], schema: Mapping[str, Any]
     ) -> Mapping[str, Any]:
         """See `model.ChatModel.complete`."""
         with trio.move_on_after(self._timeout_s):
-            async with self._turns:
-                return _object_in(await self._post(_request(self._name, messages, schema)))
+            async with self._slots:
+                return _parse_response(await self._post(_request(self._name, messages, schema)))
         raise ModelError(f"It did not answer within {self._timeout_s:g} s.")
 
     async def _post(self, body: bytes) -> bytes:
@@ -57,20 +55,20 @@ class OpenAiChat:
             ):
                 if response.status_code != httpx.codes.OK:
                     raise ModelError(f"It answered with status {response.status_code}.")
-                return await _read(response)
+                return await _read_response(response)
         except httpx.HTTPError as error:
             raise ModelError(f"It can't be reached: {type(error).__name__}.") from error
 
 
-async def _read(response: httpx.Response) -> bytes:
+async def _read_response(response: httpx.Response) -> bytes:
     answer = bytearray()
     with trio.CancelScope() as reading:
         async for chunk in response.aiter_raw():
             answer += chunk
-            if len(answer) > ANSWER_MAX:
+            if len(answer) > RESPONSE_BYTES_MAX:
                 reading.cancel()  # ends the generators inside; leaving the loop would not
-    if len(answer) > ANSWER_MAX:
-        raise ModelError(f"Its answer is larger than {ANSWER_MAX:,} bytes.")
+    if len(answer) > RESPONSE_BYTES_MAX:
+        raise ModelError(f"Its answer is larger than {RESPONSE_BYTES_MAX:,} bytes.")
     return bytes(answer)
 
 
@@ -85,7 +83,7 @@ def _request(name: str, messages: Sequence[Mapping[str, Any]], schema: Mapping[s
     )
 
 
-def _object_in(body: bytes) -> Mapping[str, Any]:
+def _parse_response(body: bytes) -> Mapping[str, Any]:
     """Return the JSON object that the first choice's text is. Raises ModelError if it is none."""
     try:
         answer = orjson.loads(body)
@@ -96,13 +94,13 @@ def _object_in(body: bytes) -> Mapping[str, Any]:
             pass
         case _:
             raise ModelError("Its answer has no text.")
-    value = _json_in(content)
+    value = _parse_json(content)
     if not isinstance(value, dict):
         raise ModelError("Its text is JSON but no object.")
     return value
 
 
-def _json_in(content: str) -> Any:
+def _parse_json(content: str) -> Any:
     """Return the JSON that a text is, or that stands in it: in a code fence, between sentences. Raises ModelError."""
     begins, ends = content.find("{"), content.rfind("}") + 1
     for text in (content, content[begins:ends] if begins >= 0 else ""):
@@ -111,3 +109,22 @@ def _json_in(content: str) -> Any:
         except orjson.JSONDecodeError:
             continue
     raise ModelError("Its text is not JSON, although that was asked for.")
+
+
+class ModelError(Exception):
+    """A failed call of a model: it could not be asked, or its answer is of another form; the text says what."""
+
+
+class ChatModel(Protocol):
+    """A language model that answers in JSON."""
+
+    async def complete(
+        self, messages: Sequence[Mapping[str, Any]], schema: Mapping[str, Any]
+    ) -> Mapping[str, Any]:
+        """Return the JSON object that the model answers `messages` (`{role, content}`) with, in one attempt.
+
+        Args:
+            schema: the JSON Schema that the answer is to keep; it may not.
+
+        Raises ModelError.
+        """

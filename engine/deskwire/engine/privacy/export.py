@@ -33,7 +33,7 @@ from deskwire.engine.surveys.survey import response_view
 from deskwire.engine.tickets.activity import activity_view
 from deskwire.engine.tickets.ports import Sort, TicketFilter, TicketReader
 from deskwire.engine.tickets.ticket import Ticket, ticket_view
-from deskwire.engine.uploads.links import Shown
+from deskwire.engine.uploads.links import AttachmentsView
 
 C = TypeVar("C")
 T = TypeVar("T")
@@ -56,7 +56,7 @@ class Subject(Struct, frozen=True):
 
     project: Project
     contact: Contact
-    show: Shown
+    show: AttachmentsView
     internal: bool
 
 

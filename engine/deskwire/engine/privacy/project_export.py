@@ -34,7 +34,7 @@ from deskwire.engine.surveys.survey import Response, ResponseFilter, Survey, res
 from deskwire.engine.tickets.ports import Place, TicketFilter, TicketReader
 from deskwire.engine.tickets.ports import Sort as TicketSort
 from deskwire.engine.tickets.ticket import ticket_view
-from deskwire.engine.uploads.links import Shown
+from deskwire.engine.uploads.links import AttachmentsView
 
 T = TypeVar("T")
 Kind = Literal["conversations", "messages", "tickets", "survey-responses"]
@@ -78,7 +78,7 @@ class Wanted(Struct, frozen=True):
 
     project: Project
     kind: Kind
-    show: Shown
+    show: AttachmentsView
     since: Mark | None = None
     changed_since: int | None = None
 

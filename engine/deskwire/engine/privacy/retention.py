@@ -24,7 +24,7 @@ from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.core.store import Store
 from deskwire.engine.core.tasks.failure import contained
 from deskwire.engine.events.ports import EventTransaction
-from deskwire.engine.idempotency.ports import AnswerTransaction
+from deskwire.engine.idempotency.idempotent_requests import StoredResponseTransaction
 from deskwire.engine.privacy.sweep import Sweep, SweepReader
 from deskwire.engine.webhooks.ports import DeliveryTransaction
 
@@ -71,7 +71,7 @@ class Keep(Struct, frozen=True):
 
 class RetentionTransaction(
     DeliveryTransaction,
-    AnswerTransaction,
+    StoredResponseTransaction,
     EventTransaction,
     AuditTransaction,
     SessionTransaction,
@@ -142,7 +142,7 @@ class Retention:
         older_than = int(now - self._keep.delivery_log * 1000)
         await self._prune("deliveries", lambda tx: tx.prune_deliveries(older_than, BATCH))
         answered = int(now - self._keep.answers * 1000)
-        await self._prune("answers", lambda tx: tx.prune_answers(answered, BATCH))
+        await self._prune("answers", lambda tx: tx.prune_responses(answered, BATCH))
         done = int(now - self._keep.audit * 1000)
         await self._prune("audit", lambda tx: tx.prune_audit(done, BATCH))
         over = self._keep.sessions.over(now)

@@ -10,7 +10,7 @@ from deskwire.engine.events.types import Draft, contact_lane, ticket_lane
 from deskwire.engine.tickets.activity import By
 from deskwire.engine.tickets.ports import TicketTransaction
 from deskwire.engine.tickets.ticket import Ticket, ticket_view
-from deskwire.engine.webhooks.publish import extend
+from deskwire.engine.webhooks.publish import publish_extension
 
 
 def created(tx: TicketTransaction, project: Project, ticket: Ticket, by: By, at: int) -> None:
@@ -31,12 +31,12 @@ def deleted(tx: TicketTransaction, project: Project, ticket: Ticket, by: By, at:
     """Tell that a ticket is gone: its ids, and nothing of what it said."""
     ids = {"id": ticket.id, "conversationId": ticket.conversation_id, "contactId": ticket.contact_id}
     draft = ticket_event("deleted", ids, (), _actor(by))
-    extend(tx, project, draft, None, at, lane=ticket_lane(ticket.rowid))
+    publish_extension(tx, project, draft, None, at, lane=ticket_lane(ticket.rowid))
 
 
 def _tell(tx: TicketTransaction, project: Project, draft: Draft, ticket: Ticket, at: int) -> None:
     subject = None if ticket.contact is None else contact_lane(ticket.contact)
-    extend(tx, project, draft, subject, at, lane=ticket_lane(ticket.rowid), ticket=ticket.rowid)
+    publish_extension(tx, project, draft, subject, at, lane=ticket_lane(ticket.rowid), ticket=ticket.rowid)
 
 
 def _actor(by: By) -> Actor:

@@ -7,9 +7,9 @@ from typing import Final
 
 import filetype
 
-from deskwire.engine.uploads.mpeg_audio import begins_with_frames
+from deskwire.engine.uploads.audio import begins_with_frames
 
-HEAD: Final = 8_192
+HEAD_BYTES: Final = 8_192
 """The bytes that are looked at; the signature of every known type lies within them."""
 
 UNKNOWN: Final = "application/octet-stream"
@@ -34,7 +34,7 @@ def sniff(head: bytes) -> str:
 
     Text of any kind is `text/plain`, so that no HTML or SVG is ever shown as such.
     """
-    match = filetype.guess(head[:HEAD])
+    match = filetype.guess(head[:HEAD_BYTES])
     if match is not None:
         name: str = match.mime
         return _ALIASES.get(name, name)
@@ -42,7 +42,7 @@ def sniff(head: bytes) -> str:
         return "audio/wav"
     if begins_with_frames(head):  # the library knows the commonest of their first bytes alone
         return "audio/mpeg"
-    return TEXT if head and _is_text(head[:HEAD]) else UNKNOWN
+    return TEXT if head and _is_text(head[:HEAD_BYTES]) else UNKNOWN
 
 
 def _is_text(head: bytes) -> bool:

@@ -14,7 +14,7 @@ from deskwire.engine.core.errors import Forbidden
 from deskwire.engine.core.secret import Keyring
 from deskwire.engine.uploads.upload import Attachment
 
-Shown = Callable[[Sequence[Attachment]], list[dict[str, Any]]]
+AttachmentsView = Callable[[Sequence[Attachment]], list[dict[str, Any]]]
 """Attachments as a message shows them."""
 
 LIFETIME_S: Final = 30 * 24 * 3_600
@@ -101,7 +101,7 @@ def _quoted(text: str) -> str:
     return quote(text, safe="", errors="replace")
 
 
-def nowhere() -> Links:
+def no_links() -> Links:
     """Return links that lead nowhere, for a program that serves no files."""
     key = secrets.token_bytes(32)
     return Links(lambda: (key,), "")

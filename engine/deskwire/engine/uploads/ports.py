@@ -10,13 +10,13 @@ from msgspec import Struct
 from deskwire.engine.uploads.upload import Upload
 
 
-class Content(Struct, frozen=True):
+class FileContent(Struct, frozen=True):
     """A content that a project has: all its uploads with these bytes share one file.
 
     Args:
         project: storage key.
         sha256: 64 hex digits.
-        entry: the key of its entry on a shelf that nodes share, which the file is named by as well; 0 on a shelf of one's own.
+        entry: the key of its entry on a file_store that nodes share, which the file is named by as well; 0 on a file_store of one's own.
     """
 
     project: int
@@ -24,11 +24,11 @@ class Content(Struct, frozen=True):
     entry: int = 0
 
 
-class Doomed(Struct, frozen=True):
+class OrphanedContent(Struct, frozen=True):
     """A content that nothing refers to any more, so that its file is to be removed; `rowid` is the key of this entry."""
 
     rowid: int
-    content: Content
+    content: FileContent
 
 
 class UploadReader(Protocol):
@@ -43,20 +43,20 @@ class UploadReader(Protocol):
     def uploads_size(self, project: int) -> int:
         """Return the bytes that the project's uploads take, each content counted once."""
 
-    def without_upload(self, contents: Sequence[Content]) -> Sequence[Content]:
+    def contents_without_upload(self, contents: Sequence[FileContent]) -> Sequence[FileContent]:
         """Return those of the contents that no upload refers to."""
 
-    def doomed_contents(self, limit: int) -> Sequence[Doomed]:
+    def orphaned_contents(self, limit: int) -> Sequence[OrphanedContent]:
         """Return contents whose files are to be removed, in the order in which that was noticed."""
 
-    def content_entry(self, content: Content) -> int | None:
-        """Return the key of the content's entry on a shared shelf, None if it has none that is not going."""
+    def content_entry(self, content: FileContent) -> int | None:
+        """Return the key of the content's entry on a shared file_store, None if it has none that is not going."""
 
-    def left_contents(self, older_than: int, limit: int) -> Sequence[Content]:
+    def abandoned_contents(self, older_than: int, limit: int) -> Sequence[FileContent]:
         """Return entries that are going, or made before `older_than` (ms) and without an upload."""
 
-    def without_entry(self, contents: Sequence[Content]) -> Sequence[Content]:
-        """Return those of the contents whose entry on the shared shelf is gone."""
+    def contents_without_entry(self, contents: Sequence[FileContent]) -> Sequence[FileContent]:
+        """Return those of the contents whose entry on the shared file_store is gone."""
 
 
 class UploadTransaction(UploadReader, Protocol):
@@ -74,19 +74,19 @@ class UploadTransaction(UploadReader, Protocol):
     def remove_upload(self, upload: Upload) -> bool:
         """Remove an upload that no message refers to; return False, and change nothing, if one does or it is gone."""
 
-    def forget_doomed(self, rowid: int) -> None:
+    def delete_orphan(self, rowid: int) -> None:
         """Note that a doomed content's file is gone."""
 
-    def claim_content(self, content: Content, now: int) -> int:
-        """Return the key of the content's entry on a shared shelf, made if it has none that is not going."""
+    def claim_content(self, content: FileContent, now: int) -> int:
+        """Return the key of the content's entry on a shared file_store, made if it has none that is not going."""
 
-    def hold_content(self, entry: int) -> bool:
+    def lock_content_entry(self, entry: int) -> bool:
         """Keep an entry from going until this transaction has ended; False if it is going or gone."""
 
-    def doom_content(self, content: Content) -> Sequence[int]:
+    def retire_content(self, content: FileContent) -> Sequence[int]:
         """Have the content's entry go unless an upload refers to it; return its entries that are going."""
 
-    def forget_content(self, entry: int) -> None:
+    def delete_content_entry(self, entry: int) -> None:
         """Remove an entry that was going: its file is gone."""
 
 
@@ -102,10 +102,10 @@ class EraseCommit(Protocol):
         """The conversations of which messages were redacted or deleted."""
 
 
-class Draft(Protocol):
+class FileDraft(Protocol):
     """A file that is being received. It is used by one thread at a time; every method may raise OSError.
 
-    On a shelf that nodes share a finished draft may be kept again, under another entry.
+    On a file_store that nodes share a finished draft may be kept again, under another entry.
     """
 
     def write(self, data: bytes) -> None:
@@ -114,7 +114,7 @@ class Draft(Protocol):
     def finish(self) -> str:
         """Take no more; return the SHA-256 as hex digits. A draft on a disk is written through to it."""
 
-    def keep(self, content: Content) -> None:
+    def keep(self, content: FileContent) -> None:
         """Make the finished draft the file of this content, durably; a file that is there already is kept instead."""
 
     def discard(self) -> None:
@@ -127,20 +127,20 @@ class Files(Protocol):
     def clear_drafts(self) -> None:
         """Remove what an earlier process was receiving or removing."""
 
-    def draft(self) -> Draft:
+    def draft(self) -> FileDraft:
         """Open a new file to receive into."""
 
-    def size(self, content: Content) -> int | None:
+    def size(self, content: FileContent) -> int | None:
         """Return the size of the file in bytes, None if there is none."""
 
-    def read(self, content: Content, start: int, length: int) -> bytes:
+    def read(self, content: FileContent, start: int, length: int) -> bytes:
         """Read a part of the file; fewer bytes at its end."""
 
-    def remove(self, content: Content) -> None:
+    def remove(self, content: FileContent) -> None:
         """Remove the file, overwritten where that can be done; nothing happens if there is none."""
 
-    def contents(self) -> Iterator[Content]:
-        """Yield every content that has a file, in no order; of a shelf that nodes share only what is a day old."""
+    def contents(self) -> Iterator[FileContent]:
+        """Yield every content that has a file, in no order; of a file_store that nodes share only what is a day old."""
 
     def close(self) -> None:
         """Let go of what is open; nothing is asked any more."""

@@ -29,26 +29,32 @@ from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.limits.fair_share import Shares
 from deskwire.engine.core.store import Store
 from deskwire.engine.core.wrapper import Wrapper, wrapped
-from deskwire.engine.uploads.file_type import HEAD, sniff
+from deskwire.engine.uploads.file_store import FileStore, IntakeTransaction, Job, in_thread
+from deskwire.engine.uploads.file_type import HEAD_BYTES, sniff
 from deskwire.engine.uploads.links import Links
-from deskwire.engine.uploads.ports import Content, Draft, EraseCommit, UploadReader, UploadTransaction
-from deskwire.engine.uploads.shelf import IntakeTransaction, Job, Shelf, in_thread
+from deskwire.engine.uploads.ports import (
+    EraseCommit,
+    FileContent,
+    FileDraft,
+    UploadReader,
+    UploadTransaction,
+)
 from deskwire.engine.uploads.upload import Upload, clean_name
 
 log: Final = structlog.get_logger(__name__)
-Around = Callable[[Job, Upload], Job]
+JobWrapper = Callable[[Job, Upload], Job]
 """A function that puts a wrapper around the commit of an upload."""
 
-AT_ONCE: Final = 32
+UPLOADS_MAX: Final = 32
 """The uploads that may be under way together; each takes a thread now and then, and room on the disk."""
 
-BATCH: Final = 200
+BATCH_SIZE: Final = 200
 """The rows that are looked at or removed in one go."""
 
-_SWEEP_S: Final = 6 * 3_600.0
+_SWEEP_INTERVAL_S: Final = 6 * 3_600.0
 """The time between two looks at all files for what crashes have left."""
 
-_RETRY_S: Final = 1.0
+_RETRY_DELAY_S: Final = 1.0
 
 
 class UploadSession:
@@ -58,7 +64,7 @@ class UploadSession:
         limit: bytes that the file may have.
     """
 
-    def __init__(self, uploads: UploadService, project: Project, draft: Draft, limit: int) -> None:
+    def __init__(self, uploads: UploadService, project: Project, draft: FileDraft, limit: int) -> None:
         self._uploads = uploads
         self._project = project
         self._draft = draft
@@ -71,11 +77,11 @@ class UploadSession:
         self._size += len(data)
         if self._size > self._limit:
             raise TooLarge(f"A file may have at most {self._limit:,} bytes.")
-        if len(self._head) < HEAD:
-            self._head += data[: HEAD - len(self._head)]
+        if len(self._head) < HEAD_BYTES:
+            self._head += data[: HEAD_BYTES - len(self._head)]
         await in_thread(partial(self._draft.write, data))
 
-    async def finish(self, filename: str, around: Around = lambda job, _: job) -> Upload:
+    async def finish(self, filename: str, around: JobWrapper = lambda job, _: job) -> Upload:
         """Keep what was received under this name.
 
         Args:
@@ -101,7 +107,7 @@ class UploadService:
     `expired` counts those that were removed since the start as no message came to refer to them.
 
     Args:
-        shelf: where their files are.
+        file_store: where their files are.
         links: makes their URLs.
         limit: bytes that one file may have.
         unattached_s: how long an upload that no message refers to is kept.
@@ -110,7 +116,7 @@ class UploadService:
     def __init__(
         self,
         store: Store[UploadReader, IntakeTransaction],
-        shelf: Shelf,
+        file_store: FileStore,
         clock: Clock,
         links: Links,
         *,
@@ -122,9 +128,9 @@ class UploadService:
         self.limit = limit
         self.expired = 0
         self._store = store
-        self._shelf = shelf
+        self._file_store = file_store
         self._unattached_ms = int(unattached_s * 1000)
-        self._under_way = Shares(AT_ONCE)
+        self._under_way = Shares(UPLOADS_MAX)
         self._wake = trio.Event()
 
     @asynccontextmanager
@@ -141,7 +147,7 @@ class UploadService:
             raise TooManyRequests("Too many uploads of yours are under way.", code="too_many_at_once")
         under_way.take(who)
         try:
-            draft = await in_thread(self._shelf.files.draft)
+            draft = await in_thread(self._file_store.files.draft)
             try:
                 yield UploadSession(self, project, draft, self.limit)
             finally:
@@ -150,10 +156,10 @@ class UploadService:
         finally:
             under_way.give_back(who)
 
-    async def put(self, upload: Upload, draft: Draft, quota: int, around: Around) -> None:
+    async def put(self, upload: Upload, draft: FileDraft, quota: int, around: JobWrapper) -> None:
         """Put a finished draft in its place and write its row; neither stays without the other."""
         job = around(lambda tx: tx.insert_upload(upload, quota), upload)
-        await self._shelf.keep(Content(upload.project, upload.sha256), draft, job)
+        await self._file_store.keep(FileContent(upload.project, upload.sha256), draft, job)
 
     async def remove(
         self, project: Project, upload_id: str, wrapper: Wrapper[Upload] | None = None
@@ -175,15 +181,15 @@ class UploadService:
 
     async def size(self, upload: Upload) -> int | None:
         """Return the bytes of the upload that are stored, None if its file is not there."""
-        place = await self._shelf.place(Content(upload.project, upload.sha256))
-        return None if place is None else await in_thread(partial(self._shelf.files.size, place))
+        place = await self._file_store.locate(FileContent(upload.project, upload.sha256))
+        return None if place is None else await in_thread(partial(self._file_store.files.size, place))
 
     async def read(self, upload: Upload, start: int, length: int) -> bytes:
         """Read a part of the upload's bytes. Raises Unavailable if the disk refuses, or the upload was removed."""
-        place = await self._shelf.place(Content(upload.project, upload.sha256))
+        place = await self._file_store.locate(FileContent(upload.project, upload.sha256))
         if place is None:
             raise Unavailable("The upload was removed while it was read.", code="storage_failed")
-        return await in_thread(partial(self._shelf.files.read, place, start, length))
+        return await in_thread(partial(self._file_store.files.read, place, start, length))
 
     def follow(self, commits: Commits[EraseCommit]) -> None:
         """Remove the files of what commits erase or redact from now on."""
@@ -195,7 +201,7 @@ class UploadService:
 
     async def clear(self) -> None:
         """Remove what an earlier process was receiving; called before the first upload."""
-        await in_thread(self._shelf.files.clear_drafts)
+        await in_thread(self._file_store.files.clear_drafts)
 
     async def run(self, interval_s: float, cluster: Cluster = Alone()) -> None:  # noqa: B008  # it has no state
         """Remove what nothing refers to, until cancelled.
@@ -216,24 +222,24 @@ class UploadService:
         while True:
             if not forward.noticed():
                 if trio.current_time() >= sweep_at:
-                    await _until_done(lambda: self._shelf.sweep(self.clock()))
-                    sweep_at = trio.current_time() + _SWEEP_S
+                    await _until_done(lambda: self._file_store.sweep(self.clock()))
+                    sweep_at = trio.current_time() + _SWEEP_INTERVAL_S
                 await _until_done(self._expire)
             await _until_done(self._remove_doomed)
             await trio.sleep(interval_s)
 
     async def _expire(self) -> None:
         older_than = self.clock() - self._unattached_ms
-        count = BATCH
-        while count == BATCH:
-            count = await self._store.write(lambda tx: tx.expire_uploads(older_than, BATCH))
+        count = BATCH_SIZE
+        while count == BATCH_SIZE:
+            count = await self._store.write(lambda tx: tx.expire_uploads(older_than, BATCH_SIZE))
             self.expired += count
 
     async def _remove_doomed(self) -> None:
-        while doomed := await self._store.read(lambda reader: reader.doomed_contents(BATCH)):
+        while doomed := await self._store.read(lambda reader: reader.orphaned_contents(BATCH_SIZE)):
             for doom in doomed:
-                await self._shelf.remove_unused(doom.content)
-                await self._store.write(_forgetting(doom.rowid))
+                await self._file_store.remove_unused(doom.content)
+                await self._store.write(_deleting_orphan(doom.rowid))
 
 
 async def _until_done(work: Callable[[], Awaitable[object]]) -> None:
@@ -243,7 +249,7 @@ async def _until_done(work: Callable[[], Awaitable[object]]) -> None:
             await work()
         except Unavailable as error:
             log.warning("uploads.removal_delayed", reason=error.reason, error=str(error))
-            await trio.sleep(_RETRY_S)
+            await trio.sleep(_RETRY_DELAY_S)
         else:
             return
 
@@ -264,5 +270,5 @@ def _remove(tx: UploadTransaction, project: int, upload_id: str) -> Upload:
     return upload
 
 
-def _forgetting(rowid: int) -> Callable[[UploadTransaction], None]:
-    return lambda tx: tx.forget_doomed(rowid)
+def _deleting_orphan(rowid: int) -> Callable[[UploadTransaction], None]:
+    return lambda tx: tx.delete_orphan(rowid)

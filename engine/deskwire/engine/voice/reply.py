@@ -16,15 +16,15 @@ from deskwire.engine.conversations.ports import ConversationReader
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.errors import BadGateway, Invalid, NotFound, Problem, Unavailable
 from deskwire.engine.core.store import Inline, Store
-from deskwire.engine.llm.port import ChatModel, ModelError
+from deskwire.engine.llm.chat import ChatModel, ModelError
 from deskwire.engine.tickets.change import find_ticket
 from deskwire.engine.tickets.ports import TicketReader
 from deskwire.engine.tickets.ticket import Ticket
+from deskwire.engine.uploads.audio import mpeg_seconds, wave_seconds
 from deskwire.engine.uploads.ports import UploadReader
 from deskwire.engine.uploads.service import UploadService
 from deskwire.engine.uploads.upload import Upload
-from deskwire.engine.voice.audio import FIELD, check_length, format_of
-from deskwire.engine.voice.prompts import MESSAGES, Mode, prompt, schema
+from deskwire.engine.voice.prompts import MESSAGES_MAX, Mode, prompt_messages, response_schema
 
 log: Final = structlog.get_logger(__name__)
 
@@ -57,7 +57,7 @@ class Voice:
         model: None if none is configured.
         audio_bytes: largest recording that is taken.
         audio_s: longest one, in seconds.
-        at_once: replies under way together at most; each holds its recording in memory, about three times.
+        concurrency: replies under way together at most; each holds its recording in memory, about three times.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class Voice:
         *,
         audio_bytes: int,
         audio_s: float,
-        at_once: int,
+        concurrency: int,
     ) -> None:
         self._store = store
         self._uploads = uploads
@@ -77,7 +77,7 @@ class Voice:
         self._model = model
         self._audio_bytes = audio_bytes
         self._audio_s = audio_s
-        self._at_once = at_once
+        self._concurrency = concurrency
         self._under_way = 0
 
     async def reply_to_ticket(
@@ -109,16 +109,16 @@ class Voice:
         """
         ticket, messages = await self._store.read(context)
         upload = await self.upload(project, audio_url)
-        form = format_of(upload, self._audio_bytes)
+        form = audio_format(upload, self._audio_bytes)
         if self._model is None:
             raise Unavailable("No language model is configured here.", code="model_not_configured")
-        if self._under_way >= self._at_once:
+        if self._under_way >= self._concurrency:
             raise Unavailable("Too many voice replies are under way.", code="voice_busy")
         self._under_way += 1
         try:
             content = await self._uploads.read(upload, 0, upload.size)
             audio = await trio.to_thread.run_sync(_checked, content, form, self._audio_s)
-            return await _ask(self._model, mode, prompt(mode, audio, form, ticket, messages))
+            return await _ask(self._model, mode, prompt_messages(mode, audio, form, ticket, messages))
         finally:
             self._under_way -= 1
 
@@ -130,7 +130,7 @@ class Voice:
             upload = await self._store.read(Inline(lambda reader: reader.upload(project.rowid, upload_id)))
         if upload is None:
             message = "This is not a valid URL that this service has signed for an upload of this project."
-            raise Invalid(Problem(FIELD, "url_not_signed", message))
+            raise Invalid(Problem(AUDIO_FIELD, "url_not_signed", message))
         return upload
 
 
@@ -152,7 +152,7 @@ def _newest(reader: VoiceReader, project: Project, conversation_id: str, mode: M
         raise NotFound("There is no such conversation.", code="conversation_not_found")
     if mode == "dictate":
         return ()
-    return reader.messages(conversation[0].rowid, internal=False, before=_NEWEST, limit=MESSAGES)
+    return reader.messages(conversation[0].rowid, internal=False, before=_NEWEST, limit=MESSAGES_MAX)
 
 
 def _checked(content: bytes, form: str, limit_s: float) -> str:
@@ -162,7 +162,7 @@ def _checked(content: bytes, form: str, limit_s: float) -> str:
 
 async def _ask(model: ChatModel, mode: Mode, messages: list[dict[str, Any]]) -> VoiceReply:
     try:
-        return _checked_reply(await model.complete(messages, schema(mode)), mode)
+        return _checked_reply(await model.complete(messages, response_schema(mode)), mode)
     except ModelError as error:
         log.warning("voice.model_failed", mode=mode, reason=str(error))
         raise BadGateway(f"The language model failed. {error}", code="model_failed") from error
@@ -181,3 +181,34 @@ def _checked_reply(response: Mapping[str, Any], mode: Mode) -> VoiceReply:
     if max(len(reply), len(transcript)) > REPLY_MAX:
         raise ModelError(f"Its answer is longer than {REPLY_MAX:,} characters.")
     return VoiceReply(reply, transcript, mode)
+
+
+AUDIO_FORMATS: Final[Mapping[str, str]] = {"audio/wav": "wav", "audio/mpeg": "mp3"}
+"""Media types, with their names on the wire: OpenAI's `input_audio` takes these two."""
+
+AUDIO_FIELD: Final = "/audioUrl"
+
+
+def audio_format(upload: Upload, limit: int) -> str:
+    """Return the format's name on the wire. Raises Invalid for another type, or more than `limit` bytes."""
+    form = AUDIO_FORMATS.get(upload.type)
+    if form is None:
+        types = " or ".join(AUDIO_FORMATS)
+        raise Invalid(Problem(AUDIO_FIELD, "audio_format", f"The file is {upload.type}; it must be {types}."))
+    if upload.size > limit:
+        message = f"The recording has {upload.size:,} bytes; at most {limit:,} are taken."
+        raise Invalid(Problem(AUDIO_FIELD, "audio_too_long", message))
+    return form
+
+
+def check_length(content: bytes, form: str, limit_s: float) -> None:
+    """Check a recording by the sound that it holds, whatever its header says.
+
+    Raises Invalid if it can't be read, or lasts longer than `limit_s` seconds.
+    """
+    seconds = wave_seconds(content) if form == "wav" else mpeg_seconds(content)
+    if seconds is None:
+        raise Invalid(Problem(AUDIO_FIELD, "audio_unreadable", "The file can't be read as a recording."))
+    if seconds > limit_s:
+        message = f"The recording lasts {seconds:,.0f} s; at most {limit_s:g} s are taken."
+        raise Invalid(Problem(AUDIO_FIELD, "audio_too_long", message))

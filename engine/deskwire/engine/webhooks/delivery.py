@@ -98,7 +98,7 @@ class DeliveryRecord(Struct, frozen=True):
     ended_at: int | None
 
 
-class HeldBack(Struct, frozen=True):
+class OutageCounts(Struct, frozen=True):
     """The numbers of an endpoint's deliveries that an outage keeps waiting.
 
     Args:
@@ -113,7 +113,7 @@ class HeldBack(Struct, frozen=True):
     missed_since: int | None
 
 
-NOTHING_HELD: Final = HeldBack(0, None, 0, None)
+NO_OUTAGE: Final = OutageCounts(0, None, 0, None)
 
 
 class DeliveryFilter(Struct, frozen=True):
@@ -166,3 +166,25 @@ def _attempt_view(attempt: Attempt) -> dict[str, Any]:
         "error": attempt.error,
         "answer": attempt.answer.decode(errors="replace"),
     }
+
+
+class ReplayRange(Struct, frozen=True):
+    """The events to send again: of these types, from the first sequence to the last, both included; None is for no bound."""
+
+    types: frozenset[str]
+    first: int | None = None
+    last: int | None = None
+
+
+class ReplayCounts(Struct, frozen=True):
+    """The numbers of events that a replay finds.
+
+    Args:
+        count: events that it sends.
+        pending: events that it leaves out, as they are on their way to the endpoint anyway.
+        not_stored: deliveries whose event can't be sent again, as it is no longer stored.
+    """
+
+    count: int
+    pending: int
+    not_stored: int

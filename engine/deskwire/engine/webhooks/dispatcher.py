@@ -9,34 +9,39 @@ from contextvars import Context
 from typing import Final, get_args
 
 import httpx
+import structlog
 import trio
 
 from deskwire.engine.cluster.cluster import Alone, Cluster
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.commits import Commits
+from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.core.sealing import SealBroken, Sealing
 from deskwire.engine.core.store import Store
 from deskwire.engine.core.values import replace
 from deskwire.engine.events.types import EphemeralEvent, StoredEvent
-from deskwire.engine.webhooks.cleanup import close_endpoint
-from deskwire.engine.webhooks.context import Counters, DeliveryContext, nobody
+from deskwire.engine.webhooks.base_worker import SupervisedWorker
+from deskwire.engine.webhooks.context import DeliveryContext, DeliveryCounters, ignore_delivery
 from deskwire.engine.webhooks.delivery import Delivery
-from deskwire.engine.webhooks.endpoint import LOST_MS, Endpoint, Unhealthy, unhealthy_code
-from deskwire.engine.webhooks.ephemeral_dispatcher import EphemeralDispatcher
-from deskwire.engine.webhooks.health import HealthTransaction
-from deskwire.engine.webhooks.http.address import Policy
-from deskwire.engine.webhooks.http.proxy import Proxy
-from deskwire.engine.webhooks.http.resolver import Resolver
-from deskwire.engine.webhooks.ports import DeliveryCommit, DeliveryReader
-from deskwire.engine.webhooks.retry.circuit import DEFAULT_RULE, SECRET_LOST, Rule, State
+from deskwire.engine.webhooks.endpoint import DROPPED_WINDOW_MS, Endpoint, HealthCode, unhealthy_code
+from deskwire.engine.webhooks.ephemeral import EphemeralDispatcher
+from deskwire.engine.webhooks.http.address import AddressPolicy, Resolver
+from deskwire.engine.webhooks.http.connectors import Proxy
+from deskwire.engine.webhooks.ports import DeliveryCommit, DeliveryReader, DeliveryTransaction
+from deskwire.engine.webhooks.publish import HealthTransaction
+from deskwire.engine.webhooks.retry.circuit_breaker import (
+    DEFAULT_CIRCUIT_RULE,
+    SECRET_LOST,
+    CircuitRule,
+    CircuitStatus,
+)
 from deskwire.engine.webhooks.retry.schedule import DEFAULT_RETRY_DELAYS_S, Schedule
-from deskwire.engine.webhooks.supervision import Supervised
 from deskwire.engine.webhooks.worker import EndpointWorker
 
 _STOP_GRACE_S: Final = 1.0
 """Time that a stop leaves to attempts under way: most receivers answer in less, and a silent one must not delay it."""
 
-_PAUSE_S: Final = 1.0
+_STORE_RETRY_DELAY_S: Final = 1.0
 """Pause before the store is asked again after it has refused."""
 
 
@@ -55,14 +60,14 @@ class Dispatcher:
         waiting: further attempts that may wait for a response, after a second without one.
         rule: says when an endpoint's circuit opens.
         horizon_s: age of a delivery after which no attempt begins.
-        catch_up_per_s: attempts a second at most to each endpoint for what an outage left behind; see `queue.pace`.
+        catch_up_per_s: attempts a second at most to each endpoint for what an outage left behind; see `queue.limits`.
         memory_deliveries: deliveries of one endpoint that are in memory at most, of each part of its outbox.
         stop_grace_s: time that a stop leaves to attempts under way.
         ssl_context: verifies receivers; the default trusts the public authorities.
         proxy: the proxy that all attempts go through; without one they go straight to the receivers.
         resolver: looks up names for all endpoints; by default each endpoint has one of its own.
         rng: draws the jitter.
-        note: is told of each delivery that was made, and of each whose attempt is recorded.
+        notify: is told of each delivery that was made, and of each whose attempt is recorded.
         cluster: this node among those that deliver. If it is not alone, `Couriers` says which endpoints are this one's.
     """
 
@@ -71,14 +76,14 @@ class Dispatcher:
         store: Store[DeliveryReader, HealthTransaction],
         clock: Clock,
         sealing: Sealing,
-        policy: Policy,
+        policy: AddressPolicy,
         *,
         webhook_timeout_s: float = 5.0,  # contract 6.4.1
         retry_delays_s: tuple[float, ...] = DEFAULT_RETRY_DELAYS_S,
         jitter: float = 0.2,  # decisions 6
         concurrency: int = 16,  # decisions 6
         waiting: int = 96,  # ADR 6
-        rule: Rule = DEFAULT_RULE,  # contract 6.4.3, ADR 10
+        rule: CircuitRule = DEFAULT_CIRCUIT_RULE,  # contract 6.4.3, ADR 10
         horizon_s: float = 86_400.0,  # ADR 10
         catch_up_per_s: float = 10_000.0,  # ADR 10
         memory_deliveries: int = 1000,
@@ -87,12 +92,12 @@ class Dispatcher:
         proxy: Proxy | None = None,
         resolver: Resolver | None = None,
         rng: random.Random | None = None,
-        note: Callable[[Delivery], None] = nobody,
+        notify: Callable[[Delivery], None] = ignore_delivery,
         cluster: Cluster | None = None,
     ) -> None:
         self._shared = cluster is not None
         self._store = store
-        self.counters = Counters()
+        self.counters = DeliveryCounters()
         self._context = DeliveryContext(
             store=store,
             clock=clock,
@@ -106,18 +111,18 @@ class Dispatcher:
             catch_up_per_s=catch_up_per_s,
             memory=memory_deliveries,
             stop_grace_s=stop_grace_s,
-            pause_s=_PAUSE_S,
+            store_retry_delay_s=_STORE_RETRY_DELAY_S,
             ssl_context=ssl_context or httpx.create_ssl_context(),
             proxy=proxy,
             resolver=resolver,
             rng=rng or random.Random(),
             counters=self.counters,
-            note=note,
+            notify=notify,
             cluster=cluster or Alone(),
         )
-        self._workers: dict[int, Supervised[EndpointWorker]] = {}
+        self._workers: dict[int, SupervisedWorker[EndpointWorker]] = {}
         self._projects: dict[int, set[int]] = {}
-        self._leaving: set[Supervised[EndpointWorker]] = set()
+        self._releasing: set[SupervisedWorker[EndpointWorker]] = set()
         self._ephemeral = EphemeralDispatcher(self._context)
         self._nursery: trio.Nursery | None = None
 
@@ -144,9 +149,9 @@ class Dispatcher:
         """Return the number of enabled endpoints with a circuit in each state."""
         now = self._context.clock()
         states = [supervised.worker.breaker.circuit.state(now) for supervised in self._workers.values()]
-        return {state: states.count(state) for state in get_args(State)}
+        return {state: states.count(state) for state in get_args(CircuitStatus)}
 
-    async def conditions(self) -> Mapping[str, int]:
+    async def health_counts(self) -> Mapping[str, int]:
         """Return the number of enabled endpoints with a worker here that are `healthy`, or not, by `unhealthy_code`.
 
         Raises Unavailable.
@@ -156,8 +161,8 @@ class Dispatcher:
             replace(each.worker.endpoint, circuit=each.worker.breaker.circuit)
             for each in self._workers.values()
         ]
-        found = await self._store.read(lambda reader: _conditions(reader, endpoints, now))
-        return {code: found.count(code) for code in ("healthy", *get_args(Unhealthy)) if code != "disabled"}
+        found = await self._store.read(lambda reader: _health_codes(reader, endpoints, now))
+        return {code: found.count(code) for code in ("healthy", *get_args(HealthCode)) if code != "disabled"}
 
     @property
     def unsigned(self) -> int:
@@ -184,7 +189,7 @@ class Dispatcher:
             self._nursery = None
             self._workers.clear()
             self._projects.clear()
-            self._leaving.clear()
+            self._releasing.clear()
             self._ephemeral.clear()
 
     async def _begin(self) -> None:
@@ -210,7 +215,7 @@ class Dispatcher:
         breaker = self._context.breaker(endpoint)
         if generation is None and previous is not None:
             generation = previous.worker.generation
-        supervised = Supervised(EndpointWorker(endpoint, self._context, breaker, generation))
+        supervised = SupervisedWorker(EndpointWorker(endpoint, self._context, breaker, generation))
         self._workers[endpoint.rowid] = supervised
         self._projects.setdefault(endpoint.project, set()).add(endpoint.rowid)
         supervised.start(self._nursery, previous)
@@ -239,14 +244,14 @@ class Dispatcher:
         """Stop delivering to an endpoint at once, in mid-attempt too; what is pending stays so."""
         self._stop_worker(endpoint_rowid)
 
-    async def let_go(self, endpoint_rowid: int) -> None:
+    async def release(self, endpoint_rowid: int) -> None:
         """Begin no more attempts for an endpoint, and return when those under way have ended, or their grace has."""
-        supervised = self._take_out(endpoint_rowid)
+        supervised = self._detach(endpoint_rowid)
         if supervised is not None:
             supervised.cancel()
-            self._leaving.add(supervised)
+            self._releasing.add(supervised)
             await supervised.ended()
-            self._leaving.discard(supervised)
+            self._releasing.discard(supervised)
 
     def probe(self, endpoint_rowid: int, position: int | None = None) -> None:
         """Send a probe at once if the circuit is open: the delivery at this position, or the oldest."""
@@ -296,18 +301,18 @@ class Dispatcher:
             addressee = self._workers.get(delivery.endpoint)
             if addressee is not None:
                 addressee.worker.offer(delivery)
-            self._context.note(delivery)
+            self._context.notify(delivery)
 
     def forget(self, conversations: frozenset[int]) -> None:
         """Send nothing more of erased conversations."""
         self._ephemeral.forget(conversations)
-        for supervised in (*self._workers.values(), *self._leaving):
+        for supervised in (*self._workers.values(), *self._releasing):
             supervised.worker.forget(conversations)
 
     def rewrite(self, events: Sequence[StoredEvent]) -> None:
         """Send these events as they are now; an attempt of which something was sent goes on as it began."""
         now = {event.position: event for event in events}
-        for supervised in (*self._workers.values(), *self._leaving):
+        for supervised in (*self._workers.values(), *self._releasing):
             supervised.worker.rewrite(now)
 
     @property
@@ -334,7 +339,7 @@ class Dispatcher:
         if supervised is not None:
             supervised.worker.note_rows(0, again=True)
 
-    def begin_anew(self, project: int) -> None:
+    def restart_workers(self, project: int) -> None:
         """Replace a project's workers by new ones, which begin with what is stored."""
         for endpoint in [*self._projects.get(project, ())]:
             self.add(self._workers[endpoint].worker.endpoint)
@@ -349,14 +354,14 @@ class Dispatcher:
         self._ephemeral.offer(event)
 
     def _stop_worker(self, endpoint_rowid: int) -> None:
-        stopped = [each for each in self._leaving if each.worker.endpoint.rowid == endpoint_rowid]
-        if (supervised := self._take_out(endpoint_rowid)) is not None:
+        stopped = [each for each in self._releasing if each.worker.endpoint.rowid == endpoint_rowid]
+        if (supervised := self._detach(endpoint_rowid)) is not None:
             stopped.append(supervised)
         for each in stopped:
             each.worker.abandon()
             each.cancel()
 
-    def _take_out(self, endpoint_rowid: int) -> Supervised[EndpointWorker] | None:
+    def _detach(self, endpoint_rowid: int) -> SupervisedWorker[EndpointWorker] | None:
         supervised = self._workers.pop(endpoint_rowid, None)
         if supervised is not None:
             served = self._projects[supervised.worker.endpoint.project]
@@ -369,16 +374,43 @@ class Dispatcher:
     def _close(self, endpoint_rowid: int) -> None:
         if self._nursery is not None:
             start = self._nursery.start_soon
-            Context().run(start, close_endpoint, self._store, self._context.clock, endpoint_rowid)
+            Context().run(start, clean_up_endpoint, self._store, self._context.clock, endpoint_rowid)
 
 
-def _conditions(reader: DeliveryReader, endpoints: Sequence[Endpoint], now: int) -> Sequence[str]:
+def _health_codes(reader: DeliveryReader, endpoints: Sequence[Endpoint], now: int) -> Sequence[str]:
     """Return for each of these endpoints whether it is `healthy`, or why not; one dropped delivery is enough."""
     found = []
     for each in endpoints:
         code = unhealthy_code(each, 0)
         if code is None:
-            dropped = reader.dropped_since(each.project, each.rowid, now - LOST_MS, 1)
+            dropped = reader.dropped_since(each.project, each.rowid, now - DROPPED_WINDOW_MS, 1)
             code = unhealthy_code(each, dropped)
         found.append(code or "healthy")
     return found
+
+
+log: Final = structlog.get_logger(__name__)
+
+CLEANUP_BATCH_SIZE: Final = 500
+"""Deliveries in one commit; a few milliseconds of the writer's time."""
+
+_CLEANUP_RETRY_DELAY_S: Final = 1.0
+
+
+async def clean_up_endpoint(
+    store: Store[DeliveryReader, DeliveryTransaction], clock: Clock, endpoint: int
+) -> None:
+    """Clear away an endpoint's deliveries until none are left, or it is enabled again."""
+    while True:
+        try:
+            while await store.write(_cleanup_part(endpoint, clock())):
+                await trio.lowlevel.checkpoint()
+        except Unavailable as refusal:
+            log.warning("delivery.closing_delayed", reason=refusal.reason)
+            await trio.sleep(_CLEANUP_RETRY_DELAY_S)
+        else:
+            return
+
+
+def _cleanup_part(endpoint: int, now: int) -> Callable[[DeliveryTransaction], int]:
+    return lambda tx: tx.close_deliveries(endpoint, now, CLEANUP_BATCH_SIZE)

@@ -8,28 +8,28 @@ from msgspec import Struct
 
 from deskwire.engine.core.clock import iso, iso_or_none
 from deskwire.engine.core.values import replace
-from deskwire.engine.events.types import CONFIDENTIAL, REGISTRY, matches
-from deskwire.engine.webhooks.delivery import NOTHING_HELD, HeldBack
-from deskwire.engine.webhooks.retry.circuit import CLOSED, Circuit
+from deskwire.engine.events.types import CONFIDENTIAL, REGISTRY, STORED, matches
+from deskwire.engine.webhooks.delivery import NO_OUTAGE, OutageCounts
+from deskwire.engine.webhooks.retry.circuit_breaker import CLOSED, Circuit
 
 ENDPOINTS_MAX: Final = 5
 """Endpoints per project (contract 6.2.1)."""
 
-BOTH_SIGN_MS: Final = 24 * 3_600_000
+SECRET_OVERLAP_MS: Final = 24 * 3_600_000
 """Time for which a replaced secret still signs beside the new one (decisions 6)."""
 
 CatchUp = Literal["automatic", "off"]
 
-NOT_ASKED: Final = "the endpoint does not ask for internal events any more"
+INTERNAL_NOT_REQUESTED: Final = "the endpoint does not ask for internal events any more"
 """The reason for which one is not sent what was made for it before."""
 
-NOT_LISTED: Final = "the endpoint belongs to a machine credential and does not list this type any more"
+TYPE_NOT_LISTED: Final = "the endpoint belongs to a machine credential and does not list this type any more"
 """The reason for which an endpoint of a machine is not sent what was made for it when it had other types."""
 
-DISABLED: Final = "the endpoint is disabled"
+DISABLED_PREFIX: Final = "the endpoint is disabled"
 """The begin of the reason for which nothing is sent to one."""
 
-_TAIL: Final = 4
+_TAIL_LENGTH: Final = 4
 
 
 class Endpoint(Struct, frozen=True):
@@ -76,12 +76,12 @@ class Endpoint(Struct, frozen=True):
             sealed_secret=sealed,
             secret_tail=tail,
             old_secret=self.sealed_secret,
-            old_secret_until=at + BOTH_SIGN_MS,
+            old_secret_until=at + SECRET_OVERLAP_MS,
             updated_at=at,
         )
 
 
-def may_have(endpoint: Endpoint, event_type: str) -> bool:
+def may_receive(endpoint: Endpoint, event_type: str) -> bool:
     """Tell whether the endpoint is one that events of this type may be sent to."""
     return withheld_reason(endpoint, event_type) is None
 
@@ -89,25 +89,25 @@ def may_have(endpoint: Endpoint, event_type: str) -> bool:
 def withheld_reason(endpoint: Endpoint, event_type: str) -> str | None:
     """Return why an event of this type, delivered to the endpoint earlier, is not sent to it now; None if it is."""
     if event_type in CONFIDENTIAL and not endpoint.internal:
-        return NOT_ASKED
+        return INTERNAL_NOT_REQUESTED
     if endpoint.credential is None or matches(endpoint.events, event_type):
         return None
     # What a machine may read is checked against the list alone, so nothing else may be sent in its name.
-    return None if REGISTRY[event_type].directed else NOT_LISTED
+    return None if REGISTRY[event_type].directed else TYPE_NOT_LISTED
 
 
-LOST_MS: Final = 24 * 3_600_000
+DROPPED_WINDOW_MS: Final = 24 * 3_600_000
 """Age up to which a dropped delivery that was not made good counts against its endpoint."""
 
 
-DROPPED_MAX: Final = 10_000
+DROPPED_COUNT_MAX: Final = 10_000
 """The number up to which the dropped deliveries of an endpoint are counted."""
 
-Unhealthy = Literal["disabled", "circuit_open", "failing", "dropped"]
+HealthCode = Literal["disabled", "circuit_open", "failing", "dropped"]
 """The reason for which an endpoint is not healthy, as a code; the first that holds."""
 
 
-def unhealthy_code(endpoint: Endpoint, dropped: int) -> Unhealthy | None:
+def unhealthy_code(endpoint: Endpoint, dropped: int) -> HealthCode | None:
     """Return why an endpoint does not get everything; None if it is healthy. The API, the desk, metrics and alerts use it.
 
     Args:
@@ -122,7 +122,7 @@ def unhealthy_code(endpoint: Endpoint, dropped: int) -> Unhealthy | None:
     return "dropped" if dropped else None
 
 
-def condition_view(endpoint: Endpoint, dropped: int) -> dict[str, Any]:
+def health_view(endpoint: Endpoint, dropped: int) -> dict[str, Any]:
     """Return the health of an endpoint as the API has it; see `unhealthy_code`."""
     code = unhealthy_code(endpoint, dropped)
     return {
@@ -133,7 +133,7 @@ def condition_view(endpoint: Endpoint, dropped: int) -> dict[str, Any]:
     }
 
 
-def _unhealthy_reason(code: Unhealthy, endpoint: Endpoint, dropped: int) -> str:
+def _unhealthy_reason(code: HealthCode, endpoint: Endpoint, dropped: int) -> str:
     match code:
         case "disabled":
             return disabled_reason(endpoint.status_reason)
@@ -150,18 +150,18 @@ def _unhealthy_reason(code: Unhealthy, endpoint: Endpoint, dropped: int) -> str:
 
 def disabled_reason(status_reason: str | None) -> str:
     """Return the reason for which a disabled endpoint is sent nothing."""
-    return f"{DISABLED}: {status_reason}"
+    return f"{DISABLED_PREFIX}: {status_reason}"
 
 
 def secret_tail(secret: str) -> str:
     """Return the part of a secret that is always shown."""
-    return secret[-_TAIL:]
+    return secret[-_TAIL_LENGTH:]
 
 
 def endpoint_view(
     endpoint: Endpoint,
     now: int,
-    waiting: HeldBack = NOTHING_HELD,
+    waiting: OutageCounts = NO_OUTAGE,
     secret: str | None = None,
     *,
     dropped: int = 0,
@@ -177,7 +177,7 @@ def endpoint_view(
         "url": endpoint.url,
         "events": sorted(endpoint.events),
         "secret": secret or f"whsec_…{endpoint.secret_tail}",
-        "oldSecretUntil": _ahead(endpoint.old_secret_until, now),
+        "oldSecretUntil": _future(endpoint.old_secret_until, now),
         "status": endpoint.status,
         "statusReason": endpoint.status_reason,
         "description": endpoint.description,
@@ -185,21 +185,21 @@ def endpoint_view(
         "updatedAt": iso(endpoint.updated_at),
         "lastDelivery": endpoint.last_delivery_at
         and {"at": iso_or_none(endpoint.last_delivery_at), "status": endpoint.last_delivery_status},
-        **condition_view(endpoint, dropped),
+        **health_view(endpoint, dropped),
         "circuit": circuit.state(now),
-        "circuitOpenUntil": _ahead(circuit.probe_at, now),
+        "circuitOpenUntil": _future(circuit.probe_at, now),
         "circuitReason": circuit.reason,
         "failingSince": iso_or_none(circuit.failing_since),
         "pausedUntil": iso_or_none(circuit.paused_until if circuit.paused(now) else None),
         "catchUp": endpoint.catch_up,
         "internal": endpoint.internal,
         "credentialId": endpoint.credential,
-        "held": _counted(waiting.held, waiting.held_since),
-        "missed": _counted(waiting.missed, waiting.missed_since),
+        "held": _count_view(waiting.held, waiting.held_since),
+        "missed": _count_view(waiting.missed, waiting.missed_since),
     }
 
 
-def endpoint_health(endpoint: Endpoint, now: int, waiting: HeldBack) -> dict[str, Any]:
+def endpoint_health(endpoint: Endpoint, now: int, waiting: OutageCounts) -> dict[str, Any]:
     """Return the part of the endpoint object that says how it is, as other endpoints are told it at `now` (ms)."""
     circuit = endpoint.circuit
     return {
@@ -210,15 +210,20 @@ def endpoint_health(endpoint: Endpoint, now: int, waiting: HeldBack) -> dict[str
         "statusReason": endpoint.status_reason,
         "circuit": circuit.state(now),
         "circuitReason": circuit.reason,
-        "circuitOpenUntil": _ahead(circuit.probe_at, now),
+        "circuitOpenUntil": _future(circuit.probe_at, now),
         "failingSince": iso_or_none(circuit.failing_since),
-        "held": _counted(waiting.held, waiting.held_since),
+        "held": _count_view(waiting.held, waiting.held_since),
     }
 
 
-def _counted(count: int, since: int | None) -> dict[str, Any] | None:
+def _count_view(count: int, since: int | None) -> dict[str, Any] | None:
     return {"count": count, "since": iso_or_none(since)} if count else None
 
 
-def _ahead(at: int | None, now: int) -> str | None:
+def _future(at: int | None, now: int) -> str | None:
     return iso(at) if at is not None and at > now else None
+
+
+def replayed_types(endpoint: Endpoint) -> frozenset[str]:
+    """Return the types of a conversation's numbered events that the endpoint is sent."""
+    return frozenset(name for name in STORED if matches(endpoint.events, name))

@@ -7,7 +7,7 @@ so no stored delivery is late or lost because of them; and when too many wait, t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import partial
 from typing import Final, assert_never
 
@@ -15,17 +15,17 @@ import trio
 from msgspec import Struct
 
 from deskwire.engine.core.ids import new_id
-from deskwire.engine.events.types import EphemeralEvent
+from deskwire.engine.events.types import CATALOG, EphemeralEvent, matches
+from deskwire.engine.webhooks.base_worker import BaseWorker, SupervisedWorker
 from deskwire.engine.webhooks.context import DeliveryContext
 from deskwire.engine.webhooks.endpoint import Endpoint
-from deskwire.engine.webhooks.retry.breaker import Breaker
-from deskwire.engine.webhooks.retry.schedule import Ended, Retry
-from deskwire.engine.webhooks.sender import Sender
+from deskwire.engine.webhooks.retry.circuit_breaker import CircuitBreaker
+from deskwire.engine.webhooks.retry.schedule import DeliveryEnd, Retry
 
-SLOTS: Final = 4
+SLOTS_MAX: Final = 4
 """Requests under way to one endpoint, besides those of stored deliveries. Ours: ADR 9."""
 
-MEMORY: Final = 256
+QUEUE_MAX: Final = 256
 """Deliveries that wait for one endpoint, those between two attempts included. Ours: ADR 9."""
 
 
@@ -60,7 +60,7 @@ class EphemeralQueue:
         memory: the number of deliveries that may wait.
     """
 
-    def __init__(self, memory: int = MEMORY) -> None:
+    def __init__(self, memory: int = QUEUE_MAX) -> None:
         self._memory = memory
         self._waiting: dict[int, EphemeralDelivery] = {}
         self._under_way: dict[int, EphemeralDelivery] = {}
@@ -118,7 +118,7 @@ class EphemeralQueue:
                 yield delivery
 
 
-class EphemeralWorker(Sender):
+class EphemeralWorker(BaseWorker):
     """The worker that delivers typing events to one endpoint. `offer` and `forget` never wait.
 
     `run`, when cancelled, ends at once, in mid-attempt too; what waits is gone.
@@ -126,10 +126,10 @@ class EphemeralWorker(Sender):
 
     _failure_event = "delivery.typing_failed"
 
-    def __init__(self, endpoint: Endpoint, context: DeliveryContext, breaker: Breaker) -> None:
+    def __init__(self, endpoint: Endpoint, context: DeliveryContext, breaker: CircuitBreaker) -> None:
         super().__init__(endpoint, context, breaker)
         self._queue = EphemeralQueue()
-        self._slots = self._free = min(SLOTS, context.concurrency)
+        self._slots = self._free = min(SLOTS_MAX, context.concurrency)
         self._offered = 0
 
     @property
@@ -171,7 +171,7 @@ class EphemeralWorker(Sender):
         match follows:
             case Retry() as again:
                 self._count_dropped(self._queue.retry(delivery, again))
-            case Ended(status):
+            case DeliveryEnd(status):
                 self._queue.ended(delivery)
                 self._context.counters.typing_delivered += status == "delivered"
                 self._context.counters.typing_dropped += status != "delivered"
@@ -179,7 +179,7 @@ class EphemeralWorker(Sender):
             case _:
                 assert_never(follows)
 
-    async def _send(self, delivery: EphemeralDelivery) -> Retry | Ended:
+    async def _send(self, delivery: EphemeralDelivery) -> Retry | DeliveryEnd:
         """Make an attempt, unless the delivery is too old or the circuit holds it back; return what follows."""
         now = self._context.clock()
         too_late = self._context.schedule.too_late(delivery.created_at, now)
@@ -187,19 +187,82 @@ class EphemeralWorker(Sender):
             return too_late
         crowded = self._slots - self._free > self.breaker.room
         if crowded or self.breaker.gate(now) == "hold":  # typing waits for nothing: not even for a probe
-            return Ended("skipped")
+            return DeliveryEnd("skipped")
         erased = partial(self._queue.is_erased, delivery)
         made = await self._attempt(lambda: delivery, erased, probe=self.breaker.begin(now))
         if made is None:
-            return Ended("skipped")
+            return DeliveryEnd("skipped")
         attempt, follows = made
         counters = self._context.counters
         counters.typing_attempts += 1
         paused = attempt.wait_ms is not None
         counters.typing_paused_attempts += paused
         counters.typing_failed_attempts += attempt.error is not None and not paused
-        return Ended("skipped") if paused else follows  # typing waits for nothing
+        return DeliveryEnd("skipped") if paused else follows  # typing waits for nothing
 
     def _count_dropped(self, fitted: bool) -> None:
         self._context.counters.typing_dropped += not fitted
         self._wakeup.set()
+
+
+_EPHEMERAL_TYPES: Final = frozenset(kind.type for kind in CATALOG.values() if kind.opt_in)
+
+
+class EphemeralDispatcher:
+    """Delivers typing events to the endpoints that it was given; a part of `Dispatcher`."""
+
+    def __init__(self, context: DeliveryContext) -> None:
+        self._context = context
+        self._workers: dict[int, SupervisedWorker[EphemeralWorker]] = {}
+        self._projects: dict[int, dict[int, SupervisedWorker[EphemeralWorker]]] = {}
+
+    @property
+    def held(self) -> int:
+        """The number of deliveries that wait, over all endpoints."""
+        return sum(supervised.worker.held for supervised in self._workers.values())
+
+    @property
+    def projects(self) -> Collection[int]:
+        """The projects with an endpoint that lists such a type, by their storage keys."""
+        return [project for project, workers in self._projects.items() if workers]
+
+    def add(self, endpoint: Endpoint, breaker: CircuitBreaker, nursery: trio.Nursery) -> None:
+        """Deliver to an endpoint if it lists typing, and drop what waits for it as it was before."""
+        self.remove(endpoint.rowid)
+        if not endpoint.events & _EPHEMERAL_TYPES:
+            return
+        supervised = SupervisedWorker(EphemeralWorker(endpoint, self._context, breaker))
+        self._workers[endpoint.rowid] = supervised
+        self._projects.setdefault(endpoint.project, {})[endpoint.rowid] = supervised
+        supervised.start(nursery)
+
+    def change(self, endpoint: Endpoint, breaker: CircuitBreaker, nursery: trio.Nursery) -> None:
+        """Go on with an endpoint's changed fields; its URL must be the same."""
+        supervised = self._workers.get(endpoint.rowid)
+        if supervised is None or not endpoint.events & _EPHEMERAL_TYPES:
+            self.add(endpoint, breaker, nursery)
+        else:
+            supervised.worker.change(endpoint)
+
+    def remove(self, endpoint_rowid: int) -> None:
+        """Stop delivering to an endpoint at once."""
+        supervised = self._workers.pop(endpoint_rowid, None)
+        if supervised is not None:
+            del self._projects[supervised.worker.endpoint.project][endpoint_rowid]
+            supervised.cancel()
+
+    def forget(self, conversations: frozenset[int]) -> None:
+        """Send nothing more of erased conversations."""
+        for supervised in self._workers.values():
+            supervised.worker.forget(conversations)
+
+    def offer(self, event: EphemeralEvent) -> None:
+        """Give an event to the endpoints of its project that list its type."""
+        for supervised in self._projects.get(event.project, {}).values():
+            if matches(supervised.worker.endpoint.events, event.type):
+                supervised.worker.offer(event)
+
+    def clear(self) -> None:
+        """Stop delivering to all endpoints."""
+        for endpoint_rowid in list(self._workers):
+            self.remove(endpoint_rowid)

@@ -18,15 +18,15 @@ BUCKET_MS: Final[Mapping[Bucket, int]] = {"hour": 3_600_000, "day": 86_400_000}
 BUCKETS_MAX: Final = 168
 """Buckets that are counted at once: a week of hours."""
 
-SAMPLE: Final = 1_000
+LATENCY_SAMPLE_MAX: Final = 1_000
 """Deliveries whose times are looked at, the newest that arrived."""
 
 
-COUNTED_AT_ONCE: Final[Mapping[Bucket, int]] = {"hour": 24, "day": 1}
+BUCKET_BATCH_SIZE: Final[Mapping[Bucket, int]] = {"hour": 24, "day": 1}
 """Buckets that one read counts, so that it stays short with a million deliveries a day."""
 
 
-class Counts(Struct, frozen=True):
+class BucketCounts(Struct, frozen=True):
     """The numbers of deliveries that were made within a bucket, by their state now; `at` is its begin in milliseconds."""
 
     at: int
@@ -36,7 +36,7 @@ class Counts(Struct, frozen=True):
 class Figures(Struct, frozen=True):
     """The buckets, oldest first, and the times from the making of a delivery to its arrival (ms), those of the newest first."""
 
-    buckets: Sequence[Counts]
+    buckets: Sequence[BucketCounts]
     took: Sequence[int]
 
 
@@ -48,9 +48,9 @@ def bucket_starts(since: int, now: int, bucket: Bucket) -> Sequence[int]:
     return [number * length for number in range(first, last + 1)]
 
 
-def parts_of(starts: Sequence[int], bucket: Bucket) -> Iterator[tuple[Sequence[int], int | None]]:
+def bucket_batches(starts: Sequence[int], bucket: Bucket) -> Iterator[tuple[Sequence[int], int | None]]:
     """Yield what each read counts, the newest part first: where its buckets begin, and where its last one ends, if it does."""
-    size = COUNTED_AT_ONCE[bucket]
+    size = BUCKET_BATCH_SIZE[bucket]
     until: int | None = None
     for end in range(len(starts), 0, -size):
         part = starts[max(0, end - size) : end]
@@ -58,10 +58,10 @@ def parts_of(starts: Sequence[int], bucket: Bucket) -> Iterator[tuple[Sequence[i
         until = part[0]
 
 
-def joined(newest_first: Sequence[Figures]) -> Figures:
+def merged_figures(newest_first: Sequence[Figures]) -> Figures:
     """Return the figures of parts as one."""
     buckets = [each for part in reversed(newest_first) for each in part.buckets]
-    return Figures(buckets, [ms for part in newest_first for ms in part.took][:SAMPLE])
+    return Figures(buckets, [ms for part in newest_first for ms in part.took][:LATENCY_SAMPLE_MAX])
 
 
 def percentile(sorted_values: Sequence[int], percent: int) -> int | None:

@@ -13,8 +13,8 @@ from msgspec import Struct
 from deskwire.engine.core.clock import iso, iso_or_none
 from deskwire.engine.core.ids import id_time_ms
 from deskwire.engine.webhooks.delivery import DeliveryStatus
-from deskwire.engine.webhooks.endpoint import DISABLED, Endpoint
-from deskwire.engine.webhooks.http.failure import not_connected
+from deskwire.engine.webhooks.endpoint import DISABLED_PREFIX, Endpoint
+from deskwire.engine.webhooks.http.failure import is_unreachable
 
 Reason = Literal[
     "on_its_way", "retrying", "held", "paused", "failed", "endpoint_disabled", "waited_too_long", "not_stored"
@@ -24,7 +24,7 @@ Reason = Literal[
 NOT_STORED: Final = "the event is no longer stored"
 """The reason in the delivery log of what waited until its event was gone."""
 
-_FAILURES: Final = (
+_FAILURE_TEXTS: Final = (
     ("timeout", "it did not answer in time"),
     ("TLS", "no secure connection was possible"),
     ("proxy", "the proxy on the way to it failed"),
@@ -86,7 +86,7 @@ def outcome_view(outcome: Outcome, endpoint: Endpoint, now: int) -> dict[str, An
         "endpoint": name,
         "status": outcome.status,
         "reasonCode": reason,
-        "reason": None if reason is None else _said(reason, outcome, name),
+        "reason": None if reason is None else _reason_text(reason, outcome, name),
         "attempts": outcome.attempts,
         "lastStatus": outcome.last_status,
         "deliveredAt": iso_or_none(arrived),
@@ -102,7 +102,7 @@ def _reason(outcome: Outcome, endpoint: Endpoint, now: int) -> Reason | None:
         case "dropped":
             return "not_stored" if outcome.reason == NOT_STORED else "failed"
         case "skipped":
-            disabled = (outcome.reason or "").startswith(DISABLED)
+            disabled = (outcome.reason or "").startswith(DISABLED_PREFIX)
             return "endpoint_disabled" if disabled else "waited_too_long"
     if endpoint.circuit.probe_at is not None:
         return "held"
@@ -111,20 +111,20 @@ def _reason(outcome: Outcome, endpoint: Endpoint, now: int) -> Reason | None:
     return "retrying" if outcome.attempts else "on_its_way"
 
 
-def _said(reason: Reason, outcome: Outcome, name: str) -> str:
-    failure = _failure(outcome)
+def _reason_text(reason: Reason, outcome: Outcome, name: str) -> str:
+    failure = _failure_text(outcome)
     match reason:
         case "on_its_way":
             return f"It is on its way to {name}."
         case "retrying":
-            return f"It is tried again, as {_tries(outcome.attempts)} {failure}."
+            return f"It is tried again, as {_attempts_text(outcome.attempts)} {failure}."
         case "held":
             return f"It is held until {name} is well again, and sent then."
         case "paused":
             return f"{name} has asked for a pause; it is sent after that."
         case "failed":
             again = f" It is sent once more when {name} is well again." if outcome.missed else ""
-            return f"It did not arrive, as {_tries(outcome.attempts)} {failure}.{again}"
+            return f"It did not arrive, as {_attempts_text(outcome.attempts)} {failure}.{again}"
         case "endpoint_disabled":
             return f"It was not sent, as {name} was switched off."
         case "waited_too_long":
@@ -133,18 +133,18 @@ def _said(reason: Reason, outcome: Outcome, name: str) -> str:
             return f"It was not sent, as it had waited for {name} for longer than events are kept."
 
 
-def _tries(attempts: int) -> str:
+def _attempts_text(attempts: int) -> str:
     return "an attempt failed:" if attempts == 1 else f"{attempts} attempts failed, the last because"
 
 
-def _failure(outcome: Outcome) -> str:
+def _failure_text(outcome: Outcome) -> str:
     """Return why the last attempt failed, without an address and without what the receiver said."""
     error = outcome.last_error or ""
     if outcome.last_status is not None:
         return f"it answered {outcome.last_status}"
-    if not_connected(error):
+    if is_unreachable(error):
         return "it could not be reached"
-    found = (words for begin, words in _FAILURES if begin in error)
+    found = (words for begin, words in _FAILURE_TEXTS if begin in error)
     return next(found, "it could not be reached")
 
 

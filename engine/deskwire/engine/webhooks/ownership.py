@@ -27,14 +27,14 @@ from deskwire.engine.core.store import Store
 from deskwire.engine.core.values import replace
 from deskwire.engine.events.types import STORED, needed_for
 from deskwire.engine.webhooks.endpoint import Endpoint
-from deskwire.engine.webhooks.health import HealthTransaction, tell
 from deskwire.engine.webhooks.ports import DeliveryReader
+from deskwire.engine.webhooks.publish import HealthTransaction, publish_transition
 
 log: Final = structlog.get_logger(__name__)
 
-MANAGE: Final = "webhooks.manage"
+MANAGE_PERMISSION: Final = "webhooks.manage"
 
-_LONGEST_WAIT_S: Final = 30.0  # clocks can be set, so no end is waited for in one go
+_POLL_INTERVAL_MAX_S: Final = 30.0  # clocks can be set, so no end is waited for in one go
 _RETRY_DELAY_S: Final = 1.0
 
 
@@ -46,7 +46,7 @@ class OwnedTransaction(HealthTransaction, MachineTransaction, Protocol):
     """Changes of endpoints that belong to credentials."""
 
 
-def reading_needed(events: Iterable[str]) -> Sequence[str]:
+def permissions_to_read(events: Iterable[str]) -> Sequence[str]:
     """Return the permissions that reading takes of what an endpoint with this `events` list is sent."""
     return needed_for(frozenset(events) or STORED)
 
@@ -66,7 +66,11 @@ def lapsed_reason(endpoint: Endpoint, machine: Machine | None, now: int) -> str 
         return f"{named} was revoked"
     if machine.expires_at is not None and machine.expires_at <= now:
         return f"{named} has expired"
-    lacking = [each for each in (MANAGE, *reading_needed(endpoint.events)) if each not in machine.permissions]
+    lacking = [
+        each
+        for each in (MANAGE_PERMISSION, *permissions_to_read(endpoint.events))
+        if each not in machine.permissions
+    ]
     return f"{named} does not have the permission {', '.join(lacking)}" if lacking else None
 
 
@@ -79,12 +83,12 @@ def disable_lapsed(tx: OwnedTransaction, project: int | None, now: int) -> list[
         if reason is not None:
             disabled = replace(endpoint, status="disabled", status_reason=reason, updated_at=now)
             tx.save_endpoint(disabled)
-            tell(tx, "disabled", disabled, now)
+            publish_transition(tx, "disabled", disabled, now)
             lapsed.append(disabled)
     return lapsed
 
 
-class Lapses:
+class LapseMonitor:
     """Disables endpoints when the credentials that they belong to end, also those that end by the clock.
 
     Args:
@@ -107,27 +111,27 @@ class Lapses:
         """Look after each commit that changes credentials from now on."""
         commits.subscribe(lambda _: self._wakeup.set(), "callers")
 
-    async def begin(self) -> None:
+    async def start(self) -> None:
         """Disable what has lapsed while nothing ran, before anything is delivered. Raises Unavailable."""
         now = self._clock()
         store = self._signed(now)
         if await store.read(has_strays):
             log.warning("credentials.settled", changed=await store.write(lambda tx: settle(tx, now)))
-        await self.look()
+        await self.check()
 
     async def run(self) -> None:
         """Disable what has lapsed, until cancelled."""
         while True:
             self._wakeup = trio.Event()
             try:
-                wait_s = await self.look()
+                wait_s = await self.check()
             except Unavailable as refusal:
                 log.warning("webhooks.lapses_not_read", reason=refusal.reason)
                 wait_s = _RETRY_DELAY_S
             with trio.move_on_after(wait_s):
                 await self._wakeup.wait()
 
-    async def look(self) -> float:
+    async def check(self) -> float:
         """Disable what has lapsed by now; return the seconds until the next look. Raises Unavailable."""
         now = self._clock()
         store = self._signed(now)
@@ -144,7 +148,7 @@ class Lapses:
                 self._stop(endpoint.rowid)
         # Of all credentials, because a commit that gives one of them an endpoint wakes nobody here.
         end = await store.read(lambda reader: reader.next_machine_end(now))
-        return _LONGEST_WAIT_S if end is None else min((end - now) / 1000, _LONGEST_WAIT_S)
+        return _POLL_INTERVAL_MAX_S if end is None else min((end - now) / 1000, _POLL_INTERVAL_MAX_S)
 
 
 def _owned(reader: OwnedReader) -> list[tuple[Endpoint, Machine | None]]:

@@ -15,16 +15,17 @@ from deskwire.engine.webhooks.delivery import (
     DeliveryRecord,
     DeliveryStatus,
     FoundDeliveries,
-    HeldBack,
+    OutageCounts,
+    ReplayCounts,
+    ReplayRange,
 )
 from deskwire.engine.webhooks.endpoint import Endpoint
 from deskwire.engine.webhooks.figures import Figures
 from deskwire.engine.webhooks.outcome import Outcome, Sequences
-from deskwire.engine.webhooks.replay import Replayable, Replayed
-from deskwire.engine.webhooks.retry.circuit import Circuit
+from deskwire.engine.webhooks.retry.circuit_breaker import Circuit
 
 
-class Courier(Struct, frozen=True):
+class EndpointLease(Struct, frozen=True):
     """The node that delivers to an enabled endpoint.
 
     Args:
@@ -80,16 +81,16 @@ class DeliveryReader(Protocol):
             redelivered_upto: the last position for redeliveries.
         """
 
-    def couriers(self) -> Sequence[Courier]:
+    def endpoint_leases(self) -> Sequence[EndpointLease]:
         """Return who delivers to each enabled endpoint."""
 
-    def courier_generation(self, endpoint: int) -> int | None:
+    def endpoint_lease_generation(self, endpoint: int) -> int | None:
         """Return the generation of the lease on an endpoint's deliveries; None if there has been none."""
 
     def is_untried(self, delivery: Delivery) -> bool:
         """Return whether a delivery waits for the result of its first attempt."""
 
-    def held_back(self, endpoint: int) -> HeldBack:
+    def outage_counts(self, endpoint: int) -> OutageCounts:
         """Return the numbers of the endpoint's deliveries that an outage keeps waiting."""
 
     def outstanding(self, endpoint: int, bound: int) -> int:
@@ -127,7 +128,7 @@ class DeliveryReader(Protocol):
         Returns two numbers: those whose event is stored, and those whose event is not stored any more.
         """
 
-    def replayable(self, endpoint: int, conversation: int, wanted: Replayed) -> Replayable:
+    def replayable(self, endpoint: int, conversation: int, wanted: ReplayRange) -> ReplayCounts:
         """Count what `replay` would send of a conversation's events to an endpoint."""
 
     def delivery_figures(
@@ -145,17 +146,17 @@ class DeliveryReader(Protocol):
 class DeliveryTransaction(DeliveryReader, Protocol):
     """Changes of endpoints and of deliveries."""
 
-    def take_courier(self, endpoint: int, generation: int, incarnation: int) -> int | None:
+    def acquire_endpoint_lease(self, endpoint: int, generation: int, incarnation: int) -> int | None:
         """Make a node the one that delivers to an endpoint, if nobody does whose lease is not over; return the generation.
 
         Args:
             generation: the one before, as it was read; if it is another by now, None is returned.
         """
 
-    def release_courier(self, endpoint: int, generation: int) -> None:
+    def release_endpoint_lease(self, endpoint: int, generation: int) -> None:
         """Have nobody deliver to an endpoint, if this generation still does."""
 
-    def forget_couriers(self) -> None:
+    def delete_stale_endpoint_leases(self) -> None:
         """Remove the leases on endpoints that are gone."""
 
     def routed_endpoints(self, project: int) -> Sequence[Endpoint]:
@@ -180,7 +181,7 @@ class DeliveryTransaction(DeliveryReader, Protocol):
         """Repeat up to `limit` of the deliveries that `recoverable` counts, oldest first; return their number."""
 
     def replay(
-        self, endpoint: int, conversation: int, wanted: Replayed, at: int, limit: int
+        self, endpoint: int, conversation: int, wanted: ReplayRange, at: int, limit: int
     ) -> tuple[int, int | None]:
         """Store pending deliveries of a conversation's events, whatever became of them before, in their order.
 
@@ -248,12 +249,12 @@ class DeliveryTransaction(DeliveryReader, Protocol):
     def reset_circuit(self, endpoint: int) -> None:
         """Close an endpoint's circuit, and release the deliveries that it has held."""
 
-    def note_deliveries(
+    def record_last_delivery(
         self, endpoint: int, at: int, status: DeliveryStatus, succeeded_at: int | None
     ) -> None:
         """Store the last delivery's end (ms) and status, and the begin of the last attempt that succeeded (ms)."""
 
-    def circuit_turns(self, endpoint: int, *, closed: bool) -> bool:
+    def circuit_changes(self, endpoint: int, *, closed: bool) -> bool:
         """Tell whether a circuit that is closed, or is not, is another state than the one stored.
 
         Nobody else stores one until this transaction has ended.
@@ -269,7 +270,7 @@ class DeliveryTransaction(DeliveryReader, Protocol):
             upto: that position; None for that of the newest pending delivery.
         """
 
-    def forget_held(self, endpoint: int) -> None:
+    def clear_held_position(self, endpoint: int) -> None:
         """Store that all deliveries that a circuit had held are sent."""
 
     def set_secret_id(self, secret_id: str) -> None:

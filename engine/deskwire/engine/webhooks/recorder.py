@@ -17,46 +17,45 @@ from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.core.store import Brief, Store
 from deskwire.engine.webhooks.delivery import Attempt, Delivery, DeliveryStatus
 from deskwire.engine.webhooks.endpoint import Endpoint
-from deskwire.engine.webhooks.health import HealthTransaction, save_circuit
 from deskwire.engine.webhooks.ports import DeliveryReader, DeliveryTransaction
-from deskwire.engine.webhooks.retry.breaker import Breaker
-from deskwire.engine.webhooks.retry.circuit import Circuit
-from deskwire.engine.webhooks.retry.schedule import Ended, Retry
+from deskwire.engine.webhooks.publish import HealthTransaction, save_circuit
+from deskwire.engine.webhooks.retry.circuit_breaker import Circuit, CircuitBreaker
+from deskwire.engine.webhooks.retry.schedule import DeliveryEnd, Retry
 
 log: Final = structlog.get_logger(__name__)
 
-GATHER_S: Final = 0.02
-"""Time for which results are gathered: a commit of their own costs more than a delivery does."""
+BATCH_INTERVAL_S: Final = 0.02
+"""Time for which results are batch_size: a commit of their own costs more than a delivery does."""
 
-_ENOUGH: Final = 32
-"""Results that are not gathered for longer."""
+_BATCH_SIZE: Final = 32
+"""Results that are not batch_size for longer."""
 
-_BRIEF: Final = 2 * _ENOUGH
+_BRIEF_MAX: Final = 2 * _BATCH_SIZE
 """Bound on the results that are written without a thread (`Brief`), with those that come during a commit."""
 
-_SHARED_MAX: Final = 128
+_SHARED_BATCH_SIZE: Final = 128
 """Results in one commit at most where nodes share the store: its batches write all of them in two exchanges, without a thread."""
 
 
-class Result(Struct, frozen=True):
+class AttemptResult(Struct, frozen=True):
     """The result of an attempt, or of none if the delivery ended without one, `at` that time (ms)."""
 
     delivery: Delivery
     attempt: Attempt | None
-    verdict: Retry | Ended
+    verdict: Retry | DeliveryEnd
     at: int
 
     @property
     def delivered(self) -> bool:
         """Return whether nothing follows: the receiver has the delivery."""
-        return isinstance(self.verdict, Ended) and self.verdict.status == "delivered"
+        return isinstance(self.verdict, DeliveryEnd) and self.verdict.status == "delivered"
 
     def record(self, tx: DeliveryTransaction) -> bool:
         """Store the result; return False if the delivery does not wait for it any more."""
         match self.verdict, self.attempt:
-            case Ended(status, reason), None:
+            case DeliveryEnd(status, reason), None:
                 return tx.end_delivery(self.delivery, status, reason or "", self.at)
-            case Ended(status, reason, missed), Attempt() as attempt:
+            case DeliveryEnd(status, reason, missed), Attempt() as attempt:
                 return tx.record_end(self.delivery, attempt, status, reason, missed=missed)
             case Retry(), Attempt() as attempt:
                 return tx.record_retry(self.planned(), attempt)
@@ -76,7 +75,7 @@ class Recorded(Struct, frozen=True):
         released: position up to which the circuit had held deliveries, if it was stored that it is closed.
     """
 
-    results: Sequence[tuple[Result, bool]]
+    results: Sequence[tuple[AttemptResult, bool]]
     released: int | None
 
 
@@ -91,52 +90,52 @@ class Recorder:
         endpoint: the endpoint, as it was when the worker began.
         clock: says when a circuit has turned.
         breaker: its circuit is stored along with the results, and by itself when it has changed.
-        pause_s: pause before a store that refused is tried again.
+        store_retry_delay_s: pause before a store that refused is tried again.
         generation: that of the courier's lease, None if there is none.
-        gathered: number of results that are not gathered for longer.
+        batch_size: number of results that are not batch_size for longer.
     """
 
     def __init__(
         self,
         store: Store[DeliveryReader, HealthTransaction],
         endpoint: Endpoint,
-        breaker: Breaker,
-        pause_s: float,
+        breaker: CircuitBreaker,
+        store_retry_delay_s: float,
         clock: Clock,
         generation: int | None = None,
-        gathered: int = _ENOUGH,
+        batch_size: int = _BATCH_SIZE,
     ) -> None:
         self._generation = generation
-        self._gathered = min(gathered, _ENOUGH)
+        self._batch_size = min(batch_size, _BATCH_SIZE)
         self._store = store
         self._endpoint = endpoint
         self._breaker = breaker
-        self._pause_s = pause_s
+        self._pause_s = store_retry_delay_s
         self._clock = clock
-        self._results: list[Result] = []
+        self._results: list[AttemptResult] = []
         self._wakeup = trio.Event()
-        self._enough = trio.Event()
+        self._batch_full = trio.Event()
         self._closed = False
 
-    def add(self, result: Result) -> None:
+    def add(self, result: AttemptResult) -> None:
         """Hand in a result."""
         self._results.append(result)
         if len(self._results) == 1:
             self._wakeup.set()
-        if len(self._results) >= self._gathered:
-            self._enough.set()
+        if len(self._results) >= self._batch_size:
+            self._batch_full.set()
 
     def wake(self) -> None:
         """Take note that the circuit may have changed; that it has closed is stored at once."""
         self._wakeup.set()
         if self._breaker.release_due:
-            self._enough.set()
+            self._batch_full.set()
 
     def close(self) -> None:
         """Take note that no more results are coming."""
         self._closed = True
         self._wakeup.set()
-        self._enough.set()
+        self._batch_full.set()
 
     async def next(self) -> Recorded | None:
         """Store the next results and return them; None at the end. Raises Superseded.
@@ -148,16 +147,16 @@ class Recorder:
                 return None
             self._wakeup = trio.Event()
             await self._wakeup.wait()
-        with trio.move_on_after(GATHER_S):
-            await self._enough.wait()
+        with trio.move_on_after(BATCH_INTERVAL_S):
+            await self._batch_full.wait()
         if not self._closed:
-            self._enough = trio.Event()
+            self._batch_full = trio.Event()
         results = self._taken()
         while True:
             circuit, released = self._breaker.unsaved, self._breaker.release_due
             try:
                 job = self._job(results, circuit, released)
-                brief = self._generation is not None or len(results) <= _BRIEF
+                brief = self._generation is not None or len(results) <= _BRIEF_MAX
                 kept, upto = await self._store.write(Brief(job) if brief else job)
             except Unavailable as refusal:
                 log.warning("delivery.not_recorded", attempts=len(results), reason=str(refusal))
@@ -167,16 +166,16 @@ class Recorder:
                     self._breaker.saved(circuit, upto)
                 return Recorded(list(zip(results, kept, strict=True)), upto)
 
-    def _taken(self) -> Sequence[Result]:
+    def _taken(self) -> Sequence[AttemptResult]:
         """Take the results for the next commit; the rest does not wait for more to come."""
-        count = len(self._results) if self._generation is None else _SHARED_MAX
+        count = len(self._results) if self._generation is None else _SHARED_BATCH_SIZE
         taken, self._results = self._results[:count], self._results[count:]
         if self._results:
-            self._enough.set()
+            self._batch_full.set()
         return taken
 
     def _job(
-        self, results: Sequence[Result], circuit: Circuit | None, released: bool
+        self, results: Sequence[AttemptResult], circuit: Circuit | None, released: bool
     ) -> Callable[[HealthTransaction], tuple[Sequence[bool], int | None]]:
         succeeded_at, release_upto = self._breaker.succeeded_at, self._breaker.release_upto
         endpoint, generation, before = self._endpoint, self._generation, self._breaker.stored
@@ -185,12 +184,12 @@ class Recorder:
         def record(tx: HealthTransaction) -> tuple[Sequence[bool], int | None]:
             if generation is not None:
                 tx.prefetch_results(endpoint.rowid, deliveries)
-                if tx.courier_generation(endpoint.rowid) != generation:
+                if tx.endpoint_lease_generation(endpoint.rowid) != generation:
                     raise Superseded
             kept = [result.record(tx) for result in results]
             last = _last_ended(results, kept)
             if last is not None:
-                tx.note_deliveries(endpoint.rowid, *last, succeeded_at)
+                tx.record_last_delivery(endpoint.rowid, *last, succeeded_at)
             if circuit is not None:
                 save_circuit(tx, endpoint, before, circuit, now)
             return kept, tx.release_held(endpoint.rowid, release_upto) if released else None
@@ -198,8 +197,8 @@ class Recorder:
         return record
 
 
-def _last_ended(results: Sequence[Result], kept: Sequence[bool]) -> tuple[int, DeliveryStatus] | None:
+def _last_ended(results: Sequence[AttemptResult], kept: Sequence[bool]) -> tuple[int, DeliveryStatus] | None:
     for result, was_kept in zip(reversed(results), reversed(kept), strict=True):
-        if was_kept and isinstance(result.verdict, Ended):
+        if was_kept and isinstance(result.verdict, DeliveryEnd):
             return result.at, result.verdict.status
     return None

@@ -22,24 +22,23 @@ from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.core.sealing import SealBroken
 from deskwire.engine.core.values import replace
 from deskwire.engine.events.types import StoredEvent
+from deskwire.engine.webhooks.base_worker import BaseWorker
 from deskwire.engine.webhooks.context import DeliveryContext
 from deskwire.engine.webhooks.delivery import Attempt, Delivery
-from deskwire.engine.webhooks.endpoint import Endpoint, may_have, withheld_reason
-from deskwire.engine.webhooks.health import save_circuit
-from deskwire.engine.webhooks.queue.outage import Outage
-from deskwire.engine.webhooks.queue.slots import AttemptSlots
-from deskwire.engine.webhooks.recorder import Recorder, Result
-from deskwire.engine.webhooks.retry.breaker import Breaker
-from deskwire.engine.webhooks.retry.circuit import SECRET_LOST, Circuit
-from deskwire.engine.webhooks.retry.schedule import Ended, Retry
-from deskwire.engine.webhooks.sender import Sender
+from deskwire.engine.webhooks.endpoint import Endpoint, may_receive, withheld_reason
+from deskwire.engine.webhooks.outage import Outage
+from deskwire.engine.webhooks.publish import save_circuit
+from deskwire.engine.webhooks.queue.limits import AttemptSlots
+from deskwire.engine.webhooks.recorder import AttemptResult, Recorder
+from deskwire.engine.webhooks.retry.circuit_breaker import SECRET_LOST, Circuit, CircuitBreaker
+from deskwire.engine.webhooks.retry.schedule import DeliveryEnd, Retry
 
 log: Final = structlog.get_logger(__name__)
 
 _NEVER: Final = float("inf")
 
 
-class EndpointWorker(Sender):
+class EndpointWorker(BaseWorker):
     """The worker that delivers to one endpoint what is stored for it. `offer` and `forget` never wait.
 
     Args:
@@ -54,7 +53,7 @@ class EndpointWorker(Sender):
         self,
         endpoint: Endpoint,
         context: DeliveryContext,
-        breaker: Breaker,
+        breaker: CircuitBreaker,
         generation: int | None = None,
     ) -> None:
         super().__init__(endpoint, context, breaker)
@@ -65,10 +64,10 @@ class EndpointWorker(Sender):
             context.store,
             endpoint,
             breaker,
-            context.pause_s,
+            context.store_retry_delay_s,
             context.clock,
             generation,
-            gathered=max(1, context.memory // 4),
+            batch_size=max(1, context.memory // 4),
         )
         self._slots = AttemptSlots(context.concurrency, context.waiting)
         self._probe: int | None = None
@@ -80,7 +79,7 @@ class EndpointWorker(Sender):
         self._grace: Final = trio.CancelScope(shield=True)
 
     async def run(self) -> None:
-        """See `Sender.run`. A secret that can't be opened opens the circuit, so that endpoint, metrics and alerts show it."""
+        """See `BaseWorker.run`. A secret that can't be opened opens the circuit, so that endpoint, metrics and alerts show it."""
         try:
             self._context.signing(self.endpoint)
         except SealBroken:
@@ -92,7 +91,7 @@ class EndpointWorker(Sender):
         now, before, endpoint = self._context.clock(), self.breaker.circuit, self.endpoint
         if before.reason == SECRET_LOST and before.state(now) == "open":
             return
-        self.breaker.circuit = circuit = before.unsigned(now)
+        self.breaker.circuit = circuit = before.opened_unsigned(now)
         await self._context.store.write(lambda tx: save_circuit(tx, endpoint, before, circuit, now))
 
     @property
@@ -101,7 +100,7 @@ class EndpointWorker(Sender):
         return self._outbox.held
 
     def renewed(self) -> Self:
-        """See `Sender.renewed`."""
+        """See `BaseWorker.renewed`."""
         return type(self)(self.endpoint, self._context, self.breaker, self.generation)
 
     @property
@@ -113,7 +112,7 @@ class EndpointWorker(Sender):
         """Take in a delivery that was just committed."""
         self._outbox.offer(delivery)
         if self._outbox.holds or delivery.redelivery:
-            self._outage.offered(delivery)
+            self._outage.note_offered(delivery)
             self._wakeup.set()
         else:
             self._wake_if_useful()
@@ -160,7 +159,7 @@ class EndpointWorker(Sender):
             or (self._slots.free and outbox.next_due() == 0)
             or outbox.wants_rows(self._context.clock())
             or outbox.backlog.next_at() is not None
-            or self._outage.over
+            or self._outage.finished
         ):
             self._wakeup.set()
 
@@ -193,7 +192,7 @@ class EndpointWorker(Sender):
     async def _record(self) -> None:
         while (recorded := await self._recorder.next()) is not None:
             for result, kept in recorded.results:
-                self._settle(result, kept)
+                self._apply(result, kept)
             if recorded.released is not None and self.breaker.closed:
                 self._outbox.release(recorded.released)
                 self._outage.released(self.endpoint)
@@ -217,7 +216,7 @@ class EndpointWorker(Sender):
         await self._guarded(self._outage.count(self.endpoint))
         while True:
             self._wakeup = trio.Event()
-            await self._tend()
+            await self._read_rows()
             self._slots.relieve(trio.current_time())
             if self._attempts is not None:
                 self._start(self._attempts)
@@ -225,7 +224,7 @@ class EndpointWorker(Sender):
             await self._wait(max(0.0, due_s), working=self._working)
             self._relieving = False
 
-    async def _tend(self) -> None:
+    async def _read_rows(self) -> None:
         """Read the rows that are needed now, if any; with the circuit open, one for a probe."""
         now = self._context.clock()
         if self._outbox.holds:
@@ -236,7 +235,7 @@ class EndpointWorker(Sender):
                 self._wakeup.set()
             else:
                 self._outbox.give_up_batch(batch, now)
-        elif self._outage.over:
+        elif self._outage.finished:
             await self._guarded(self._outage.end(self.endpoint))
         elif (probe_at := self._outage.quiet_probe_at(self.endpoint, now)) is not None and probe_at <= now:
             await self._guarded(self._outage.make_quiet_probe(self.endpoint))
@@ -259,7 +258,7 @@ class EndpointWorker(Sender):
             await work
         except Unavailable as refusal:
             log.warning("delivery.not_read", endpoint=self.endpoint.id, reason=str(refusal))
-            await trio.sleep(self._context.pause_s)
+            await trio.sleep(self._context.store_retry_delay_s)
             self._wakeup.set()
             return False
         return True
@@ -300,7 +299,7 @@ class EndpointWorker(Sender):
             ended = self._context.schedule.too_late(delivery.created_at, now)
             if ended is None:
                 return delivery
-            self._hand_in(Result(delivery, None, ended, now))
+            self._submit(AttemptResult(delivery, None, ended, now))
         return None
 
     async def _work(self, delivery: Delivery | None) -> None:
@@ -308,7 +307,7 @@ class EndpointWorker(Sender):
         try:
             while delivery is not None:
                 try:
-                    self._hand_in(await self._send(delivery))
+                    self._submit(await self._send(delivery))
                 finally:
                     self._slots.end(delivery.position)
                 delivery = self._next()
@@ -321,38 +320,40 @@ class EndpointWorker(Sender):
             self._wake_if_due()
             self._close_if_done()
 
-    async def _send(self, delivery: Delivery) -> Result:
+    async def _send(self, delivery: Delivery) -> AttemptResult:
         probe = delivery.position == self._probe
         if probe:
             self._probe = None
         outbox, position = self._outbox, delivery.position
         quiet = position == self._outage.quiet_probe and not probe
         made = await self._attempt(
-            partial(outbox.as_it_is, position),
+            partial(outbox.current_delivery, position),
             partial(self._withheld, delivery),
             probe=probe,
             quiet_pause_ms=self._outage.quiet_pause_ms if quiet else None,
         )
         if made is None:  # of what is erased the row is gone, so nothing is stored
             reason = withheld_reason(self.endpoint, delivery.event.type)
-            return Result(delivery, None, Ended("skipped", reason), self._context.clock())
+            return AttemptResult(delivery, None, DeliveryEnd("skipped", reason), self._context.clock())
         attempt, follows = made
         if quiet:
             self._outage.quiet_probe_ended(well=attempt.error is None)
-        outbox.backlog.answered(position, trio.current_time(), well=attempt.error is None)
-        if outbox.as_it_is(position).event is not delivery.event:
+        outbox.backlog.note_result(position, trio.current_time(), well=attempt.error is None)
+        if outbox.current_delivery(position).event is not delivery.event:
             attempt = replace(attempt, answer=b"")  # it may quote what was redacted meanwhile
-        follows = self._outage.judged(follows, self.endpoint)
+        follows = self._outage.apply_catch_up(follows, self.endpoint)
         if self._outbox.backlog.missed:
             self._wakeup.set()
         self._count(
             attempt, paused=attempt.wait_ms is not None and isinstance(follows, Retry) and follows.repeats
         )
-        return Result(delivery, attempt, follows, attempt.at + attempt.latency_ms)
+        return AttemptResult(delivery, attempt, follows, attempt.at + attempt.latency_ms)
 
     def _withheld(self, delivery: Delivery) -> bool:
         """Tell whether it is erased by now, or the endpoint is one by now that must not have it."""
-        return self._outbox.is_erased(delivery.position) or not may_have(self.endpoint, delivery.event.type)
+        return self._outbox.is_erased(delivery.position) or not may_receive(
+            self.endpoint, delivery.event.type
+        )
 
     def _count(self, attempt: Attempt, *, paused: bool) -> None:
         counters = self._context.counters
@@ -361,26 +362,26 @@ class EndpointWorker(Sender):
         counters.failed_attempts += attempt.error is not None and not paused
         counters.attempt_s.observe(attempt.latency_ms / 1000)
 
-    def _hand_in(self, result: Result) -> None:
-        if not _holds_up(result.verdict):
+    def _submit(self, result: AttemptResult) -> None:
+        if not _blocks_conversation(result.verdict):
             self._outbox.attempt_ended(result.delivery)
         self._recorder.add(result)
 
-    def _settle(self, result: Result, kept: bool) -> None:
+    def _apply(self, result: AttemptResult, kept: bool) -> None:
         if not kept:
             self._outbox.end(result.delivery)
         else:
-            self._go_on(result)
-            self._context.note(result.delivery)
+            self._finish(result)
+            self._context.notify(result.delivery)
         if (watcher := self._context.watched.pop(result.delivery.position, None)) is not None:
             watcher.set()
 
-    def _go_on(self, result: Result) -> None:
+    def _finish(self, result: AttemptResult) -> None:
         """Do what follows from a result that is stored."""
         match result.verdict:
             case Retry():
                 self._plan(result)
-            case Ended(status) as ended:
+            case DeliveryEnd(status) as ended:
                 self._outbox.end(result.delivery)
                 self._context.counters.delivered += status == "delivered"
                 self._context.counters.dropped += status == "dropped"
@@ -389,12 +390,12 @@ class EndpointWorker(Sender):
             case _:
                 assert_never(result.verdict)
 
-    def _plan(self, result: Result) -> None:
+    def _plan(self, result: AttemptResult) -> None:
         now, planned = self._context.clock(), result.planned()
-        self._outbox.heed_clock(now)
+        self._outbox.adjust_clock(now)
         set_back = max(0, result.at - now)  # the clock, while the result was being recorded
         planned = replace(planned, due_at=planned.due_at - set_back)
-        if _holds_up(result.verdict):
+        if _blocks_conversation(result.verdict):
             self._outbox.repeat(planned, now)
         else:
             self._outbox.retry(planned, now)
@@ -405,6 +406,6 @@ class EndpointWorker(Sender):
         self._wakeup.set()
 
 
-def _holds_up(verdict: Retry | Ended) -> bool:
+def _blocks_conversation(verdict: Retry | DeliveryEnd) -> bool:
     """Return whether the conversation goes on waiting for the delivery."""
-    return isinstance(verdict, Retry) and verdict.holds_up
+    return isinstance(verdict, Retry) and verdict.blocks_conversation

@@ -18,7 +18,7 @@ from deskwire.engine.core.precondition import ANY, Precondition
 from deskwire.engine.core.values import replace
 from deskwire.engine.events.internal import Setting
 from deskwire.engine.events.telling import Telling
-from deskwire.engine.idempotency.once import Keeping, Once
+from deskwire.engine.idempotency.idempotent_requests import IdempotentRequest, ResponseHook
 from deskwire.engine.ports import Store, Transaction
 from deskwire.http.api.input.headers import Fields
 from deskwire.http.api.input.validation import Body, Query
@@ -78,7 +78,7 @@ class Call(Struct, Generic[B, Q], frozen=True):
     raw: bytes
     incoming: Incoming
     address: str | None = None
-    once: Once | None = None
+    once: IdempotentRequest | None = None
 
     async def commit(
         self,
@@ -91,9 +91,9 @@ class Call(Struct, Generic[B, Q], frozen=True):
 
     def keeping(
         self, shown: Callable[[T], Mapping[str, Any]], subject: str | None = None
-    ) -> Keeping[T] | None:
-        """Return what a commit needs around it under an `Idempotency-Key`, None without one; see `Keeping`."""
-        return None if self.once is None else Keeping(self.once, shown, subject)
+    ) -> ResponseHook[T] | None:
+        """Return what a commit needs around it under an `Idempotency-Key`, None without one; see `ResponseHook`."""
+        return None if self.once is None else ResponseHook(self.once, shown, subject)
 
     def around(
         self,
@@ -101,7 +101,7 @@ class Call(Struct, Generic[B, Q], frozen=True):
         shown: Callable[[T], Mapping[str, Any]],
         subject: str | None = None,
     ) -> Callable[[Transaction], T]:
-        """The job, which under an `Idempotency-Key` is carried out once; see `Once.around`."""
+        """The job, which under an `Idempotency-Key` is carried out once; see `IdempotentRequest.around`."""
         return job if self.once is None else self.once.around(job, shown, subject)
 
     @property

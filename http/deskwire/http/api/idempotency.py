@@ -20,7 +20,7 @@ from deskwire.engine.core.errors import (
 )
 from deskwire.engine.core.store import Brief, Inline
 from deskwire.engine.core.values import replace
-from deskwire.engine.idempotency.once import Once
+from deskwire.engine.idempotency.idempotent_requests import IdempotentRequest
 from deskwire.http.api.calls import Answer, Call, Replayed
 from deskwire.http.api.input.headers import Fields
 from deskwire.http.api.routing import Route
@@ -89,8 +89,8 @@ async def _answered_once(route: Route, call: Call[Any, Any], key: str) -> Answer
     return answer
 
 
-async def _look(call: Call[Any, Any], once: Once) -> None:
-    """Look for a kept answer. Raises as `Once.check`.
+async def _look(call: Call[Any, Any], once: IdempotentRequest) -> None:
+    """Look for a kept answer. Raises as `IdempotentRequest.check`.
 
     With several nodes what is found may be of a commit that the database's copy does not have yet, and never will if
     that takes over. So it is looked for once more in a commit, which waits behind that one (ADR 60).

@@ -12,8 +12,8 @@ from deskwire.engine.audit.naming import Recording
 from deskwire.engine.core.clock import iso
 from deskwire.engine.core.errors import NotFound
 from deskwire.engine.core.store import Inline
+from deskwire.engine.uploads.file_store import Job
 from deskwire.engine.uploads.service import find_upload
-from deskwire.engine.uploads.shelf import Job
 from deskwire.engine.uploads.upload import Upload
 from deskwire.http.api.calls import Answer, Call, Streamed
 from deskwire.http.api.input.multipart import boundary_of, read_file

@@ -12,9 +12,8 @@ import trustme
 from trio.testing import MockClock
 
 from deskwire.engine.webhooks.delivery import Attempt
-from deskwire.engine.webhooks.http.address import IPAddress, Policy
-from deskwire.engine.webhooks.http.client import KEPT_MAX, READ_MAX
-from deskwire.engine.webhooks.http.resolver import ResolutionFailed, SystemResolver
+from deskwire.engine.webhooks.http.address import AddressPolicy, IPAddress, ResolutionFailed, SystemResolver
+from deskwire.engine.webhooks.http.client import BODY_KEPT_MAX, BODY_READ_MAX
 from tests.support.sockets.receivers import (
     EPOCH_MS,
     Behaviour,
@@ -157,8 +156,8 @@ async def test_an_endless_body_is_read_to_its_bound_and_the_connection_closed(
     client = client_for(receiver)
     began = trio.current_time()
     attempt = await client.post(delivery(), ["whsec_test"])
-    assert (attempt.status, attempt.error, attempt.answer) == (200, None, b"x" * KEPT_MAX)
-    assert trio.current_time() - began <= READ_MAX / 0x400 * 0.01 + 0.1
+    assert (attempt.status, attempt.error, attempt.answer) == (200, None, b"x" * BODY_KEPT_MAX)
+    assert trio.current_time() - began <= BODY_READ_MAX / 0x400 * 0.01 + 0.1
     await trio.sleep(1)  # virtual time: the mock clock jumps
     assert receiver.open == 0
 
@@ -274,7 +273,7 @@ async def test_a_refused_address_is_in_the_log_and_is_not_dialled(
 ) -> None:
     """Decisions 6: what is refused is refused with its reason, in the delivery log."""
     receiver = await receivers()
-    attempt = await attempt_at(receiver, policy=Policy())
+    attempt = await attempt_at(receiver, policy=AddressPolicy())
     assert attempt.error == "address refused: 127.0.0.1 is loopback"
     assert receiver.connections == 0
 
@@ -282,7 +281,7 @@ async def test_a_refused_address_is_in_the_log_and_is_not_dialled(
 async def test_a_name_that_changes_its_meaning_after_the_check_gains_nothing(
     receivers: Receivers, mock_clock: MockClock
 ) -> None:
-    """Decisions 6: DNS rebinding fails, as the address actually dialled is the one that was judged."""
+    """Decisions 6: DNS rebinding fails, as the address actually dialled is the one that was apply_catch_up."""
     receiver = await receivers()
     answers = iter(["8.8.8.8", "127.0.0.1"])
     asked = []
@@ -292,7 +291,7 @@ async def test_a_name_that_changes_its_meaning_after_the_check_gains_nothing(
         return await resolving(next(answers))(host, port)
 
     await rebinding("localhost", receiver.port)  # what the check at registration saw
-    attempt = await attempt_at(receiver, policy=Policy(), resolver=rebinding)
+    attempt = await attempt_at(receiver, policy=AddressPolicy(), resolver=rebinding)
     assert attempt.error == "address refused: 127.0.0.1 is loopback"
     assert asked == ["localhost", "localhost"]
     assert receiver.connections == 0
@@ -302,7 +301,7 @@ async def test_one_refused_address_among_good_ones_refuses_the_connection(
     receivers: Receivers, mock_clock: MockClock
 ) -> None:
     receiver = await receivers()
-    attempt = await attempt_at(receiver, policy=Policy(), resolver=resolving("8.8.8.8", "10.0.0.1"))
+    attempt = await attempt_at(receiver, policy=AddressPolicy(), resolver=resolving("8.8.8.8", "10.0.0.1"))
     assert attempt.error == "address refused: 10.0.0.1 is private"
 
 

@@ -12,9 +12,8 @@ from trio.testing import MockClock
 
 from deskwire.engine.core.values import replace
 from deskwire.engine.webhooks.delivery import Attempt
-from deskwire.engine.webhooks.http.client import KEPT_MAX, READ_MAX, Client
-from deskwire.engine.webhooks.http.connection import BODY_WIRE_MAX, HEAD_MAX, ended_lines
-from deskwire.engine.webhooks.http.pool import KEEPALIVE_S
+from deskwire.engine.webhooks.http.client import BODY_KEPT_MAX, BODY_READ_MAX, Client
+from deskwire.engine.webhooks.http.connection import BODY_WIRE_MAX, HEAD_MAX, KEEPALIVE_S, header_lines
 from tests.support.sockets.receivers import (
     Behaviour,
     Receiver,
@@ -232,7 +231,7 @@ async def test_a_body_in_tiny_chunks_is_cut_off_by_what_it_takes_on_the_wire(
     attempt = await alone(receiver)
     assert (attempt.status, attempt.error, attempt.latency_ms < 5000) == (200, None, True)
     assert set(attempt.answer) == {ord("x")}
-    assert len(attempt.answer) < BODY_WIRE_MAX / 1000 + READ_MAX / 1000 + 1 < KEPT_MAX
+    assert len(attempt.answer) < BODY_WIRE_MAX / 1000 + BODY_READ_MAX / 1000 + 1 < BODY_KEPT_MAX
 
 
 async def test_an_answer_that_comes_before_the_request_was_read_counts(
@@ -303,4 +302,4 @@ async def alone(receiver: Receiver) -> Attempt:
 @pytest.mark.parametrize("value", [b"a\r\nX: b", b"a\nX: b", b"a\rb", b"a\0b"])
 def test_a_header_that_would_be_read_as_two_is_not_sent(value: bytes) -> None:
     with pytest.raises(h11.LocalProtocolError):
-        ended_lines(b"Host: x", b"X: " + value)
+        header_lines(b"Host: x", b"X: " + value)

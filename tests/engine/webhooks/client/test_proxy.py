@@ -14,12 +14,16 @@ import trustme
 from trio.testing import MockClock
 
 from deskwire.engine.webhooks.delivery import Attempt
-from deskwire.engine.webhooks.http.address import IPAddress, Policy
+from deskwire.engine.webhooks.http.address import (
+    AddressPolicy,
+    IPAddress,
+    ResolutionFailed,
+    literal_addresses,
+)
 from deskwire.engine.webhooks.http.client import Client
 from deskwire.engine.webhooks.http.connection import HEAD_MAX
-from deskwire.engine.webhooks.http.proxy import Proxy, ProxyDialer
-from deskwire.engine.webhooks.http.resolver import ResolutionFailed, spelled_addresses
-from deskwire.engine.webhooks.target import check_url
+from deskwire.engine.webhooks.http.connectors import Proxy, ProxyConnector
+from deskwire.engine.webhooks.url import check_url
 from tests.support.sockets.receivers import Receivers, answering, delivery, opened, resolving, wall
 
 Refusal = Callable[[trio.abc.Stream], Awaitable[None]]
@@ -99,16 +103,16 @@ async def nowhere(host: str, _port: int) -> Sequence[IPAddress]:
 
 
 def client_through(
-    proxy: RealProxy, url: str, context: ssl.SSLContext | None = None, policy: Policy | None = None
+    proxy: RealProxy, url: str, context: ssl.SSLContext | None = None, policy: AddressPolicy | None = None
 ) -> Client:
     context = context or ssl.create_default_context()
-    given = policy or Policy(allow_private=True)
-    route = ProxyDialer(Proxy.parse(proxy.url), given, nowhere, context)
+    given = policy or AddressPolicy(allow_private=True)
+    route = ProxyConnector(Proxy.parse(proxy.url), given, nowhere, context)
     return Client(url, route, ssl_context=context, timeout_s=5, clock=wall)
 
 
 async def attempt_through(
-    proxy: RealProxy, url: str, context: ssl.SSLContext | None = None, policy: Policy | None = None
+    proxy: RealProxy, url: str, context: ssl.SSLContext | None = None, policy: AddressPolicy | None = None
 ) -> Attempt:
     client = client_through(proxy, url, context, policy)
     try:
@@ -165,7 +169,7 @@ async def test_a_name_that_only_the_proxy_can_resolve_is_delivered_to_and_verifi
     context = ssl.create_default_context()
     authority.configure_trust(context)
     url = f"https://hooks.example.test:{receiver.port}/"
-    attempt = await attempt_through(proxy, url, context, Policy())
+    attempt = await attempt_through(proxy, url, context, AddressPolicy())
     assert proxy.heads[0].startswith(f"CONNECT hooks.example.test:{receiver.port} ")
     assert attempt.error is not None
     assert attempt.error.startswith("TLS: certificate verify failed: Hostname mismatch")
@@ -274,15 +278,15 @@ async def test_an_address_in_the_url_is_judged_in_every_spelling_and_the_proxy_n
 ) -> None:
     """Contract 6.2.2: public only, also when somebody else resolves names; at registration and at each attempt."""
     proxy, url = await proxies(), f"https://{host}:8443/"
-    attempt = await attempt_through(proxy, url, policy=Policy())
+    attempt = await attempt_through(proxy, url, policy=AddressPolicy())
     assert attempt.error == f"address refused: {reason}"
     assert proxy.heads == []
-    problems = await check_url(url, Policy(), spelled_addresses)
+    problems = await check_url(url, AddressPolicy(), literal_addresses)
     assert [problem.code for problem in problems] == ["url_address_refused"]
 
 
 async def test_a_name_is_registered_without_being_resolved() -> None:
-    assert await check_url("https://nowhere.invalid/hook", Policy(), spelled_addresses) == ()
+    assert await check_url("https://nowhere.invalid/hook", AddressPolicy(), literal_addresses) == ()
 
 
 async def test_workers_deliver_through_the_proxy_and_log_its_failures(

@@ -12,12 +12,17 @@ import trio
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deskwire.engine.webhooks.http.address import IPAddress, Policy
-from deskwire.engine.webhooks.http.dialer import AddressRefused, Dialer
-from deskwire.engine.webhooks.http.resolver import ResolutionFailed, SystemResolver
-from deskwire.engine.webhooks.target import Target, check_url
+from deskwire.engine.webhooks.http.address import (
+    AddressPolicy,
+    AddressRefused,
+    IPAddress,
+    ResolutionFailed,
+    SystemResolver,
+)
+from deskwire.engine.webhooks.http.connectors import DirectConnector
+from deskwire.engine.webhooks.url import WebhookUrl, check_url
 
-STRICT = Policy()
+STRICT = AddressPolicy()
 CLOSE_CALLS = [
     *(
         "127.0.0.1",
@@ -95,7 +100,7 @@ def test_a_refused_address_is_never_dialled_whatever_its_name_meant_before(
         await check_url(url, STRICT, resolver)  # the registration; what it finds binds nothing
         for _ in answers:
             with pytest.raises((AddressRefused, ResolutionFailed, OSError)), trio.fail_after(5):
-                await Dialer(STRICT, resolver).reach(Target.parse(url))
+                await DirectConnector(STRICT, resolver).connect(WebhookUrl.parse(url))
 
     trio.run(deliver)
     assert [each for each in recorder.dialled if STRICT.refusal(ip_address(each)) is not None] == []

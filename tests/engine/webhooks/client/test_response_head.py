@@ -44,7 +44,7 @@ def answers(draw: st.DrawFn) -> bytes:
     return head + draw(st.sampled_from((b"ok", b"", b"o", b"ok!", b"okHTTP/1.1 200 OK\r\n\r\n")))
 
 
-def judged(data: bytes) -> tuple[int, list[tuple[bytes, bytes]], bytes, bool] | None:
+def apply_catch_up(data: bytes) -> tuple[int, list[tuple[bytes, bytes]], bytes, bool] | None:
     """Status, headers and body that h11 reads, and whether another request may follow; None if it reads none."""
     client = h11.Connection(h11.CLIENT)
     client.send(
@@ -79,7 +79,7 @@ def test_a_plain_response_is_the_same_to_a_strict_reader(data: bytes) -> None:
     if plain is None:
         return
     (status, headers), body = plain
-    assert judged(data) == (status, list(headers), body, True), data
+    assert apply_catch_up(data) == (status, list(headers), body, True), data
 
 
 @pytest.mark.thorough
@@ -87,7 +87,7 @@ def test_a_plain_response_is_the_same_to_a_strict_reader(data: bytes) -> None:
 @given(st.binary(max_size=200), st.integers(0, len(PLAIN)))
 def test_no_bytes_make_the_reading_fail(noise: bytes, at: int) -> None:
     for data in (noise, PLAIN[:at] + noise + PLAIN[at:], PLAIN[:at]):
-        assert plain_response(data) is None or judged(data) is not None
+        assert plain_response(data) is None or apply_catch_up(data) is not None
 
 
 def test_an_ordinary_answer_is_plain() -> None:

@@ -14,7 +14,7 @@ from trio.testing import MockClock
 
 from deskwire.engine.core.values import replace
 from deskwire.engine.webhooks.delivery import Delivery
-from deskwire.engine.webhooks.retry.circuit import CLOSED
+from deskwire.engine.webhooks.retry.circuit_breaker import CLOSED
 from tests.support.sockets.receivers import (
     Behaviour,
     Receivers,

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from deskwire.engine.core.values import replace
 from deskwire.engine.webhooks.delivery import Attempt
-from deskwire.engine.webhooks.retry.schedule import DEFAULT_RETRY_DELAYS_S, Ended, Retry, Schedule
+from deskwire.engine.webhooks.retry.schedule import DEFAULT_RETRY_DELAYS_S, DeliveryEnd, Retry, Schedule
 from tests.support.sockets.receivers import delivery
 
 SCHEDULE = Schedule(DEFAULT_RETRY_DELAYS_S, 0.2, 86_400.0)
@@ -102,7 +102,7 @@ def test_the_fourth_failed_attempt_drops_the_delivery_with_its_reason() -> None:
     """Contract 6.4.2: retried 3 times, then dropped; whatever it was answered with."""
     gone = Attempt(4, START, 100, 410, "status 410", b"")
     ended = SCHEDULE.after_failure(gone, Planned(), 0.5, START + 101)
-    assert ended == Ended("dropped", "4 attempts failed; the last: status 410", missed=False)
+    assert ended == DeliveryEnd("dropped", "4 attempts failed; the last: status 410", missed=False)
 
 
 def test_410_is_a_failure_like_any_other() -> None:
@@ -113,7 +113,7 @@ def test_410_is_a_failure_like_any_other() -> None:
 
 def test_the_number_of_attempts_is_that_of_the_pauses_and_one() -> None:
     once = Schedule((), 0.2, 3600.0)
-    assert once.after_failure(failed(1), Planned(), 0.5, None) == Ended(
+    assert once.after_failure(failed(1), Planned(), 0.5, None) == DeliveryEnd(
         "dropped", "1 attempts failed; the last: status 500", missed=True
     )
 
@@ -133,7 +133,7 @@ def test_a_delivery_is_missed_if_nothing_has_succeeded_since_its_first_failure(
     """Decisions 6: then an outage, and not the event, has used up its attempts."""
     plan = Planned(START + 20_000, START, START + 100)
     ended = SCHEDULE.after_failure(failed(4, START + 20_000), plan, 0.5, succeeded_at)
-    assert ended == Ended("dropped", "4 attempts failed; the last: status 500", missed=missed)
+    assert ended == DeliveryEnd("dropped", "4 attempts failed; the last: status 500", missed=missed)
 
 
 def test_a_pause_that_the_receiver_asks_for_uses_up_no_attempt() -> None:
@@ -189,7 +189,7 @@ def test_a_delivery_is_too_late_only_behind_the_horizon() -> None:
     day_ms = 86_400_000
     assert SCHEDULE.horizon(START) == START - day_ms
     assert SCHEDULE.too_late(START, START + day_ms) is None
-    assert SCHEDULE.too_late(START, START + day_ms + 1) == Ended(
+    assert SCHEDULE.too_late(START, START + day_ms + 1) == DeliveryEnd(
         "skipped", "it was still pending 86400 s after it was made", missed=False
     )
     assert SCHEDULE.too_late(START, 0) is None
@@ -215,13 +215,17 @@ def test_no_retry_is_planned_further_ahead_than_all_delays_and_the_longest_pause
 
 def test_a_counted_attempt_does_not_hold_up_its_conversation() -> None:
     counted = Retry(START, START, None)
-    paused, alone = replace(counted, repeats=True), replace(counted, repeats=True, own_wait=True)
-    assert (counted.own_wait, counted.holds_up, replace(counted, own_wait=True).holds_up) == (
+    paused, alone = replace(counted, repeats=True), replace(counted, repeats=True, waits_alone=True)
+    assert (
+        counted.waits_alone,
+        counted.blocks_conversation,
+        replace(counted, waits_alone=True).blocks_conversation,
+    ) == (
         False,
         False,
         False,
     )
-    assert (paused.holds_up, alone.holds_up) == (True, False)
+    assert (paused.blocks_conversation, alone.blocks_conversation) == (True, False)
 
 
 def test_jitter_makes_a_pause_that_was_asked_for_longer_and_never_shorter() -> None:
@@ -244,7 +248,7 @@ def test_an_event_refused_by_itself_waits_as_asked_for_the_time_of_all_attempts_
 def test_an_event_refused_by_itself_ends_with_its_last_attempt() -> None:
     plan = Planned(START, START - 20_000, START - 19_900)
     ended = SCHEDULE.after_refusal(failed(4, wait_ms=5_000), plan, 0.5, START)
-    assert ended == Ended("dropped", "4 attempts failed; the last: status 500", missed=False)
+    assert ended == DeliveryEnd("dropped", "4 attempts failed; the last: status 500", missed=False)
 
 
 @pytest.mark.parametrize(
@@ -268,4 +272,4 @@ def test_the_next_probe_of_a_quiet_endpoint_keeps_plan_pause_and_request(
 
 def test_a_probe_of_a_quiet_endpoint_that_used_up_the_attempts_ends() -> None:
     ended = SCHEDULE.after_quiet_probe(failed(4), Planned(START, START, START), 0.5, None, 10_000)
-    assert ended == Ended("dropped", "4 attempts failed; the last: status 500", missed=True)
+    assert ended == DeliveryEnd("dropped", "4 attempts failed; the last: status 500", missed=True)

@@ -11,12 +11,12 @@ from itertools import islice
 from deskwire.engine.core.values import replace
 from deskwire.engine.webhooks.delivery import Attempt, Delivery
 from deskwire.engine.webhooks.queue.backlog import Backlog
+from deskwire.engine.webhooks.queue.limits import AttemptSlots
 from deskwire.engine.webhooks.queue.outbox import Outbox
 from deskwire.engine.webhooks.queue.retries import Retries
-from deskwire.engine.webhooks.queue.slots import AttemptSlots
-from deskwire.engine.webhooks.retry.breaker import Breaker, verdict
-from deskwire.engine.webhooks.retry.circuit import CLOSED
-from deskwire.engine.webhooks.retry.schedule import DEFAULT_RETRY_DELAYS_S, Ended, Retry, Schedule
+from deskwire.engine.webhooks.retry.circuit_breaker import CLOSED, CircuitBreaker
+from deskwire.engine.webhooks.retry.schedule import DEFAULT_RETRY_DELAYS_S, DeliveryEnd, Retry, Schedule
+from deskwire.engine.webhooks.retry.verdict import verdict
 from tests.support.sockets.receivers import EPOCH_MS, delivery
 
 SCHEDULE = Schedule(DEFAULT_RETRY_DELAYS_S, 0.2, 86_400.0)
@@ -63,7 +63,7 @@ class Simulation:
         self.answers = answers
         self.latency_s = latency_s
         self.random = random.Random(seed)
-        self.breaker = Breaker(CLOSED)
+        self.breaker = CircuitBreaker(CLOSED)
         self.memory = memory
         self.outbox = self._new_outbox()
         self._slot_count = slots
@@ -83,7 +83,7 @@ class Simulation:
     def _restart(self) -> None:
         """Go on with what is stored; attempts under way are lost."""
         self._life += 1
-        self.breaker = Breaker(self.breaker.circuit, succeeded_at=self.breaker.succeeded_at)
+        self.breaker = CircuitBreaker(self.breaker.circuit, succeeded_at=self.breaker.succeeded_at)
         self.outbox = self._new_outbox()
         self.slots = AttemptSlots(self._slot_count, 96)
 
@@ -183,12 +183,12 @@ class Simulation:
         match follows:
             case Retry():
                 planned = self.rows[taken.position] = follows.applied_to(taken)
-                if follows.holds_up:
+                if follows.blocks_conversation:
                     self.outbox.repeat(planned, self.wall)
                 else:
                     self.outbox.attempt_ended(taken)
                     self.outbox.retry(planned, self.wall)
-            case Ended(status):
+            case DeliveryEnd(status):
                 self.outbox.attempt_ended(taken)
                 self.outbox.end(taken)
                 del self.rows[taken.position]

@@ -92,7 +92,7 @@ def test_an_order_that_is_given_up_leaves_what_waited_ready() -> None:
     ordered = filled(7, 7, 8)
     ordered.take()
     ordered.postpone(delivery(1, 7, due_at=5))
-    assert [each.position for each in ordered.give_up_order()] == [1]
+    assert [each.position for each in ordered.evict_postponed()] == [1]
     assert (list(ordered.held), taken(ordered), ordered.next_due) == ([2, 3], [3, 2], None)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from deskwire.engine.webhooks.queue.outbox import END
+from deskwire.engine.webhooks.queue.outbox import POSITION_MAX
 from tests.engine.webhooks.queue.boxes import (
     caught_up,
     deletion,
@@ -43,7 +43,7 @@ def test_the_first_rows_are_read_before_anything_is_taken_in() -> None:
     offered(outbox, delivery(5))
     assert take(outbox) == []
     batch = read(outbox, delivery(4), delivery(5))
-    assert (batch.part, batch.after, batch.upto, batch.limit) == ("live", 0, END, 10)
+    assert (batch.part, batch.after, batch.upto, batch.limit) == ("live", 0, POSITION_MAX, 10)
     offered(outbox, delivery(5))
     assert not outbox.wants_live_rows
     assert outbox.held == 2

@@ -304,7 +304,7 @@ class Deliveries(RuleBasedStateMachine):
     @precondition(lambda self: self.recorded is None)
     @rule(missed=st.booleans())
     def record(self, missed: bool) -> None:
-        """Store all results that have gathered in one commit, and that the circuit was closed."""
+        """Store all results that have batch_size in one commit, and that the circuit was closed."""
         self.recorded = [
             (sent, self.stored(sent, missed=missed)) for sent in self.flight.values() if sent.ended
         ]
@@ -344,7 +344,7 @@ class Deliveries(RuleBasedStateMachine):
     def settle_one(self, sent: Sent, planned: Delivery | None) -> None:
         position = sent.row.position
         del self.flight[position]
-        self.outbox.heed_clock(self.now)
+        self.outbox.adjust_clock(self.now)
         if planned is None:
             self.outbox.end(sent.row)
         elif sent.repeats:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from deskwire.engine.webhooks.delivery import Delivery
-from deskwire.engine.webhooks.queue.outbox import END, Outbox
+from deskwire.engine.webhooks.queue.outbox import POSITION_MAX, Outbox
 from tests.engine.webhooks.queue.boxes import (
     again,
     caught_up,
@@ -210,7 +210,7 @@ def test_redeliveries_are_read_and_sent_as_backlog() -> None:
     offered(outbox, again(8), delivery(9, 8))
     assert take(outbox) == [9]
     batch = read(outbox, again(8))
-    assert (batch.part, batch.after, batch.upto) == ("redeliveries", 0, END)
+    assert (batch.part, batch.after, batch.upto) == ("redeliveries", 0, POSITION_MAX)
     assert take(outbox) == [8]
 
 

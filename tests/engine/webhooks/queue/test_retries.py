@@ -19,14 +19,14 @@ def retry(position: int, due_at: int) -> Delivery:
 def waiting(room: int, *due: int, now: int = 0) -> Retries:
     """Retries at the positions 1, 2, …, that are due at these times."""
     retries = Retries(room, AHEAD_MAX_MS)
-    retries.heed_clock(now)
+    retries.adjust_clock(now)
     for position, due_at in enumerate(due, 1):
         retries.add(retry(position, due_at), now)
     return retries
 
 
 def started(retries: Retries, now: int) -> list[int]:
-    retries.heed_clock(now)
+    retries.adjust_clock(now)
     found = []
     while retries.first(now) is not None:
         found.append(retries.take().position)

@@ -19,7 +19,7 @@ from deskwire.engine.conversations.drafts.merge import merged_attachments, merge
 from deskwire.engine.core.clock import iso
 from deskwire.engine.core.errors import Conflict
 from deskwire.engine.core.values import replace
-from deskwire.engine.uploads.links import Shown
+from deskwire.engine.uploads.links import AttachmentsView
 from deskwire.engine.uploads.upload import Attachment
 
 Mode = Literal["reply", "note"]
@@ -124,7 +124,7 @@ def check_size(draft: Draft) -> None:
         )
 
 
-def draft_view(draft: Draft, show: Shown) -> dict[str, Any]:
+def draft_view(draft: Draft, show: AttachmentsView) -> dict[str, Any]:
     """Return the draft as its author sees it."""
     return {
         "mode": draft.place.mode,
@@ -136,7 +136,7 @@ def draft_view(draft: Draft, show: Shown) -> dict[str, Any]:
     }
 
 
-def drafts_view(drafts: Mapping[Mode, Draft], show: Shown) -> dict[str, Any]:
+def drafts_view(drafts: Mapping[Mode, Draft], show: AttachmentsView) -> dict[str, Any]:
     """Return the two drafts of a conversation, null for one that there is not."""
     modes: tuple[Mode, ...] = get_args(Mode)
     return {mode: draft_view(drafts[mode], show) if mode in drafts else None for mode in modes}

@@ -19,7 +19,7 @@ from msgspec import Struct
 from deskwire.engine.conversations.decide import MovedOn
 from deskwire.engine.core.clock import iso
 from deskwire.engine.core.errors import Conflict, DomainError, Invalid, NotFound
-from deskwire.engine.uploads.links import Shown
+from deskwire.engine.uploads.links import AttachmentsView
 from deskwire.engine.uploads.upload import Attachment
 
 HOLD_MAX_S: Final = 60
@@ -72,7 +72,7 @@ class HeldMessage(Struct, frozen=True):
     rowid: int = 0
 
 
-def held_view(held: HeldMessage, show: Shown) -> dict[str, Any]:
+def held_view(held: HeldMessage, show: AttachmentsView) -> dict[str, Any]:
     """Return the held message as its author sees it."""
     problem = held.problem
     return {

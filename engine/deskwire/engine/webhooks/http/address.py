@@ -1,16 +1,24 @@
 """The policy on the addresses that webhooks may go to: public ones, and those that the operator allows (contract 6.2.2).
 
 An IPv6 address may carry an IPv4 address that is dialled in the end (mapped, NAT64, 6to4, Teredo): that
-one is judged, too. Names are never judged, only the addresses that they resolve to (decisions 6).
+one is apply_catch_up, too. Names are never apply_catch_up, only the addresses that they resolve to (decisions 6).
 """
 
 from __future__ import annotations
 
+import errno
 import ipaddress
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
+import os
+import socket
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from functools import partial
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from typing import Final
 
+import trio
 from msgspec import Struct
+
+from deskwire.engine.core.limits.fair_share import FairPlaces, lent, present_tenant
 
 IPAddress = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
@@ -24,7 +32,7 @@ _NAT64_LOCAL: Final = IPv6Network("64:ff9b:1::/48")
 _V4_MASK: Final = 0xFFFFFFFF
 
 
-class Policy(Struct, frozen=True):
+class AddressPolicy(Struct, frozen=True):
     """The operator's policy on addresses that are not public.
 
     Args:
@@ -106,9 +114,122 @@ def _flaw(address: IPAddress) -> str | None:
     return "private" if address.is_private else "not a public address"
 
 
-def literal(host: str) -> IPAddress | None:
+def parse_address(host: str) -> IPAddress | None:
     """Return the address that `host` spells in the usual form; None for names and for odd spellings."""
     try:
         return ipaddress.ip_address(host)
     except ValueError:
         return None
+
+
+Resolver = Callable[[str, int], Awaitable[Sequence[IPAddress]]]
+"""Returns a host's addresses, best first. Raises ResolutionFailed, or OSError for what this machine lacks."""
+
+SHORTAGES: Final = {
+    errno.EMFILE: "file descriptor",
+    errno.ENFILE: "file descriptor",
+    errno.ENOMEM: "memory",
+    errno.ENOBUFS: "memory",
+}
+"""The errors that say that this machine lacks something, with a word for it."""
+
+_THREADS_MAX: Final = 2
+"""Threads that a resolver holds at most. One that waits for a dead name server can't be stopped, only left
+behind; with a bound of its own for each endpoint it takes no thread from the others."""
+
+_SHARED_THREADS_MAX: Final = 8
+"""Threads that a resolver for all projects holds at most."""
+
+_LOCALHOST: Final = "localhost"
+
+
+class ResolutionFailed(Exception):
+    """A host has no address now; the text says why."""
+
+
+class ThreadUnavailable(OSError):
+    """No thread could be started."""
+
+
+class SystemResolver:
+    """Asks the system, as `getaddrinfo` does; odd spellings of addresses (`0x7f.1`) become plain addresses.
+
+    Args:
+        shared: whether it works for all projects, so that none may have all of its threads.
+    """
+
+    def __init__(self, *, shared: bool = False) -> None:
+        self._shared = shared
+        self._thread_slots = FairPlaces(_SHARED_THREADS_MAX if shared else _THREADS_MAX)
+
+    async def __call__(self, host: str, port: int) -> Sequence[IPAddress]:
+        """Return the addresses of `host`, an ASCII name or a literal.
+
+        Raises ResolutionFailed, or OSError for what this machine lacks.
+
+        Cancellation: the lookup's thread is left to end by itself.
+        """
+        address = parse_address(host)
+        if address is not None:
+            return (address,)
+        ask = partial(socket.getaddrinfo, host.encode("ascii"), port, type=socket.SOCK_STREAM)
+        try:
+            entries = await trio.to_thread.run_sync(ask, abandon_on_cancel=True, limiter=self._limiter())
+        except RuntimeError as error:  # Python's error for a thread that can't be started
+            raise ThreadUnavailable(str(error)) from error
+        except OSError as error:
+            if (shortage := _shortage(error)) is not None:
+                raise shortage from error
+            raise ResolutionFailed(f"host not found: {host} ({error.strerror or error})") from None
+        except UnicodeError:
+            raise ResolutionFailed(f"host not found: {host} is no valid name") from None
+        return tuple(dict.fromkeys(ip_address(entry[4][0]) for entry in entries))
+
+    def _limiter(self) -> trio.CapacityLimiter:
+        return lent(self._thread_slots, present_tenant() if self._shared else None)
+
+
+async def literal_addresses(host: str, _port: int) -> Sequence[IPAddress]:
+    """Return the address that `host` spells in any form that systems take (`0x7f.1`); none for a name.
+
+    A `Resolver` for when a proxy resolves names. A name under localhost is this machine everywhere (RFC 6761, 6.3).
+    """
+    await trio.lowlevel.checkpoint()
+    bare = host.removesuffix(".").lower()
+    if bare == _LOCALHOST or bare.endswith(f".{_LOCALHOST}"):
+        return (ip_address("127.0.0.1"),)
+    address = parse_address(bare)
+    if address is not None:
+        return (address,)
+    try:
+        return (ip_address(socket.inet_aton(bare)),)
+    except OSError:
+        return ()
+
+
+def _shortage(error: OSError) -> OSError | None:
+    """Return what a failed lookup lacked on this machine, as an error of its own; None if it failed otherwise.
+
+    The system's library says no more than that it may go better next time.
+    """
+    if isinstance(error, socket.gaierror) and error.errno == socket.EAI_MEMORY:
+        return OSError(errno.ENOMEM, os.strerror(errno.ENOMEM))
+    if not isinstance(error, socket.gaierror):
+        return error if error.errno in SHORTAGES else None
+    try:
+        os.close(os.dup(2))
+    except OSError as none_left:
+        return none_left
+    return None
+
+
+class AddressRefused(Exception):
+    """A host is or has an address that webhooks may not go to; the text is the reason."""
+
+
+def check_addresses(policy: AddressPolicy, addresses: Iterable[IPAddress]) -> None:
+    """Raise AddressRefused if the policy refuses one of them."""
+    for address in addresses:
+        refusal = policy.refusal(address)
+        if refusal is not None:
+            raise AddressRefused(refusal)

@@ -8,6 +8,7 @@ BODY_WIRE_MAX bytes after it, framing included. The caller bounds the time.
 from __future__ import annotations
 
 import ssl
+from collections import deque
 from contextlib import ExitStack
 from typing import Final
 
@@ -23,7 +24,7 @@ HEAD_MAX: Final = 64 * 1024
 BODY_WIRE_MAX: Final = 32 * 1024
 """Bytes after the head, the framing of chunks included: twice what is read of a body."""
 
-_READ: Final = 16 * 1024
+_READ_SIZE: Final = 16 * 1024
 _ANY_HOST: Final = [(b"Host", b"*")]
 _ALPN: Final = ("http/1.1",)
 
@@ -32,7 +33,7 @@ class Disconnected(Exception):
     """The receiver has closed the connection before its response."""
 
 
-class Connection:
+class HttpConnection:
     """A connection that nobody else uses.
 
     Args:
@@ -49,7 +50,7 @@ class Connection:
         self._method = b""
         self._wire: h11.Connection | None = None  # while a response is not plain
         self._body = b""
-        self._left = 0
+        self._bytes_left = 0
         self.answered = False
         self.idle_since = 0.0
 
@@ -58,7 +59,7 @@ class Connection:
 
         A connection that breaks meanwhile is no error: some servers respond first, and close (RFC 9112, 9.6).
         """
-        self._method, self._left, self.answered = method, HEAD_MAX, False
+        self._method, self._bytes_left, self.answered = method, HEAD_MAX, False
         try:
             await self._stream.send_all(request)
         except trio.BrokenResourceError:
@@ -72,7 +73,7 @@ class Connection:
             h11.RemoteProtocolError: the response is not HTTP, or its head has no end.
             trio.BrokenResourceError: the connection broke.
         """
-        data = bytes(await self._stream.receive_some(_READ))
+        data = bytes(await self._stream.receive_some(_READ_SIZE))
         if not data:
             raise Disconnected
         self.answered = True
@@ -80,24 +81,24 @@ class Connection:
         if plain is not None:
             head, self._body = plain
             return head
-        self._wire = wire = self._strict()
-        self._left -= len(data)
+        self._wire = wire = self._new_h11()
+        self._bytes_left -= len(data)
         wire.receive_data(data)
         while (event := await self._next_event(wire)) is not None:
             if isinstance(event, h11.Response):
-                self._left = BODY_WIRE_MAX
+                self._bytes_left = BODY_WIRE_MAX
                 return ResponseHead(event.status_code, event.headers)
         raise h11.RemoteProtocolError(f"no end of its head within {HEAD_MAX} bytes")
 
-    async def piece(self) -> bytes:
-        """Return the next piece of the response's body; empty at its end, or when it is too long. Raises as `head`."""
+    async def next_chunk(self) -> bytes:
+        """Return the next next_chunk of the response's body; empty at its end, or when it is too long. Raises as `head`."""
         if self._wire is None:
             body, self._body = self._body, b""
             return body
         event = await self._next_event(self._wire)
         return bytes(event.data) if isinstance(event, h11.Data) else b""
 
-    def _strict(self) -> h11.Connection:
+    def _new_h11(self) -> h11.Connection:
         """Return an h11 connection that has sent a request with this method; of a response, nothing depends on the rest."""
         wire = h11.Connection(h11.CLIENT, max_incomplete_event_size=HEAD_MAX)
         wire.send(h11.Request(method=self._method, target=b"*", headers=_ANY_HOST))
@@ -107,12 +108,12 @@ class Connection:
     async def _next_event(self, wire: h11.Connection) -> h11.Event | type[h11.NEED_DATA | h11.PAUSED] | None:
         """Return the next event of the response; None if that would take too many bytes."""
         while (event := wire.next_event()) is h11.NEED_DATA:
-            if self._left <= 0:
+            if self._bytes_left <= 0:
                 return None
-            data = bytes(await self._stream.receive_some(_READ))
+            data = bytes(await self._stream.receive_some(_READ_SIZE))
             if not data and wire.their_state is h11.SEND_RESPONSE:
                 raise Disconnected
-            self._left -= len(data)
+            self._bytes_left -= len(data)
             wire.receive_data(data)
         return event
 
@@ -123,7 +124,7 @@ class Connection:
             return not self._body
         return wire.our_state is h11.DONE and wire.their_state is h11.DONE and not any(wire.trailing_data)
 
-    def released(self) -> trio.abc.Stream:
+    def detach_stream(self) -> trio.abc.Stream:
         """Return the stream, after the proxy has agreed to a tunnel.
 
         Raises h11.RemoteProtocolError if it has sent something in the tunnel already.
@@ -143,7 +144,7 @@ class Connection:
         self._socket.close()
 
 
-def ended_lines(*lines: bytes) -> bytes:
+def header_lines(*lines: bytes) -> bytes:
     """Return lines of a request's head. Raises h11.LocalProtocolError if they would be read as something else."""
     data = b"\r\n".join((*lines, b""))
     if data.count(b"\n") != len(lines) or data.count(b"\r") != len(lines) or b"\0" in data:
@@ -151,7 +152,7 @@ def ended_lines(*lines: bytes) -> bytes:
     return data
 
 
-async def secured(stream: trio.abc.Stream, context: ssl.SSLContext, name: str) -> trio.abc.Stream:
+async def start_tls(stream: trio.abc.Stream, context: ssl.SSLContext, name: str) -> trio.abc.Stream:
     """Return TLS over `stream` with the server called `name`; if that fails, or is cancelled, `stream` is closed.
 
     Raises trio.BrokenResourceError, caused by what TLS objects to.
@@ -163,3 +164,40 @@ async def secured(stream: trio.abc.Stream, context: ssl.SSLContext, name: str) -
         await secure.do_handshake()
         undo.pop_all()
     return secure
+
+
+KEEPALIVE_S: Final = 4.0
+"""Seconds for which an idle connection is kept. Many servers close theirs after 5 s (Node's default); a request
+sent just then would fail."""
+
+
+class IdleConnections:
+    """The connections that have had a response and may have another request."""
+
+    def __init__(self) -> None:
+        self._idle: deque[HttpConnection] = deque()
+
+    def take(self, now: float) -> HttpConnection | None:
+        """Take the connection used last, if it is still good, so that surplus ones grow old. `now` is on Trio's clock."""
+        oldest_kept = now - KEEPALIVE_S
+        while self._idle and self._idle[0].idle_since < oldest_kept:
+            self._idle.popleft().close()
+        while self._idle:
+            connection = self._idle.pop()
+            if connection.quiet:
+                return connection
+            connection.close()
+        return None
+
+    def give(self, connection: HttpConnection, now: float) -> None:
+        """Keep a connection, or close it if it has had its last response. `now` is on Trio's clock."""
+        if connection.next_cycle():
+            connection.idle_since = now
+            self._idle.append(connection)
+        else:
+            connection.close()
+
+    def close(self) -> None:
+        """Close all connections."""
+        while self._idle:
+            self._idle.pop().close()

@@ -15,11 +15,15 @@ from typing import Final
 import h11
 import trio
 
+from deskwire.engine.webhooks.http.address import (
+    SHORTAGES,
+    AddressRefused,
+    ResolutionFailed,
+    ThreadUnavailable,
+)
 from deskwire.engine.webhooks.http.connection import Disconnected
-from deskwire.engine.webhooks.http.dialer import AddressRefused
-from deskwire.engine.webhooks.http.resolver import SHORTAGES, NoThread, ResolutionFailed
 
-SHORTAGE_WAIT_MS: Final = 1_000
+SHORTAGE_RETRY_DELAY_MS: Final = 1_000
 """Pause until an attempt is made again for which this machine lacked something. Such a one uses up no attempt, and is no
 failure of the endpoint."""
 
@@ -40,7 +44,7 @@ WIRE_ERRORS = (
 """The errors of an attempt that come from the network, the proxy or the receiver."""
 
 
-def in_words(error: Exception) -> str:
+def describe_error(error: Exception) -> str:
     """Return one of WIRE_ERRORS as a short text: "connection refused", "TLS: ...", "address refused: ..."."""
     match error:
         case AddressRefused():
@@ -68,7 +72,7 @@ def shortage(error: BaseException) -> str | None:
     """Return what this machine lacked, in words for the delivery log; None if the error has another reason."""
     for cause in _causes(error):
         lacked = "memory" if isinstance(cause, MemoryError) else None
-        if isinstance(cause, NoThread):
+        if isinstance(cause, ThreadUnavailable):
             lacked = "thread"
         elif isinstance(cause, OSError) and not isinstance(cause, socket.gaierror):
             lacked = SHORTAGES.get(cause.errno or 0)
@@ -77,8 +81,8 @@ def shortage(error: BaseException) -> str | None:
     return None
 
 
-def not_connected(words: str) -> bool:
-    """Return whether an attempt that failed with these words of `in_words` did not reach the receiver."""
+def is_unreachable(words: str) -> bool:
+    """Return whether an attempt that failed with these words of `describe_error` did not reach the receiver."""
     return words in _NOT_REACHED or words.startswith(_NO_HOST)
 
 

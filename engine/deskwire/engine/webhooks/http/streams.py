@@ -15,7 +15,7 @@ import trio
 
 T = TypeVar("T")
 
-_READ: Final = 16 * 1024
+_READ_SIZE: Final = 16 * 1024
 
 
 class DirectStream(trio.abc.Stream):
@@ -42,7 +42,7 @@ class DirectStream(trio.abc.Stream):
         while True:
             await trio.lowlevel.wait_readable(self._descriptor())
             try:
-                return os.read(self._descriptor(), max_bytes or _READ)
+                return os.read(self._descriptor(), max_bytes or _READ_SIZE)
             except BlockingIOError:
                 pass  # woken for nothing
             except OSError as error:
@@ -87,14 +87,14 @@ class TlsStream(trio.abc.Stream):
 
     async def do_handshake(self) -> None:
         """Negotiate, and verify the server's certificate. Raises trio.BrokenResourceError."""
-        await self._carry_out(self._tls.do_handshake)
+        await self._run_tls(self._tls.do_handshake)
         await self._flush()
 
     async def send_all(self, data: bytes | bytearray | memoryview) -> None:
         """See `trio.abc.SendStream.send_all`."""
         view = memoryview(data)
         while view:
-            view = view[await self._carry_out(self._tls.write, view) :]
+            view = view[await self._run_tls(self._tls.write, view) :]
         await self._flush()
 
     async def wait_send_all_might_not_block(self) -> None:
@@ -106,7 +106,7 @@ class TlsStream(trio.abc.Stream):
         if not self.has_unread:
             await self._receive()  # a read that can't succeed would cost an exception
         try:
-            return await self._carry_out(self._tls.read, max_bytes or _READ)
+            return await self._run_tls(self._tls.read, max_bytes or _READ_SIZE)
         except trio.BrokenResourceError as error:
             if _is_eof(error.__cause__):
                 return b""
@@ -121,7 +121,7 @@ class TlsStream(trio.abc.Stream):
         """True if bytes have been received here that were not read yet, or the end of TLS."""
         return bool(self._incoming.pending or self._tls.pending())
 
-    async def _carry_out(self, operation: Callable[..., T], *arguments: Any) -> T:
+    async def _run_tls(self, operation: Callable[..., T], *arguments: Any) -> T:
         """Run an operation of TLS, again after each receipt of bytes that it needs, and return its result."""
         while True:
             try:
@@ -133,7 +133,7 @@ class TlsStream(trio.abc.Stream):
             await self._receive()
 
     async def _receive(self) -> None:
-        if data := await self.transport_stream.receive_some(_READ):
+        if data := await self.transport_stream.receive_some(_READ_SIZE):
             self._incoming.write(data)
         else:
             self._incoming.write_eof()

@@ -12,15 +12,15 @@ from __future__ import annotations
 from typing import Final, Literal, assert_never
 
 from deskwire.engine.webhooks.delivery import Delivery
+from deskwire.engine.webhooks.queue.limits import BacklogRate
 from deskwire.engine.webhooks.queue.ordering import OrderedDeliveries
-from deskwire.engine.webhooks.queue.pace import Pace
 
-Kind = Literal["redeliveries", "missed", "held"]
+BacklogKind = Literal["redeliveries", "missed", "held"]
 
-_ROOM: Final = 500
+_MEMORY_MAX: Final = 500
 """Bound on the deliveries in memory."""
 
-_MADE_AT_ONCE: Final = 100
+_REDELIVERY_BATCH_SIZE: Final = 100
 """Redeliveries of missed ones that one commit makes; a few milliseconds of the writer's time."""
 
 
@@ -48,9 +48,9 @@ class Backlog:
         self.missed = False
         self.started = 0
         self._redeliveries = False
-        self._pace = Pace(most_per_s)
+        self._rate = BacklogRate(most_per_s)
         self._share = share
-        self._room = min(room, _ROOM)
+        self._room = min(room, _MEMORY_MAX)
         self._under_way: set[int] = set()
 
     @property
@@ -63,9 +63,9 @@ class Backlog:
         """The number of deliveries that may still be taken in."""
         return self._room - len(self.ordered.held)
 
-    def room_for(self, kind: Kind) -> int:
+    def room_for(self, kind: BacklogKind) -> int:
         """Return how many rows a batch of this kind may have."""
-        return min(self.room, _MADE_AT_ONCE) if kind == "missed" else self.room
+        return min(self.room, _REDELIVERY_BATCH_SIZE) if kind == "missed" else self.room
 
     @property
     def empty(self) -> bool:
@@ -78,10 +78,10 @@ class Backlog:
         self.held_after = self.held_upto = self.redelivered_after = 0
         self._redeliveries = False
 
-    def take_up(self, upto: int) -> None:
+    def begin_catch_up(self, upto: int) -> None:
         """Begin anew, with all pending redeliveries and the deliveries that were held up to this position."""
         self.clear()
-        self._pace.begin_anew()
+        self._rate.reset()
         self.held_upto, self._redeliveries = upto, True
 
     def note_redelivery(self) -> None:
@@ -98,7 +98,7 @@ class Backlog:
         needed = self._room - self._room // 4 if self.ordered else max(1, self._room // 8)
         return self.room >= needed and self._wants() is not None
 
-    def begin_batch(self) -> Kind | None:
+    def begin_batch(self) -> BacklogKind | None:
         """Return the kind of batch to read now, None if there is none or no room for one.
 
         `end_batch` or `give_up_batch` must follow.
@@ -115,7 +115,7 @@ class Backlog:
                 assert_never(kind)
         return kind
 
-    def end_batch(self, kind: Kind, last: int | None) -> None:
+    def end_batch(self, kind: BacklogKind, last: int | None) -> None:
         """Take note of a batch of this kind; `last` is its last position if there may be more, else None."""
         match kind:
             case "redeliveries":
@@ -129,18 +129,18 @@ class Backlog:
         if last is not None:
             self.give_up_batch(kind)
 
-    def give_up_batch(self, kind: Kind) -> None:
+    def give_up_batch(self, kind: BacklogKind) -> None:
         """Take note that there is still something to be read of this kind."""
         self._redeliveries = self._redeliveries or kind == "redeliveries"
         self.missed = self.missed or kind == "missed"
 
     def next_at(self) -> float | None:
         """Return the time at which the next attempt may begin, in Trio's seconds; None if none may."""
-        return self._pace.next_at if self.ordered and len(self._under_way) < self._share else None
+        return self._rate.next_at if self.ordered and len(self._under_way) < self._share else None
 
     def urgent(self, at: float) -> bool:
         """Return whether one is to be sent at `at` (Trio's seconds) before anything else, as none is under way."""
-        return bool(self.ordered) and not self._under_way and self._pace.next_at <= at
+        return bool(self.ordered) and not self._under_way and self._rate.next_at <= at
 
     def may_start(self, at: float) -> bool:
         """Return whether one may be sent at `at` (Trio's seconds)."""
@@ -150,23 +150,23 @@ class Backlog:
     def take(self, at: float) -> Delivery:
         """Take the next one, at `at` (Trio's seconds); `ended` must follow."""
         delivery = self.ordered.take()
-        self._pace.begin(at)
+        self._rate.begin(at)
         self._under_way.add(delivery.position)
         self.started += 1
         return delivery
 
-    def answered(self, position: int, at: float, *, well: bool) -> None:
+    def note_result(self, position: int, at: float, *, well: bool) -> None:
         """Take note of how an attempt has ended at `at` (Trio's seconds); its own set the pace, and all failures do."""
         if not well:
-            self._pace.failed(at)
+            self._rate.failed(at)
         elif position in self._under_way:
-            self._pace.succeeded()
+            self._rate.succeeded()
 
     def ended(self, position: int) -> None:
         """Take note that an attempt has ended; without effect if it was none of the backlog's."""
         self._under_way.discard(position)
 
-    def _wants(self) -> Kind | None:
+    def _wants(self) -> BacklogKind | None:
         if self._redeliveries:
             return "redeliveries"
         if self.missed:

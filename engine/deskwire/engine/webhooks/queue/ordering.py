@@ -15,7 +15,7 @@ from heapq import heapify, heappop, heappush
 
 from deskwire.engine.events.types import StoredEvent
 from deskwire.engine.webhooks.delivery import Delivery, with_event
-from deskwire.engine.webhooks.retry.circuit import PAUSE_MAX_MS
+from deskwire.engine.webhooks.retry.circuit_breaker import PAUSE_MAX_MS
 
 
 class OrderedDeliveries:
@@ -72,7 +72,7 @@ class OrderedDeliveries:
         while self._postponed and not 0 < self._postponed[0][0] - now <= PAUSE_MAX_MS:
             self._ready.append(self.held[heappop(self._postponed)[1]])
 
-    def give_up_order(self) -> Sequence[Delivery]:
+    def evict_postponed(self) -> Sequence[Delivery]:
         """Return the postponed deliveries, which are no longer held: what waits for them is ready."""
         given_up = [self.held.pop(position) for _, position in self._postponed]
         self._postponed.clear()

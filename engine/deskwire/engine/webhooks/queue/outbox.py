@@ -34,12 +34,12 @@ from deskwire.engine.webhooks.delivery import Delivery, with_event
 from deskwire.engine.webhooks.queue.backlog import Backlog
 from deskwire.engine.webhooks.queue.ordering import OrderedDeliveries
 from deskwire.engine.webhooks.queue.retries import Retries
-from deskwire.engine.webhooks.retry.pressure import SUSPECT
+from deskwire.engine.webhooks.retry.back_pressure import SUSPECT_REFUSALS
 
-END: Final = 2**63 - 1
+POSITION_MAX: Final = 2**63 - 1
 """Behind all positions."""
 
-Part = Literal["live", "retries", "redeliveries", "missed", "held", "probe"]
+OutboxPart = Literal["live", "retries", "redeliveries", "missed", "held", "probe"]
 
 
 class RowBatch(Struct):
@@ -56,7 +56,7 @@ class RowBatch(Struct):
         rewritten: events that were rewritten since, by their positions.
     """
 
-    part: Part
+    part: OutboxPart
     after: int
     upto: int
     unread: tuple[int, int]
@@ -173,11 +173,11 @@ class Outbox:
         self.holds = False
         self._batch = None
         self._cursor, self._newest, self._behind = upto, max(self._newest, upto), True
-        self.backlog.take_up(upto)
+        self.backlog.begin_catch_up(upto)
         for attempt in self._under_way.values():  # begun before the circuit was opened
             if attempt.ordered is not None:  # its conversation was erased since
                 attempt.ordered.ended(attempt.delivery.ordering_key)
-            self._let_wait(self.backlog.ordered, attempt)
+            self._block_conversation(self.backlog.ordered, attempt)
 
     # Rows
 
@@ -202,14 +202,16 @@ class Outbox:
             return None
         backlog = self.backlog
         if self.wants_live_rows:
-            self._batch = self._ask("live", self._cursor, END, self._memory - len(self._live.held))
+            self._batch = self._begin_batch(
+                "live", self._cursor, POSITION_MAX, self._memory - len(self._live.held)
+            )
         elif self._retries.wants_rows(now):
             rows = self._retries.begin_reading() + self.held + len(self._under_way)
-            self._batch = self._ask("retries", backlog.redelivered_after, self._cursor, rows)
+            self._batch = self._begin_batch("retries", backlog.redelivered_after, self._cursor, rows)
         elif (kind := backlog.begin_batch()) is not None:
             after = backlog.held_after if kind == "held" else backlog.redelivered_after
-            self._batch = self._ask(
-                kind, after, backlog.held_upto if kind == "held" else END, backlog.room_for(kind)
+            self._batch = self._begin_batch(
+                kind, after, backlog.held_upto if kind == "held" else POSITION_MAX, backlog.room_for(kind)
             )
         return self._batch
 
@@ -226,7 +228,7 @@ class Outbox:
         new = [row for row in rows if self._is_new(row, batch)]
         match batch.part:
             case "live":
-                self._take_in(new, batch, last, now)
+                self._add_rows(new, batch, last, now)
             case "retries":
                 self._retries.end_reading(new, more=more, now=now)
             case "redeliveries" | "held":
@@ -272,7 +274,7 @@ class Outbox:
             now: in milliseconds since the epoch.
             at: the same moment in Trio's seconds.
         """
-        self._retries.heed_clock(now)
+        self._retries.adjust_clock(now)
         backlog = self.backlog
         if self._live.next_due is not None or backlog.ordered.next_due is not None:
             self._resume(now)
@@ -294,14 +296,14 @@ class Outbox:
         """Have what was postponed start again: what is due, and what waits for a conversation that fills the memory."""
         for part, room in ((self._live, self._memory), (self.backlog.ordered, self.backlog.capacity)):
             if not part and part.next_due is not None and len(part.held) > room - max(1, room // 8):
-                for delivery in part.give_up_order():
+                for delivery in part.evict_postponed():
                     self.given_up += 1
                     self._retries.add(delivery, now)
             part.resume(now)
 
     def ask_for_probe(self) -> RowBatch:
         """Return the batch to read for a probe; `take_probe` must follow, if it can be read."""
-        self._batch = self._ask("probe", 0, END, len(self._under_way) + 1)
+        self._batch = self._begin_batch("probe", 0, POSITION_MAX, len(self._under_way) + 1)
         return self._batch
 
     def take_probe(self, batch: RowBatch, rows: Sequence[Delivery]) -> Delivery | None:
@@ -346,26 +348,26 @@ class Outbox:
             and self.backlog.empty
         )
 
-    def hurry(self, position: int, now: int) -> None:
+    def expedite(self, position: int, now: int) -> None:
         """Make the next attempt at a delivery at once, if it waits for one."""
         self._retries.make_due(position, now)
 
     def attempt_ended(self, delivery: Delivery) -> None:
         """Take note that an attempt has ended for good: the next delivery with its ordering key may start."""
-        self._over(self._under_way[delivery.position])
+        self._release_attempt(self._under_way[delivery.position])
 
     def repeat(self, delivery: Delivery, now: int) -> None:
         """Make an attempt again whose end is recorded; others with its ordering key go on waiting for it."""
         under_way = self._under_way.pop(delivery.position)
         delivery = under_way.now(delivery)
         ordered, under_way.ordered = under_way.ordered, None
-        self._over(under_way)
+        self._release_attempt(under_way)
         if ordered is not None and delivery.position in ordered.held and not under_way.erased:
             ordered.postpone(delivery)
             return
         if ordered is not None:
             ordered.ended(delivery.ordering_key)
-        self._let_go(delivery.position)
+        self._discard(delivery.position)
         if not (under_way.erased or self.holds):
             self._retries.add(delivery, now)
 
@@ -373,19 +375,19 @@ class Outbox:
         """Keep a delivery whose attempt is recorded until its new `due_at`."""
         under_way = self._under_way.pop(delivery.position)
         delivery = under_way.now(delivery)
-        self._over(under_way)
-        self._let_go(delivery.position)
+        self._release_attempt(under_way)
+        self._discard(delivery.position)
         if not (under_way.erased or self.holds):
             self._retries.add(delivery, now)
 
     def end(self, delivery: Delivery) -> None:
         """Let go of a delivery whose end is recorded."""
-        self._over(self._under_way.pop(delivery.position))
-        self._let_go(delivery.position)
+        self._release_attempt(self._under_way.pop(delivery.position))
+        self._discard(delivery.position)
 
-    def heed_clock(self, now: int) -> None:
-        """Move the retries' times with a clock that was set back; see `Retries.heed_clock`."""
-        self._retries.heed_clock(now)
+    def adjust_clock(self, now: int) -> None:
+        """Move the retries' times with a clock that was set back; see `Retries.adjust_clock`."""
+        self._retries.adjust_clock(now)
 
     def forget(self, conversations: frozenset[int]) -> None:
         """Let go of all deliveries of erased conversations.
@@ -402,7 +404,7 @@ class Outbox:
         for attempt in self._under_way.values():
             if attempt.delivery.event.erased_with(conversations) and not attempt.erased:
                 attempt.erased = True
-                self._let_wait(self._live, attempt)
+                self._block_conversation(self._live, attempt)
 
     def rewrite(self, events: Mapping[int, StoredEvent]) -> None:
         """Send these events, by their positions, as they are now."""
@@ -413,7 +415,7 @@ class Outbox:
         for attempt in self._under_way.values():
             attempt.delivery = with_event(attempt.delivery, events)
 
-    def as_it_is(self, position: int) -> Delivery:
+    def current_delivery(self, position: int) -> Delivery:
         """Return a delivery that was started as it is now: another one than it was once its event was rewritten."""
         return self._under_way[position].delivery
 
@@ -427,13 +429,13 @@ class Outbox:
         self._under_way[delivery.position] = _UnderWay(delivery, ordered, retry)
         return delivery
 
-    def _let_wait(self, ordered: OrderedDeliveries, attempt: _UnderWay) -> None:
+    def _block_conversation(self, ordered: OrderedDeliveries, attempt: _UnderWay) -> None:
         """Let the next delivery of its conversation in this order wait for what is under way."""
         if attempt.delivery.ordering_key is not None:
             attempt.ordered = ordered
             ordered.block(attempt.delivery.ordering_key)
 
-    def _over(self, under_way: _UnderWay) -> None:
+    def _release_attempt(self, under_way: _UnderWay) -> None:
         """Take note that an attempt has ended, once or again."""
         self.backlog.ended(under_way.delivery.position)
         if under_way.retry:
@@ -443,12 +445,12 @@ class Outbox:
             under_way.ordered.ended(under_way.delivery.ordering_key)
             under_way.ordered = None
 
-    def _let_go(self, position: int) -> None:
+    def _discard(self, position: int) -> None:
         for part in (self._live, self._retries, self.backlog.ordered):
             if part.held.pop(position, None) is not None:
                 return
 
-    def _ask(self, part: Part, after: int, upto: int, limit: int) -> RowBatch:
+    def _begin_batch(self, part: OutboxPart, after: int, upto: int, limit: int) -> RowBatch:
         known = frozenset(
             (*self._live.held, *self._retries.held, *self.backlog.ordered.held, *self._under_way)
         )
@@ -458,7 +460,7 @@ class Outbox:
     def _is_new(self, row: Delivery, batch: RowBatch) -> bool:
         return not row.event.erased_with(batch.erased) and row.position not in batch.known
 
-    def _take_in(self, rows: Sequence[Delivery], batch: RowBatch, last: int | None, now: int) -> None:
+    def _add_rows(self, rows: Sequence[Delivery], batch: RowBatch, last: int | None, now: int) -> None:
         """Take in a batch of live rows; `last` is its last position if there may be more."""
         for row in rows:
             if _is_retry(row):
@@ -475,4 +477,4 @@ class Outbox:
 
 def _is_retry(row: Delivery) -> bool:
     """Return whether nothing waits for a row: it was sent, and the endpoint was not paused for it."""
-    return row.attempts > 0 or row.refusals >= SUSPECT
+    return row.attempts > 0 or row.refusals >= SUSPECT_REFUSALS

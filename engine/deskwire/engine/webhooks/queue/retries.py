@@ -99,7 +99,7 @@ class Retries:
         """Take note that the rows could not be read, and are to be read again soon."""
         self._park(now)
 
-    def heed_clock(self, now: int) -> None:
+    def adjust_clock(self, now: int) -> None:
         """Move all times with a clock that was set back since the last call."""
         if (back := self._seen_at - now) > 0:
             self._heap = [(due_at - back, position) for due_at, position in self._heap]  # still a heap

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeVar
 from msgspec import Struct
 
 from deskwire.engine.core.values import replace
-from deskwire.engine.webhooks.retry.circuit import PAUSE_MAX_MS
+from deskwire.engine.webhooks.retry.circuit_breaker import PAUSE_MAX_MS
 
 if TYPE_CHECKING:
     from deskwire.engine.webhooks.delivery import Attempt
@@ -46,7 +46,7 @@ class AttemptPlan(Protocol):
         """The time at which its first attempt had failed (ms), None if none has."""
 
 
-class Sent(AttemptPlan, Protocol):
+class AttemptedDelivery(AttemptPlan, Protocol):
     """A delivery of which an attempt has ended, be it a row (`delivery.Delivery`) or in memory alone."""
 
     @property
@@ -62,7 +62,7 @@ class Sent(AttemptPlan, Protocol):
         """The number of refusals with `Retry-After`; see `pressure.Answer`."""
 
 
-_S = TypeVar("_S", bound=Sent)
+_S = TypeVar("_S", bound=AttemptedDelivery)
 
 
 class Retry(Struct, frozen=True):
@@ -71,7 +71,7 @@ class Retry(Struct, frozen=True):
     Args:
         repeats: whether the last attempt does not count, so that the next one has its number.
         refusals: the number of refusals with `Retry-After` from now on; None if it stays.
-        own_wait: whether it waits by itself, and holds up nothing, as the endpoint is not paused.
+        waits_alone: whether it waits by itself, and holds up nothing, as the endpoint is not paused.
     """
 
     due_at: int
@@ -79,12 +79,12 @@ class Retry(Struct, frozen=True):
     failing_since: int | None
     repeats: bool = False
     refusals: int | None = None
-    own_wait: bool = False
+    waits_alone: bool = False
 
     @property
-    def holds_up(self) -> bool:
+    def blocks_conversation(self) -> bool:
         """True if the next delivery of its conversation goes on waiting for it."""
-        return self.repeats and not self.own_wait
+        return self.repeats and not self.waits_alone
 
     def applied_to(self, delivery: _S) -> _S:
         """Return a delivery (a Struct) with its next attempt planned."""
@@ -98,7 +98,7 @@ class Retry(Struct, frozen=True):
         )
 
 
-class Ended(Struct, frozen=True):
+class DeliveryEnd(Struct, frozen=True):
     """The end of a delivery.
 
     Args:
@@ -126,7 +126,7 @@ class Schedule(Struct, frozen=True):
 
     def after_failure(
         self, attempt: Attempt, plan: AttemptPlan, fraction: float, succeeded_at: int | None
-    ) -> Retry | Ended:
+    ) -> Retry | DeliveryEnd:
         """Return what follows from an attempt that has just failed.
 
         A delivery that has used up its attempts was missed, in an outage, if no attempt to the endpoint that began after
@@ -155,23 +155,23 @@ class Schedule(Struct, frozen=True):
 
     def after_refusal(
         self, attempt: Attempt, plan: AttemptPlan, fraction: float, succeeded_at: int | None
-    ) -> Retry | Ended:
+    ) -> Retry | DeliveryEnd:
         """Return what follows from a `Retry-After` that concerns this delivery alone; see `after_failure`.
 
         The next attempt is not made before the receiver wants it, but no wait is longer than all attempts take without one.
         """
         follows = self.after_failure(attempt, plan, fraction, succeeded_at)
-        if isinstance(follows, Ended):
+        if isinstance(follows, DeliveryEnd):
             return follows
         wait_ms = min(pause_asked_ms(attempt), round(sum(self.retry_delays_s) * 1000))
         return replace(follows, due_at=max(follows.due_at, attempt.at + attempt.latency_ms + wait_ms))
 
     def after_quiet_probe(
         self, attempt: Attempt, plan: AttemptPlan, fraction: float, succeeded_at: int | None, pause_ms: int
-    ) -> Retry | Ended:
+    ) -> Retry | DeliveryEnd:
         """Return what follows from a failed probe of a quiet endpoint; see `after_failure`. No attempt is made in the pause after it."""
         follows = self.after_failure(attempt, plan, fraction, succeeded_at)
-        if isinstance(follows, Ended):
+        if isinstance(follows, DeliveryEnd):
             return follows
         asked_ms = 0 if attempt.wait_ms is None else pause_asked_ms(attempt)
         after_ms = max(pause_ms, attempt.latency_ms + asked_ms)
@@ -181,13 +181,13 @@ class Schedule(Struct, frozen=True):
         """Plan a delivery's next attempt after a probe that failed, which uses up no attempt."""
         return _again(plan, attempt.at + attempt.latency_ms)
 
-    def too_late(self, created_at: int, now: int) -> Ended | None:
+    def too_late(self, created_at: int, now: int) -> DeliveryEnd | None:
         """Return the end of a delivery that is older than the horizon, None if it may still be sent.
 
         Args:
             created_at, now: milliseconds since the epoch.
         """
-        return Ended("skipped", self.too_late_reason()) if created_at < self.horizon(now) else None
+        return DeliveryEnd("skipped", self.too_late_reason()) if created_at < self.horizon(now) else None
 
     def horizon(self, now: int) -> int:
         """Return the time (ms) before which no delivery was made that is still sent at `now`."""
@@ -208,8 +208,8 @@ def pause_asked_ms(attempt: Attempt) -> int:
     return min(max(attempt.wait_ms or 0, _PAUSE_MIN_MS), PAUSE_MAX_MS)
 
 
-def _used_up(attempt: Attempt, *, missed: bool) -> Ended:
-    return Ended("dropped", f"{attempt.number} attempts failed; the last: {attempt.error}", missed)
+def _used_up(attempt: Attempt, *, missed: bool) -> DeliveryEnd:
+    return DeliveryEnd("dropped", f"{attempt.number} attempts failed; the last: {attempt.error}", missed)
 
 
 def _again(plan: AttemptPlan, due_at: int) -> Retry:

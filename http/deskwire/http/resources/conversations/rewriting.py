@@ -19,13 +19,13 @@ from deskwire.engine.core.errors import Invalid, NotFound, Problem
 from deskwire.engine.core.ids import is_id
 from deskwire.engine.core.store import Inline
 from deskwire.engine.core.wrapper import Wrapper
-from deskwire.engine.idempotency.ports import AnswerTransaction
+from deskwire.engine.idempotency.idempotent_requests import StoredResponseTransaction
 from deskwire.http.api.calls import Answer, Call
 from deskwire.http.resources.conversations import operations
 from deskwire.http.resources.conversations.requests import RedactBody
 
 
-class BesideTransaction(AuditTransaction, AnswerTransaction, Protocol):
+class BesideTransaction(AuditTransaction, StoredResponseTransaction, Protocol):
     """Changes that go with a redaction, beside the conversation's own."""
 
 

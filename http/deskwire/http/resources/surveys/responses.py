@@ -24,7 +24,7 @@ from deskwire.engine.surveys.export import Column, columns, head_line, lines
 from deskwire.engine.surveys.find import find_survey, find_version
 from deskwire.engine.surveys.ports import SurveyReader, SurveyTransaction
 from deskwire.engine.surveys.survey import Response, ResponseFilter, Survey, SurveyVersion, response_view
-from deskwire.engine.webhooks.publish import extend
+from deskwire.engine.webhooks.publish import publish_extension
 from deskwire.http.api.calls import Answer, Call, Streamed
 from deskwire.http.api.exports import recorded
 from deskwire.http.api.input.validation import Body, Positive, Query, Time
@@ -179,7 +179,7 @@ async def delete_response(call: Call[Body, Query]) -> Answer:
         survey, response = _one(call)(tx)
         tx.delete_response(survey.rowid, response)
         draft, lane = response_deleted(survey.id, response.id), response_lane(response.id)
-        extend(tx, call.project, draft, None, call.services.clock(), lane=lane)
+        publish_extension(tx, call.project, draft, None, call.services.clock(), lane=lane)
         tx.record(deleted("response", response.id, call.project.rowid, survey=survey.id))
         return response
 
@@ -232,7 +232,7 @@ def _store(tx: Transaction, call: Call[SurveyResponseBody, Query], response: Res
         response = replace(response, contact=contact.rowid, user_id=contact.user_id)
     view = response_view(survey, tx.insert_response(survey.rowid, response))
     draft, lane = response_created(survey.id, response.version, view), response_lane(response.id)
-    extend(tx, call.project, draft, lane, response.created_at, lane=lane)
+    publish_extension(tx, call.project, draft, lane, response.created_at, lane=lane)
     return view
 
 

@@ -8,7 +8,7 @@ from typing import Final
 from deskwire.engine.core.values import replace
 from deskwire.http.api.routing import Route, Routes, Tag, dashboard
 from deskwire.http.resources.stream import consumers
-from deskwire.http.resources.webhooks import deliveries, endpoints, figures, replays
+from deskwire.http.resources.webhooks import deliveries, endpoints
 
 routes = Routes(
     Tag("Webhooks for users", "Manage webhooks, deliveries and stream consumers, signed in as a user."),
@@ -44,5 +44,5 @@ def _for_users(table: Iterable[Route]) -> Iterable[Route]:
             yield replace(route, path=path, operation_id=name, tag=routes.tag, access=routes.access)
 
 
-for _module in (endpoints, deliveries, replays, figures, consumers):
+for _module in (endpoints, deliveries, consumers):
     routes.table.extend(_for_users(_module.routes.table))

@@ -2,34 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Final, TypeVar
 
 import trio
 from pydantic import AfterValidator, Field
 
 from deskwire.engine.audit.deeds import replayed
+from deskwire.engine.conversations.conversation import no_such_conversation
 from deskwire.engine.conversations.emit import announce_test
 from deskwire.engine.core.clock import iso, milliseconds
 from deskwire.engine.core.errors import Conflict, Gone, NotFound
 from deskwire.engine.core.ids import id_before, is_id
+from deskwire.engine.core.values import replace
 from deskwire.engine.events.types import CATALOG, EXTENSIONS
-from deskwire.engine.ports import Transaction
+from deskwire.engine.ports import Reader, Transaction
 from deskwire.engine.webhooks.delivery import (
     Delivery,
     DeliveryFilter,
     DeliveryRecord,
     DeliveryStatus,
     FoundDeliveries,
+    ReplayCounts,
+    ReplayRange,
     delivery_view,
 )
-from deskwire.engine.webhooks.endpoint import Endpoint
+from deskwire.engine.webhooks.endpoint import Endpoint, replayed_types
+from deskwire.engine.webhooks.figures import (
+    Bucket,
+    Figures,
+    bucket_batches,
+    bucket_starts,
+    figures_view,
+    merged_figures,
+)
 from deskwire.engine.webhooks.ports import DeliveryReader
 from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body, Query, Time
 from deskwire.http.api.pagination import Paged, encode_cursor, page
 from deskwire.http.api.routing import Routes, Tag, s2s
-from deskwire.http.resources.webhooks.endpoints import ONE, endpoint_of, require_reading
+from deskwire.http.resources.conversations.operations import find as find_conversation
+from deskwire.http.resources.webhooks.endpoints import ENDPOINT_PATH, endpoint_of, require_reading
 from deskwire.http.schemas import webhooks as shapes
 
 B = TypeVar("B", bound=Body)
@@ -40,7 +53,7 @@ routes = Routes(
     s2s("webhooks.manage"),
 )
 _DELIVERY: Final = "/s2s/deliveries/<delivery_id>"
-BATCH: Final = 500
+BATCH_SIZE: Final = 500
 """Deliveries that one commit of a recovery or a replay makes: a few milliseconds of the writer's time."""
 
 
@@ -80,7 +93,7 @@ class RecoverBody(Body):
 
 @routes.add(
     "GET",
-    f"{ONE}/deliveries",
+    f"{ENDPOINT_PATH}/deliveries",
     operation_id="listDeliveries",
     query=DeliveryList,
     answer=shapes.DeliveryPage,
@@ -89,7 +102,7 @@ async def list_deliveries(call: Call[Body, DeliveryList]) -> Answer:
     """List the deliveries to an endpoint with their attempts, newest first.
 
     One call with `type` looks at some 10,000 deliveries. If there are more, its page may have fewer items than `limit`, or
-    none: `searchedTo` says back to when it has looked, and `nextCursor` goes on from there.
+    none: `searchedTo` says back to when it has counted, and `nextCursor` goes on from there.
     """
     query, find = call.query, endpoint_of(call)
     before = query.row
@@ -156,7 +169,7 @@ async def redeliver(call: Call[Body, Query]) -> Answer:
 
 @routes.add(
     "POST",
-    f"{ONE}/recover",
+    f"{ENDPOINT_PATH}/recover",
     operation_id="recover",
     body=RecoverBody,
     answer=shapes.Recovery,
@@ -185,7 +198,7 @@ async def recover(call: Call[RecoverBody, Query]) -> Answer:
 
 @routes.add(
     "POST",
-    f"{ONE}/test",
+    f"{ENDPOINT_PATH}/test",
     operation_id="testEndpoint",
     answer=shapes.Delivery,
     errors=("webhook_disabled", "delivery_not_found"),
@@ -219,7 +232,7 @@ async def _recover_all(call: Call[B, Q], endpoint: Endpoint, after: str, upto: i
     services, made = call.services, 0
     services.webhooks.probe(endpoint.rowid, None)
     while made < upto:
-        limit = min(BATCH, upto - made)
+        limit = min(BATCH_SIZE, upto - made)
         part = await services.store.write(_part(endpoint, after, services.clock(), limit))
         made += part
         if part < limit:
@@ -268,3 +281,121 @@ def _record(reader: DeliveryReader, project: int, made: Delivery) -> DeliveryRec
             "The delivery is gone; its endpoint or conversation was removed.", code="delivery_not_found"
         )
     return record
+
+
+class ReplayBody(Body):
+    """The conversation whose events are sent again: all of them, or those `from` one sequence `to` another."""
+
+    conversation_id: Annotated[str, Field(max_length=40)]
+    first: Annotated[Annotated[int, Field(ge=1, lt=1 << 63)] | None, Field(alias="from")] = None
+    last: Annotated[Annotated[int, Field(ge=1, lt=1 << 63)] | None, Field(alias="to")] = None
+    dry_run: bool = False
+
+
+@routes.add(
+    "POST",
+    f"{ENDPOINT_PATH}/replay",
+    operation_id="replayConversation",
+    body=ReplayBody,
+    answer=shapes.Replay,
+    errors=("webhook_disabled", "conversation_not_found"),
+    records=("webhook.replayed",),
+)
+async def replay(call: Call[ReplayBody, Query]) -> Answer:
+    """Send the events of one conversation to an endpoint again, in their order, also those that had arrived.
+
+    `count` is the number of new deliveries, with `dryRun` the number there would be. Events that the endpoint is not
+    subscribed to are left out, and so are the `pending` ones that are on their way to it anyway. `notStored` is the number
+    of events that can't be sent again, as they are no longer stored. An endpoint that was created later, or has begun to
+    list a type later, gets the earlier events, too.
+    """
+    services, body, find = call.services, call.body, endpoint_of(call)
+
+    def counted(reader: Reader) -> tuple[Endpoint, int, ReplayRange, ReplayCounts]:
+        endpoint = find(reader)
+        require_reading(call, endpoint.events)
+        if not is_id(body.conversation_id, "cnv"):
+            raise no_such_conversation()
+        state, _ = find_conversation(reader, call.project, body.conversation_id)
+        wanted = ReplayRange(replayed_types(endpoint), body.first, body.last)
+        return endpoint, state.rowid, wanted, reader.replayable(endpoint.rowid, state.rowid, wanted)
+
+    endpoint, conversation, wanted, found = await services.store.read(counted)
+    count = found.count
+    if not body.dry_run:
+        require_enabled(endpoint)
+        count = await _replay_all(call, endpoint, conversation, wanted)
+    return {
+        "count": count,
+        "pending": found.pending,
+        "notStored": found.not_stored,
+        "dryRun": body.dry_run,
+    }
+
+
+async def _replay_all(
+    call: Call[ReplayBody, Query], endpoint: Endpoint, conversation: int, wanted: ReplayRange
+) -> int:
+    """Make the deliveries, in batches with pauses between them. Returns their number."""
+    services, made = call.services, 0
+    services.webhooks.probe(endpoint.rowid, None)
+    while True:
+
+        def part(tx: Transaction, wanted: ReplayRange = wanted) -> tuple[int, int | None]:
+            now = services.clock()
+            count, upto = tx.replay(endpoint.rowid, conversation, wanted, now, BATCH_SIZE)
+            if count:
+                tx.record(replayed(endpoint.id, endpoint.project, count))
+            return count, upto
+
+        count, upto = await services.store.write(part)
+        made += count
+        if upto is None:
+            return made
+        wanted = replace(wanted, first=upto + 1)
+        await trio.lowlevel.checkpoint()
+
+
+_DAY_MS: Final = 86_400_000
+
+
+class FigureQuery(Query):
+    """The time since which deliveries are counted, and the length of a bucket."""
+
+    since: Annotated[Time | None, Field(description="The last 24 hours if it is not given.")] = None
+    bucket: Bucket = "hour"
+
+
+@routes.add(
+    "GET",
+    f"{ENDPOINT_PATH}/figures",
+    operation_id="getEndpointFigures",
+    query=FigureQuery,
+    answer=shapes.EndpointFigures,
+)
+async def get_figures(call: Call[Body, FigureQuery]) -> Answer:
+    """Count the deliveries to an endpoint by the hour or day in which they were made, oldest first.
+
+    Buckets begin at whole hours or days of UTC, and there are 168 at most: if `since` lies further back, the newest ones.
+    A delivery counts as what has become of it by now; one that is held or tried again is `pending`. `latency` is of the
+    newest 1,000 deliveries that arrived, from the making of the delivery.
+    """
+    query, find, now = call.query, endpoint_of(call), call.services.clock()
+    since = now - _DAY_MS if query.since is None else query.since
+    starts = bucket_starts(since, now, query.bucket)
+
+    parts = [
+        await call.services.store.read(_counted(call, find, part, until))
+        for part, until in bucket_batches(starts, query.bucket)
+    ]
+    return figures_view(merged_figures(parts), query.bucket)
+
+
+def _counted(
+    call: Call[Body, FigureQuery],
+    find: Callable[[DeliveryReader], Endpoint],
+    starts: Sequence[int],
+    until: int | None,
+) -> Callable[[DeliveryReader], Figures]:
+    project = call.project.rowid
+    return lambda reader: reader.delivery_figures(project, find(reader).rowid, starts, until)

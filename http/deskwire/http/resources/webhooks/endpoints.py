@@ -16,20 +16,20 @@ from deskwire.engine.core.store import Inline
 from deskwire.engine.core.values import replace
 from deskwire.engine.events.types import CONFIDENTIAL, LISTABLE, STORED
 from deskwire.engine.ports import Transaction
-from deskwire.engine.webhooks.delivery import NOTHING_HELD
+from deskwire.engine.webhooks.delivery import NO_OUTAGE
 from deskwire.engine.webhooks.endpoint import (
-    DROPPED_MAX,
+    DROPPED_COUNT_MAX,
+    DROPPED_WINDOW_MS,
     ENDPOINTS_MAX,
-    LOST_MS,
     CatchUp,
     Endpoint,
     endpoint_view,
     secret_tail,
 )
-from deskwire.engine.webhooks.health import HealthTransaction, tell
-from deskwire.engine.webhooks.ownership import lapsed_reason, reading_needed
+from deskwire.engine.webhooks.ownership import lapsed_reason, permissions_to_read
 from deskwire.engine.webhooks.ports import DeliveryReader, DeliveryTransaction
-from deskwire.engine.webhooks.retry.circuit import CLOSED
+from deskwire.engine.webhooks.publish import HealthTransaction, publish_transition
+from deskwire.engine.webhooks.retry.circuit_breaker import CLOSED
 from deskwire.engine.webhooks.signature import new_secret
 from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body, Query, nulls, refuse_null
@@ -43,7 +43,7 @@ Q = TypeVar("Q", bound=Query)
 routes = Routes(
     Tag("Webhooks", "Manage the webhook endpoints that events are sent to."), s2s("webhooks.manage")
 )
-ONE: Final = "/s2s/webhooks/<endpoint_id>"
+ENDPOINT_PATH: Final = "/s2s/webhooks/<endpoint_id>"
 _BY_DEFAULT: Final = [name for name in LISTABLE if name in STORED]
 _BY_API: Final = "by the API"
 _NEEDS: Final = "{} is sent only to endpoints that ask for internal events: it needs `internal` to be true."
@@ -80,7 +80,7 @@ class EndpointPatch(Body):
     internal: Internal | None = None
 
 
-async def _look_at_url_and_events(call: Call[Any, Query]) -> None:
+async def _precheck_url_and_events(call: Call[Any, Query]) -> None:
     await _check(call, call.body.url, call.body.events or [], _internal_problems(call.body, None))
 
 
@@ -94,7 +94,7 @@ async def _look_at_url_and_events(call: Call[Any, Query]) -> None:
     answer=shapes.WebhookEndpoint,
     errors=("webhook_limit_reached",),
     idempotent=True,
-    further=(_look_at_url_and_events,),
+    further=(_precheck_url_and_events,),
     records=("webhook.created",),
 )
 async def create_endpoint(call: Call[EndpointBody, Query]) -> Answer:
@@ -124,7 +124,9 @@ async def create_endpoint(call: Call[EndpointBody, Query]) -> Answer:
         credential=_machine(call),
     )
     return endpoint_view(
-        await _followed(call, call.around(lambda tx: _insert(tx, endpoint, now), kept)), now, secret=secret
+        await _commit_and_apply(call, call.around(lambda tx: _insert(tx, endpoint, now), kept)),
+        now,
+        secret=secret,
     )
 
 
@@ -140,7 +142,7 @@ async def list_endpoints(call: Call[Body, Query]) -> Answer:
     }
 
 
-@routes.add("GET", ONE, operation_id="getEndpoint", answer=shapes.WebhookEndpoint)
+@routes.add("GET", ENDPOINT_PATH, operation_id="getEndpoint", answer=shapes.WebhookEndpoint)
 async def get_endpoint(call: Call[Body, Query]) -> Answer:
     """Fetch a webhook endpoint, with a masked secret."""
     return await _shown(call, endpoint_of(call))
@@ -148,13 +150,13 @@ async def get_endpoint(call: Call[Body, Query]) -> Answer:
 
 @routes.add(
     "PATCH",
-    ONE,
+    ENDPOINT_PATH,
     operation_id="changeEndpoint",
     tells="webhooks",
     body=EndpointPatch,
     limit=MEDIUM,
     answer=shapes.WebhookEndpoint,
-    further=(nulls("description"), _look_at_url_and_events),
+    further=(nulls("description"), _precheck_url_and_events),
     records=("webhook.changed", "webhook.enabled", "webhook.disabled"),
 )
 async def change_endpoint(call: Call[EndpointPatch, Query]) -> Answer:
@@ -174,13 +176,13 @@ async def change_endpoint(call: Call[EndpointPatch, Query]) -> Answer:
         _require_reading_to_change(call, found)  # another change may have come first
         return _change(tx, found, body, _machine(call), now)
 
-    changed = await _followed(call, change)
+    changed = await _commit_and_apply(call, change)
     return await _shown(call, lambda _reader: changed)
 
 
 @routes.add(
     "POST",
-    f"{ONE}/rotate-secret",
+    f"{ENDPOINT_PATH}/rotate-secret",
     operation_id="rotateSecret",
     tells="webhooks",
     answer=shapes.WebhookEndpoint,
@@ -197,12 +199,12 @@ async def rotate_secret(call: Call[Body, Query]) -> Answer:
     secret = new_secret()
     sealed = services.webhooks.seal(secret)
 
-    waiting, dropped = NOTHING_HELD, 0
+    waiting, dropped = NO_OUTAGE, 0
 
     def rotate(tx: Transaction) -> Endpoint:
         nonlocal waiting, dropped  # a read after the commit could fail, and the secret would be lost
         before = find(tx)
-        waiting, dropped = tx.held_back(before.rowid), _dropped(tx, before, now)
+        waiting, dropped = tx.outage_counts(before.rowid), _dropped(tx, before, now)
         require_reading(call, before.events)
         owner = _machine(call) or before.credential
         endpoint = replace(before.with_secret(sealed, secret_tail(secret), now), credential=owner)
@@ -213,12 +215,12 @@ async def rotate_secret(call: Call[Body, Query]) -> Answer:
     def view(endpoint: Endpoint, secret: str | None = None) -> dict[str, Any]:
         return endpoint_view(endpoint, now, waiting, secret, dropped=dropped)
 
-    return view(await _followed(call, call.around(rotate, view)), secret)
+    return view(await _commit_and_apply(call, call.around(rotate, view)), secret)
 
 
 @routes.add(
     "DELETE",
-    ONE,
+    ENDPOINT_PATH,
     operation_id="deleteEndpoint",
     tells="webhooks",
     answer=Deleted,
@@ -233,7 +235,7 @@ async def delete_endpoint(call: Call[Body, Query]) -> Answer:
         tx.save_endpoint(endpoint)
         return endpoint
 
-    return {"id": (await _followed(call, remove)).id, "deleted": True}
+    return {"id": (await _commit_and_apply(call, remove)).id, "deleted": True}
 
 
 async def _shown(call: Call[B, Q], find: Callable[[DeliveryReader], Endpoint]) -> Answer:
@@ -248,15 +250,15 @@ async def _shown(call: Call[B, Q], find: Callable[[DeliveryReader], Endpoint]) -
 
 def _view(reader: DeliveryReader, endpoint: Endpoint, now: int) -> Answer:
     """Return the endpoint object with the deliveries that an outage holds and those that are lost."""
-    waiting = reader.held_back(endpoint.rowid)
+    waiting = reader.outage_counts(endpoint.rowid)
     return endpoint_view(endpoint, now, waiting, dropped=_dropped(reader, endpoint, now))
 
 
 def _dropped(reader: DeliveryReader, endpoint: Endpoint, now: int) -> int:
-    return reader.dropped_since(endpoint.project, endpoint.rowid, now - LOST_MS, DROPPED_MAX)
+    return reader.dropped_since(endpoint.project, endpoint.rowid, now - DROPPED_WINDOW_MS, DROPPED_COUNT_MAX)
 
 
-async def _followed(call: Call[B, Q], job: Callable[[Transaction], Endpoint]) -> Endpoint:
+async def _commit_and_apply(call: Call[B, Q], job: Callable[[Transaction], Endpoint]) -> Endpoint:
     """Commit a change of an endpoint, and apply it to its deliveries.
 
     The change is applied even if the caller has gone, and in the order of the commits. As the notices of two changes
@@ -335,7 +337,7 @@ def _internal_problems(body: EndpointBody | EndpointPatch, before: Endpoint | No
 
 def require_reading(call: Call[Any, Any], events: Iterable[str]) -> None:
     """Raise Forbidden if the caller may not read what an endpoint with this `events` list is sent."""
-    call.access.require(*reading_needed(events))
+    call.access.require(*permissions_to_read(events))
 
 
 def _require_reading_to_change(call: Call[EndpointPatch, Query], before: Endpoint) -> None:
@@ -389,13 +391,13 @@ def _change(
     if after.url != before.url or (after.status == "enabled" and before.status != "enabled"):
         after = _with_closed_circuit(tx, after, now)
     if after.status != before.status:
-        tell(tx, "enabled" if after.status == "enabled" else "disabled", after, now)
+        publish_transition(tx, "enabled" if after.status == "enabled" else "disabled", after, now)
     return replace(after, updated_at=now)
 
 
 def _with_closed_circuit(tx: HealthTransaction, endpoint: Endpoint, now: int) -> Endpoint:
-    turns = tx.circuit_turns(endpoint.rowid, closed=True)
+    turns = tx.circuit_changes(endpoint.rowid, closed=True)
     tx.reset_circuit(endpoint.rowid)
     if turns:
-        tell(tx, "circuit.closed", endpoint, now)
+        publish_transition(tx, "circuit.closed", endpoint, now)
     return replace(endpoint, circuit=CLOSED)

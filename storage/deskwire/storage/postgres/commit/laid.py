@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, TypeVar
 from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.conversations.conversation import Conversation
 from deskwire.engine.conversations.ports import Claimed
-from deskwire.engine.idempotency.ports import KeptAnswer
+from deskwire.engine.idempotency.idempotent_requests import StoredResponse
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -39,7 +39,7 @@ class Laid:
         self.saved: dict[int, Saved] = {}
         self.made: dict[int, int] = {}
         self.contacts: dict[tuple[int, str], Contact] = {}
-        self.kept: dict[bytes, KeptAnswer] = {}
+        self.kept: dict[bytes, StoredResponse] = {}
         self.ended: dict[int, bool] = {}
         self._before: list[tuple[dict[Any, Any], Any, Any]] = []
 

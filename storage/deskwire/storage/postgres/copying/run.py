@@ -16,7 +16,7 @@ from typing import Any
 import psycopg
 from msgspec import Struct, field
 
-from deskwire.engine.uploads.ports import Content
+from deskwire.engine.uploads.ports import FileContent
 from deskwire.storage.check.rules import Problem, broken_rules
 from deskwire.storage.dialect import POSTGRES
 from deskwire.storage.files import DiskFiles
@@ -61,7 +61,7 @@ class Order(Struct, frozen=True):
     folder: Path
     url: str
     identity: Identity
-    put: Callable[[Content, Path], None] | None
+    put: Callable[[FileContent, Path], None] | None
     told: Callable[[str], None]
 
 
@@ -159,7 +159,7 @@ def _copy_files(order: Order, source: Source, target: Target, done: Copied) -> N
     entries: dict[int, str] = {}
     for project, sha256, size, at in source.contents():
         entry = target.add_content(project, sha256, at)
-        path = disk.place(Content(project, sha256))
+        path = disk.place(FileContent(project, sha256))
         if not path.exists():
             done.missing.append(sha256)
             continue
@@ -167,7 +167,7 @@ def _copy_files(order: Order, source: Source, target: Target, done: Copied) -> N
             target.store_file(entry, path)
             entries[entry] = sha256
         else:
-            order.put(Content(project, sha256, entry), path)
+            order.put(FileContent(project, sha256, entry), path)
         done.files += 1
         done.file_bytes += size
     if order.put is None:

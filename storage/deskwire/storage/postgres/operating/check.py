@@ -15,7 +15,7 @@ from deskwire.engine.core.clock import wall_clock
 from deskwire.engine.core.ids import day_of
 from deskwire.engine.core.progress import Tell, nobody
 from deskwire.engine.core.secret import Secrets
-from deskwire.engine.uploads.ports import Content, Files
+from deskwire.engine.uploads.ports import FileContent, Files
 from deskwire.storage.check.check import Report, broken_seals, stray_credentials
 from deskwire.storage.check.rules import Problem, broken_rules
 from deskwire.storage.dialect import POSTGRES
@@ -132,12 +132,12 @@ def _broken_files(
 ) -> Iterator[Problem]:
     for number, (project, digest, size, entry) in enumerate(uploads):
         tell("Checking the uploads", number, len(uploads))
-        wrong = _wrong(files, Content(project, digest, entry), size, contents=contents)
+        wrong = _wrong(files, FileContent(project, digest, entry), size, contents=contents)
         if wrong is not None:
             yield Problem("upload_file", f"The file with SHA-256 {digest} of project row {project} {wrong}.")
 
 
-def _wrong(files: Files, content: Content, size: int, *, contents: bool) -> str | None:
+def _wrong(files: Files, content: FileContent, size: int, *, contents: bool) -> str | None:
     try:
         found = files.size(content)
         if found is None:
@@ -151,7 +151,7 @@ def _wrong(files: Files, content: Content, size: int, *, contents: bool) -> str 
     return None
 
 
-def _digest(files: Files, content: Content, size: int) -> str:
+def _digest(files: Files, content: FileContent, size: int) -> str:
     digest = sha256()
     for start in range(0, size, _PIECE):
         digest.update(files.read(content, start, min(_PIECE, size - start)))

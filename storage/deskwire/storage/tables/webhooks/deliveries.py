@@ -8,9 +8,16 @@ from typing import Any, Final
 
 from deskwire.engine.core.values import replace
 from deskwire.engine.events.types import EXTENSIONS, StoredEvent, ticket_lane
-from deskwire.engine.webhooks.delivery import Attempt, Delivery, DeliveryStatus, HeldBack
+from deskwire.engine.webhooks.delivery import (
+    Attempt,
+    Delivery,
+    DeliveryStatus,
+    OutageCounts,
+    ReplayCounts,
+    ReplayRange,
+)
 from deskwire.engine.webhooks.endpoint import disabled_reason
-from deskwire.storage.dialect import either
+from deskwire.storage.dialect import Statement, differing, either
 from deskwire.storage.tables.base import Changes, Queries
 from deskwire.storage.tables.events.events import EVENT_COLUMNS, event_of
 from deskwire.storage.tables.webhooks.delivery_log import FAILED
@@ -35,7 +42,7 @@ _WAITING: Final = {
     )
     for which, (index, condition) in _CHOSEN.items()
 }
-_OF_OTHERS: Final = either(
+_PENDING_OF_OTHER_LANES: Final = either(
     f"{_SELECTED} {_PENDING} AND d.position > ? AND d.position <= ? AND (d.lane IS NULL OR d.lane <> ?) ORDER BY d.position LIMIT ?"
 )
 _RETRIES: Final = either(
@@ -104,7 +111,7 @@ _FAILED: Final = either(
     f"WHERE {FAILED} AND d.event_id > ? ORDER BY d.event, d.position LIMIT ?"
 )
 _END: Final = 2**63 - 1
-_AT_ONCE: Final = 5_000
+_BATCH_SIZE: Final = 5_000
 """Deliveries whose attempts one statement removes."""
 
 
@@ -166,7 +173,9 @@ class DeliveryReads(Queries):
         if other_than is None:
             rows = self.conn.execute(_WAITING[redeliveries][self.dialect], (endpoint, after, last, limit))
         else:
-            rows = self.conn.execute(_OF_OTHERS[self.dialect], (endpoint, after, last, other_than, limit))
+            rows = self.conn.execute(
+                _PENDING_OF_OTHER_LANES[self.dialect], (endpoint, after, last, other_than, limit)
+            )
         return [_delivery_of(row) for row in rows]
 
     def due_retries(
@@ -178,7 +187,7 @@ class DeliveryReads(Queries):
         )
         return [_delivery_of(row) for row in rows]
 
-    def held_back(self, endpoint: int) -> HeldBack:
+    def outage_counts(self, endpoint: int) -> OutageCounts:
         held = self.conn.execute(
             "SELECT count(*), min(d.created_at) FROM endpoints w JOIN deliveries d "
             "ON d.endpoint = w.rowid AND d.status = 'pending' "
@@ -188,7 +197,7 @@ class DeliveryReads(Queries):
         missed = self.conn.execute(
             "SELECT count(*), min(created_at) FROM deliveries WHERE endpoint = ? AND missed = 1", (endpoint,)
         ).fetchone()
-        return HeldBack(*held, *missed)
+        return OutageCounts(*held, *missed)
 
     def outstanding(self, endpoint: int, bound: int) -> int:
         (count,) = self.conn.execute(
@@ -389,8 +398,8 @@ class DeliveryWrites(Changes):
 
         In this order, as another node may record an attempt at this moment: the removal of its delivery waits for that.
         """
-        for start in range(0, len(keys), _AT_ONCE):
-            condition, values = self.dialect.among("delivery", keys[start : start + _AT_ONCE])
+        for start in range(0, len(keys), _BATCH_SIZE):
+            condition, values = self.dialect.among("delivery", keys[start : start + _BATCH_SIZE])
             self.conn.execute(f"DELETE FROM attempts WHERE {condition}", values)
 
     def _delete_endpoint(self, endpoint: int) -> int:
@@ -418,3 +427,96 @@ def _delivery_of(row: Sequence[Any]) -> Delivery:
         bool(redelivery),
         refusals,
     )
+
+
+_LARGEST: Final = (1 << 63) - 1
+_EVENT_AT: Final = 3
+_WANTED: Final = "e.conversation = :conversation AND e.internal = 0 AND e.sequence >= :first AND e.sequence <= :last AND e.type IN ({types})"
+_PART_END: Final = f"(SELECT max(p.sequence) FROM (SELECT e.sequence FROM events e WHERE {_WANTED} ORDER BY e.sequence LIMIT :limit) AS p)"
+"""The sequence of the last event of a part. Without this bound, each part would read the deliveries of all parts after it."""
+
+
+def _newest_deliveries(last: str) -> Statement:
+    """Return the newest delivery of each of the conversation's events up to the sequence `last` to the endpoint."""
+    deliveries = f"FROM deliveries d WHERE d.lane = :conversation AND d.sequence >= :first AND d.sequence <= {last} AND d.endpoint = :endpoint"
+    return differing(
+        # With max(), SQLite takes the other columns from the row that has it.
+        sqlite=f"(SELECT d.sequence, max(d.position) AS position, d.status, 0 AS day {deliveries} GROUP BY d.sequence) AS n",
+        postgres=f"(SELECT DISTINCT ON (d.sequence) d.sequence, d.position, d.status, d.day {deliveries} "
+        "ORDER BY d.sequence, d.position DESC) AS n",
+    )
+
+
+_COUNTED: Final = either(
+    "SELECT count(*), count(CASE WHEN n.status = 'pending' THEN 1 END) FROM events e LEFT JOIN {newest} "
+    "ON n.sequence = e.sequence WHERE {wanted}",
+    newest=_newest_deliveries(":last"),
+    wanted=differing(sqlite=_WANTED, postgres=_WANTED),
+)
+_GONE: Final = (
+    "SELECT count(*) FROM deliveries d WHERE d.lane = :conversation AND d.sequence >= :first AND d.sequence <= :last "
+    "AND d.endpoint = :endpoint AND d.redelivered_as IS NULL "
+    "AND NOT EXISTS (SELECT 1 FROM events e WHERE e.position = d.event)"
+)
+_LISTED: Final = either(
+    f"SELECT n.status, n.position, n.day, {EVENT_COLUMNS} FROM events e LEFT JOIN {{newest}} ON n.sequence = e.sequence "
+    "WHERE {wanted} ORDER BY e.sequence LIMIT :limit",
+    newest=_newest_deliveries(_PART_END),
+    wanted=differing(sqlite=_WANTED, postgres=_WANTED),
+)
+_PREVIOUS: Final = (
+    "SELECT coalesce(max(sequence), 0) FROM deliveries WHERE lane = ? AND endpoint = ? AND sequence < ?"
+)
+
+
+class ReplayReads(Queries):
+    """Queries on what a replay would send; the methods are those of `ports.Reader`."""
+
+    def replayable(self, endpoint: int, conversation: int, wanted: ReplayRange) -> ReplayCounts:
+        if not wanted.types:
+            return ReplayCounts(0, 0, 0)
+        sql, values = _replay_statement(_COUNTED[self.dialect], endpoint, conversation, wanted)
+        found, pending = self.conn.execute(sql, values).fetchone()
+        bounds = {name: values[name] for name in ("endpoint", "conversation", "first", "last")}
+        (gone,) = self.conn.execute(_GONE, bounds).fetchone()
+        return ReplayCounts(found - pending, pending, gone)
+
+
+class ReplayWrites(DeliveryWrites):
+    """The deliveries of replays; the methods are those of `ports.Transaction`."""
+
+    def replay(
+        self, endpoint: int, conversation: int, wanted: ReplayRange, at: int, limit: int
+    ) -> tuple[int, int | None]:
+        if not wanted.types:
+            return 0, None
+        sql, values = _replay_statement(_LISTED[self.dialect], endpoint, conversation, wanted)
+        rows = self.conn.execute(sql, {**values, "limit": limit}).fetchall()
+        made = sum(self._send_again(endpoint, conversation, row, at) for row in rows)
+        return made, event_of(rows[-1][_EVENT_AT:]).sequence if len(rows) == limit else None
+
+    def _send_again(self, endpoint: int, conversation: int, row: Sequence[Any], at: int) -> bool:
+        status, *newest = row[:_EVENT_AT]
+        if status == "pending":
+            return False
+        if status is not None:
+            return self._repeat(self.dialect.key(*newest), at) is not None
+        event = event_of(row[_EVENT_AT:])
+        (previous,) = self.conn.execute(_PREVIOUS, (conversation, endpoint, event.sequence)).fetchone()
+        self.insert_delivery(endpoint, event, conversation, previous, at)
+        return True
+
+
+def _replay_statement(
+    template: str, endpoint: int, conversation: int, wanted: ReplayRange
+) -> tuple[str, dict[str, Any]]:
+    """Return a statement with the wanted types, and its values."""
+    names = {f"type{number}": name for number, name in enumerate(sorted(wanted.types))}
+    values = {
+        "endpoint": endpoint,
+        "conversation": conversation,
+        "first": wanted.first or 1,
+        "last": _LARGEST if wanted.last is None else wanted.last,
+        **names,
+    }
+    return template.format(types=", ".join(f":{name}" for name in names)), values

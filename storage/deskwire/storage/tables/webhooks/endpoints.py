@@ -11,7 +11,7 @@ from deskwire.engine.audit.deeds import endpoint_changed, endpoint_made
 from deskwire.engine.core.values import replace
 from deskwire.engine.webhooks.delivery import Delivery, DeliveryStatus
 from deskwire.engine.webhooks.endpoint import Endpoint
-from deskwire.engine.webhooks.retry.circuit import CLOSED, Circuit
+from deskwire.engine.webhooks.retry.circuit_breaker import CLOSED, Circuit
 from deskwire.storage.connection import Connection
 from deskwire.storage.tables.audit import AuditWrites
 from deskwire.storage.tables.audit_pushes import renew_push_seals
@@ -133,7 +133,7 @@ class EndpointWrites(AuditWrites):
             self.release_held(endpoint, None)
         self.save_circuit(endpoint, CLOSED)
 
-    def note_deliveries(
+    def record_last_delivery(
         self, endpoint: int, at: int, status: DeliveryStatus, succeeded_at: int | None
     ) -> None:
         self.conn.execute(
@@ -141,7 +141,7 @@ class EndpointWrites(AuditWrites):
             (at, status, succeeded_at, endpoint),
         )
 
-    def circuit_turns(self, endpoint: int, *, closed: bool) -> bool:
+    def circuit_changes(self, endpoint: int, *, closed: bool) -> bool:
         locked = self.conn.execute(
             "UPDATE endpoints SET probe_at = probe_at WHERE rowid = ? AND (probe_at IS NULL) = ?",
             (endpoint, not closed),
@@ -173,7 +173,7 @@ class EndpointWrites(AuditWrites):
         self.conn.execute("UPDATE endpoints SET held_upto = ? WHERE rowid = ?", (upto, endpoint))
         return upto
 
-    def forget_held(self, endpoint: int) -> None:
+    def clear_held_position(self, endpoint: int) -> None:
         self.conn.execute("UPDATE endpoints SET held_upto = NULL WHERE rowid = ?", (endpoint,))
 
     def set_secret_id(self, secret_id: str) -> None:

@@ -22,7 +22,7 @@ from deskwire.engine.events.shared import SharedLog
 from deskwire.engine.events.types import StoredEvent
 from deskwire.engine.ports import Commit
 from deskwire.engine.webhooks.delivery import Delivery
-from deskwire.engine.webhooks.following import DeliveryFollower
+from deskwire.engine.webhooks.delivery_follower import DeliveryFollower
 from deskwire.engine.webhooks.queue.backlog import Backlog
 from deskwire.engine.webhooks.queue.outbox import Outbox
 from deskwire.engine.webhooks.queue.retries import Retries
@@ -109,7 +109,7 @@ class Workers:
         if endpoint in self.outboxes:
             self.outboxes[endpoint].backlog.note_redelivery()
 
-    def begin_anew(self, project: int) -> None:
+    def restart_workers(self, project: int) -> None:
         for endpoint in [each for each in self.outboxes if ENDPOINTS[each] == project]:
             self.serve(endpoint)
 

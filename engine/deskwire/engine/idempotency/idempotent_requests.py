@@ -10,7 +10,7 @@ from __future__ import annotations
 import hmac
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 import orjson
 from cryptography.hazmat.primitives.hashes import SHA256
@@ -22,15 +22,62 @@ from deskwire.engine.core.errors import AlreadyAnswered, AnswerErased, Conflict,
 from deskwire.engine.core.sealing import SealBroken, Sealing
 from deskwire.engine.core.secret import Secrets, derived_key
 from deskwire.engine.core.wrapper import wrapped
-from deskwire.engine.idempotency.ports import AnswerReader, AnswerTransaction, KeptAnswer
+
+
+class StoredResponse(Struct, frozen=True):
+    """The kept answer to a request with an `Idempotency-Key`.
+
+    Args:
+        name: keyed hash of who asked for what under which key.
+        fingerprint: keyed hash of the body.
+        subject: id of what the answer shows, with which it is erased.
+        sealed: the answer, encrypted; None once its subject was erased.
+        at: when it was asked for, in milliseconds.
+        place: id of the object in the request's path; empty if it names none.
+    """
+
+    name: bytes
+    fingerprint: bytes
+    subject: str | None
+    sealed: bytes | None
+    at: int
+    place: str = ""
+
+
+class StoredResponseReader(Protocol):
+    """Queries on kept answers."""
+
+    def stored_response(self, name: bytes, place: str) -> StoredResponse | None:
+        """Return the newest answer of that name, however old.
+
+        Args:
+            place: as of the request that it answers; where it may be stored.
+        """
+
+
+class StoredResponseTransaction(StoredResponseReader, Protocol):
+    """Changes of kept answers. One is emptied when what it shows is removed."""
+
+    def store_response(self, answer: StoredResponse) -> None:
+        """Store an answer, in place of one of the same name whose time is over."""
+
+    def responses_about(self, subject: str) -> Sequence[StoredResponse]:
+        """Return the answers that show this subject, none that was erased; `place` is where each is stored."""
+
+    def erase_response(self, answer: StoredResponse) -> None:
+        """Erase what an answer shows; that the request was carried out stays known."""
+
+    def prune_responses(self, older_than: int, limit: int) -> int:
+        """Remove up to `limit` answers to requests from before `older_than` (ms); return their number."""
+
 
 T = TypeVar("T")
-W = TypeVar("W", bound=AnswerTransaction)
+W = TypeVar("W", bound=StoredResponseTransaction)
 
 _LABEL: Final = "idempotency"
 
 
-class Repeats(Struct):
+class IdempotencyCounters(Struct):
     """Counters of how requests with an `Idempotency-Key` have ended since the start.
 
     Args:
@@ -57,7 +104,7 @@ class InProgress(Conflict):
         super().__init__("The first request with this Idempotency-Key is still under way.", retry_after_s=1)
 
 
-class Answers:
+class StoredResponses:
     """The installation's kept answers, encrypted and named by keyed hashes.
 
     A name is looked up under every known secret: what was carried out before a rotation is not carried out again.
@@ -76,7 +123,7 @@ class Answers:
         *,
         several: bool = False,
     ) -> None:
-        self.repeats: Final = Repeats()
+        self.counters: Final = IdempotencyCounters()
         self.several: Final = several
         self._clock = clock
         self._window_ms = int(window_s * 1000)
@@ -84,9 +131,9 @@ class Answers:
         self._sealing = Sealing(secrets, _LABEL)
         self._under_way: set[tuple[str, ...]] = set()
         self._known: tuple[str, ...] = ()
-        self._keyed: Sequence[HMAC] = ()
+        self._hmacs: Sequence[HMAC] = ()
 
-    def under_way(self, *name: str, place: str = "") -> UnderWay:
+    def in_flight(self, *name: str, place: str = "") -> InFlightRequest:
         """Return a context in which a request's name is held while it is worked on; it gives the request.
 
         Args:
@@ -95,16 +142,16 @@ class Answers:
 
         Entering it raises Conflict (`idempotency_in_progress`) if the same one is being worked on.
         """
-        return UnderWay(self, name, place)
+        return InFlightRequest(self, name, place)
 
-    def begin(self, name: tuple[str, ...], place: str) -> Once:
+    def begin(self, name: tuple[str, ...], place: str) -> IdempotentRequest:
         """Return the request, whose name is held until `end`. Raises as `under_way`."""
         if name in self._under_way:
-            self.repeats.in_progress += 1
+            self.counters.in_progress += 1
             raise InProgress
         self._under_way.add(name)
-        keys, framed = self._keys(), _framed(*map(str.encode, name))
-        return Once(self, keys, [_hashed(key, framed) for key in keys], place, self._clock())
+        keys, framed = self._keys(), _length_prefixed(*map(str.encode, name))
+        return IdempotentRequest(self, keys, [_digest(key, framed) for key in keys], place, self._clock())
 
     def end(self, name: tuple[str, ...]) -> None:
         """Let go of a request's name."""
@@ -114,10 +161,10 @@ class Answers:
         """Return what makes names under each known secret, the current one's first."""
         known = self._secrets.known
         if known is not self._known:
-            self._known, self._keyed = known, [keyed(derived_key(secret, _LABEL)) for secret in known]
-        return self._keyed
+            self._known, self._hmacs = known, [new_hmac(derived_key(secret, _LABEL)) for secret in known]
+        return self._hmacs
 
-    def refuse(self, kept: KeptAnswer, fingerprint: bytes, at: int) -> None:
+    def replay_or_refuse(self, kept: StoredResponse, fingerprint: bytes, at: int) -> None:
         """Raise the kept answer or the refusal if that is of the window before `at` (ms).
 
         Raises AlreadyAnswered with the kept answer, IdempotencyMismatch, or AnswerErased.
@@ -130,13 +177,13 @@ class Answers:
             raise AnswerErased("The request was carried out before; what it made has been removed since.")
         raise AlreadyAnswered(self._sealing.open_bytes(kept.sealed))
 
-    def forget(self, tx: AnswerTransaction, subject: str, identifier: str) -> None:
+    def erase_mentions(self, tx: StoredResponseTransaction, subject: str, identifier: str) -> None:
         """Erase the kept answers about a subject that name an id, as of what has this id something was redacted."""
-        for kept in tx.answers_about(subject):
+        for kept in tx.responses_about(subject):
             if self._names(kept, identifier):
-                tx.empty_answer(kept)
+                tx.erase_response(kept)
 
-    def _names(self, kept: KeptAnswer, identifier: str) -> bool:
+    def _names(self, kept: StoredResponse, identifier: str) -> bool:
         """Tell whether an answer names an id; of one that can't be opened that is taken for granted."""
         assert kept.sealed is not None, "no erased one is asked for"
         try:
@@ -149,17 +196,17 @@ class Answers:
         return self._sealing.seal_bytes(answer)
 
 
-class UnderWay:
-    """See `Answers.under_way`."""
+class InFlightRequest:
+    """See `StoredResponses.under_way`."""
 
     __slots__ = ("_answers", "_name", "_place")
 
-    def __init__(self, answers: Answers, name: tuple[str, ...], place: str) -> None:
+    def __init__(self, answers: StoredResponses, name: tuple[str, ...], place: str) -> None:
         self._answers = answers
         self._name = name
         self._place = place
 
-    def __enter__(self) -> Once:
+    def __enter__(self) -> IdempotentRequest:
         return self._answers.begin(self._name, self._place)
 
     def __exit__(
@@ -168,36 +215,36 @@ class UnderWay:
         self._answers.end(self._name)
 
 
-class Once(Struct, frozen=True):
-    """One request with an `Idempotency-Key`; made by `Answers.under_way`.
+class IdempotentRequest(Struct, frozen=True):
+    """One request with an `Idempotency-Key`; made by `StoredResponses.under_way`.
 
     Args:
         keys: those that names and fingerprints are made with, the current one first.
         names: its keyed hashes.
-        place: see `Answers.under_way`.
+        place: see `StoredResponses.under_way`.
         at: when it came, in milliseconds.
         fingerprints: keyed hashes of its body, once that is known.
     """
 
-    answers: Answers
+    answers: StoredResponses
     keys: Sequence[HMAC]
     names: Sequence[bytes]
     place: str
     at: int
     fingerprints: Sequence[bytes] = ()
 
-    def about(self, *parts: bytes) -> Once:
+    def with_body(self, *parts: bytes) -> IdempotentRequest:
         """Return the request with the fingerprints of its body, which is known by these parts."""
-        framed = _framed(*parts)
-        fingerprints = [_hashed(key, framed) for key in self.keys]
-        return Once(self.answers, self.keys, self.names, self.place, self.at, fingerprints)
+        framed = _length_prefixed(*parts)
+        fingerprints = [_digest(key, framed) for key in self.keys]
+        return IdempotentRequest(self.answers, self.keys, self.names, self.place, self.at, fingerprints)
 
-    def check(self, reader: AnswerReader) -> None:
-        """Raise the kept answer or the refusal if the request was carried out before: see `Answers.refuse`."""
+    def check(self, reader: StoredResponseReader) -> None:
+        """Raise the kept answer or the refusal if the request was carried out before: see `StoredResponses.refuse`."""
         for name, fingerprint in zip(self.names, self.fingerprints, strict=True):
-            kept = reader.kept_answer(name, self.place)
+            kept = reader.stored_response(name, self.place)
             if kept is not None:
-                self.answers.refuse(kept, fingerprint, self.at)
+                self.answers.replay_or_refuse(kept, fingerprint, self.at)
 
     def around(
         self,
@@ -205,11 +252,11 @@ class Once(Struct, frozen=True):
         shown: Callable[[T], Mapping[str, Any]],
         subject: str | None = None,
     ) -> Callable[[W], T]:
-        """Return the job with its `Keeping` around it."""
-        return wrapped(job, Keeping(self, shown, subject))
+        """Return the job with its `ResponseHook` around it."""
+        return wrapped(job, ResponseHook(self, shown, subject))
 
 
-class Keeping(Struct, Generic[T], frozen=True):
+class ResponseHook(Struct, Generic[T], frozen=True):
     """A `Wrapper` that has a request carried out unless an answer is kept, and then keeps the answer.
 
     Args:
@@ -217,33 +264,35 @@ class Keeping(Struct, Generic[T], frozen=True):
         subject: id of what the answer shows; by default it is the answer's own.
     """
 
-    once: Once
+    once: IdempotentRequest
     shown: Callable[[T], Mapping[str, Any]]
     subject: str | None = None
 
-    def before(self, tx: AnswerTransaction) -> None:
-        """Raise the kept answer or the refusal if the request was carried out before: see `Once.check`."""
+    def before(self, tx: StoredResponseTransaction) -> None:
+        """Raise the kept answer or the refusal if the request was carried out before: see `IdempotentRequest.check`."""
         self.once.check(tx)
 
-    def after(self, tx: AnswerTransaction, result: T) -> None:
+    def after(self, tx: StoredResponseTransaction, result: T) -> None:
         """Keep the answer."""
         once, answer = self.once, self.shown(result)
         sealed = once.answers.seal(orjson.dumps(answer))
         subject = answer["id"] if self.subject is None else self.subject
-        tx.keep_answer(KeptAnswer(once.names[0], once.fingerprints[0], subject, sealed, once.at, once.place))
+        tx.store_response(
+            StoredResponse(once.names[0], once.fingerprints[0], subject, sealed, once.at, once.place)
+        )
 
 
-def keyed(key: bytes) -> HMAC:
+def new_hmac(key: bytes) -> HMAC:
     """Return what makes keyed hashes under a key (HMAC-SHA256, RFC 2104)."""
     return HMAC(key, SHA256())
 
 
-def hashed(key: HMAC, *parts: bytes) -> bytes:
+def keyed_hash(key: HMAC, *parts: bytes) -> bytes:
     """Return a keyed hash of the parts, each by itself: `a`, `bc` has another one than `ab`, `c`."""
-    return _hashed(key, _framed(*parts))
+    return _digest(key, _length_prefixed(*parts))
 
 
-def _framed(*parts: bytes) -> bytes:
+def _length_prefixed(*parts: bytes) -> bytes:
     """Return the parts in one, each behind its length."""
     framed = b""
     for part in parts:
@@ -251,7 +300,7 @@ def _framed(*parts: bytes) -> bytes:
     return framed
 
 
-def _hashed(key: HMAC, framed: bytes) -> bytes:
+def _digest(key: HMAC, framed: bytes) -> bytes:
     digest = key.copy()
     digest.update(framed)
     return digest.finalize()

@@ -22,28 +22,27 @@ from deskwire.engine.cluster.cluster import Cluster, Node
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.core.store import Inline, Store
-from deskwire.engine.webhooks.cleanup import close_endpoint
 from deskwire.engine.webhooks.delivery import Delivery
-from deskwire.engine.webhooks.dispatcher import Dispatcher
+from deskwire.engine.webhooks.dispatcher import Dispatcher, clean_up_endpoint
 from deskwire.engine.webhooks.endpoint import Endpoint
-from deskwire.engine.webhooks.ports import Courier, DeliveryReader, DeliveryTransaction
+from deskwire.engine.webhooks.ports import DeliveryReader, DeliveryTransaction, EndpointLease
 
 log: Final = structlog.get_logger(__name__)
 
-KIND: Final = "couriers"
+MESSAGE_KIND: Final = "couriers"
 """The kind of message that says that endpoints or their couriers have changed, or asks a courier for a probe."""
 
-_LOOK_S: Final = 1.0
-_AGAIN_S: Final = 0.25
-_RESULT_S: Final = 0.1
+_POLL_INTERVAL_S: Final = 1.0
+_RETRY_DELAY_S: Final = 0.25
+_RESULT_POLL_INTERVAL_S: Final = 0.1
 """Time between two looks for a result that another node stores."""
-_AT_ONCE: Final = 100
+_BATCH_SIZE: Final = 100
 """Endpoints that are taken in one commit."""
-_CLOSE_S: Final = 60.0
+_CLEANUP_INTERVAL_S: Final = 60.0
 """Time between two looks for what disabled and removed endpoints have left behind."""
 
 
-class Couriers:
+class EndpointLeases:
     """Has a dispatcher deliver to this node's share of the endpoints.
 
     Args:
@@ -66,12 +65,12 @@ class Couriers:
         self._cluster = cluster
         self._bus = bus
         self._clock = clock
-        self._held: dict[int, Courier] = {}
-        self._leaving: set[int] = set()
-        self._looking = trio.Lock()
+        self._held: dict[int, EndpointLease] = {}
+        self._releasing: set[int] = set()
+        self._reconciling = trio.Lock()
         self._wakeup = trio.Event()
         self._nursery: trio.Nursery | None = None
-        bus.receive(KIND, self._told)
+        bus.receive(MESSAGE_KIND, self._receive)
         bus.connected(self.wake)
 
     @property
@@ -83,65 +82,67 @@ class Couriers:
         """Look at once, as nodes or endpoints may be others."""
         self._wakeup.set()
 
-    def drop_all(self) -> None:
+    def stop_all(self) -> None:
         """Deliver nothing more: the node's lease is over, and others may deliver by now."""
         for endpoint in self._held:
             self._dispatcher.drop(endpoint)
         self._held.clear()
-        self._leaving.clear()
+        self._releasing.clear()
 
     async def run(self) -> None:
         """Take and let go, until cancelled."""
         try:
             async with trio.open_nursery() as self._nursery:
-                await self._keep_looking()
+                await self._reconcile_forever()
         finally:
             self._nursery = None
-            for endpoint in self._leaving:  # the next look finds who has it
+            for endpoint in self._releasing:  # the next reconcile finds who has it
                 self._held.pop(endpoint, None)
-            self._leaving.clear()
+            self._releasing.clear()
 
-    async def _keep_looking(self) -> None:
+    async def _reconcile_forever(self) -> None:
         while True:
             self._wakeup = trio.Event()
-            pause_s = _LOOK_S
+            store_retry_delay_s = _POLL_INTERVAL_S
             try:
-                await self.look()
+                await self.reconcile()
             except Unavailable as refusal:
                 log.warning("couriers.not_read", reason=refusal.reason)
-                pause_s = _AGAIN_S
-            with trio.move_on_after(pause_s):
+                store_retry_delay_s = _RETRY_DELAY_S
+            with trio.move_on_after(store_retry_delay_s):
                 await self._wakeup.wait()
 
-    async def clear(self) -> None:
+    async def clean_up(self) -> None:
         """Clear away what disabled and removed endpoints have left behind, whoever was at it, until cancelled; a duty."""
         while True:
             try:
                 for endpoint in await self._store.read(lambda reader: reader.unserved_endpoints()):
-                    await close_endpoint(self._store, self._clock, endpoint)
-                await self._store.write(lambda tx: tx.forget_couriers())
+                    await clean_up_endpoint(self._store, self._clock, endpoint)
+                await self._store.write(lambda tx: tx.delete_stale_endpoint_leases())
             except Unavailable as refusal:
                 log.warning("couriers.not_cleared", reason=refusal.reason)
-            await trio.sleep(_CLOSE_S)
+            await trio.sleep(_CLEANUP_INTERVAL_S)
 
-    async def look(self) -> None:
+    async def reconcile(self) -> None:
         """Look at once: stop what is not to be delivered to by this node, or at all, and go on with what is changed.
 
         Raises Unavailable.
         """
-        async with self._looking:
+        async with self._reconciling:
             me = self._cluster.node.incarnation
-            rows = {row.endpoint: row for row in await self._leases.read(lambda reader: reader.couriers())}
+            rows = {
+                row.endpoint: row for row in await self._leases.read(lambda reader: reader.endpoint_leases())
+            }
             if me != self._cluster.node.incarnation:
                 return
             self._stop(rows, me)
-            wanted = self._wanted(rows)
-            for endpoint in self._held.keys() - wanted - self._leaving:
-                self._begin_to_leave(endpoint)
+            wanted = self._preferred(rows)
+            for endpoint in self._held.keys() - wanted - self._releasing:
+                self._begin_release(endpoint)
             mine = [row for row in rows.values() if row.incarnation == me]
-            mine += await self._take([rows[each] for each in wanted if rows[each].incarnation != me], me)
+            mine += await self._acquire([rows[each] for each in wanted if rows[each].incarnation != me], me)
             if me == self._cluster.node.incarnation:
-                await self._go_on(mine)
+                await self._deliver(mine)
 
     # As the routes ask for it, at whichever node
 
@@ -151,45 +152,45 @@ class Couriers:
             self.remove(endpoint.rowid)
         else:
             # While an endpoint is being released, its worker here has ended, and the next one is another node's.
-            if endpoint.rowid in self._held and endpoint.rowid not in self._leaving:
+            if endpoint.rowid in self._held and endpoint.rowid not in self._releasing:
                 self._dispatcher.change(endpoint)
-            self._tell_of_change()
+            self._notify_change()
 
     def remove(self, endpoint_rowid: int) -> None:
         """Stop delivering to an endpoint, and clear away what is pending. Other nodes have stopped behind the barrier."""
         self._dispatcher.remove(endpoint_rowid)
         self._held.pop(endpoint_rowid, None)
-        self._tell_of_change()
+        self._notify_change()
 
     def probe(self, endpoint_rowid: int, position: int | None = None) -> None:
         """Have a probe sent if the circuit is open; see `Dispatcher.probe`."""
         if endpoint_rowid in self._held:
             self._dispatcher.probe(endpoint_rowid, position)
         else:
-            self._bus.send(KIND, orjson.dumps([endpoint_rowid, position]))
+            self._bus.send(MESSAGE_KIND, orjson.dumps([endpoint_rowid, position]))
 
     async def first_result(self, delivery: Delivery, timeout_s: float) -> None:
         """Return when an attempt at a delivery that was just made is recorded, by whichever node. Or after `timeout_s`."""
         with trio.move_on_after(timeout_s):
             while True:
-                await self._dispatcher.first_result(delivery, _RESULT_S)
+                await self._dispatcher.first_result(delivery, _RESULT_POLL_INTERVAL_S)
                 if not await self._store.read(Inline(lambda reader: reader.is_untried(delivery))):
                     return
 
-    def _tell_of_change(self) -> None:
+    def _notify_change(self) -> None:
         self.wake()
-        self._bus.send(KIND, b"")
+        self._bus.send(MESSAGE_KIND, b"")
 
-    def _told(self, payload: bytes) -> None:
+    def _receive(self, payload: bytes) -> None:
         if payload:
             endpoint, position = orjson.loads(payload)
             self._dispatcher.probe(endpoint, position)
         else:
             self.wake()
 
-    # Looking
+    # Reconciling
 
-    def _stop(self, rows: dict[int, Courier], me: int) -> None:
+    def _stop(self, rows: dict[int, EndpointLease], me: int) -> None:
         """Stop delivering to what is not this node's any more, or to nobody's."""
         for endpoint, held in list(self._held.items()):
             row = rows.get(endpoint)
@@ -197,35 +198,35 @@ class Couriers:
                 self._dispatcher.drop(endpoint)
                 del self._held[endpoint]
 
-    def _wanted(self, endpoints: Iterable[int]) -> set[int]:
+    def _preferred(self, endpoints: Iterable[int]) -> set[int]:
         """Return the endpoints that this node should deliver to."""
         nodes = self._cluster.live
         if self._cluster.node not in nodes:
             return set()
-        return {endpoint for endpoint in endpoints if best(endpoint, nodes) == self._cluster.node}
+        return {endpoint for endpoint in endpoints if preferred_node(endpoint, nodes) == self._cluster.node}
 
-    async def _take(self, rows: Sequence[Courier], me: int) -> list[Courier]:
+    async def _acquire(self, rows: Sequence[EndpointLease], me: int) -> list[EndpointLease]:
         """Take what is free, or whose node's lease is over, of what others have."""
         live = {node.incarnation for node in self._cluster.live}
         free = [row for row in rows if row.incarnation is None or row.incarnation not in live]
-        taken: list[Courier] = []
-        for start in range(0, len(free), _AT_ONCE):
+        taken: list[EndpointLease] = []
+        for start in range(0, len(free), _BATCH_SIZE):
             if trio.current_time() >= self._cluster.valid_until:
                 break
-            taken += await self._leases.write(_taking(free[start : start + _AT_ONCE], me))
+            taken += await self._leases.write(_acquiring(free[start : start + _BATCH_SIZE], me))
         if taken:
             log.info("couriers.taken", endpoints=len(taken))
         return taken
 
-    async def _go_on(self, mine: Sequence[Courier]) -> None:
+    async def _deliver(self, mine: Sequence[EndpointLease]) -> None:
         """Deliver to what is this node's, with its fields as they are stored."""
-        news = {row.endpoint: row for row in mine if self._held.get(row.endpoint) != row}
-        for endpoint in self._leaving & news.keys():
-            del news[endpoint]
-        if not news:
+        changed = {row.endpoint: row for row in mine if self._held.get(row.endpoint) != row}
+        for endpoint in self._releasing & changed.keys():
+            del changed[endpoint]
+        if not changed:
             return
         for stored in await self._store.read(lambda reader: reader.endpoints()):
-            row = news.get(stored.rowid)
+            row = changed.get(stored.rowid)
             if row is None or stored.status != "enabled" or row.incarnation != self._cluster.node.incarnation:
                 continue
             if stored.rowid in self._held:
@@ -234,28 +235,28 @@ class Couriers:
                 self._dispatcher.add(stored, row.generation)
             self._held[stored.rowid] = row
 
-    def _begin_to_leave(self, endpoint: int) -> None:
+    def _begin_release(self, endpoint: int) -> None:
         if self._nursery is not None:
-            self._leaving.add(endpoint)
-            Context().run(self._nursery.start_soon, self._leave, endpoint, self._held[endpoint])
+            self._releasing.add(endpoint)
+            Context().run(self._nursery.start_soon, self._release, endpoint, self._held[endpoint])
 
-    async def _leave(self, endpoint: int, held: Courier) -> None:
+    async def _release(self, endpoint: int, held: EndpointLease) -> None:
         """Let go of an endpoint that another node should have, once attempts under way have ended."""
-        await self._dispatcher.let_go(endpoint)
+        await self._dispatcher.release(endpoint)
         while self._held.get(endpoint) == held:
             try:
-                await self._leases.write(lambda tx: tx.release_courier(endpoint, held.generation))
+                await self._leases.write(lambda tx: tx.release_endpoint_lease(endpoint, held.generation))
             except Unavailable as refusal:
                 log.warning("couriers.not_released", reason=refusal.reason)
-                await trio.sleep(_AGAIN_S)
+                await trio.sleep(_RETRY_DELAY_S)
             else:
                 if self._held.get(endpoint) == held:  # it may have been removed, or dropped with the lease
                     del self._held[endpoint]
-        self._leaving.discard(endpoint)
-        self._bus.send(KIND, b"")
+        self._releasing.discard(endpoint)
+        self._bus.send(MESSAGE_KIND, b"")
 
 
-def best(endpoint: int, nodes: Sequence[Node]) -> Node:
+def preferred_node(endpoint: int, nodes: Sequence[Node]) -> Node:
     """Return the node that should deliver to an endpoint; when others come or go it is the same for most (rendezvous hashing)."""
     return max(nodes, key=lambda node: (_score(endpoint, node.name), node.incarnation))
 
@@ -264,13 +265,15 @@ def _score(endpoint: int, name: str) -> bytes:
     return blake2b(f"{endpoint} {name}".encode(), digest_size=8).digest()
 
 
-def _taking(rows: Sequence[Courier], me: int) -> Callable[[DeliveryTransaction], list[Courier]]:
-    def take(tx: DeliveryTransaction) -> list[Courier]:
+def _acquiring(
+    rows: Sequence[EndpointLease], me: int
+) -> Callable[[DeliveryTransaction], list[EndpointLease]]:
+    def take(tx: DeliveryTransaction) -> list[EndpointLease]:
         taken = []
         for row in rows:
-            generation = tx.take_courier(row.endpoint, row.generation, me)
+            generation = tx.acquire_endpoint_lease(row.endpoint, row.generation, me)
             if generation is not None:
-                taken.append(Courier(row.endpoint, row.changed_at, me, generation))
+                taken.append(EndpointLease(row.endpoint, row.changed_at, me, generation))
         return taken
 
     return take

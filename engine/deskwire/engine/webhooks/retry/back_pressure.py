@@ -24,10 +24,10 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
-REFUSALS: Final = 3
+REFUSALS_MAX: Final = 3
 """Refusals in a row, with a success of another conversation in between, after which a delivery has failed by itself."""
 
-SUSPECT: Final = 2
+SUSPECT_REFUSALS: Final = 2
 """Refusals from which on a delivery never pauses the endpoint, except by ending a trial."""
 
 _TRIAL_STREAK: Final = 16
@@ -37,7 +37,7 @@ _MANY_TRIAL_STREAK: Final = 40
 """The same if they are of many conversations: 16 in a row are likely if nine of ten conversations are refused, 40 are not. If a rate limit
 refuses the same few, each costs them an attempt, so those still end the trial after 16."""
 
-_MANY: Final = 12
+_MANY_CONVERSATIONS: Final = 12
 """Conversations in a row of refusals that count as many."""
 
 _SELECTIVE_STREAK: Final = 24
@@ -46,43 +46,43 @@ _SELECTIVE_STREAK: Final = 24
 _RECENT_MS: Final = 60_000
 """Age up to which a success shows that other conversations' deliveries succeed; of a longer wait, its length."""
 
-_CERTAIN: Final = 4
+_CERTAIN_REJECTIONS: Final = 4
 """Deliveries that were refused again, while others succeeded, which make it certain that the receiver is selective."""
 
-_CERTAIN_SHARE: Final = 10
+_REJECTED_PER_RECOVERED: Final = 10
 """The same for each delivery that arrived after a refusal: a rate limit takes a larger share of those that it has refused."""
 
-_LIMITED: Final = 5
+_RATE_LIMIT_RECOVERIES: Final = 5
 """Deliveries that arrived after a refusal which show a rate limit, if those that were refused again are not many more."""
 
-_COUNTED_MAX: Final = 1_000
+_COUNT_MAX: Final = 1_000
 """Number at which both counts are halved, so that they speak of the last days and not of the last months."""
 
-_QUICK_MS: Final = 2_000
+_IMMEDIATE_MS: Final = 2_000
 """Time after a refusal in which a success proves that there was room, also if others were refused in between."""
 
-_ROUNDED_MS: Final = 1_000
+_ROUNDING_MS: Final = 1_000
 """The end of a wait that proves nothing: receivers round it up to whole seconds. Of short waits the second half does not."""
 
 _FIRST_PAUSE_MS: Final = 1_000
-_TRIAL_EVERY_MAX: Final = 8
-"""Pauses between two trials at most; there are more of them after each trial that fails."""
+_PAUSES_BETWEEN_TRIALS_MAX: Final = 8
+"""Pauses between two trials at streak_max; there are more of them after each trial that fails."""
 
-_KNOWN_MAX: Final = 10_000
+_REMEMBERED_MAX: Final = 10_000
 """Deliveries that wait and are remembered, and unwelcome conversations; of one that is forgotten, no later refusal counts as an attempt."""
 
 Key = int | str
-Sequel = Literal["none", "once", "within", "after", "pressed"]
+Evidence = Literal["none", "once", "within", "after", "pressed"]
 
 
-class Refused(Struct):
+class RefusedDelivery(Struct):
     """A delivery that was told to wait.
 
     Args:
         key: its conversation, or its own id if it has none.
         at: begin of its wait (ms).
         proves_until: time before which the begin of another one's success proves that there was room (ms).
-        sequel: what other conversations' deliveries met first: a success `within` that time or `after` it, or a refusal (`pressed`).
+        evidence: what other conversations' deliveries met first: a success `within` that time or `after` it, or a refusal (`pressed`).
             Of a short wait two successes have to come within it, before a refusal; after one it is `once`.
         proven: whether others succeeded within one of its waits.
     """
@@ -90,15 +90,15 @@ class Refused(Struct):
     key: Key
     at: int
     proves_until: int
-    sequel: Sequel = "none"
+    evidence: Evidence = "none"
     proven: bool = False
 
 
-class Answer(Struct, frozen=True):
+class RefusalDecision(Struct, frozen=True):
     """The consequences of a refusal.
 
     Args:
-        refusals: how often the delivery was refused by itself, as far as is known; 1 at first, at most `REFUSALS`.
+        refusals: how often the delivery was refused by itself, as far as is known; 1 at first, at streak_max `REFUSALS_MAX`.
         counts: whether the delivery has failed by itself, so that an attempt is used up.
         pause_ms: for how long nothing is sent to the endpoint, 0 for no pause.
         proven: whether others succeeded while it waited, so that there is no outage.
@@ -120,8 +120,8 @@ class BackPressure:
     """
 
     def __init__(self, succeeded_at: int | None = None) -> None:
-        self._refused: dict[str, Refused] = {}
-        self._open: dict[str, Refused] = {}
+        self._refused: dict[str, RefusedDelivery] = {}
+        self._open: dict[str, RefusedDelivery] = {}
         self._unwelcome: dict[Key, None] = {}
         self._last_key: Key | None = None
         self._last_at = self._other_at = succeeded_at or 0
@@ -157,107 +157,118 @@ class BackPressure:
         if began >= self._streak_since:
             self._streak.clear()
             self._pauses = 0
-        self._note_sequel(key, began, "within" if not refusals else "after")
+        self._note_evidence(key, began, "within" if not refusals else "after")
         if self._paused_before <= began < self._paused_until and ended < self._paused_until:
             return self._lift_pause(began)  # the refusal was faster than this success
         return False
 
     def refused(
         self, delivery_id: str, key: Key, refusals: int, *, began: int, ended: int, wait_ms: int
-    ) -> Answer:
+    ) -> RefusalDecision:
         """Take note of a response with `Retry-After`, and return what follows.
 
         Args:
-            refusals: those of the delivery so far, as `Answer.refusals` of the one before said.
+            refusals: those of the delivery so far, as `RefusalDecision.refusals` of the one before said.
             wait_ms: the pause that was asked for.
         """
         known, unwelcome = self._refused.get(delivery_id), self._certain and key in self._unwelcome
-        if refusals >= SUSPECT and known and not known.proven and known.at <= self._trial_failed_at:
+        if refusals >= SUSPECT_REFUSALS and known and not known.proven and known.at <= self._trial_failed_at:
             refusals = 1  # it was the limit that refused it
         restarted = known is None and refusals > 0
         if restarted and self._others_succeeded_at(key) >= began - wait_ms:
-            known = Refused(
+            known = RefusedDelivery(
                 key, began - wait_ms, began, "after"
             )  # before the start, of which this is the rest
         own = known is not None and (
-            known.sequel == "within" or (known.sequel == "none" and (unwelcome or refusals >= SUSPECT))
+            known.evidence == "within"
+            or (known.evidence == "none" and (unwelcome or refusals >= SUSPECT_REFUSALS))
         )
         if not refusals and not unwelcome:
-            self._note_sequel(key, began, "pressed")
-        proves_ms = max(wait_ms // 2, wait_ms - _ROUNDED_MS)
-        proven = known is not None and (known.proven or known.sequel == "within")
-        self._remember(delivery_id, Refused(key, ended, ended + proves_ms, proven=proven))
+            self._note_evidence(key, began, "pressed")
+        proves_ms = max(wait_ms // 2, wait_ms - _ROUNDING_MS)
+        proven = known is not None and (known.proven or known.evidence == "within")
+        self._remember(delivery_id, RefusedDelivery(key, ended, ended + proves_ms, proven=proven))
         # A delivery that had failed by itself before the start shows again that the receiver is selective.
-        self._count(rejected=own or (restarted and refusals >= SUSPECT))
+        self._count(rejected=own or (restarted and refusals >= SUSPECT_REFUSALS))
         if own:
-            refusals = min(refusals + 1, REFUSALS)
-        if refusals >= SUSPECT:
+            refusals = min(refusals + 1, REFUSALS_MAX)
+        if refusals >= SUSPECT_REFUSALS:
             self._note_unwelcome(key)
             ends_trial = self._trial and not proven and not unwelcome
             pause_ms = self._pause_ms(key, began, ended, wait_ms, _TRIAL_STREAK) if ends_trial else 0
-            return Answer(refusals, own and refusals >= REFUSALS, pause_ms, proven, alone=True)
+            return RefusalDecision(refusals, own and refusals >= REFUSALS_MAX, pause_ms, proven, alone=True)
         if unwelcome:
-            return Answer(1, False, 0, alone=True)
-        most, passed = self._most(key, ended, wait_ms), known is not None and known.sequel == "after"
+            return RefusalDecision(1, False, 0, alone=True)
+        streak_max, passed = (
+            self._pausing_streak(key, ended, wait_ms),
+            known is not None and known.evidence == "after",
+        )
         # What others have passed since before the start would end the trial, before it has begun, with a pause.
         pause_ms = (
-            0 if passed and restarted and most > 1 else self._pause_ms(key, began, ended, wait_ms, most)
+            0
+            if passed and restarted and streak_max > 1
+            else self._pause_ms(key, began, ended, wait_ms, streak_max)
         )
         suspect = passed and not pause_ms
         alone = suspect or (not pause_ms and self._selective)
-        return Answer(SUSPECT if suspect else 1, False, pause_ms, alone=alone)
+        return RefusalDecision(SUSPECT_REFUSALS if suspect else 1, False, pause_ms, alone=alone)
 
-    def _remember(self, delivery_id: str, refused: Refused) -> None:
+    def _remember(self, delivery_id: str, refused: RefusedDelivery) -> None:
         self.forget(delivery_id)
-        if len(self._refused) >= _KNOWN_MAX:
+        if len(self._refused) >= _REMEMBERED_MAX:
             self.forget(next(iter(self._refused)))
         self._refused[delivery_id] = self._open[delivery_id] = refused
 
     def _count(self, *, rejected: bool = False, recovered: bool = False) -> None:
         self._rejected, self._recovered = self._rejected + rejected, self._recovered + recovered
-        if self._rejected + self._recovered > _COUNTED_MAX:
+        if self._rejected + self._recovered > _COUNT_MAX:
             self._rejected, self._recovered = self._rejected // 2, self._recovered // 2
 
     def _note_unwelcome(self, key: Key) -> None:
         self._streak_since = self._streak_since or 1
         self._unwelcome.pop(key, None)  # the newest ones are last
-        if len(self._unwelcome) >= _KNOWN_MAX:
+        if len(self._unwelcome) >= _REMEMBERED_MAX:
             del self._unwelcome[next(iter(self._unwelcome))]
         self._unwelcome[key] = None
 
-    def _note_sequel(self, key: Key, began: int, sequel: Sequel) -> None:
+    def _note_evidence(self, key: Key, began: int, evidence: Evidence) -> None:
         """Note for all that wait for it what another one has met that began then; each takes part once in a wait."""
         for delivery_id, refused in [*self._open.items()]:
             if refused.key == key or began < refused.at:
                 continue
-            long = refused.proves_until - refused.at > _ROUNDED_MS
-            if sequel == "pressed" and long and self._certain and began < refused.at + _QUICK_MS:
+            long = refused.proves_until - refused.at > _ROUNDING_MS
+            if evidence == "pressed" and long and self._certain and began < refused.at + _IMMEDIATE_MS:
                 continue
-            if sequel == "within" and began < refused.proves_until and refused.sequel == "none" and not long:
-                refused.sequel = "once"
+            if (
+                evidence == "within"
+                and began < refused.proves_until
+                and refused.evidence == "none"
+                and not long
+            ):
+                refused.evidence = "once"
                 continue
             del self._open[delivery_id]
-            refused.sequel = "after" if sequel == "within" and began >= refused.proves_until else sequel
-            if refused.sequel == "within":
+            refused.evidence = "after" if evidence == "within" and began >= refused.proves_until else evidence
+            if refused.evidence == "within":
                 self._selective = self._selective or long
                 self._trial, self._trials_failed = False, 0
 
-    def _pause_ms(self, key: Key, began: int, ended: int, wait_ms: int, most: int) -> int:
-        """Return for how long the endpoint is paused by a refusal that may be of all, and by the `most`-th in a row is."""
+    def _pause_ms(self, key: Key, began: int, ended: int, wait_ms: int, streak_max: int) -> int:
+        """Return for how long the endpoint is paused by a refusal that may be of all, and by the `streak_max`-th in a row is."""
         if not self._streak:
             self._streak_since = ended
         if not self._streak or began >= self._streak_since:
             self._streak.append(key)  # one that was under way beside the first one proves nothing more
-        if self._trial and len(set(self._streak)) >= _MANY:
-            most = _MANY_TRIAL_STREAK
-        if len(self._streak) < most:
+        if self._trial and len(set(self._streak)) >= _MANY_CONVERSATIONS:
+            streak_max = _MANY_TRIAL_STREAK
+        if len(self._streak) < streak_max:
             return 0
         if self._selective and self._pauses and self._last_pause_whole:
             self._selective = False  # nothing has succeeded since, so all are refused
         if self._trial:
             self._trial, self._trials_failed = False, self._trials_failed + 1
             self._trial_failed_at = ended
-            self._until_trial = min(1 << (self._trials_failed - 1), _TRIAL_EVERY_MAX)
+            self._until_trial = min(1 << (self._trials_failed - 1), _PAUSES_BETWEEN_TRIALS_MAX)
         self._streak.clear()
         self._pauses += 1
         growing_ms = _FIRST_PAUSE_MS << min(self._pauses - 1, 10)
@@ -270,7 +281,7 @@ class BackPressure:
         self._paused_until = max(self._paused_until, ended + pause_ms)
         return pause_ms
 
-    def _most(self, key: Key, now: int, wait_ms: int) -> int:
+    def _pausing_streak(self, key: Key, now: int, wait_ms: int) -> int:
         """Return how many refusals in a row pause the endpoint; begin a trial if it is time for one."""
         if self._selective and not self._limited:
             return _SELECTIVE_STREAK if self._certain and not self._pauses else _TRIAL_STREAK
@@ -295,12 +306,18 @@ class BackPressure:
     @property
     def _certain(self) -> bool:
         """True if deliveries have failed by themselves, and hardly any refused one has arrived later."""
-        return self._rejected >= _CERTAIN and self._recovered * _CERTAIN_SHARE <= self._rejected
+        return (
+            self._rejected >= _CERTAIN_REJECTIONS
+            and self._recovered * _REJECTED_PER_RECOVERED <= self._rejected
+        )
 
     @property
     def _limited(self) -> bool:
         """True if many a delivery that was refused has arrived later, as under a rate limit."""
-        return self._recovered >= _LIMITED and self._recovered * _CERTAIN_SHARE > self._rejected
+        return (
+            self._recovered >= _RATE_LIMIT_RECOVERIES
+            and self._recovered * _REJECTED_PER_RECOVERED > self._rejected
+        )
 
     def _begins_trial(self) -> bool:
         self._trial = not self._until_trial

@@ -16,12 +16,12 @@ from deskwire.engine.core.secret import Secrets
 from deskwire.engine.core.values import replace
 from deskwire.engine.events.types import Draft
 from deskwire.engine.ports import Transaction
-from deskwire.engine.webhooks.couriers import Couriers, best
 from deskwire.engine.webhooks.delivery import Delivery
 from deskwire.engine.webhooks.dispatcher import Dispatcher
 from deskwire.engine.webhooks.endpoint import Endpoint
-from deskwire.engine.webhooks.http.address import IPAddress, Policy
-from deskwire.engine.webhooks.retry.circuit import Rule
+from deskwire.engine.webhooks.endpoint_leases import EndpointLeases, preferred_node
+from deskwire.engine.webhooks.http.address import AddressPolicy, IPAddress
+from deskwire.engine.webhooks.retry.circuit_breaker import CircuitRule
 from deskwire.engine.webhooks.signature import new_secret
 from tests.support.builders import PROJECT, InlineStore
 from tests.support.nodes import ANode, Wires, advance_epoch, database_clock, with_clock
@@ -82,18 +82,18 @@ class Deliverer(ANode):
             self.way,
             database_clock,
             Sealing(Secrets(SECRET)),
-            Policy(allow_private=True),
+            AddressPolicy(allow_private=True),
             resolver=self._look_up,
             retry_delays_s=(1.0, 2.0, 4.0),
-            rule=Rule(20, 3.0),
+            rule=CircuitRule(20, 3.0),
             cluster=self.watched,
         )
-        self.couriers = Couriers(
+        self.leases = EndpointLeases(
             self.way, self.way, self.dispatcher, self.membership, self.bus, database_clock
         )
-        self.membership.when_lost(self.couriers.drop_all)
-        self.membership.when_moved(self.couriers.wake)
-        self.membership.forget_with(self.couriers.look)
+        self.membership.when_lost(self.leases.stop_all)
+        self.membership.when_moved(self.leases.wake)
+        self.membership.forget_with(self.leases.reconcile)
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         async with trio.open_nursery() as leases:
@@ -110,7 +110,7 @@ class Deliverer(ANode):
 
     async def _take_and_let_go(self) -> None:
         with self.taking:
-            await self.couriers.run()
+            await self.leases.run()
 
 
 class Nodes:
@@ -133,7 +133,7 @@ class Nodes:
         sealed, at = Sealing(Secrets(SECRET)).seal(new_secret()), database_clock()
         new = Endpoint(0, f"whk_{number}", PROJECT.rowid, receiver.url, frozenset(), sealed, "tail", at, at)
         stored = await self.store.write(lambda tx: tx.insert_endpoint(new))
-        self.all[0].couriers.change(stored)
+        self.all[0].leases.change(stored)
         return stored
 
     async def send(self, number: int) -> Sequence[Delivery]:
@@ -196,7 +196,7 @@ async def test_each_endpoint_is_delivered_to_by_one_node_and_all_have_some(
     endpoints = [await nodes.endpoint(receiver, number) for number in range(12)]
     await trio.sleep(3)
     assert all(nodes.holder(each) for each in endpoints)
-    assert all(node.couriers.held >= 1 for node in nodes.all)
+    assert all(node.leases.held >= 1 for node in nodes.all)
     await nodes.send(1)
     await receiver.wait(12)
     await trio.sleep(1)
@@ -210,13 +210,13 @@ async def test_a_node_that_comes_takes_its_share_and_the_others_let_go_of_it(
     receiver = await receivers(WORKING)
     endpoints = [await nodes.endpoint(receiver, number) for number in range(12)]
     await trio.sleep(2)
-    assert nodes.all[0].couriers.held == 12
+    assert nodes.all[0].leases.held == 12
     await nodes.start("b")
     await trio.sleep(3)
-    assert sum(node.couriers.held for node in nodes.all) == 12
-    assert nodes.all[1].couriers.held >= 2
+    assert sum(node.leases.held for node in nodes.all) == 12
+    assert nodes.all[1].leases.held >= 2
     for endpoint in endpoints:
-        wished = best(endpoint.rowid, nodes.all[0].membership.live)
+        wished = preferred_node(endpoint.rowid, nodes.all[0].membership.live)
         assert nodes.holder(endpoint).membership.node == wished
     await nodes.send(1)
     await receiver.wait(12)
@@ -364,14 +364,14 @@ async def test_a_change_at_any_node_reaches_the_courier_with_or_without_a_hint(
     await trio.sleep(6)
     moved = replace(endpoint, url=new.url, updated_at=database_clock())
     await nodes.store.write(lambda tx: tx.save_endpoint(moved))
-    nodes.other(endpoint).couriers.change(moved)
+    nodes.other(endpoint).leases.change(moved)
     await trio.sleep(0.1)
     await nodes.send(1)
     await new.wait(1)
     nodes.wires.lost = True
     back = replace(endpoint, updated_at=database_clock() + 1)
     await nodes.store.write(lambda tx: tx.save_endpoint(back))
-    nodes.other(endpoint).couriers.change(back)
+    nodes.other(endpoint).leases.change(back)
     await trio.sleep(1.5)
     await nodes.send(2)
     await old.wait(1)
@@ -395,7 +395,7 @@ async def test_behind_the_barrier_nothing_is_sent_to_a_removed_endpoint(
         advance_epoch(tx)
 
     await nodes.store.write(remove)
-    other.couriers.remove(endpoint.rowid)
+    other.leases.remove(endpoint.rowid)
     await other.membership.everywhere()
     sent = len(receiver.requests)
     assert not any(node.dispatcher.delivers_to(endpoint.rowid) for node in nodes.all)
@@ -413,7 +413,7 @@ async def test_a_first_result_is_known_at_a_node_that_does_not_deliver(
     await trio.sleep(6)
     (made,) = await nodes.send(1)
     with trio.fail_after(1):
-        await nodes.other(endpoint).couriers.first_result(made, 10)
+        await nodes.other(endpoint).leases.first_result(made, 10)
     assert nodes.statuses() == ["delivered"]
 
 
@@ -429,7 +429,7 @@ async def test_an_open_circuit_goes_with_the_endpoint_and_a_probe_is_asked_for_a
     await trio.sleep(20)
     holder = nodes.holder(endpoint)
     assert holder.dispatcher.circuits()["open"] == 1
-    nodes.other(endpoint).couriers.probe(endpoint.rowid, None)
+    nodes.other(endpoint).leases.probe(endpoint.rowid, None)
     sent = len(receiver.requests)
     await trio.sleep(0.5)
     assert len(receiver.requests) == sent + 1
@@ -445,11 +445,11 @@ async def test_what_is_removed_or_dropped_while_its_release_is_stored_ends_nothi
 ) -> None:
     receiver = await receivers(WORKING)
     a, _, endpoints = await nodes.releasing(receiver)
-    a.couriers.remove(next(each.rowid for each in endpoints if not a.dispatcher.delivers_to(each.rowid)))
-    a.couriers.drop_all()
+    a.leases.remove(next(each.rowid for each in endpoints if not a.dispatcher.delivers_to(each.rowid)))
+    a.leases.stop_all()
     await trio.sleep(3)
     for endpoint in endpoints:
-        assert nodes.holder(endpoint).membership.node == best(endpoint.rowid, a.membership.live)
+        assert nodes.holder(endpoint).membership.node == preferred_node(endpoint.rowid, a.membership.live)
 
 
 async def test_a_look_between_two_runs_neither_fails_nor_leaves_an_endpoint_to_nobody(
@@ -459,15 +459,15 @@ async def test_a_look_between_two_runs_neither_fails_nor_leaves_an_endpoint_to_n
     a, _, endpoints = await nodes.releasing(receiver)
     a.taking.cancel()
     await trio.sleep(0.1)
-    await a.couriers.look()
+    await a.leases.reconcile()
     assert all(nodes.holder(each) for each in endpoints), "who is to have it is seen to by the next run"
     a.taking = trio.CancelScope()
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(a.couriers.run)
+        nursery.start_soon(a.leases.run)
         await trio.sleep(3)
         nursery.cancel_scope.cancel()
     for endpoint in endpoints:
-        assert nodes.holder(endpoint).membership.node == best(endpoint.rowid, a.membership.live)
+        assert nodes.holder(endpoint).membership.node == preferred_node(endpoint.rowid, a.membership.live)
 
 
 async def test_change_of_an_endpoint_that_is_being_released_starts_no_second_courier(
@@ -477,7 +477,7 @@ async def test_change_of_an_endpoint_that_is_being_released_starts_no_second_cou
     a, b, endpoints = await nodes.releasing(receiver)
     leaving = [each for each in endpoints if not a.dispatcher.delivers_to(each.rowid)]
     for endpoint in leaving:
-        a.couriers.change(endpoint)
+        a.leases.change(endpoint)
     await trio.sleep(5)
     assert all(nodes.holder(each) is b for each in leaving)
     assert not any(a.dispatcher.delivers_to(each.rowid) for each in leaving)
@@ -489,8 +489,8 @@ async def test_change_of_an_endpoint_that_is_being_released_starts_no_second_cou
 
 def test_most_endpoints_stay_where_they_are_when_a_node_goes() -> None:
     nodes = [Node(name, number) for number, name in enumerate("abcd")]
-    before = {endpoint: best(endpoint, nodes) for endpoint in range(400)}
-    after = {endpoint: best(endpoint, nodes[:3]) for endpoint in range(400)}
+    before = {endpoint: preferred_node(endpoint, nodes) for endpoint in range(400)}
+    after = {endpoint: preferred_node(endpoint, nodes[:3]) for endpoint in range(400)}
     assert all(after[each] == before[each] for each in before if before[each] != nodes[3])
     for node in nodes:
         assert 60 < sum(each == node for each in before.values()) < 140

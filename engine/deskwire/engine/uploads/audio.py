@@ -7,6 +7,8 @@ counts is the frames that are there. Source: ISO/IEC 11172-3 2.4.2 and 13818-3; 
 from __future__ import annotations
 
 import re
+import struct
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -42,7 +44,7 @@ class Frame(NamedTuple):
 
 
 @lru_cache(maxsize=4096)
-def frame(header: bytes) -> Frame | None:
+def parse_frame(header: bytes) -> Frame | None:
     """Return the frame that these four bytes begin; None if they begin none, or one of free format."""
     if len(header) < _HEADER or header[0] != 0xFF or header[1] & 0xE0 != 0xE0:
         return None
@@ -62,8 +64,8 @@ def frame(header: bytes) -> Frame | None:
 
 def begins_with_frames(head: bytes) -> bool:
     """Return whether a file begins with two frames of one stream."""
-    first = frame(head[:_HEADER])
-    second = None if first is None else frame(head[first.length : first.length + _HEADER])
+    first = parse_frame(head[:_HEADER])
+    second = None if first is None else parse_frame(head[first.length : first.length + _HEADER])
     return first is not None and second is not None and first.stream == second.stream
 
 
@@ -75,7 +77,7 @@ def mpeg_seconds(content: bytes) -> float | None:
     at, seconds, false, stream, first = _after_tags(content), 0.0, 0, None, True
     while (found := _SYNC.search(content, at)) is not None:
         at = found.start()
-        here = frame(content[at : at + _HEADER])
+        here = parse_frame(content[at : at + _HEADER])
         if here is None or not _is_followed(content, at, here, stream):
             false, at = false + 1, at + 1
             if false > _FALSE_MAX:
@@ -94,7 +96,7 @@ def _is_followed(content: bytes, at: int, here: Frame, stream: tuple[int, int, i
     end = at + here.length
     if end >= len(content):
         return stream is None and end == len(content)
-    following = frame(content[end : end + _HEADER])
+    following = parse_frame(content[end : end + _HEADER])
     return following is not None and following.stream == here.stream
 
 
@@ -107,3 +109,86 @@ def _after_tags(content: bytes) -> int:
             size = size << 7 | byte & 0x7F
         at += 10 + size + (10 if content[at + 5] & 0x10 else 0)
     return at
+
+
+_FORMS: Final = (b"RIFF", b"RF64", b"BW64")
+"""First bytes of such a file; the later ones have lengths of 64 bits in a chunk of their own."""
+
+_HEAD: Final = 12
+_CHUNK: Final = 8
+_FORMAT: Final = struct.Struct("<HHIIHH")
+_IS_IN_SAMPLES: Final = frozenset({1, 3, 6, 7})
+"""PCM, floating point, A-law, µ-law: each sample takes as many bits as the format says."""
+_EXTENSIBLE: Final = 0xFFFE
+_SUBFORMAT: Final = slice(24, 26)
+_CHUNKS_MAX: Final = 10_000
+"""Chunks that are looked at: real files have a dozen, a crafted one millions of empty ones."""
+
+
+class _Chunk(NamedTuple):
+    name: bytes
+    begin: int
+    size: int
+
+
+def wave_seconds(content: bytes) -> float | None:
+    """Return the seconds that a file lasts; None if it is no WAV file, or has no sound."""
+    if content[:4] not in _FORMS or content[8:_HEAD] != b"WAVE":
+        return None
+    bytes_a_second, lengths = 0.0, b""
+    for chunk in _chunks(content, _HEAD):
+        body = content[chunk.begin : chunk.begin + min(chunk.size, 64)]
+        if chunk.name == b"fmt ":
+            bytes_a_second = _bytes_a_second(body)
+        elif chunk.name == b"ds64":
+            lengths = body
+        elif chunk.name == b"data":
+            if not bytes_a_second:
+                return None
+            return _sound_bytes(content, chunk, lengths) / bytes_a_second or None
+    return None
+
+
+def _chunks(content: bytes, at: int) -> Iterator[_Chunk]:
+    for _ in range(_CHUNKS_MAX):
+        if at + _CHUNK > len(content):
+            return
+        (size,) = struct.unpack_from("<I", content, at + 4)
+        yield _Chunk(content[at : at + 4], at + _CHUNK, size)
+        at += _CHUNK + size + size % 2
+
+
+def _bytes_a_second(body: bytes) -> float:
+    """Return the bytes of a second, 0 if the format can't be read."""
+    if len(body) < _FORMAT.size:
+        return 0
+    coding, channels, rate, average, _, bits = _FORMAT.unpack_from(body)
+    if coding == _EXTENSIBLE and len(body) >= _SUBFORMAT.stop:
+        (coding,) = struct.unpack("<H", body[_SUBFORMAT])
+    if coding in _IS_IN_SAMPLES:
+        return float(channels * rate * ((bits + 7) // 8))
+    return float(average)
+
+
+def _sound_bytes(content: bytes, data: _Chunk, lengths: bytes) -> int:
+    """Return the bytes of the sound: as its chunk says if other chunks follow it there to the end, else the rest of the file."""
+    rest, size = len(content) - data.begin, data.size
+    if size == 0xFFFFFFFF and len(lengths) >= 16:
+        (size,) = struct.unpack_from("<Q", lengths, 8)
+    end = data.begin + size
+    if size <= rest and (_is_chunks(content, end + size % 2) or _is_chunks(content, end)):
+        return size  # some programs do not fill up an odd length
+    return rest
+
+
+def _is_chunks(content: bytes, at: int) -> bool:
+    """Return whether the file has nothing but whole chunks from a place to its end, but for a byte that fills up the last one."""
+    for _ in range(_CHUNKS_MAX):
+        if at >= len(content):
+            return at - len(content) <= 1
+        name = content[at : at + 4]
+        if at + _CHUNK > len(content) or not all(0x20 <= byte < 0x7F for byte in name):
+            return False
+        (size,) = struct.unpack_from("<I", content, at + 4)
+        at += _CHUNK + size + size % 2
+    return False

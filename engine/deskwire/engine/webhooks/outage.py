@@ -25,13 +25,12 @@ from deskwire.engine.webhooks.delivery import Delivery
 from deskwire.engine.webhooks.endpoint import Endpoint
 from deskwire.engine.webhooks.ports import DeliveryReader, DeliveryTransaction
 from deskwire.engine.webhooks.queue.outbox import Outbox, RowBatch
-from deskwire.engine.webhooks.retry.breaker import Breaker
-from deskwire.engine.webhooks.retry.circuit import Circuit, probe_pause_ms
-from deskwire.engine.webhooks.retry.schedule import Ended, Retry
+from deskwire.engine.webhooks.retry.circuit_breaker import Circuit, CircuitBreaker, probe_pause_ms
+from deskwire.engine.webhooks.retry.schedule import DeliveryEnd, Retry
 
 log: Final = structlog.get_logger(__name__)
 
-_BATCH: Final = 500
+_BATCH_SIZE: Final = 500
 """Rows that one commit ends as too old; a few milliseconds of the writer's time."""
 
 
@@ -45,7 +44,7 @@ class Outage:
         quiet_probe: position of the delivery that probes a quiet endpoint, if there is one.
     """
 
-    def __init__(self, context: DeliveryContext, breaker: Breaker, outbox: Outbox) -> None:
+    def __init__(self, context: DeliveryContext, breaker: CircuitBreaker, outbox: Outbox) -> None:
         self.held = 0
         self.missed = 0
         self.probe_position: int | None = None
@@ -64,11 +63,11 @@ class Outage:
 
     async def count(self, endpoint: Endpoint) -> None:
         """Count the deliveries that wait. Raises Unavailable."""
-        waiting = await self._context.store.read(lambda reader: reader.held_back(endpoint.rowid))
+        waiting = await self._context.store.read(lambda reader: reader.outage_counts(endpoint.rowid))
         self.held, self.missed = waiting.held, waiting.missed
         self._owes = self._owes and waiting.missed > 0
 
-    def offered(self, delivery: Delivery) -> None:
+    def note_offered(self, delivery: Delivery) -> None:
         """Take note of a delivery that was committed while the circuit was open."""
         self.held += self._outbox.holds
         if self._expects_probe and delivery.redelivery:
@@ -139,9 +138,11 @@ class Outage:
         horizon, reason = schedule.horizon(now), schedule.too_late_reason()
         oldest = await store.read(lambda reader: reader.pending_deliveries(endpoint.rowid, 0, 1))
         while oldest and oldest[0].created_at < horizon:
-            ended = await store.write(lambda tx: tx.end_too_old(endpoint.rowid, horizon, reason, now, _BATCH))
+            ended = await store.write(
+                lambda tx: tx.end_too_old(endpoint.rowid, horizon, reason, now, _BATCH_SIZE)
+            )
             self._context.counters.skipped += ended
-            if ended < _BATCH:
+            if ended < _BATCH_SIZE:
                 return
 
     # Quiet endpoints
@@ -179,20 +180,20 @@ class Outage:
 
     # Catching up
 
-    def judged(self, follows: Retry | Ended, endpoint: Endpoint) -> Retry | Ended:
+    def apply_catch_up(self, follows: Retry | DeliveryEnd, endpoint: Endpoint) -> Retry | DeliveryEnd:
         """Return what follows from an attempt under the endpoint's `catchUp`; a success begins the catching up."""
-        if not isinstance(follows, Ended) or endpoint.catch_up == "off":
-            return replace(follows, missed=False) if isinstance(follows, Ended) else follows
+        if not isinstance(follows, DeliveryEnd) or endpoint.catch_up == "off":
+            return replace(follows, missed=False) if isinstance(follows, DeliveryEnd) else follows
         if follows.missed:
             return replace(follows, reason=f"{follows.reason}; it is sent once more with the next success")
         if follows.status == "delivered" and self._owes:
             self._outbox.backlog.missed = self._catching_up = True
             self._quiet_event = self._quiet_failures = 0
             if self.quiet_probe is not None:
-                self._outbox.hurry(self.quiet_probe, self._context.clock())
+                self._outbox.expedite(self.quiet_probe, self._context.clock())
         return follows
 
-    def ended(self, verdict: Ended) -> None:
+    def ended(self, verdict: DeliveryEnd) -> None:
         """Take note of a delivery whose end is stored."""
         if verdict.missed:
             self._owes = True
@@ -225,15 +226,15 @@ class Outage:
         self._outbox.end_batch(batch, (), now, more=more)
 
     @property
-    def over(self) -> bool:
+    def finished(self) -> bool:
         """Return whether all that was to be made good has been sent, so that `end` must be called."""
         return self._catching_up and not self._outbox.holds and self._outbox.backlog.empty
 
     async def end(self, endpoint: Endpoint) -> None:
         """Store and log that nothing is left of what was held. Raises Unavailable."""
         if self._breaker.held_upto is not None:
-            await self._context.store.write(lambda tx: tx.forget_held(endpoint.rowid))
-            self._breaker.caught_up()
+            await self._context.store.write(lambda tx: tx.clear_held_position(endpoint.rowid))
+            self._breaker.clear_held()
         sent, self._outbox.backlog.started = self._outbox.backlog.started, 0
         self.held, self._catching_up = 0, False
         if sent:

@@ -22,9 +22,9 @@ from deskwire.engine.webhooks.ports import DeliveryCommit
 
 log: Final = structlog.get_logger(__name__)
 
-KIND: Final = "redeliveries"
+MESSAGE_KIND: Final = "redeliveries"
 """The kind of message that says which endpoints have redeliveries that another node has made."""
-_ENDPOINTS: Final = 150
+_MESSAGE_ENDPOINTS_MAX: Final = 150
 """Endpoints in one message at most: a number of up to 20 digits each."""
 
 
@@ -39,8 +39,8 @@ class DeliveryFollower:
         self._dispatcher = dispatcher
         self._bus = bus
         self._known: dict[int, int] = {}
-        self._looked: dict[int, int] = {}
-        bus.receive(KIND, self._told)
+        self._polled: dict[int, int] = {}
+        bus.receive(MESSAGE_KIND, self._receive)
 
     @property
     def positions(self) -> Mapping[int, int]:
@@ -55,19 +55,19 @@ class DeliveryFollower:
         """Take note of an own commit."""
         for before, after in commit.advances:
             if self._known.get(after.project) != before.deliveries:
-                self._reach(after)  # first: what is offered to an outbox that is behind is read in its turn
+                self._advance(after)  # first: what is offered to an outbox that is behind is read in its turn
             elif after.deliveries != before.deliveries:
                 self._known[after.project] = after.deliveries
         self._dispatcher.commit_nowait(commit.deliveries, commit.erased, commit.rewritten)
         again = {delivery.endpoint: None for delivery in commit.deliveries if delivery.redelivery}
         elsewhere = [endpoint for endpoint in again if not self._dispatcher.delivers_to(endpoint)]
-        for start in range(0, len(elsewhere), _ENDPOINTS):
-            self._bus.send(KIND, orjson.dumps(elsewhere[start : start + _ENDPOINTS]))
+        for start in range(0, len(elsewhere), _MESSAGE_ENDPOINTS_MAX):
+            self._bus.send(MESSAGE_KIND, orjson.dumps(elsewhere[start : start + _MESSAGE_ENDPOINTS_MAX]))
 
     def hinted(self, heads: Iterable[ProjectHead]) -> None:
         """See `follower.Deliverer`."""
         for head in heads:
-            self._reach(head)
+            self._advance(head)
 
     def looked(self, heads: Iterable[ProjectHead], before: Mapping[int, int]) -> None:
         """See `follower.Deliverer`. Whatever has come since the last look, there may be redeliveries in it."""
@@ -77,12 +77,12 @@ class DeliveryFollower:
             if upto < before[project]:
                 log.error("delivery.went_back", project=project, position=upto)
                 self._known[project] = upto
-                self._dispatcher.begin_anew(project)
-            elif self._looked.get(project) != upto:
-                self._reach(head)
+                self._dispatcher.restart_workers(project)
+            elif self._polled.get(project) != upto:
+                self._advance(head)
                 self._dispatcher.note_rows(project, upto, again=True)
-            self._looked[project] = upto
-        for known in (self._known, self._looked):
+            self._polled[project] = upto
+        for known in (self._known, self._polled):
             for project in known.keys() - served:
                 del known[project]
 
@@ -94,12 +94,12 @@ class DeliveryFollower:
         """See `follower.Deliverer`."""
         self._dispatcher.rewrite(events)
 
-    def _reach(self, head: ProjectHead) -> None:
+    def _advance(self, head: ProjectHead) -> None:
         """Have outboxes read up to this head, if they do not know of it."""
         if head.project in self._dispatcher.projects and self._known.get(head.project, -1) < head.deliveries:
             self._known[head.project] = head.deliveries
             self._dispatcher.note_rows(head.project, head.deliveries)
 
-    def _told(self, payload: bytes) -> None:
+    def _receive(self, payload: bytes) -> None:
         for endpoint in orjson.loads(payload):
             self._dispatcher.note_redeliveries(endpoint)

@@ -22,13 +22,13 @@ from deskwire.engine.webhooks.ports import DeliveryReader
 
 log: Final = structlog.get_logger(__name__)
 
-GATHER_S: Final = 0.2
-"""Time in which news is gathered: the attempts of a message at all endpoints are mostly one piece of news."""
+BATCH_INTERVAL_S: Final = 0.2
+"""Time in which notifier is gathered: the attempts of a message at all endpoints are mostly one piece of notifier."""
 
-_EVENTS: Final = 6
+_EVENT_BATCH_SIZE: Final = 6
 """Events of one conversation that are told of at a time: with five endpoints each, as many as wait for a slow reader."""
 
-_NOTED: Final = 5_000
+_QUEUE_MAX: Final = 5_000
 """Events that wait to be told of; with more, a page knows what it has fetched."""
 
 
@@ -43,18 +43,18 @@ class Viewers(Protocol):
         """Return whether anybody looks at this one."""
 
 
-class Noted(NamedTuple):
-    """The conversation that there is news of, by storage keys."""
+class ConversationKey(NamedTuple):
+    """The conversation that there is notifier of, by storage keys."""
 
     project: int
     conversation: int
 
 
-class DeliveryNews:
+class DeliveryNotifier:
     """Gathers what has happened to deliveries, and tells those who look at the conversation.
 
     Args:
-        tell: is given a project's storage key, a conversation's id and what became of one of its events at an endpoint.
+        publish: is given a project's storage key, a conversation's id and what became of one of its events at an endpoint.
     """
 
     def __init__(
@@ -62,24 +62,24 @@ class DeliveryNews:
         store: Store[DeliveryReader, object],
         clock: Clock,
         viewers: Viewers,
-        tell: Callable[[int, str, Mapping[str, Any]], None],
+        publish: Callable[[int, str, Mapping[str, Any]], None],
     ) -> None:
         self._store = store
         self._clock = clock
         self._viewers = viewers
-        self._tell = tell
-        self._noted: dict[Noted, dict[int, None]] = {}
+        self._publish = publish
+        self._noted: dict[ConversationKey, dict[int, None]] = {}
         self._waiting = 0
         self._due = trio.Event()
 
-    def note(self, delivery: Delivery) -> None:
+    def enqueue(self, delivery: Delivery) -> None:
         """Take note that a delivery was made, or that an attempt at it is recorded."""
-        if not self._viewers.anybody or self._waiting >= _NOTED:
+        if not self._viewers.anybody or self._waiting >= _QUEUE_MAX:
             return
         conversation, sequence = delivery.event.conversation, delivery.event.sequence
         if conversation is None or sequence is None:  # a deletion's, or a contact's
             return
-        events = self._noted.setdefault(Noted(delivery.event.project, conversation), {})
+        events = self._noted.setdefault(ConversationKey(delivery.event.project, conversation), {})
         if sequence not in events:
             events[sequence] = None
             self._waiting += 1
@@ -89,16 +89,16 @@ class DeliveryNews:
         """Tell of what is noted, until cancelled."""
         while True:
             await self._due.wait()
-            await trio.sleep(GATHER_S)
+            await trio.sleep(BATCH_INTERVAL_S)
             self._due = trio.Event()
             try:
-                await self._tell_all()
+                await self._publish_all()
             except Unavailable as refusal:
                 log.warning("delivery.news_not_read", reason=refusal.reason)
             if self._noted:
                 self._due.set()
 
-    async def _tell_all(self) -> None:
+    async def _publish_all(self) -> None:
         noted = [*self._noted]
         known = await self._store.read(
             lambda reader: {each: reader.conversation_id(each.conversation) for each in noted}
@@ -107,20 +107,20 @@ class DeliveryNews:
             if conversation is None or not self._viewers.viewed(each.project, conversation):
                 self._waiting -= len(self._noted.pop(each))
             else:
-                await self._tell_of(each, conversation)
+                await self._publish_outcomes(each, conversation)
 
-    async def _tell_of(self, noted: Noted, conversation: str) -> None:
-        sequences = [*self._noted[noted]][:_EVENTS]
+    async def _publish_outcomes(self, noted: ConversationKey, conversation: str) -> None:
+        sequences = [*self._noted[noted]][:_EVENT_BATCH_SIZE]
         for sequence in sequences:
             del self._noted[noted][sequence]
         self._waiting -= len(sequences)
         if not self._noted[noted]:
             del self._noted[noted]
         for item in await self._store.read(lambda reader: self._items(reader, noted, sequences)):
-            self._tell(noted.project, conversation, item)
+            self._publish(noted.project, conversation, item)
 
     def _items(
-        self, reader: DeliveryReader, noted: Noted, sequences: Sequence[int]
+        self, reader: DeliveryReader, noted: ConversationKey, sequences: Sequence[int]
     ) -> Sequence[Mapping[str, Any]]:
         endpoints = {endpoint.rowid: endpoint for endpoint in reader.endpoints(noted.project)}
         found: list[Outcome] = []

@@ -1,4 +1,4 @@
-"""News of deliveries: gathered, bounded, and free while nobody looks."""
+"""News of deliveries: batch_size, bounded, and free while nobody looks."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from trio.testing import MockClock
 
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.events.types import StoredEvent
-from deskwire.engine.webhooks import news as module
+from deskwire.engine.webhooks import notifications as module
 from deskwire.engine.webhooks.delivery import Delivery
 from deskwire.engine.webhooks.endpoint import Endpoint
-from deskwire.engine.webhooks.news import GATHER_S, DeliveryNews
+from deskwire.engine.webhooks.notifications import BATCH_INTERVAL_S, DeliveryNotifier
 from deskwire.engine.webhooks.outcome import Outcome, Sequences
 from tests.support.builders import NOON
 
@@ -76,52 +76,52 @@ def delivery(sequence: int | None, conversation: int | None = 7, project: int = 
     return Delivery(1, "dlv", 1, event, conversation, 0, 0, 0, 0)
 
 
-def news_of(stored: Stored, looking: Looking) -> DeliveryNews:
-    """Return news from that store for those who look."""
-    return DeliveryNews(stored, lambda: NOON, looking, looking.tell)  # type: ignore[arg-type]  # what it asks of them
+def news_of(stored: Stored, looking: Looking) -> DeliveryNotifier:
+    """Return notifier from that store for those who look."""
+    return DeliveryNotifier(stored, lambda: NOON, looking, looking.tell)  # type: ignore[arg-type]  # what it asks of them
 
 
-async def after(news: DeliveryNews, seconds: float) -> None:
-    """Let the news run for this long."""
+async def after(notifier: DeliveryNotifier, seconds: float) -> None:
+    """Let the notifier run for this long."""
     with trio.move_on_after(seconds):
-        await news.run()
+        await notifier.run()
 
 
 async def test_while_nobody_looks_nothing_is_noted_or_read(autojump_clock: MockClock) -> None:
     stored, looking = Stored(), Looking(set())
-    news = news_of(stored, looking)
-    news.note(delivery(1))
+    notifier = news_of(stored, looking)
+    notifier.enqueue(delivery(1))
     looking.at.add("cnv_7")
-    await after(news, 10)
+    await after(notifier, 10)
     assert (stored.reads, looking.told) == (0, [])
 
 
 async def test_attempts_of_an_event_are_gathered_to_one_piece_of_news(autojump_clock: MockClock) -> None:
     stored, looking = Stored(), Looking({"cnv_7"})
-    news = news_of(stored, looking)
+    notifier = news_of(stored, looking)
     for _ in range(5):
-        news.note(delivery(3))
-    await after(news, 10)
+        notifier.enqueue(delivery(3))
+    await after(notifier, 10)
     ((at, conversation, sequence),) = looking.told
     assert (conversation, sequence, stored.reads) == ("cnv_7", 3, 2)
-    assert at >= GATHER_S
+    assert at >= BATCH_INTERVAL_S
 
 
 async def test_a_burst_is_told_of_at_a_bounded_rate_and_whole(autojump_clock: MockClock) -> None:
     looking = Looking({"cnv_7"})
-    news = news_of(Stored(), looking)
+    notifier = news_of(Stored(), looking)
     for sequence in range(1, 101):
-        news.note(delivery(sequence))
-    await after(news, 60)
+        notifier.enqueue(delivery(sequence))
+    await after(notifier, 60)
     assert [sequence for _, _, sequence in looking.told] == [*range(1, 101)]
     moments = [at for at, _, _ in looking.told]
     assert max(moments.count(at) for at in moments) <= 6
-    assert moments[-1] - moments[0] >= 16 * GATHER_S
+    assert moments[-1] - moments[0] >= 16 * BATCH_INTERVAL_S
 
 
 async def test_who_looks_elsewhere_is_told_nothing_and_nothing_is_kept(autojump_clock: MockClock) -> None:
     looking = Looking({"cnv_8"})
-    news = news_of(Stored(), looking)
+    notifier = news_of(Stored(), looking)
     for each in (
         delivery(1),
         delivery(1, 404),
@@ -129,30 +129,30 @@ async def test_who_looks_elsewhere_is_told_nothing_and_nothing_is_kept(autojump_
         delivery(None, -5),
         delivery(9, None),
     ):
-        news.note(each)
-    await after(news, 10)
+        notifier.enqueue(each)
+    await after(notifier, 10)
     looking.at.add("cnv_7")
-    await after(news, 10)
+    await after(notifier, 10)
     assert looking.told == []
 
 
 async def test_more_than_can_wait_is_left_to_the_next_look(
     autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "_NOTED", 3)
+    monkeypatch.setattr(module, "_QUEUE_MAX", 3)
     looking = Looking({"cnv_7"})
-    news = news_of(Stored(), looking)
+    notifier = news_of(Stored(), looking)
     for sequence in range(1, 10):
-        news.note(delivery(sequence))
-    await after(news, 10)
-    news.note(delivery(20))
-    await after(news, 10)
+        notifier.enqueue(delivery(sequence))
+    await after(notifier, 10)
+    notifier.enqueue(delivery(20))
+    await after(notifier, 10)
     assert [sequence for _, _, sequence in looking.told] == [1, 2, 3, 20]
 
 
 async def test_news_that_could_not_be_read_waits(autojump_clock: MockClock) -> None:
     looking = Looking({"cnv_7"})
-    news = news_of(Stored(refusing=2), looking)
-    news.note(delivery(1))
-    await after(news, 10)
+    notifier = news_of(Stored(refusing=2), looking)
+    notifier.enqueue(delivery(1))
+    await after(notifier, 10)
     assert [sequence for _, _, sequence in looking.told] == [1]

@@ -7,34 +7,38 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from contextvars import Context
 from functools import partial
-from typing import Final, Protocol, Self
+from typing import Any, Final, Generic, Protocol, Self, TypeVar
 
 import structlog
 import trio
 
+from deskwire.engine.core.sealing import SealBroken
 from deskwire.engine.core.tasks.failure import survived
 from deskwire.engine.core.values import replace
 from deskwire.engine.webhooks.context import DeliveryContext
 from deskwire.engine.webhooks.delivery import Attempt
 from deskwire.engine.webhooks.endpoint import Endpoint
 from deskwire.engine.webhooks.http.client import Postable, Withheld
-from deskwire.engine.webhooks.http.pool import KEEPALIVE_S
-from deskwire.engine.webhooks.retry.breaker import Breaker, verdict
-from deskwire.engine.webhooks.retry.schedule import Ended, Retry, Sent
+from deskwire.engine.webhooks.http.connection import KEEPALIVE_S
+from deskwire.engine.webhooks.recorder import Superseded
+from deskwire.engine.webhooks.retry.circuit_breaker import CircuitBreaker
+from deskwire.engine.webhooks.retry.schedule import AttemptedDelivery, DeliveryEnd, Retry
+from deskwire.engine.webhooks.retry.verdict import verdict
 from deskwire.engine.webhooks.signature import SigningSecrets
 
 log: Final = structlog.get_logger(__name__)
 
-_CLOSE_S: Final = 1.0
+_CLOSE_TIMEOUT_S: Final = 1.0
 """Bound for closing connections at the end; it needs no network, so this is only for bugs."""
 
 
-class Sendable(Postable, Sent, Protocol):
+class Sendable(Postable, AttemptedDelivery, Protocol):
     """A delivery that can be sent: a row or one in memory alone."""
 
 
-class Sender(ABC):
+class BaseWorker(ABC):
     """One endpoint's worker, without its queue.
 
     A worker is run once; after a failure a new one takes its place.
@@ -48,7 +52,7 @@ class Sender(ABC):
     _failure_event: str
     """The log's event for an attempt that was ended by a bug."""
 
-    def __init__(self, endpoint: Endpoint, context: DeliveryContext, breaker: Breaker) -> None:
+    def __init__(self, endpoint: Endpoint, context: DeliveryContext, breaker: CircuitBreaker) -> None:
         self.endpoint = endpoint
         self.breaker: Final = breaker
         self._context = context
@@ -92,29 +96,31 @@ class Sender(ABC):
         try:
             await self._serve()
         finally:
-            with trio.move_on_after(_CLOSE_S, shield=True):
+            with trio.move_on_after(_CLOSE_TIMEOUT_S, shield=True):
                 await self._client.aclose()
 
     async def _attempt(
         self,
-        as_it_is: Callable[[], Sendable],
+        current_delivery: Callable[[], Sendable],
         erased: Callable[[], bool],
         *,
         probe: bool,
         quiet_pause_ms: int | None = None,
-    ) -> tuple[Attempt, Retry | Ended] | None:
+    ) -> tuple[Attempt, Retry | DeliveryEnd] | None:
         """Make a delivery's next attempt, and return it with what follows; None if it was erased before a byte was sent.
 
         Args:
-            as_it_is: returns the delivery: another object once its event was rewritten.
+            current_delivery: returns the delivery: another object once its event was rewritten.
             erased: tells whether the delivery's conversation is erased by now.
-            probe: whether `Breaker.begin` said that it is the probe.
+            probe: whether `CircuitBreaker.begin` said that it is the probe.
             quiet_pause_ms: see `verdict`.
         """
-        cluster, delivery = self._context.cluster, as_it_is()
+        cluster, delivery = self._context.cluster, current_delivery()
 
         def may_send() -> bool:
-            return trio.current_time() < cluster.valid_until and not erased() and as_it_is() is delivery
+            return (
+                trio.current_time() < cluster.valid_until and not erased() and current_delivery() is delivery
+            )
 
         succeeded_at, attempt = self.breaker.succeeded_at, None
         try:
@@ -123,7 +129,7 @@ class Sender(ABC):
                     await cluster.until_valid()
                 if erased():
                     return None
-                delivery = as_it_is()
+                delivery = current_delivery()
                 attempt = await self._post(delivery, may_send)
         finally:
             if probe:
@@ -171,3 +177,59 @@ class Sender(ABC):
             await self._client.aclose()
             with trio.move_on_after(due_s - KEEPALIVE_S):
                 await self._wakeup.wait()
+
+
+W = TypeVar("W", bound=BaseWorker)
+
+_RESTART_DELAY_S: Final = 5.0
+"""Pause before a worker that failed is replaced."""
+
+
+class SupervisedWorker(Generic[W]):
+    """A worker in a task of its own, replaced after a failure by a new one with an empty queue.
+
+    Attributes:
+        worker: the present one.
+    """
+
+    def __init__(self, worker: W) -> None:
+        self.worker = worker
+        self._scope = trio.CancelScope()
+        self._ended = trio.Event()
+
+    def start(self, nursery: trio.Nursery, previous: SupervisedWorker[Any] | None = None) -> None:
+        """Run the worker in a nursery, once `previous` has ended."""
+        Context().run(nursery.start_soon, self._run, previous)
+
+    async def ended(self) -> None:
+        """Return when the worker has ended, with all that it was doing."""
+        await self._ended.wait()
+
+    def cancel(self) -> None:
+        """End the worker; see its `run` for what that leaves."""
+        self._scope.cancel()
+
+    async def _run(self, previous: SupervisedWorker[Any] | None) -> None:
+        try:
+            if previous is not None:
+                await previous.ended()
+            with self._scope:
+                while await self._run_worker():
+                    await trio.sleep(_RESTART_DELAY_S)
+                    self.worker = self.worker.renewed()
+        finally:
+            self._ended.set()
+
+    async def _run_worker(self) -> bool:
+        """Run the present worker; return when it has failed, with the reason in the log, whether another should be run."""
+        endpoint, again = self.worker.endpoint.id, True
+        try:
+            await self.worker.run()
+        except* SealBroken as group:
+            log.error("delivery.sealed", endpoint=endpoint, error=str(group.exceptions[0]))
+        except* Superseded:
+            log.warning("delivery.superseded", endpoint=endpoint)
+            again = False
+        except* Exception:  # the task's top: a bug in one worker must not stop the others
+            log.exception("delivery.worker_failed", endpoint=endpoint)
+        return again
