@@ -91,8 +91,8 @@ class Parts(Struct, frozen=True, kw_only=True):
     stream: RealtimeStream
     dispatcher: Dispatcher
     lapses: LapseMonitor
-    couriers: EndpointLeases | None
-    news: DeliveryNotifier
+    endpoint_leases: EndpointLeases | None
+    delivery_notifier: DeliveryNotifier
     writing: WritingEvents
     snooze_timer: SnoozeTimer
     uploads: UploadService
@@ -132,9 +132,9 @@ async def assemble(
     keys, machines, sessions = ServerKeys(store), Machines(store), wiring.sessions(config, store)
     ended_tokens = EndedTokens(store)
     agents = wiring.agents(config, here, events)
-    news = wiring.news(store, agents)
-    dispatcher = wiring.dispatcher(config, store, sealing, news, here.membership)
-    couriers = wiring.couriers(here, dispatcher)
+    delivery_notifier = wiring.delivery_notifier(store, agents)
+    dispatcher = wiring.dispatcher(config, store, sealing, delivery_notifier, here.membership)
+    endpoint_leases = wiring.endpoint_leases(here, dispatcher)
     lapses = wiring.lapses(store, dispatcher, commits)
     follower = wiring.follower(here, events, dispatcher, commits)
     if follower is not None:
@@ -177,9 +177,9 @@ async def assemble(
         agents=agents,
         stream=stream,
         dispatcher=dispatcher,
-        couriers=couriers,
+        endpoint_leases=endpoint_leases,
         lapses=lapses,
-        news=news,
+        delivery_notifier=delivery_notifier,
         writing=wiring.writing_events(here, agents, uploads.links, commits),
         snooze_timer=snooze_timer,
         uploads=uploads,
@@ -209,7 +209,7 @@ def services_of(parts: Parts, actors: trio.Nursery, registry: ActorRegistry) -> 
         passwords=passwords,
         stand_ins=wiring.stand_ins(store, passwords, secrets),
         refused_calls=RefusedCalls(store),
-        webhooks=wiring.webhooks(config, parts.sealing, parts.couriers or parts.dispatcher),
+        webhooks=wiring.webhooks(config, parts.sealing, parts.endpoint_leases or parts.dispatcher),
         hub=parts.hub,
         agents=parts.agents,
         surveys=Surveys(

@@ -202,12 +202,14 @@ async def serve(
         on_duty = here.cluster.on_duty
         nodes.forget_with_others(parts)
         async with leased(here.membership), trio.open_nursery() as outgoing:
-            await parts.lapses.begin()
+            await parts.lapses.start()
             await outgoing.start(parts.dispatcher.run)
             outgoing.start_soon(kept_running, "webhooks.lapses", parts.lapses.run)
-            if parts.couriers is not None:
-                outgoing.start_soon(kept_running, "webhooks.couriers", parts.couriers.run)
-                outgoing.start_soon(kept_running, "webhooks.clearing", partial(on_duty, parts.couriers.clear))
+            if parts.endpoint_leases is not None:
+                outgoing.start_soon(kept_running, "webhooks.couriers", parts.endpoint_leases.run)
+                outgoing.start_soon(
+                    kept_running, "webhooks.clearing", partial(on_duty, parts.endpoint_leases.clean_up)
+                )
             if parts.follower is not None:
                 outgoing.start_soon(kept_running, "events.follower", parts.follower.run)
             if parts.relay is not None:
@@ -215,7 +217,7 @@ async def serve(
             outgoing.start_soon(kept_running, "stream.positions", parts.hub.run)
             outgoing.start_soon(kept_running, "stream.flusher", parts.stream.run)
             outgoing.start_soon(kept_running, "agents.streams", parts.agents.run)
-            outgoing.start_soon(kept_running, "deliveries.news", parts.news.run)
+            outgoing.start_soon(kept_running, "deliveries.news", parts.delivery_notifier.run)
             outgoing.start_soon(kept_running, "agents.writing", parts.writing.run)
             outgoing.start_soon(kept_running, "stalls", parts.measured.stalls.run)
             outgoing.start_soon(kept_running, "tickets.upkeep", partial(on_duty, parts.snooze_timer.run))

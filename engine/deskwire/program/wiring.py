@@ -197,7 +197,7 @@ def share_times(bus: Bus, commits: Subscribers[Commit], tasks: Sequence[Schedule
 
 
 def dispatcher(
-    config: Config, store: Store, sealing: Sealing, news: DeliveryNotifier, cluster: Cluster | None
+    config: Config, store: Store, sealing: Sealing, notifier: DeliveryNotifier, cluster: Cluster | None
 ) -> Dispatcher:
     """Return the deliveries to webhooks, shared with the other nodes of the cluster if there is one."""
     return Dispatcher(
@@ -215,7 +215,7 @@ def dispatcher(
         catch_up_per_s=config.webhook_catch_up_per_s,
         memory_deliveries=config.webhook_memory_deliveries,
         proxy=Proxy.parse(config.webhook_proxy) if config.webhook_proxy else None,
-        note=news.note,
+        notify=notifier.enqueue,
         cluster=cluster,
     )
 
@@ -232,7 +232,7 @@ def lapses(store: Store, dispatcher: Dispatcher, commits: Subscribers[Commit]) -
     return made
 
 
-def couriers(here: Opened, dispatcher: Dispatcher) -> EndpointLeases | None:
+def endpoint_leases(here: Opened, dispatcher: Dispatcher) -> EndpointLeases | None:
     """Return what says which endpoints this node delivers to; None if it is alone and delivers to all."""
     if here.membership is None or here.leases is None:
         return None
@@ -242,7 +242,7 @@ def couriers(here: Opened, dispatcher: Dispatcher) -> EndpointLeases | None:
     return made
 
 
-def news(store: Store, agents: AgentStreams) -> DeliveryNotifier:
+def delivery_notifier(store: Store, agents: AgentStreams) -> DeliveryNotifier:
     """Return the news of deliveries, for agents who look at the conversation."""
 
     def tell(project: int, conversation: str, item: Mapping[str, Any]) -> None:
@@ -486,10 +486,10 @@ async def open_uploads(
     """
     # Of files on its own disk a node is the only one that knows.
     own = config.uploads_at == "disk"
-    shelf = SingleNodeFileStore(store, files) if own else SharedFileStore(store, files, wall_clock)
+    file_store = SingleNodeFileStore(store, files) if own else SharedFileStore(store, files, wall_clock)
     uploads = UploadService(
         store,
-        shelf,
+        file_store,
         wall_clock,
         Links(secrets.keys("uploads"), f"{url}{BASE}/uploads", lifetime_s=config.upload_url_s),
         limit=config.upload_limit_bytes,
@@ -511,7 +511,7 @@ def voice(config: Config, store: Store, uploads: UploadService) -> Voice:
         model(config),
         audio_bytes=config.voice_audio_bytes,
         audio_s=config.voice_audio_s,
-        at_once=config.voice_at_once,
+        concurrency=config.voice_at_once,
     )
 
 

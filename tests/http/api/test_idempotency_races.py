@@ -64,7 +64,7 @@ async def test_what_is_refused_for_another_reason_is_refused(inline_store: Inlin
     with pytest.raises(Conflict) as refusal:
         await answered(a_route(refused), call, "order-1")
     assert refusal.value.reason == "workflow_running"
-    assert call.services.answers.repeats.replayed == 0
+    assert call.services.answers.counters.replayed == 0
 
 
 async def test_a_bug_in_the_handler_of_a_repetition_is_not_hidden_by_the_kept_answer(

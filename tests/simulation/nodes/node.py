@@ -105,17 +105,19 @@ class Node(Server):
     def _make_dispatcher(self) -> Dispatcher:
         made = super()._make_dispatcher()
         store = cast(Any, self.way)
-        self.couriers = EndpointLeases(store, cast(Any, self.beat), made, self.membership, self.bus, trio_ms)
+        self.endpoint_leases = EndpointLeases(
+            store, cast(Any, self.beat), made, self.membership, self.bus, trio_ms
+        )
         self.deliveries = DeliveryFollower(made, self.bus)
         self.follower = Follower(store, self._followed, self.bus, self.deliveries)
-        self.membership.when_moved(self.couriers.wake)
-        self.membership.when_lost(self.couriers.stop_all)
-        self.membership.forget_with(self.couriers.look)
+        self.membership.when_moved(self.endpoint_leases.wake)
+        self.membership.when_lost(self.endpoint_leases.stop_all)
+        self.membership.forget_with(self.endpoint_leases.reconcile)
         self.membership.forget_with(self.follower.catch_up)
         return made
 
     def _deliverer(self) -> Any:
-        return self.couriers
+        return self.endpoint_leases
 
     def _services(self, *given: Any) -> Services:
         made = super()._services(*given)
@@ -142,7 +144,7 @@ class Node(Server):
         await actors.start(self.beat.run)
         await actors.start(self.membership.run)
         actors.start_soon(self.follower.run)
-        actors.start_soon(self.couriers.run)
+        actors.start_soon(self.endpoint_leases.run)
         await super()._begin(actors)
         assert self._held is not None
         self._held.expect_others()

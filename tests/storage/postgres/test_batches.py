@@ -72,10 +72,10 @@ async def test_a_message_by_itself_takes_two_round_trips_with_a_key_as_well(post
     async with node(postgres_url) as here:
         conversation = await here.new_conversation()
         await here.post(conversation)  # now the endpoints are known, and the conversation's last state
-        with StoredResponses(Secrets("s" * 32), lambda: NOON, 3_600).under_way(
+        with StoredResponses(Secrets("s" * 32), lambda: NOON, 3_600).in_flight(
             "caller", "post", "key"
         ) as once:
-            keeping: Any = ResponseHook(once.about(b"body"), lambda receipt: receipt.message)
+            keeping: Any = ResponseHook(once.with_body(b"body"), lambda receipt: receipt.message)
             for wrappers in ((), (keeping,)):
                 before = exchanges(here)
                 await here.actors.ask(PROJECT, conversation, post(), *wrappers)
@@ -258,10 +258,10 @@ async def test_an_endpoint_gets_all_that_is_committed_behind_it_whoever_commits(
 
 async def test_of_two_nodes_that_carry_out_one_request_one_does(postgres_url: str) -> None:
     async def ask(here: NodeHere, conversation: str, outcomes: list[str]) -> None:
-        with StoredResponses(Secrets("s" * 32), lambda: NOON, 3_600).under_way(
+        with StoredResponses(Secrets("s" * 32), lambda: NOON, 3_600).in_flight(
             "caller", "post", "key"
         ) as once:
-            keeping: Any = ResponseHook(once.about(b"body"), lambda receipt: receipt.message)
+            keeping: Any = ResponseHook(once.with_body(b"body"), lambda receipt: receipt.message)
             outcome = None
             while outcome is None:  # a client asks again that is told that its first request is under way
                 try:

@@ -18,8 +18,8 @@ from tests.support.postgres_nodes import NodeHere, node, rows
 
 def once_of(key: str) -> IdempotentRequest:
     answers = StoredResponses(Secrets("secret"), lambda: NOON, 100, several=True)
-    with answers.under_way("a caller", key) as once:
-        return once.about(b"{}")
+    with answers.in_flight("a caller", key) as once:
+        return once.with_body(b"{}")
 
 
 def made(tx: Transaction) -> str:

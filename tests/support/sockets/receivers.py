@@ -304,8 +304,12 @@ async def opened(
         project = await store.write(_project)
         given = between(store)
         dispatcher = Dispatcher(
-            given, wall, Sealing(Secrets(SECRET)), AddressPolicy(allow_private=True), **settings
-        )  # type: ignore[arg-type]
+            given,
+            wall,
+            Sealing(Secrets(SECRET)),
+            AddressPolicy(allow_private=True),
+            **settings,  # type: ignore[arg-type]
+        )
         inbox.append(dispatcher)
         async with trio.open_nursery() as nursery:
             await nursery.start(dispatcher.run)

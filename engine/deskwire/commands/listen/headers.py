@@ -62,11 +62,11 @@ class WithHeaders:
         """See `Connector.stage`."""
         return self._route.stage
 
-    async def reach(self, target: WebhookUrl) -> trio.abc.Stream:
+    async def connect(self, target: WebhookUrl) -> trio.abc.Stream:
         """See `Connector.reach`."""
-        return await self._route.reach(target)
+        return await self._route.connect(target)
 
-    def form(self, target: WebhookUrl) -> tuple[bytes, tuple[Header, ...]]:
+    def request_target(self, target: WebhookUrl) -> tuple[bytes, tuple[Header, ...]]:
         """See `Connector.form`."""
-        line, headers = self._route.form(target)
+        line, headers = self._route.request_target(target)
         return line, (*headers, *self._headers)

@@ -68,7 +68,6 @@ from deskwire.http.resources.surveys import (
 from deskwire.http.resources.tickets import tickets, voice
 from deskwire.http.resources.webhooks import dashboard as agents_webhooks
 from deskwire.http.resources.webhooks import deliveries
-from deskwire.http.resources.webhooks import deliveries as webhook_figures
 from deskwire.http.resources.webhooks import endpoints as webhooks
 
 _MODULES: Final = (
@@ -84,8 +83,6 @@ _MODULES: Final = (
     project_export,
     webhooks,
     deliveries,
-    deliveries,
-    webhook_figures,
     stream,
     agents_webhooks,
     event_log,

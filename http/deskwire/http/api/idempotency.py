@@ -64,9 +64,9 @@ async def _answered_once(route: Route, call: Call[Any, Any], key: str) -> Answer
     answers = call.services.answers
     path = orjson.dumps(dict(call.path), option=orjson.OPT_SORT_KEYS).decode()
     place = next(iter(call.path.values()), "")
-    with answers.under_way(call.access.credential, route.method, route.path, path, key, place=place) as once:
+    with answers.in_flight(call.access.credential, route.method, route.path, path, key, place=place) as once:
         if not route.streamed:  # the body of one that is, is known at its end
-            once = once.about(canonical(call.raw))
+            once = once.with_body(canonical(call.raw))
         try:
             try:
                 answer = await route.handler(replace(call, once=once))
@@ -77,15 +77,15 @@ async def _answered_once(route: Route, call: Call[Any, Any], key: str) -> Answer
                     await _look(call, once)
                 raise
         except AlreadyAnswered as found:
-            answers.repeats.replayed += 1
+            answers.counters.replayed += 1
             return Replayed(found.body)
         except IdempotencyMismatch:
-            answers.repeats.mismatch += 1
+            answers.counters.mismatch += 1
             raise
         except AnswerErased:
-            answers.repeats.erased += 1
+            answers.counters.erased += 1
             raise
-    answers.repeats.carried_out += 1
+    answers.counters.carried_out += 1
     return answer
 
 

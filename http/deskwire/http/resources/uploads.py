@@ -142,7 +142,7 @@ def _kept(call: Call[Any, Any], job: Job, upload: Upload) -> Job:
     """Return the commit of an upload. Repeated requests are recognised by name and content, as a form's delimiters are new each time."""
     if call.once is None:
         return job
-    once = call.once.about(upload.name.encode(), upload.sha256.encode())
+    once = call.once.with_body(upload.name.encode(), upload.sha256.encode())
     return once.around(job, lambda _: _view(call, upload))
 
 

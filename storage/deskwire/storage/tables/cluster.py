@@ -43,7 +43,7 @@ class ClusterReads(Queries):
         row = self.conn.execute("SELECT 1 FROM nodes WHERE incarnation = ?", (incarnation,)).fetchone()
         return row is not None
 
-    def couriers(self) -> Sequence[EndpointLease]:
+    def endpoint_leases(self) -> Sequence[EndpointLease]:
         rows = self.conn.execute(
             "SELECT e.rowid, e.updated_at, c.incarnation, coalesce(c.generation, 0) FROM endpoints e "
             "LEFT JOIN couriers c ON c.endpoint = e.rowid WHERE e.status = 'enabled' ORDER BY e.rowid"

@@ -14,7 +14,7 @@ _TRIAL_BYTES: Final = 16_384
 
 
 class AnswerReads(Queries):
-    """Queries on kept answers; the methods are those of `idempotency.ports.AnswerReader`."""
+    """Queries on kept answers; the methods are those of `idempotent_requests.StoredResponseReader`."""
 
     def stored_response(self, name: bytes, place: str) -> StoredResponse | None:
         """See the port. With PostgreSQL all names are in one index, wherever they belong."""
@@ -25,7 +25,7 @@ class AnswerReads(Queries):
 
 
 class AnswerWrites(AnswerReads, Changes):
-    """Changes of kept answers; the methods are those of `idempotency.ports.AnswerTransaction`."""
+    """Changes of kept answers; the methods are those of `idempotent_requests.StoredResponseTransaction`."""
 
     @abstractmethod
     def store_response(self, answer: StoredResponse) -> None:

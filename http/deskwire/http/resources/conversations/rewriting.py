@@ -50,7 +50,7 @@ class Beside(Struct, frozen=True):
         for fact in receipt.facts:
             if isinstance(fact, MessageRewritten):
                 message = fact.message
-                self.call.services.answers.forget(tx, conversation.id, message.id)
+                self.call.services.answers.erase_mentions(tx, conversation.id, message.id)
                 deed = rewritten(message.id, conversation.id, conversation.project, deleted=message.deleted)
                 with tx.signed(self.call.by):
                     tx.record(deed)
