@@ -84,7 +84,7 @@ class _Rows(SqliteTransaction):
         """The project's head as this transaction leaves it."""
         return ProjectHead(project, self._event_position, self._delivery_position)
 
-    def restart_workers(self, head: ProjectHead) -> None:
+    def begin_anew(self, head: ProjectHead) -> None:
         """Go by what is stored: after a rollback nothing else is so.
 
         Args:
@@ -221,7 +221,7 @@ class Database:
     def locked_by(self, job: Job) -> set[tuple[str, int]]:
         """The rows that a job would lock now, whatever else it does; nothing is stored."""
         self._connection.execute("BEGIN IMMEDIATE")
-        self._tx.restart_workers(self.head)
+        self._tx.begin_anew(self.head)
         try:
             job.outcome = job.run(self._tx)
         except sqlite3.OperationalError:
@@ -232,7 +232,7 @@ class Database:
         if self._tx.head(_PROJECT) != self.head:
             locked.add(HEAD)
         self._connection.execute("ROLLBACK")
-        self._tx.restart_workers(self.head)
+        self._tx.begin_anew(self.head)
         return locked
 
     def commit(self, session: Session, jobs: Sequence[Job], lane: str, number: int) -> Commit:
@@ -260,7 +260,7 @@ class Database:
         left = list(jobs)
         while True:
             self._connection.execute("BEGIN IMMEDIATE")
-            self._tx.restart_workers(self.head)
+            self._tx.begin_anew(self.head)
             spoiler = next((job for job in left if self._spoils(job)), None)
             if spoiler is None:
                 return jobs
@@ -294,7 +294,7 @@ class Database:
         before, self.head = self.head, tx.head(_PROJECT)
         if self.head != before:
             commit = replace(commit, advances=(Advance(before, self.head),))
-        tx.restart_workers(self.head)
+        tx.begin_anew(self.head)
         return commit
 
 
