@@ -1,4 +1,7 @@
-"""The delivery log, tests, redelivery, recovery and the care of endpoints, through the wire (decisions 6)."""
+"""Delivery log, test events, redelivery, recovery and changes of endpoints.
+
+Source: decisions 6.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ from tests.support.sockets.server_process import free_port
 
 FAILING = answering("500 Internal Server Error", b"out of order")
 WORKING = answering("204 No Content")
-LOOK_S = 0.02  # nothing announces a delivery that is recorded but the log
+LOOK_S = 0.02  # only the log shows that a delivery is recorded
 
 
 @pytest.fixture
@@ -37,7 +40,7 @@ async def receiver() -> AsyncIterator[Receiver]:
 
 @pytest.fixture
 def nobody() -> str:
-    """Return a URL where nobody listens."""
+    """Return a URL without a server."""
     return f"http://127.0.0.1:{free_port()}/"
 
 
@@ -50,7 +53,7 @@ async def deliveries(service: Service, endpoint: dict[str, Any], **params: str) 
 
 
 async def ended(service: Service, endpoint: dict[str, Any], count: int) -> list[dict[str, Any]]:
-    """The endpoint's log once it has that many and none is pending."""
+    """Return the endpoint's log when it has that many deliveries and none is pending."""
     with trio.fail_after(20):
         while True:
             found = await deliveries(service, endpoint, limit="200")
@@ -86,7 +89,7 @@ async def test_the_log_says_of_each_delivery_what_came_of_it_and_why(
     assert (delivery["conversationId"], delivery["sequence"]) == (conversation["id"], 1)
     assert (delivery["status"], delivery["nextAttemptAt"]) == ("dropped", None)
     assert delivery["reason"] == (
-        "4 attempts failed; the last: status 500; it is sent once more with the next success"
+        "4 attempts failed; the last: status 500; it is sent again after the next success"
     )
     assert [each["number"] for each in delivery["attempts"]] == [1, 2, 3, 4]
     attempt = delivery["attempts"][0]
@@ -305,7 +308,9 @@ async def test_what_a_disabled_endpoint_was_not_sent_is_recovered_once_it_is_ena
     assert (enabled["status"], enabled["statusReason"]) == ("enabled", None)
     await service.say(conversation, "Back")
     await receiver.wait(2)
-    assert receiver.requests[1].headers["Service-Previous-Sequence"] == "2"  # so that the receiver can tell
+    assert (
+        receiver.requests[1].headers["Service-Previous-Sequence"] == "2"
+    )  # so that the receiver can distinguish them
     assert (await ask(service, "POST", f"{path}/recover", since="2026-01-01T00:00:00Z"))["count"] == 1
     await receiver.wait(3)
     assert b"While it was away" in receiver.requests[2].body

@@ -1,4 +1,7 @@
-"""Event types beyond the contract: only for the endpoints and the calls that name them (ADR 51)."""
+"""Event types beyond the contract, only for endpoints and calls that list them.
+
+Source: ADR 51.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,7 @@ ANSWERS = {"score": 2, "why": "mkslowkm"}
 
 @pytest.fixture
 async def service(tmp_path: Path) -> AsyncIterator[Service]:
-    """Yield a service that retries quickly, and whose circuits open at the third failure in a row."""
+    """Yield a service that retries quickly and opens circuits at the third failure."""
     quick: dict[str, Any] = {"webhook_retry_after_s": (0.01, 0.01, 0.01), "webhook_circuit_failures": 3}
     async with running(tmp_path, webhook_circuit_s=0.0, **quick) as started:
         yield started
@@ -44,7 +47,7 @@ async def receiver() -> AsyncIterator[Receiver]:
 
 
 async def act(service: Service, method: str, path: str, **body: Any) -> dict[str, Any]:
-    """Make a call of an agent that must succeed, and return its response."""
+    """Make an agent's call that must succeed; return its response."""
     answer = await service.dashboard.request(method, path, json=body)
     assert answer.status_code == 200, answer.text
     document: dict[str, Any] = answer.json()
@@ -52,7 +55,7 @@ async def act(service: Service, method: str, path: str, **body: Any) -> dict[str
 
 
 async def got(receiver: Receiver, count: int) -> list[dict[str, Any]]:
-    """The envelopes that the receiver was sent, in the order in which they came, once there are that many."""
+    """Return the envelopes that the receiver got, in order, when there are that many."""
     await receiver.wait(count)
     found = [orjson.loads(request.body) for request in receiver.requests]
     assert len(found) == count, [each["type"] for each in found]
@@ -64,7 +67,7 @@ async def note(service: Service, conversation: dict[str, Any], text: str = "She 
 
 
 async def problems(answer: httpx.Response) -> list[tuple[str, str]]:
-    """The problems that a call was refused for."""
+    """Return the problems of a refused call."""
     assert answer.status_code == 422, answer.text
     return [(each["pointer"], each["code"]) for each in answer.json()["errors"]]
 
@@ -211,7 +214,7 @@ async def test_notes_that_wait_are_not_sent_to_an_endpoint_that_asks_for_them_no
     await service.say(conversation, "the end")
     log = await ended(service, endpoint, 4)
     assert [each["status"] for each in log] == ["delivered", *["skipped"] * 3]
-    assert {each["reason"] for each in log[1:]} == {"the endpoint does not ask for internal events any more"}
+    assert {each["reason"] for each in log[1:]} == {"the endpoint no longer asks for internal events"}
     again = await ask(service, "POST", f"/deliveries/{log[-1]['id']}/redeliver")
     log = await ended(service, endpoint, 5)
     assert (log[0]["id"], log[0]["status"]) == (again["id"], "skipped")

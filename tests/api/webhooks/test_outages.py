@@ -1,4 +1,4 @@
-"""Outages of receivers, as the API shows them and handles them (decisions 6)."""
+"""Outages of receivers as the API shows and handles them (decisions 6)."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ async def receiver() -> AsyncIterator[Receiver]:
 
 @pytest.fixture
 def nobody() -> str:
-    """Return a URL where nobody listens."""
+    """Return a URL without a server."""
     return f"http://127.0.0.1:{free_port()}/"
 
 
 @pytest.fixture
 async def touchy(tmp_path: Path) -> AsyncIterator[Service]:
-    """Yield a service whose circuits open at the third failure in a row."""
+    """Yield a service that opens circuits at the third consecutive failure."""
     async with running(tmp_path, webhook_circuit_failures=3, webhook_circuit_s=0.0) as started:
         yield started
 
@@ -46,7 +46,7 @@ async def touchy(tmp_path: Path) -> AsyncIterator[Service]:
 async def look(
     service: Service, endpoint: dict[str, Any], wanted: Callable[[dict[str, Any]], object]
 ) -> dict[str, Any]:
-    """The endpoint as it is shown, once it is as it is wanted."""
+    """Return the endpoint when it is in the expected state."""
     with trio.fail_after(20):
         while True:
             shown = await ask(service, "GET", f"/webhooks/{endpoint['id']}")

@@ -1,4 +1,7 @@
-"""The events of one conversation, sent to one endpoint again: over real sockets (ADR 10)."""
+"""Replays of one conversation's events to one endpoint, over real sockets.
+
+Source: ADR 10.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ async def receiver() -> AsyncIterator[Receiver]:
 
 
 def sent(receiver: Receiver, since: int) -> list[tuple[int, str, str | None]]:
-    """Sequence, text and the sequence before of what has come since."""
+    """Return sequence, text and previous sequence of the events received since."""
     found = []
     for request in receiver.requests[since:]:
         event = json.loads(request.body)
@@ -37,7 +40,7 @@ def sent(receiver: Receiver, since: int) -> list[tuple[int, str, str | None]]:
 
 
 async def arrived(service: Service, endpoint: dict[str, Any], count: int) -> None:
-    """Wait until so many deliveries are recorded as delivered, and nothing is pending."""
+    """Wait until this many deliveries are delivered and none is pending."""
     with trio.fail_after(20):
         while True:
             figures = (await service.dashboard.get(f"/webhooks/{endpoint['id']}/figures")).json()["items"]

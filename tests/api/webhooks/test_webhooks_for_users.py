@@ -1,4 +1,7 @@
-"""Webhooks, deliveries and consumers for users: the same as for server keys, under the permissions of the role (ADR 10)."""
+"""Webhooks, deliveries and consumers for users, under their role's permissions.
+
+Source: ADR 10.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,7 @@ async def receiver() -> AsyncIterator[Receiver]:
 
 
 async def deliveries(service: Service, endpoint: dict[str, Any], count: int, **params: Any) -> list[Any]:
-    """Return the endpoint's log once it has so many deliveries that ended."""
+    """Return the endpoint's log when this many deliveries have ended."""
     with trio.fail_after(20):
         while True:
             answer = await service.dashboard.get(f"/webhooks/{endpoint['id']}/deliveries", params=params)

@@ -1,4 +1,7 @@
-"""A request is carried out once: the shell around its job against a model, and its names (ADR 24)."""
+"""A request is executed once: its commit hook against a model, and its names.
+
+Source: ADR 24.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +43,7 @@ SECRET = "the installation's secret"
 
 
 class Clock:
-    """A clock that is set."""
+    """A clock that tests set."""
 
     now = NOON
 
@@ -50,7 +53,7 @@ class Clock:
 
 @dataclass
 class Sent:
-    """The model's record of a request that was carried out."""
+    """The model's record of an executed request."""
 
     body: bytes
     at: int
@@ -59,7 +62,7 @@ class Sent:
 
 
 class World:
-    """The real thing and a model of it, side by side."""
+    """The real service and its model, side by side."""
 
     def __init__(self, tx: SqliteTransaction) -> None:
         self.tx = tx
@@ -73,7 +76,7 @@ class World:
         self.answers = StoredResponses(self.secrets, self.clock, WINDOW_S)
 
     def rotate(self) -> None:
-        """Take another secret; what the one before it signed is not accepted any more."""
+        """Rotate the secret; the old secret's signatures are no longer valid."""
         self.secrets.become(self.secrets.rotated(f"another secret {self.made}", self.clock(), 0))
 
     def job(self, _: Transaction) -> dict[str, Any]:
@@ -87,7 +90,7 @@ class World:
         return {"id": ticket, "secret": "whsec_plain"}
 
     def send(self, key: str, body: bytes) -> str:
-        """Send it to the service; return the id of the ticket, or the code of the refusal."""
+        """Send it to the service; return the ticket's id or the error code."""
         with self.answers.in_flight("key 1", "POST", key) as once:
             once = once.with_body(body)
             try:
@@ -98,7 +101,7 @@ class World:
                 return refusal.reason
 
     def expected(self, key: str, body: bytes) -> str:
-        """Return what the service should do."""
+        """Return the expected result."""
         sent = self.model.get(key)
         if sent is None or sent.at <= self.clock.now - WINDOW_S * 1000:
             self.model[key] = Sent(body, self.clock.now, f"tkt_{self.made:026}")
@@ -108,7 +111,7 @@ class World:
         return "idempotency_answer_erased" if sent.erased else sent.ticket
 
     def erase(self, key: str) -> None:
-        """Remove the ticket that a request has made."""
+        """Delete the ticket that a request has created."""
         sent = self.model.get(key)
         if sent is not None:
             self.tx.conn.execute("DELETE FROM tickets WHERE id = ?", (sent.ticket,))
@@ -211,7 +214,7 @@ def test_an_answer_is_kept_for_the_window_to_the_millisecond(
 
 
 def test_names_are_made_as_those_are_that_are_stored_already() -> None:
-    """Pin the form: another one would carry out again what the version before has carried out."""
+    """Pin the format: another one would execute requests of the previous version again."""
     with StoredResponses(Secrets(SECRET), lambda: NOON, WINDOW_S).in_flight("key 1", "POST") as once:
         (name,) = once.names
     assert name.hex() == "d709d9a36dff93729d301008ec07aba29ba173af600723d0725d0b8ca69a4be3"
@@ -261,7 +264,7 @@ def test_a_rotation_while_a_request_is_under_way_keeps_the_second_one_out(
 
 
 def keep(tx: SqliteTransaction, answers: StoredResponses, key: str, **answer: Any) -> IdempotentRequest:
-    """Carry a request out, whose answer is kept; return it as it comes again."""
+    """Execute a request with a stored response; return the repeated request."""
     with answers.in_flight("key 1", key) as once:
         once = once.with_body(b"")
         once.around(lambda _: answer, dict)(tx)
@@ -269,7 +272,7 @@ def keep(tx: SqliteTransaction, answers: StoredResponses, key: str, **answer: An
 
 
 def state(tx: SqliteTransaction, once: IdempotentRequest) -> str:
-    """Return what a request that comes again is answered with: its text, or the code of the refusal."""
+    """Return the response to a repeated request, or its error code."""
     try:
         once.check(tx)
     except AlreadyAnswered as found:

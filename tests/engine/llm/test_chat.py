@@ -1,4 +1,4 @@
-"""The model's adapter against a server that speaks the wire, on a real socket."""
+"""The language model client against a real server on a socket."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ async def test_without_a_key_no_credential_is_sent(server: ModelServer) -> None:
         (http("200 OK", b"[]"), "Its answer has no text."),
         (http("200 OK", b'{"choices": []}'), "Its answer has no text."),
         (http("200 OK", b'{"choices": [{"message": {"content": null}}]}'), "Its answer has no text."),
-        (said("Fine."), "Its text is not JSON, although that was asked for."),
+        (said("Fine."), "Its text is not JSON, although JSON was requested."),
         (said("[1]"), "Its text is JSON but no object."),
         (
             http("200 OK", b" " * (RESPONSE_BYTES_MAX + 1)),

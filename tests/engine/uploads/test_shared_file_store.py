@@ -1,4 +1,4 @@
-"""The shelf that nodes share: several of them put and remove the same contents, and any may stop anywhere and go on."""
+"""The shared file store, with nodes that may stop at any point."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ QUOTA = 1 << 40
 
 
 def entry_of(content: FileContent) -> FileContent:
-    """The name of a file: with its entry."""
+    """Return a file's name, which includes its entry."""
     return content
 
 
 def digest_of(content: FileContent) -> FileContent:
-    """The name of a file as a node that is alone has it."""
+    """Return a file's name in a single node's file store."""
     return replace(content, entry=0)
 
 
 @dataclass
 class SharedFiles:
-    """Files that nodes share. Every call takes its time, now and then that of a node which was stopped."""
+    """Files that nodes share. Calls take time, sometimes as long as a stopped node's."""
 
     dice: random.Random
     name: Any = entry_of
@@ -93,7 +93,7 @@ class AnyDraft:
 
 
 class Life:
-    """Nodes that put and remove the same few contents over and over."""
+    """Nodes that repeatedly keep and remove the same few contents."""
 
     def __init__(self, store: InlineStore, seed: int, name: Any = entry_of) -> None:
         self.seed = seed
@@ -106,7 +106,7 @@ class Life:
         self.count = 0
 
     async def run(self) -> None:
-        """Let all nodes put and remove until they are through."""
+        """Run all nodes until they have finished."""
         async with trio.open_nursery() as nursery:
             for shelf in self.shelves:
                 nursery.start_soon(self._puts, shelf)
@@ -135,12 +135,12 @@ class Life:
                 await self.whole()
 
     async def whole(self) -> None:
-        """Make sure that each upload's file is there."""
+        """Check that each upload's file exists."""
         for place in await self.referred_to():
             assert self.files.name(place) in self.files.kept
 
     async def referred_to(self) -> list[FileContent]:
-        """The contents that have an upload, as their files are named; all of one moment."""
+        """Return the named contents that have an upload, in one transaction."""
 
         def query(reader: UploadReader) -> list[FileContent]:
             used = [content for content in CONTENTS if not reader.contents_without_upload([content])]
@@ -198,7 +198,7 @@ async def test_a_node_that_died_before_its_commit_leaves_what_the_sweep_finds_a_
 
 
 class NotedSweeps(SharedFileStore):
-    """A shelf that notes at which hour it is swept, without the thread that would have virtual time run away."""
+    """A file store that records the times of its sweeps, without threads."""
 
     def __init__(self, store: InlineStore, clock: Clock) -> None:
         super().__init__(store, SharedFiles(random.Random(1)), clock)

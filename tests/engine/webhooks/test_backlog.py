@@ -1,4 +1,7 @@
-"""The backlog of an outage: batch by batch, in order, at a bounded rate, beside new deliveries (decisions 6)."""
+"""The backlog of an outage: in batches, in order, at a limited rate.
+
+Source: decisions 6.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,10 @@ def holding(*positions: int, rate_per_s: float = 10, share: int = 8) -> Backlog:
 
 
 def begun(backlog: Backlog, upto: float, step: float = 0.01, *, well: bool = False) -> list[float]:
-    """Return the times at which attempts begin if each ends at once and the backlog is asked every `step` seconds."""
+    """Return the start times of attempts if each ends at once.
+
+    The backlog is polled every `step` seconds.
+    """
     found, at = [], 0.0
     while at <= upto:
         while backlog.may_start(at):
@@ -67,7 +73,7 @@ def test_what_is_none_of_it_does_not_count_in_its_share() -> None:
 
 
 def test_it_is_urgent_while_none_of_it_is_under_way() -> None:
-    """New events do not wait for it, nor it for ever."""
+    """Neither new events nor the backlog starve each other."""
     backlog = holding(1, 2, 3, rate_per_s=10)
     assert backlog.urgent(0.0)
     first = backlog.take(0.0)
@@ -94,7 +100,7 @@ def test_redeliveries_are_read_first_then_missed_ones_are_made_and_then_come_tho
         kinds.append(kind)
         backlog.end_batch(kind, None)
         if kind == "missed" and kinds.count("missed") == 1:
-            backlog.note_redelivery()  # those that were made
+            backlog.note_redelivery()  # the new redeliveries
     assert kinds == ["redeliveries", "missed", "redeliveries", "held"]
     assert backlog.empty
 

@@ -1,4 +1,4 @@
-"""Deliveries that several nodes commit: each goes out once, in its conversation's order, from the node that its endpoint is on."""
+"""Deliveries committed by several nodes: each is sent once, in order."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from deskwire.engine.webhooks.queue.retries import Retries
 
 T = TypeVar("T")
 SHIFT = 40
+# Endpoints and their projects.
 ENDPOINTS = {1: 1, 2: 1, 3: 1, 4: 2}
-"""Endpoints, each with its project."""
 
 
 @dataclass
 class Post:
-    """The table of deliveries, and what was sent."""
+    """The table of deliveries, and the deliveries sent."""
 
     rows: dict[int, Delivery] = field(default_factory=dict)
     pending: set[int] = field(default_factory=set)
@@ -43,7 +43,7 @@ class Post:
     sent: list[Delivery] = field(default_factory=list)
 
     def commit(self, endpoints: Sequence[int], lane: int, *, again: bool = False) -> Commit:
-        """Commit an event of a conversation with a delivery to each of the endpoints, all of one project."""
+        """Commit an event with a delivery to each of a project's endpoints."""
         project = ENDPOINTS[endpoints[0]]
         before, made = self.head(project), list[Delivery]()
         for endpoint in endpoints:
@@ -79,7 +79,7 @@ class Post:
 
 
 class Workers:
-    """The part of a dispatcher that is told of deliveries, with real outboxes and no network."""
+    """The dispatcher's interface for deliveries, with real outboxes and no network."""
 
     def __init__(self, post: Post, rng: Random, memory: int) -> None:
         self.post = post
@@ -125,7 +125,7 @@ class Workers:
                 self.outboxes[delivery.endpoint].offer(delivery)
 
     async def work(self) -> None:
-        """Read rows and send, as an endpoint's worker does; what was read comes a little later."""
+        """Read rows and send, as an endpoint's worker does; rows arrive a little later."""
         while True:
             for endpoint, outbox in [*self.outboxes.items()]:
                 now = int(trio.current_time() * 1_000)
@@ -145,7 +145,7 @@ class Workers:
 
 @dataclass
 class PostBus:
-    """A bus whose messages the test carries, or loses."""
+    """A bus whose messages the test delivers or loses."""
 
     listening: bool
     sent: list[tuple[str, bytes]] = field(default_factory=list)
@@ -162,7 +162,7 @@ class PostBus:
 
 
 class Node:
-    """A node: its workers, and how it learns of deliveries."""
+    """A node: its workers and its follower."""
 
     def __init__(self, post: Post, rng: Random, memory: int, *, listening: bool) -> None:
         self.post = post

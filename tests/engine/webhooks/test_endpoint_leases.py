@@ -1,4 +1,4 @@
-"""The node that delivers to an endpoint is one of several, and another one when nodes come, go or stop."""
+"""Which of several nodes delivers to an endpoint, when nodes come, go or stop."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ WORKING = answering("204 No Content")
 
 
 class Watched:
-    """The lease as a node's dispatcher sees it; says whenever an attempt begins that another node's courier should make."""
+    """A node's view of its lease; it fails when another node's attempt starts."""
 
     def __init__(self, membership: Membership, store: InlineStore) -> None:
         self._membership = membership
@@ -114,7 +114,7 @@ class Deliverer(ANode):
 
 
 class Nodes:
-    """Nodes over one store, and what is committed there."""
+    """Nodes with one store, and their commits."""
 
     def __init__(self, store: InlineStore, nursery: trio.Nursery) -> None:
         self.store = with_clock(store)
@@ -137,7 +137,7 @@ class Nodes:
         return stored
 
     async def send(self, number: int) -> Sequence[Delivery]:
-        """Commit an event of a conversation of its own; every node is told that is not stopped."""
+        """Commit an event of a new conversation; all running nodes are notified."""
 
         def job(tx: Transaction) -> Sequence[Delivery]:
             event = tx.append_event(
@@ -156,7 +156,10 @@ class Nodes:
         return made
 
     async def releasing(self, receiver: Receiver) -> tuple[Deliverer, Deliverer, Sequence[Endpoint]]:
-        """Start a node with 12 endpoints and then another one; return once the first one, slowly, releases its share."""
+        """Start a node with 12 endpoints, then another one.
+
+        Returns while the first slowly releases its share.
+        """
         (a,) = await self.start("a")
         endpoints = [await self.endpoint(receiver, number) for number in range(12)]
         await trio.sleep(2)
@@ -265,7 +268,7 @@ async def test_a_node_without_its_database_begins_no_attempt_once_its_lease_may_
     holder = nodes.holder(endpoint)
     await nodes.send(1)
     await receiver.wait(1)
-    await trio.sleep(0.2)  # the retry is due in a second, and goes on from memory
+    await trio.sleep(0.2)  # the retry is due in a second, from memory
     holder.stop()
     begun = holder.watched.begun
     await trio.sleep(LEASE_S - 0.4)
@@ -285,7 +288,7 @@ async def test_nothing_is_sent_by_a_node_whose_lease_ends_while_it_connects(
     holder = nodes.holder(endpoint)
     holder.lookup_s = LEASE_S - 0.2
     holder.stop()
-    holder.bus.cut = False  # so that it hears of the commit
+    holder.bus.cut = False  # so that it is notified of the commit
     await nodes.send(1)
     await trio.sleep(LEASE_S + 3)
     assert len(receiver.requests) == 1
@@ -321,7 +324,7 @@ async def test_a_result_of_a_superseded_courier_is_not_stored(
     assert nodes.statuses() == ["delivered"], "by the courier with the new generation"
 
 
-@pytest.mark.parametrize("again", range(12))  # which task goes first is chance
+@pytest.mark.parametrize("again", range(12))  # the order of tasks is random
 async def test_a_superseded_courier_ends_without_a_failure_whatever_comes_meanwhile(
     nodes: Nodes, receivers: Receivers, mock_clock: MockClock, again: int
 ) -> None:

@@ -1,4 +1,7 @@
-"""What is erased while its attempt is still connecting is not sent: the promise is that no webhook shows it any more."""
+"""An event erased while its attempt is connecting is not sent.
+
+The guarantee is that no webhook shows it after its erasure.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ CLOSING = answering("500 Internal Server Error", extra=b"Connection: close\r\n")
 
 
 async def slow_lookup(_host: str, _port: int) -> Sequence[IPAddress]:
-    """Look up a name as a slow server of names would."""
+    """Resolve a name like a slow name server."""
     await trio.sleep(LOOKUP_S)  # virtual time: the mock clock jumps
     return [ip_address("127.0.0.1")]
 

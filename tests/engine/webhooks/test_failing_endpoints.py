@@ -1,4 +1,7 @@
-"""Endpoints that keep failing: their circuit opens, holds, is probed, and lets go what it has held (decisions 6)."""
+"""Endpoints that keep failing: the circuit opens, holds, probes, and releases.
+
+Source: decisions 6.
+"""
 
 from __future__ import annotations
 
@@ -19,12 +22,15 @@ SOON = CircuitRule(failures=3, failing_s=0)
 
 
 async def settled() -> None:
-    """Let everything that is under way be recorded; virtual time: the mock clock jumps."""
+    """Wait until all results are recorded; virtual time: the mock clock jumps."""
     await trio.sleep(0.5)  # virtual time: the mock clock jumps
 
 
 async def failing_until_open(installation: Installation) -> None:
-    """Three conversations with an event each, to a receiver that fails: by the rule SOON the circuit opens."""
+    """Commit one event in each of three conversations.
+
+    Their failures open the circuit by the rule SOON.
+    """
     for conversation in (1, 2, 3):
         await installation.send(conversation, conversation=conversation)
     await settled()
@@ -34,7 +40,7 @@ async def failing_until_open(installation: Installation) -> None:
 async def test_failing_for_a_minute_opens_the_circuit_and_then_nothing_is_sent_but_probes(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
-    """Contract 6.4.3: persistently; what is held keeps all its attempts, and a probe uses up none."""
+    """Contract 6.4.3: held deliveries keep all their attempts, and a probe uses up none."""
     receiver = await receivers(FAILING)
     async with opened(tmp_path) as installation:
         await installation.endpoint(receiver, catch_up="off")
@@ -210,7 +216,7 @@ async def test_somebody_who_asks_for_a_delivery_gets_it_as_the_probe_at_once(
 async def test_an_attempt_from_before_that_succeeds_closes_the_circuit_too(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
-    """Decisions 6: any 2xx does."""
+    """Decisions 6: any 2xx closes it."""
     go = trio.Event()
 
     async def one_is_slow(stream: trio.abc.Stream, request: Request) -> None:
@@ -257,7 +263,7 @@ async def test_what_is_older_than_the_horizon_ends_as_skipped_while_the_circuit_
 async def test_a_deletion_in_an_open_circuit_leaves_nothing_else_of_its_conversation_to_be_sent(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
-    """Decisions 4: what is undelivered of it is reduced to the deletion."""
+    """Decisions 4: only the deletion event of the conversation remains."""
     receiver = await receivers(FAILING)
     async with opened(tmp_path, rule=SOON) as installation:
         await installation.endpoint(receiver)
@@ -279,7 +285,7 @@ async def test_a_deletion_in_an_open_circuit_leaves_nothing_else_of_its_conversa
 async def test_an_answer_of_410_is_a_failure_like_any_other(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
-    """Contract 6.4.2 knows no exception: a wrong answer during a deployment is repaired."""
+    """Contract 6.4.2 has no exception: a wrong response during a deployment can be fixed."""
     receiver = await receivers(answering("410 Gone"))
     async with opened(tmp_path) as installation:
         await installation.endpoint(receiver)
@@ -303,7 +309,7 @@ def _typed(conversation: int) -> EphemeralEvent:
 async def test_a_typing_only_endpoint_that_keeps_failing_is_left_alone_too(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
-    """Decisions 4: typing follows the same rules, from memory."""
+    """Decisions 4: typing events follow the same rules, from memory."""
     receiver = await receivers(FAILING)
     async with opened(tmp_path, rule=SOON) as installation:
         endpoint = await installation.endpoint(receiver)

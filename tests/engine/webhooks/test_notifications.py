@@ -1,4 +1,4 @@
-"""News of deliveries: batch_size, bounded, and free while nobody looks."""
+"""Delivery notifications: in batches, limited, and free without viewers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from deskwire.engine.webhooks import notifications as module
 from deskwire.engine.webhooks.delivery import Delivery
 from deskwire.engine.webhooks.endpoint import Endpoint
 from deskwire.engine.webhooks.notifications import BATCH_INTERVAL_S, DeliveryNotifier
-from deskwire.engine.webhooks.outcome import Outcome, Sequences
+from deskwire.engine.webhooks.outcome import Outcome, SequenceRange
 from tests.support.builders import NOON
 
 ENDPOINT = Endpoint(1, "whk_1", 1, "https://crm.example.org/", frozenset(), b"", "tail", 0, 0)
@@ -24,7 +24,7 @@ ENDPOINT = Endpoint(1, "whk_1", 1, "https://crm.example.org/", frozenset(), b"",
 
 @dataclass
 class Stored:
-    """A store in which every event was delivered; it refuses as often as `refusing` says."""
+    """A store in which every event was delivered; it fails `refusing` times."""
 
     refusing: int = 0
     reads: int = 0
@@ -36,7 +36,7 @@ class Stored:
         return None if conversation == 404 else f"cnv_{conversation}"
 
     def outcomes(
-        self, conversation: int, wanted: Sequences, before: tuple[int, int] | None, limit: int
+        self, conversation: int, wanted: SequenceRange, before: tuple[int, int] | None, limit: int
     ) -> Sequence[Outcome]:
         assert wanted.first is not None
         assert wanted.first == wanted.last
@@ -54,7 +54,7 @@ class Stored:
 
 @dataclass
 class Looking:
-    """Those who look at these conversations."""
+    """The viewers of these conversations."""
 
     at: set[str]
     told: list[tuple[float, str, int]] = field(default_factory=list)
@@ -77,12 +77,12 @@ def delivery(sequence: int | None, conversation: int | None = 7, project: int = 
 
 
 def news_of(stored: Stored, looking: Looking) -> DeliveryNotifier:
-    """Return notifier from that store for those who look."""
+    """Return a notifier with that store and these viewers."""
     return DeliveryNotifier(stored, lambda: NOON, looking, looking.tell)  # type: ignore[arg-type]  # what it asks of them
 
 
 async def after(notifier: DeliveryNotifier, seconds: float) -> None:
-    """Let the notifier run for this long."""
+    """Run the notifier for this long."""
     with trio.move_on_after(seconds):
         await notifier.run()
 

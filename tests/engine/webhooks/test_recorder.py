@@ -1,4 +1,4 @@
-"""Results of attempts are batch_size for a moment, so that they share a commit (ADR 6)."""
+"""Results of attempts are collected briefly, so that they share a commit (ADR 6)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 class Watched:
-    """A store that notes when the dispatcher writes."""
+    """A store that records when the dispatcher writes."""
 
     def __init__(self, store: SqliteStore) -> None:
         self._store = store
@@ -41,7 +41,7 @@ class Watched:
 
 
 class Killed(Watched):
-    """A store that a process is killed before it writes to."""
+    """A store whose process is killed before a write."""
 
     async def write(self, job: Callable[[Transaction], T]) -> T:
         await trio.sleep_forever()
@@ -49,7 +49,7 @@ class Killed(Watched):
 
 
 async def sent(installation: Installation, count: int) -> float:
-    """Send events of as many conversations; return when the first began to be sent."""
+    """Send events of this many conversations; return when the first was sent."""
     began = trio.current_time()
     for number in range(1, count + 1):
         await installation.send(number, conversation=number)

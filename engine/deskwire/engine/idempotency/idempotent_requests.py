@@ -1,8 +1,8 @@
-"""Idempotent requests: an answer is kept in the very commit that carries the request out (ADR 24).
+"""Idempotent requests: a repeated request gets the stored response (ADR 24).
 
-The commit has a wrapper that first looks for a kept answer, and at the end keeps its own. So whatever ends the
-process, or the request, there is either no effect and no answer, or both. That the same request is under way
-already is known in memory alone: this only decides how soon the second one is refused.
+The response is stored in the commit that executes the request. The commit has a hook that first looks for a stored response, and finally stores its own. If the process or
+the request ends at any moment, there is either no effect and no response, or both. Only memory knows that the
+same request is already running, which merely decides how early the second request is refused.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from deskwire.engine.core.wrapper import wrapped
 
 
 class StoredResponse(Struct, frozen=True):
-    """The kept answer to a request with an `Idempotency-Key`.
+    """The stored response to a request with an `Idempotency-Key`.
 
     Args:
-        name: keyed hash of who asked for what under which key.
+        name: keyed hash of the caller, the request and its key.
         fingerprint: keyed hash of the body.
-        subject: id of what the answer shows, with which it is erased.
-        sealed: the answer, encrypted; None once its subject was erased.
-        at: when it was asked for, in milliseconds.
-        place: id of the object in the request's path; empty if it names none.
+        subject: id of the object that the response shows; erasing the object erases the response.
+        sealed: the encrypted response; None after its subject was erased.
+        at: when the request came, in milliseconds.
+        place: id of the object in the request's path; empty if there is none.
     """
 
     name: bytes
@@ -45,30 +45,36 @@ class StoredResponse(Struct, frozen=True):
 
 
 class StoredResponseReader(Protocol):
-    """Queries on kept answers."""
+    """Queries on stored responses."""
 
     def stored_response(self, name: bytes, place: str) -> StoredResponse | None:
-        """Return the newest answer of that name, however old.
+        """Return the newest response with this name, however old.
 
         Args:
-            place: as of the request that it answers; where it may be stored.
+            place: `StoredResponse.place` of the request, which decides where the response is stored.
         """
 
 
 class StoredResponseTransaction(StoredResponseReader, Protocol):
-    """Changes of kept answers. One is emptied when what it shows is removed."""
+    """Changes of stored responses."""
 
     def store_response(self, answer: StoredResponse) -> None:
-        """Store an answer, in place of one of the same name whose time is over."""
+        """Store a response, replacing an expired one with the same name."""
 
     def responses_about(self, subject: str) -> Sequence[StoredResponse]:
-        """Return the answers that show this subject, none that was erased; `place` is where each is stored."""
+        """Return the responses that show this subject, without erased ones.
+
+        `place` is where each is stored.
+        """
 
     def erase_response(self, answer: StoredResponse) -> None:
-        """Erase what an answer shows; that the request was carried out stays known."""
+        """Erase the content of a response. It stays known that the request was executed."""
 
     def prune_responses(self, older_than: int, limit: int) -> int:
-        """Remove up to `limit` answers to requests from before `older_than` (ms); return their number."""
+        """Delete up to `limit` responses to requests before `older_than` (ms).
+
+        Returns their number.
+        """
 
 
 T = TypeVar("T")
@@ -78,14 +84,14 @@ _LABEL: Final = "idempotency"
 
 
 class IdempotencyCounters(Struct):
-    """Counters of how requests with an `Idempotency-Key` have ended since the start.
+    """Counts of requests with an `Idempotency-Key` by result, since the start.
 
     Args:
-        carried_out: the first of their kind.
-        replayed: answered with a kept answer.
-        in_progress: refused, as the first was still under way.
-        mismatch: refused, as the body was another one.
-        erased: refused, as the kept answer showed what was erased since.
+        carried_out: executed as the first of their kind.
+        replayed: answered with a stored response.
+        in_progress: refused because the first request was still running.
+        mismatch: refused because the body was different.
+        erased: refused because the stored response was erased.
     """
 
     carried_out: int = 0
@@ -96,7 +102,7 @@ class IdempotencyCounters(Struct):
 
 
 class InProgress(Conflict):
-    """The refusal of a request while the first one of its kind is under way, here or on another node."""
+    """The first request with the same key is still running, here or on another node."""
 
     code = "idempotency_in_progress"
 
@@ -105,14 +111,14 @@ class InProgress(Conflict):
 
 
 class StoredResponses:
-    """The installation's kept answers, encrypted and named by keyed hashes.
+    """The installation's stored responses, encrypted and named by keyed hashes.
 
-    A name is looked up under every known secret: what was carried out before a rotation is not carried out again.
+    A name is looked up under every known secret, so that a rotation does not execute a request again.
 
     Args:
-        secrets: those of the installation; under others no answer is found.
-        window_s: seconds that an answer is kept.
-        several: whether the store is a database of several nodes, in which a commit may be read and yet be lost.
+        secrets: the installation's secrets; responses under other secrets are not found.
+        window_s: how long a response is stored, in seconds.
+        several: whether nodes share the store, in which case a commit can be read and still be lost.
     """
 
     def __init__(
@@ -134,18 +140,19 @@ class StoredResponses:
         self._hmacs: Sequence[HMAC] = ()
 
     def in_flight(self, *name: str, place: str = "") -> InFlightRequest:
-        """Return a context in which a request's name is held while it is worked on; it gives the request.
+        """Return a context that reserves a request's name while the request runs.
+
+        Entering the context returns the request. It raises Conflict (`idempotency_in_progress`) if the name
+        is reserved.
 
         Args:
             name: the caller, the request and its key.
-            place: id of the object in the request's path; empty if it names none.
-
-        Entering it raises Conflict (`idempotency_in_progress`) if the same one is being worked on.
+            place: id of the object in the request's path; empty if there is none.
         """
         return InFlightRequest(self, name, place)
 
     def begin(self, name: tuple[str, ...], place: str) -> IdempotentRequest:
-        """Return the request, whose name is held until `end`. Raises as `under_way`."""
+        """Reserve a name until `end` and return the request. Raises as `in_flight`."""
         if name in self._under_way:
             self.counters.in_progress += 1
             raise InProgress
@@ -154,37 +161,43 @@ class StoredResponses:
         return IdempotentRequest(self, keys, [_digest(key, framed) for key in keys], place, self._clock())
 
     def end(self, name: tuple[str, ...]) -> None:
-        """Let go of a request's name."""
+        """Release a request's name."""
         self._under_way.discard(name)
 
     def _keys(self) -> Sequence[HMAC]:
-        """Return what makes names under each known secret, the current one's first."""
+        """Return the keyed hash function of each known secret, the current one first."""
         known = self._secrets.known
         if known is not self._known:
             self._known, self._hmacs = known, [new_hmac(derived_key(secret, _LABEL)) for secret in known]
         return self._hmacs
 
     def replay_or_refuse(self, kept: StoredResponse, fingerprint: bytes, at: int) -> None:
-        """Raise the kept answer or the refusal if that is of the window before `at` (ms).
+        """Raise the stored response or a refusal, unless the response has expired.
 
-        Raises AlreadyAnswered with the kept answer, IdempotencyMismatch, or AnswerErased.
+        Raises AlreadyAnswered with the stored response, IdempotencyMismatch, or AnswerErased.
+
+        Args:
+            at: when the request came (ms).
         """
         if kept.at <= at - self._window_ms:
             return
         if not hmac.compare_digest(kept.fingerprint, fingerprint):
             raise IdempotencyMismatch
         if kept.sealed is None:
-            raise AnswerErased("The request was carried out before; what it made has been removed since.")
+            raise AnswerErased("The request was carried out before; its result has been removed since.")
         raise AlreadyAnswered(self._sealing.open_bytes(kept.sealed))
 
     def erase_mentions(self, tx: StoredResponseTransaction, subject: str, identifier: str) -> None:
-        """Erase the kept answers about a subject that name an id, as of what has this id something was redacted."""
+        """Erase the stored responses about a subject that mention an id.
+
+        The caller has redacted a part of the object with this id.
+        """
         for kept in tx.responses_about(subject):
-            if self._names(kept, identifier):
+            if self._mentions(kept, identifier):
                 tx.erase_response(kept)
 
-    def _names(self, kept: StoredResponse, identifier: str) -> bool:
-        """Tell whether an answer names an id; of one that can't be opened that is taken for granted."""
+    def _mentions(self, kept: StoredResponse, identifier: str) -> bool:
+        """Return whether a response mentions an id; True if it can't be opened."""
         assert kept.sealed is not None, "no erased one is asked for"
         try:
             return identifier in self._sealing.open(kept.sealed)
@@ -192,12 +205,12 @@ class StoredResponses:
             return True
 
     def seal(self, answer: bytes) -> bytes:
-        """Return the answer as it is stored: encrypted, as it may hold secrets that are shown once."""
+        """Return the encrypted response. It can contain a secret that is shown only once."""
         return self._sealing.seal_bytes(answer)
 
 
 class InFlightRequest:
-    """See `StoredResponses.under_way`."""
+    """See `StoredResponses.in_flight`."""
 
     __slots__ = ("_answers", "_name", "_place")
 
@@ -216,14 +229,14 @@ class InFlightRequest:
 
 
 class IdempotentRequest(Struct, frozen=True):
-    """One request with an `Idempotency-Key`; made by `StoredResponses.under_way`.
+    """One request with an `Idempotency-Key`; made by `StoredResponses.in_flight`.
 
     Args:
-        keys: those that names and fingerprints are made with, the current one first.
-        names: its keyed hashes.
-        place: see `StoredResponses.under_way`.
+        keys: keyed hash functions for names and fingerprints, the current one first.
+        names: its name under each key.
+        place: see `StoredResponses.in_flight`.
         at: when it came, in milliseconds.
-        fingerprints: keyed hashes of its body, once that is known.
+        fingerprints: keyed hashes of its body, after `with_body`.
     """
 
     answers: StoredResponses
@@ -234,13 +247,16 @@ class IdempotentRequest(Struct, frozen=True):
     fingerprints: Sequence[bytes] = ()
 
     def with_body(self, *parts: bytes) -> IdempotentRequest:
-        """Return the request with the fingerprints of its body, which is known by these parts."""
+        """Return the request with the fingerprints of its body, given in parts."""
         framed = _length_prefixed(*parts)
         fingerprints = [_digest(key, framed) for key in self.keys]
         return IdempotentRequest(self.answers, self.keys, self.names, self.place, self.at, fingerprints)
 
     def check(self, reader: StoredResponseReader) -> None:
-        """Raise the kept answer or the refusal if the request was carried out before: see `StoredResponses.refuse`."""
+        """Raise the stored response or a refusal if the request was executed before.
+
+        See `StoredResponses.replay_or_refuse`.
+        """
         for name, fingerprint in zip(self.names, self.fingerprints, strict=True):
             kept = reader.stored_response(name, self.place)
             if kept is not None:
@@ -252,16 +268,16 @@ class IdempotentRequest(Struct, frozen=True):
         shown: Callable[[T], Mapping[str, Any]],
         subject: str | None = None,
     ) -> Callable[[W], T]:
-        """Return the job with its `ResponseHook` around it."""
+        """Return the job wrapped in its `ResponseHook`."""
         return wrapped(job, ResponseHook(self, shown, subject))
 
 
 class ResponseHook(Struct, Generic[T], frozen=True):
-    """A `Wrapper` that has a request carried out unless an answer is kept, and then keeps the answer.
+    """A commit hook (`Wrapper`) that replays or stores a response.
 
     Args:
-        shown: the answer, made of the job's result alone.
-        subject: id of what the answer shows; by default it is the answer's own.
+        shown: makes the response from the job's result alone.
+        subject: id of the object that the response shows; by default the response's own `id`.
     """
 
     once: IdempotentRequest
@@ -269,11 +285,11 @@ class ResponseHook(Struct, Generic[T], frozen=True):
     subject: str | None = None
 
     def before(self, tx: StoredResponseTransaction) -> None:
-        """Raise the kept answer or the refusal if the request was carried out before: see `IdempotentRequest.check`."""
+        """Raise the stored response or a refusal, see `IdempotentRequest.check`."""
         self.once.check(tx)
 
     def after(self, tx: StoredResponseTransaction, result: T) -> None:
-        """Keep the answer."""
+        """Store the response."""
         once, answer = self.once, self.shown(result)
         sealed = once.answers.seal(orjson.dumps(answer))
         subject = answer["id"] if self.subject is None else self.subject
@@ -283,17 +299,20 @@ class ResponseHook(Struct, Generic[T], frozen=True):
 
 
 def new_hmac(key: bytes) -> HMAC:
-    """Return what makes keyed hashes under a key (HMAC-SHA256, RFC 2104)."""
+    """Return a keyed hash function (HMAC-SHA256, RFC 2104)."""
     return HMAC(key, SHA256())
 
 
 def keyed_hash(key: HMAC, *parts: bytes) -> bytes:
-    """Return a keyed hash of the parts, each by itself: `a`, `bc` has another one than `ab`, `c`."""
+    """Return a keyed hash of the parts with their boundaries.
+
+    The hash of `a`, `bc` differs from that of `ab`, `c`.
+    """
     return _digest(key, _length_prefixed(*parts))
 
 
 def _length_prefixed(*parts: bytes) -> bytes:
-    """Return the parts in one, each behind its length."""
+    """Return the concatenated parts, each after its length."""
     framed = b""
     for part in parts:
         framed += len(part).to_bytes(8) + part

@@ -1,7 +1,12 @@
-"""Frames of MPEG audio (MP3 and its elder layers), by which a recording is recognised and measured.
+"""Duration of recordings: MPEG audio (MP3 and older layers) and WAV.
 
-A file of varying bit rate has no true length in its first frames, and a recorder that writes a stream leaves no header with it: what
-counts is the frames that are there. Source: ISO/IEC 11172-3 2.4.2 and 13818-3; the lowest rates are those of MPEG-2.5.
+Both are measured by the audio that the file contains, because headers can be wrong. An MPEG file with a
+variable bit rate has no duration in its first frames, and a recorder that streams writes no header, so all
+frames are counted. A program that writes WAV to a pipe can't go back to its header and leaves a length of 0
+or the maximum, so a length counts only if the file confirms it.
+
+Sources: ISO/IEC 11172-3 2.4.2 and 13818-3, with the lowest rates of MPEG-2.5; Microsoft's RIFF and multiple
+channel audio data, EBU Tech 3306 (RF64).
 """
 
 from __future__ import annotations
@@ -12,10 +17,12 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-_HEADER: Final = 4
-_RATES: Final = (44_100, 48_000, 32_000)
+_FRAME_HEADER_SIZE: Final = 4
+_SAMPLE_RATES: Final = (44_100, 48_000, 32_000)
+# By the two version bits: MPEG-1, MPEG-2, MPEG-2.5.
 _DIVISORS: Final = {3: 1, 2: 2, 0: 4}
-"""By the two bits of the version: MPEG-1, MPEG-2, MPEG-2.5."""
+# Kilobits per second for the bit rate bits 1 to 14. The key is whether it is MPEG-1, and the two layer bits
+# (3 is layer I).
 _KBPS: Final = {
     (True, 3): (32, 64, 96, 128, 160, 192, 224, 256, 288, 320, 352, 384, 416, 448),
     (True, 2): (32, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384),
@@ -24,18 +31,20 @@ _KBPS: Final = {
     (False, 2): (8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160),
     (False, 1): (8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160),
 }
-"""Kilobits a second by whether it is MPEG-1 and by the two bits of the layer, 3 for layer I, for the bits 1 to 14."""
+# The start of a possible frame header.
 _SYNC: Final = re.compile(rb"\xff[\xe2-\xe7\xf2-\xf7\xfa-\xff][\x10-\xef]", re.DOTALL)
-"""The begin of what may be a frame's header."""
+# Marks of a first frame that describes the others and contains no audio.
 _SUMMARIES: Final = (b"Xing", b"Info", b"VBRI")
-"""Marks of a first frame that is about the others, and has no sound."""
-_SUMMARY_BYTES: Final = 64
-_FALSE_MAX: Final = 20_000
-"""Places that look like a header and are none, after which a file is given up: a crafted one consists of them."""
+_SUMMARY_SEARCH_SIZE: Final = 64
+# After this many false headers the file is given up, because a crafted file can consist of them.
+_FALSE_HEADERS_MAX: Final = 20_000
 
 
 class Frame(NamedTuple):
-    """A frame: its length in bytes, its samples, the samples a second, and what all frames of a stream share."""
+    """A frame: length in bytes, samples, sample rate, and its stream's properties.
+
+    All frames of one stream have the same `stream`.
+    """
 
     length: int
     samples: int
@@ -45,14 +54,17 @@ class Frame(NamedTuple):
 
 @lru_cache(maxsize=4096)
 def parse_frame(header: bytes) -> Frame | None:
-    """Return the frame that these four bytes begin; None if they begin none, or one of free format."""
-    if len(header) < _HEADER or header[0] != 0xFF or header[1] & 0xE0 != 0xE0:
+    """Return the frame that starts with these four bytes.
+
+    None if there is none, or if its length is not in the header (free format).
+    """
+    if len(header) < _FRAME_HEADER_SIZE or header[0] != 0xFF or header[1] & 0xE0 != 0xE0:
         return None
     version, layer = header[1] >> 3 & 3, header[1] >> 1 & 3
     bits, rate_bits, padding = header[2] >> 4, header[2] >> 2 & 3, header[2] >> 1 & 1
     if version == 1 or layer == 0 or bits in (0, 15) or rate_bits == 3:
         return None
-    rate = _RATES[rate_bits] // _DIVISORS[version]
+    rate = _SAMPLE_RATES[rate_bits] // _DIVISORS[version]
     bits_a_second = _KBPS[version == 3, layer][bits - 1] * 1000
     if layer == 3:
         length, samples = (12 * bits_a_second // rate + padding) * 4, 384
@@ -63,45 +75,48 @@ def parse_frame(header: bytes) -> Frame | None:
 
 
 def begins_with_frames(head: bytes) -> bool:
-    """Return whether a file begins with two frames of one stream."""
-    first = parse_frame(head[:_HEADER])
-    second = None if first is None else parse_frame(head[first.length : first.length + _HEADER])
+    """Return whether a file starts with two frames of one stream."""
+    first = parse_frame(head[:_FRAME_HEADER_SIZE])
+    second = None if first is None else parse_frame(head[first.length : first.length + _FRAME_HEADER_SIZE])
     return first is not None and second is not None and first.stream == second.stream
 
 
 def mpeg_seconds(content: bytes) -> float | None:
-    """Return the seconds that the frames of a file last; None if there are none.
+    """Return the total duration of a file's frames in seconds; None without frames.
 
-    What is no frame is passed over: tags, a head of other data, gaps in a damaged file. A frame that is cut off counts.
+    Other data is skipped: tags, other formats, gaps in a damaged file. A truncated last frame counts.
     """
     at, seconds, false, stream, first = _after_tags(content), 0.0, 0, None, True
     while (found := _SYNC.search(content, at)) is not None:
         at = found.start()
-        here = parse_frame(content[at : at + _HEADER])
+        here = parse_frame(content[at : at + _FRAME_HEADER_SIZE])
         if here is None or not _is_followed(content, at, here, stream):
             false, at = false + 1, at + 1
-            if false > _FALSE_MAX:
+            if false > _FALSE_HEADERS_MAX:
                 break
             continue
-        if not (first and any(mark in content[at : at + _SUMMARY_BYTES] for mark in _SUMMARIES)):
+        if not (first and any(mark in content[at : at + _SUMMARY_SEARCH_SIZE] for mark in _SUMMARIES)):
             seconds += here.samples / here.rate
         stream, first, at = here.stream, False, at + here.length
     return seconds or None
 
 
 def _is_followed(content: bytes, at: int, here: Frame, stream: tuple[int, int, int] | None) -> bool:
-    """Return whether a frame is one of a stream: of the one before it, or by the frame after it, or as the file ends with it."""
+    """Return whether a frame belongs to a stream.
+
+    It must continue the previous frame's stream, be followed by a frame of its own stream, or end the file.
+    """
     if stream == here.stream:
         return True
     end = at + here.length
     if end >= len(content):
         return stream is None and end == len(content)
-    following = parse_frame(content[end : end + _HEADER])
+    following = parse_frame(content[end : end + _FRAME_HEADER_SIZE])
     return following is not None and following.stream == here.stream
 
 
 def _after_tags(content: bytes) -> int:
-    """Return the place behind the ID3 tags at the begin."""
+    """Return the position after the ID3 tags at the start."""
     at = 0
     while content[at : at + 3] == b"ID3" and len(content) >= at + 10:
         size = 0
@@ -111,18 +126,18 @@ def _after_tags(content: bytes) -> int:
     return at
 
 
+# First bytes of a WAV file. The later forms have a chunk with 64-bit lengths.
 _FORMS: Final = (b"RIFF", b"RF64", b"BW64")
-"""First bytes of such a file; the later ones have lengths of 64 bits in a chunk of their own."""
 
-_HEAD: Final = 12
-_CHUNK: Final = 8
+_WAVE_HEADER_SIZE: Final = 12
+_CHUNK_HEADER_SIZE: Final = 8
 _FORMAT: Final = struct.Struct("<HHIIHH")
-_IS_IN_SAMPLES: Final = frozenset({1, 3, 6, 7})
-"""PCM, floating point, A-law, µ-law: each sample takes as many bits as the format says."""
+# PCM, floating point, A-law, µ-law: each sample has the number of bits in the format.
+_SAMPLE_CODINGS: Final = frozenset({1, 3, 6, 7})
 _EXTENSIBLE: Final = 0xFFFE
 _SUBFORMAT: Final = slice(24, 26)
+# Maximum chunks examined. Real files have a dozen, a crafted one millions of empty ones.
 _CHUNKS_MAX: Final = 10_000
-"""Chunks that are looked at: real files have a dozen, a crafted one millions of empty ones."""
 
 
 class _Chunk(NamedTuple):
@@ -132,11 +147,11 @@ class _Chunk(NamedTuple):
 
 
 def wave_seconds(content: bytes) -> float | None:
-    """Return the seconds that a file lasts; None if it is no WAV file, or has no sound."""
-    if content[:4] not in _FORMS or content[8:_HEAD] != b"WAVE":
+    """Return the duration of a WAV file in seconds; None for other or silent files."""
+    if content[:4] not in _FORMS or content[8:_WAVE_HEADER_SIZE] != b"WAVE":
         return None
     bytes_a_second, lengths = 0.0, b""
-    for chunk in _chunks(content, _HEAD):
+    for chunk in _chunks(content, _WAVE_HEADER_SIZE):
         body = content[chunk.begin : chunk.begin + min(chunk.size, 64)]
         if chunk.name == b"fmt ":
             bytes_a_second = _bytes_a_second(body)
@@ -151,44 +166,48 @@ def wave_seconds(content: bytes) -> float | None:
 
 def _chunks(content: bytes, at: int) -> Iterator[_Chunk]:
     for _ in range(_CHUNKS_MAX):
-        if at + _CHUNK > len(content):
+        if at + _CHUNK_HEADER_SIZE > len(content):
             return
         (size,) = struct.unpack_from("<I", content, at + 4)
-        yield _Chunk(content[at : at + 4], at + _CHUNK, size)
-        at += _CHUNK + size + size % 2
+        yield _Chunk(content[at : at + 4], at + _CHUNK_HEADER_SIZE, size)
+        at += _CHUNK_HEADER_SIZE + size + size % 2
 
 
 def _bytes_a_second(body: bytes) -> float:
-    """Return the bytes of a second, 0 if the format can't be read."""
+    """Return the bytes per second, 0 if the format can't be read."""
     if len(body) < _FORMAT.size:
         return 0
     coding, channels, rate, average, _, bits = _FORMAT.unpack_from(body)
     if coding == _EXTENSIBLE and len(body) >= _SUBFORMAT.stop:
         (coding,) = struct.unpack("<H", body[_SUBFORMAT])
-    if coding in _IS_IN_SAMPLES:
+    if coding in _SAMPLE_CODINGS:
         return float(channels * rate * ((bits + 7) // 8))
     return float(average)
 
 
 def _sound_bytes(content: bytes, data: _Chunk, lengths: bytes) -> int:
-    """Return the bytes of the sound: as its chunk says if other chunks follow it there to the end, else the rest of the file."""
+    """Return the number of bytes of audio.
+
+    The chunk's length counts if whole chunks follow it to the end of the file; otherwise the rest of the file
+    is audio.
+    """
     rest, size = len(content) - data.begin, data.size
     if size == 0xFFFFFFFF and len(lengths) >= 16:
         (size,) = struct.unpack_from("<Q", lengths, 8)
     end = data.begin + size
     if size <= rest and (_is_chunks(content, end + size % 2) or _is_chunks(content, end)):
-        return size  # some programs do not fill up an odd length
+        return size  # some programs do not pad an odd length
     return rest
 
 
 def _is_chunks(content: bytes, at: int) -> bool:
-    """Return whether the file has nothing but whole chunks from a place to its end, but for a byte that fills up the last one."""
+    """Return whether only whole chunks follow, apart from a padding byte at the end."""
     for _ in range(_CHUNKS_MAX):
         if at >= len(content):
             return at - len(content) <= 1
         name = content[at : at + 4]
-        if at + _CHUNK > len(content) or not all(0x20 <= byte < 0x7F for byte in name):
+        if at + _CHUNK_HEADER_SIZE > len(content) or not all(0x20 <= byte < 0x7F for byte in name):
             return False
         (size,) = struct.unpack_from("<I", content, at + 4)
-        at += _CHUNK + size + size % 2
+        at += _CHUNK_HEADER_SIZE + size + size % 2
     return False

@@ -1,8 +1,8 @@
-"""Keeps files and rows in step: where a file is put before its row is written, and removed after.
+"""File store: keeps files and their rows consistent.
 
-A file's bytes are in their place before its row is, and its row is gone before they are. What a crash leaves in between is a
-file without a row, never a row without a file. `SingleNodeFileStore` serves the only node there is. `SharedFileStore` serves many, of which
-any may stop anywhere and go on later (ADR 17).
+A file is stored before its row, and its row is deleted before the file. A crash in between can leave a file
+without a row, never a row without a file. `SingleNodeFileStore` is for one node. `SharedFileStore` is for
+many nodes, each of which can stop at any point and continue later (ADR 17).
 """
 
 from __future__ import annotations
@@ -26,48 +26,48 @@ from deskwire.engine.uploads.ports import FileContent, FileDraft, Files, UploadR
 log: Final = structlog.get_logger(__name__)
 T = TypeVar("T")
 
+# Files examined at a time.
 BATCH_SIZE: Final = 200
-"""The files that are looked at in one go."""
 
+# A shared entry of this age without an upload belongs to a request that has ended.
 ABANDONED_AGE_MS: Final = 24 * 3_600_000
-"""The age from which on a shared entry without an upload is that of a request which has ended, in milliseconds."""
 
 
 class IntakeTransaction(UploadTransaction, StoredResponseTransaction, Protocol):
-    """The changes that an upload's commit makes: its row, and the kept answer of the request that brought it."""
+    """The changes of an upload's commit: its row and the stored response."""
 
 
 Job = Callable[[IntakeTransaction], None]
 
 
 class FileStore(Protocol):
-    """The files, and what keeps them in step with their rows."""
+    """Stores files and keeps them consistent with their rows."""
 
     @property
     def files(self) -> Files:
-        """The files themselves; they are put there and removed by the file_store alone."""
+        """The files; only the file store adds and removes any."""
 
     async def keep(self, content: FileContent, draft: FileDraft, job: Job) -> None:
-        """Put a finished draft in its place and do the job that writes its row; neither stays without the other.
+        """Store a finished draft and run the job that writes its row.
 
-        Raises Unavailable, and what the job does.
+        Either both are stored or none. Raises Unavailable, and the job's errors.
         """
 
     async def locate(self, content: FileContent) -> FileContent | None:
-        """Return the content as its file is named; None if it is gone."""
+        """Return the content with the entry that names its file; None if it is gone."""
 
     async def remove_unused(self, content: FileContent) -> None:
-        """Remove a content's file, unless an upload refers to it."""
+        """Delete a content's file, unless an upload refers to it."""
 
     async def sweep(self, now: int) -> None:
-        """Remove what crashes have left: files without an upload."""
+        """Delete files without an upload, which crashes have left."""
 
 
 class SingleNodeFileStore:
-    """The file_store of a node that has the files to itself.
+    """File store of a node that has the files to itself.
 
-    One lock separates "put in place and write the row" from "nothing refers to it: remove", so that a content that is sent
-    again while it is removed is not lost.
+    A lock separates "store the file and write the row" from "no row refers to the file: delete it". A content
+    that is uploaded again during its deletion is not lost.
     """
 
     def __init__(self, store: Store[UploadReader, IntakeTransaction], files: Files) -> None:
@@ -106,16 +106,17 @@ class SingleNodeFileStore:
 
 
 class _Superseded(Exception):
-    """The entry under which a file was put is going: another has to be made."""
+    """The entry of a stored file was retired: another entry is needed."""
 
 
 class SharedFileStore:
-    """The file_store of nodes that share files and store, without a lock that one of them could take with it.
+    """File store of nodes that share files and database.
 
-    A file is named by the key of its entry, which is never given again. Who sends a content takes its entry or makes one, puts
-    the file, and holds the entry in the commit that writes the upload's row. Who removes marks the entry as going in a commit
-    that finds no upload; from then on it belongs to nobody, and whoever sends the content again makes another entry. So a
-    node that was stopped in the middle removes what nobody reads any more, however late it goes on.
+    It needs no lock, which a stopped node would keep. A file is named by the key of its entry, and keys are never reused. An upload uses the content's active
+    entry or creates one, stores the file, and locks the entry in the commit that writes the upload's row. A
+    deletion retires the entry in a commit that finds no upload. From then on no upload uses that entry, and a
+    new upload of the content creates another. So a node that was stopped in the middle only deletes files
+    that no upload reads, however late it continues.
     """
 
     def __init__(self, store: Store[UploadReader, IntakeTransaction], files: Files, clock: Clock) -> None:
@@ -128,7 +129,7 @@ class SharedFileStore:
         try:
             while not await self._try_keep(content, draft, job):
                 log.info("uploads.content_was_going", project=content.project)
-        except BaseException:  # re-raised: a file that no upload uses is removed, and its entry with it
+        except BaseException:  # re-raised after the unused file and its entry are deleted
             await self._undo(content)
             raise
 
@@ -155,7 +156,10 @@ class SharedFileStore:
                 await in_thread(partial(self.files.remove, content))
 
     async def _try_keep(self, content: FileContent, draft: FileDraft, job: Job) -> bool:
-        """Put the file under the present entry and do the job; False, with nothing done, if the entry went meanwhile."""
+        """Store the file under the active entry and run the job.
+
+        Returns False, with no row written, if the entry was retired in the meantime.
+        """
         now = self._clock()
         entry = await self._store.write(lambda tx: tx.claim_content(content, now))
         await in_thread(partial(draft.keep, replace(content, entry=entry)))
@@ -174,7 +178,7 @@ class SharedFileStore:
     async def _undo(self, content: FileContent) -> None:
         try:
             await self.remove_unused(content)
-        except Unavailable as error:  # the sweep comes to it
+        except Unavailable as error:  # the next sweep deletes it
             log.warning("uploads.removal_delayed", reason=error.reason, error=str(error))
 
 
@@ -183,7 +187,10 @@ def _deleting_entry(entry: int) -> Callable[[UploadTransaction], None]:
 
 
 async def in_thread(work: Callable[[], T]) -> T:
-    """Run `work` in a worker thread and return its result. Raises Unavailable (`storage_failed`) if the disk refuses."""
+    """Run `work` in a worker thread and return its result.
+
+    Raises Unavailable (`storage_failed`) if the disk fails.
+    """
     try:
         return await trio.to_thread.run_sync(work)
     except OSError as error:

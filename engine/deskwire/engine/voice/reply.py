@@ -1,4 +1,7 @@
-"""A voice reply: one recording, one call of the model, one checked response (contract 4.2; decisions 7)."""
+"""Voice replies: drafts from recordings, by one model call (contract 4.2).
+
+The recording is checked before it is sent to the model.
+"""
 
 from __future__ import annotations
 
@@ -28,22 +31,27 @@ from deskwire.engine.voice.prompts import MESSAGES_MAX, Mode, prompt_messages, r
 
 log: Final = structlog.get_logger(__name__)
 
+# Media types and their names in OpenAI's `input_audio`, which accepts only these two.
+AUDIO_FORMATS: Final[Mapping[str, str]] = {"audio/wav": "wav", "audio/mpeg": "mp3"}
+
+AUDIO_FIELD: Final = "/audioUrl"
+
+# Characters; the limit of a message.
 REPLY_MAX: Final = 20_000
-"""Characters, as of a message."""
 
 _NEWEST: Final = (1 << 63) - 1
 
 
 class VoiceReply(Struct, frozen=True):
-    """The reply that the model has made of a recording; in `dictate` both texts are the same."""
+    """The model's reply for a recording. In `dictate`, both texts are the same."""
 
     reply: str
     transcript: str
     mode: Mode
 
 
+# The ticket, if there is one, and the newest messages of its conversation (`smart` only).
 _Context = tuple[Ticket | None, Sequence[Message]]
-"""The ticket, if it is about one, and to draft a reply the newest messages of its conversation."""
 
 
 class VoiceReader(TicketReader, ConversationReader, UploadReader, Protocol):
@@ -51,13 +59,14 @@ class VoiceReader(TicketReader, ConversationReader, UploadReader, Protocol):
 
 
 class Voice:
-    """The maker of voice replies.
+    """Makes voice replies.
 
     Args:
-        model: None if none is configured.
-        audio_bytes: largest recording that is taken.
-        audio_s: longest one, in seconds.
-        concurrency: replies under way together at most; each holds its recording in memory, about three times.
+        model: None if no model is configured.
+        audio_bytes: maximum size of a recording.
+        audio_s: maximum duration of a recording in seconds.
+        concurrency: maximum number of concurrent replies. Each holds its recording in memory about three
+            times.
     """
 
     def __init__(
@@ -83,7 +92,10 @@ class Voice:
     async def reply_to_ticket(
         self, project: Project, ticket_id: str, audio_url: str, mode: Mode
     ) -> VoiceReply:
-        """Return what a recording says, and in `smart` the reply to a ticket drafted from it. Raises as `_reply`."""
+        """Return a recording's transcript, and in `smart` a draft reply to the ticket.
+
+        Raises as `_reply`.
+        """
         return await self._reply(
             project, lambda reader: _ticket(reader, project, ticket_id, mode), audio_url, mode
         )
@@ -91,7 +103,10 @@ class Voice:
     async def reply_in_conversation(
         self, project: Project, conversation_id: str, audio_url: str, mode: Mode
     ) -> VoiceReply:
-        """Return what a recording says, and in `smart` the reply in a conversation drafted from it. Raises as `_reply`."""
+        """Return a recording's transcript, and in `smart` a draft message.
+
+        Raises as `_reply`.
+        """
         return await self._reply(
             project, lambda reader: (None, _newest(reader, project, conversation_id, mode)), audio_url, mode
         )
@@ -99,13 +114,14 @@ class Voice:
     async def _reply(
         self, project: Project, context: Callable[[VoiceReader], _Context], audio_url: str, mode: Mode
     ) -> VoiceReply:
-        """Return the reply that the model makes.
+        """Return the reply made by the model.
 
         Raises:
-            NotFound: there is no such ticket or conversation.
-            Invalid: the URL was not signed for an upload of this project, or that is no recording that the model takes.
-            Unavailable: no model is configured (`model_not_configured`), or too many replies are under way.
-            BadGateway: the model failed (`model_failed`). It was called once.
+            NotFound: the ticket or conversation does not exist.
+            Invalid: the URL was not signed for an upload of this project, or the upload is not a valid
+                recording.
+            Unavailable: no model is configured (`model_not_configured`), or too many replies are running.
+            BadGateway: the model failed (`model_failed`) after one call.
         """
         ticket, messages = await self._store.read(context)
         upload = await self.upload(project, audio_url)
@@ -123,7 +139,10 @@ class Voice:
             self._under_way -= 1
 
     async def upload(self, project: Project, url: str) -> Upload:
-        """Return the upload that a URL leads to. Raises Invalid if this service has not signed the URL."""
+        """Return the upload of a signed URL.
+
+        Raises Invalid if this service has not signed the URL.
+        """
         upload_id = self._uploads.links.upload_id(url, self._clock())
         upload = None
         if upload_id is not None:
@@ -135,7 +154,10 @@ class Voice:
 
 
 def _ticket(reader: VoiceReader, project: Project, ticket_id: str, mode: Mode) -> _Context:
-    """Return the ticket, and to draft a reply the newest messages of its conversation. Raises NotFound."""
+    """Return the ticket, and in `smart` its conversation's newest messages.
+
+    Raises NotFound.
+    """
     ticket = find_ticket(reader, project, ticket_id)
     if mode == "dictate" or ticket.conversation_id is None:
         return ticket, ()
@@ -146,7 +168,10 @@ def _ticket(reader: VoiceReader, project: Project, ticket_id: str, mode: Mode) -
 
 
 def _newest(reader: VoiceReader, project: Project, conversation_id: str, mode: Mode) -> Sequence[Message]:
-    """Return the newest messages of a conversation, none of them to dictate. Raises NotFound."""
+    """Return the newest messages of a conversation; none in `dictate`.
+
+    Raises NotFound.
+    """
     conversation = reader.conversation(project.rowid, conversation_id)
     if conversation is None:
         raise NotFound("There is no such conversation.", code="conversation_not_found")
@@ -169,7 +194,10 @@ async def _ask(model: ChatModel, mode: Mode, messages: list[dict[str, Any]]) -> 
 
 
 def _checked_reply(response: Mapping[str, Any], mode: Mode) -> VoiceReply:
-    """Return the checked reply. Raises ModelError if the response lacks what was asked for; what it has besides is left."""
+    """Return the checked reply. Raises ModelError if a requested field is missing.
+
+    Additional fields are ignored.
+    """
     match mode, response:
         case "dictate", {"transcript": str(transcript)}:
             reply = transcript
@@ -177,20 +205,17 @@ def _checked_reply(response: Mapping[str, Any], mode: Mode) -> VoiceReply:
             if not reply.strip():
                 raise ModelError("Its reply is empty.")
         case _:
-            raise ModelError("Its answer has not the fields that were asked for.")
+            raise ModelError("Its answer lacks requested fields.")
     if max(len(reply), len(transcript)) > REPLY_MAX:
         raise ModelError(f"Its answer is longer than {REPLY_MAX:,} characters.")
     return VoiceReply(reply, transcript, mode)
 
 
-AUDIO_FORMATS: Final[Mapping[str, str]] = {"audio/wav": "wav", "audio/mpeg": "mp3"}
-"""Media types, with their names on the wire: OpenAI's `input_audio` takes these two."""
-
-AUDIO_FIELD: Final = "/audioUrl"
-
-
 def audio_format(upload: Upload, limit: int) -> str:
-    """Return the format's name on the wire. Raises Invalid for another type, or more than `limit` bytes."""
+    """Return the recording's format for the API of the model.
+
+    Raises Invalid for another media type, or for more than `limit` bytes.
+    """
     form = AUDIO_FORMATS.get(upload.type)
     if form is None:
         types = " or ".join(AUDIO_FORMATS)
@@ -202,9 +227,9 @@ def audio_format(upload: Upload, limit: int) -> str:
 
 
 def check_length(content: bytes, form: str, limit_s: float) -> None:
-    """Check a recording by the sound that it holds, whatever its header says.
+    """Check a recording's duration by its audio data, not by its header.
 
-    Raises Invalid if it can't be read, or lasts longer than `limit_s` seconds.
+    Raises Invalid if it can't be read, or is longer than `limit_s` seconds.
     """
     seconds = wave_seconds(content) if form == "wav" else mpeg_seconds(content)
     if seconds is None:

@@ -1,6 +1,7 @@
-"""The part that both workers of an endpoint share: signing, posting, judging an attempt, and waiting for work.
+"""Base of an endpoint's two workers, and the supervised task that runs one.
 
-`worker.EndpointWorker` sends what is stored, `ephemeral.EphemeralWorker` what is in memory alone.
+`worker.EndpointWorker` sends stored deliveries, `ephemeral.EphemeralWorker` those in memory only. The base
+signs, posts and evaluates attempts, and waits for work.
 """
 
 from __future__ import annotations
@@ -30,27 +31,27 @@ from deskwire.engine.webhooks.signature import SigningSecrets
 
 log: Final = structlog.get_logger(__name__)
 
+# Closing connections needs no network, so this limit matters only for bugs.
 _CLOSE_TIMEOUT_S: Final = 1.0
-"""Bound for closing connections at the end; it needs no network, so this is only for bugs."""
 
 
 class Sendable(Postable, AttemptedDelivery, Protocol):
-    """A delivery that can be sent: a row or one in memory alone."""
+    """A delivery that can be sent, stored as a row or kept in memory only."""
 
 
 class BaseWorker(ABC):
     """One endpoint's worker, without its queue.
 
-    A worker is run once; after a failure a new one takes its place.
+    A worker runs once. After a failure, a new worker replaces it.
 
     Args:
         endpoint: the endpoint that it sends to.
-        context: the parts that all workers share.
-        breaker: the endpoint's circuit, which both of its workers share.
+        context: dependencies shared by all workers.
+        breaker: the endpoint's circuit breaker, shared by its two workers.
     """
 
+    # Log event for an attempt that a bug has ended.
     _failure_event: str
-    """The log's event for an attempt that was ended by a bug."""
 
     def __init__(self, endpoint: Endpoint, context: DeliveryContext, breaker: CircuitBreaker) -> None:
         self.endpoint = endpoint
@@ -67,18 +68,18 @@ class BaseWorker(ABC):
 
     @abstractmethod
     def forget(self, conversations: frozenset[int]) -> None:
-        """Send nothing more of erased conversations."""
+        """Stop sending deliveries of erased conversations."""
 
     @abstractmethod
     async def _serve(self) -> None:
-        """Send what the queue has, until cancelled."""
+        """Send the queue's deliveries until cancelled."""
 
     def renewed(self) -> Self:
         """Return a new worker for the same endpoint, with an empty queue."""
         return type(self)(self.endpoint, self._context, self.breaker)
 
     def change(self, endpoint: Endpoint) -> None:
-        """Go on with the endpoint's changed fields; its URL must be the same.
+        """Apply the endpoint's changed fields; its URL must be the same.
 
         Raises SealBroken if a secret can't be opened; nothing is changed then.
         """
@@ -88,9 +89,9 @@ class BaseWorker(ABC):
     async def run(self) -> None:
         """Deliver until cancelled.
 
-        Raises SealBroken if the endpoint's secret can't be opened; its stored deliveries stay pending.
+        Raises SealBroken if the endpoint's secret can't be opened. Its stored deliveries stay pending.
 
-        Cancellation: as the worker's queue has it; connections are closed in any case.
+        Cancellation: see the subclass. Connections are closed in any case.
         """
         self._signing = self._context.signing(self.endpoint)
         try:
@@ -107,12 +108,14 @@ class BaseWorker(ABC):
         probe: bool,
         quiet_pause_ms: int | None = None,
     ) -> tuple[Attempt, Retry | DeliveryEnd] | None:
-        """Make a delivery's next attempt, and return it with what follows; None if it was erased before a byte was sent.
+        """Make a delivery's next attempt; return it with the verdict.
+
+        Returns None if the delivery was erased before its first byte was sent.
 
         Args:
-            current_delivery: returns the delivery: another object once its event was rewritten.
-            erased: tells whether the delivery's conversation is erased by now.
-            probe: whether `CircuitBreaker.begin` said that it is the probe.
+            current_delivery: returns the delivery; a different object after its event was rewritten.
+            erased: returns whether the delivery's conversation has been erased.
+            probe: whether `CircuitBreaker.begin` made this attempt the probe.
             quiet_pause_ms: see `verdict`.
         """
         cluster, delivery = self._context.cluster, current_delivery()
@@ -135,7 +138,7 @@ class BaseWorker(ABC):
             if probe:
                 self.breaker.probe_over()
         now = self._context.clock()
-        if now < attempt.at:  # the clock was set back meanwhile: the retry goes by the new time
+        if now < attempt.at:  # the clock was set back during the attempt: plan the retry by the new time
             attempt = replace(attempt, at=now - attempt.latency_ms)
         follows = verdict(
             attempt,
@@ -165,11 +168,11 @@ class BaseWorker(ABC):
         log.error(self._failure_event, endpoint=self.endpoint.id, delivery=delivery.id, exc_info=failure)
 
     async def _wait(self, due_s: float, *, working: Callable[[], bool]) -> None:
-        """Return after a wakeup, after `due_s` seconds, or sooner; close connections that have been idle for long.
+        """Return after a wakeup or after `due_s` seconds; close idle connections.
 
         Args:
-            due_s: infinite if nothing is due before a wakeup.
-            working: tells whether attempts are under way, so that the connections are in use.
+            due_s: infinite if no work is due without a wakeup.
+            working: returns whether attempts are running, so that connections are in use.
         """
         with trio.move_on_after(min(due_s, KEEPALIVE_S)) as scope:
             await self._wakeup.wait()
@@ -181,15 +184,17 @@ class BaseWorker(ABC):
 
 W = TypeVar("W", bound=BaseWorker)
 
+# Delay before a failed worker is replaced.
 _RESTART_DELAY_S: Final = 5.0
-"""Pause before a worker that failed is replaced."""
 
 
 class SupervisedWorker(Generic[W]):
-    """A worker in a task of its own, replaced after a failure by a new one with an empty queue.
+    """Runs a worker in its own task; replaces it after a failure.
+
+    The new worker starts with an empty queue.
 
     Attributes:
-        worker: the present one.
+        worker: the current worker.
     """
 
     def __init__(self, worker: W) -> None:
@@ -198,15 +203,15 @@ class SupervisedWorker(Generic[W]):
         self._ended = trio.Event()
 
     def start(self, nursery: trio.Nursery, previous: SupervisedWorker[Any] | None = None) -> None:
-        """Run the worker in a nursery, once `previous` has ended."""
+        """Run the worker in a nursery, after `previous` has ended."""
         Context().run(nursery.start_soon, self._run, previous)
 
     async def ended(self) -> None:
-        """Return when the worker has ended, with all that it was doing."""
+        """Return when the worker and all its attempts have ended."""
         await self._ended.wait()
 
     def cancel(self) -> None:
-        """End the worker; see its `run` for what that leaves."""
+        """Cancel the worker; see its `run` for the effect."""
         self._scope.cancel()
 
     async def _run(self, previous: SupervisedWorker[Any] | None) -> None:
@@ -221,7 +226,10 @@ class SupervisedWorker(Generic[W]):
             self._ended.set()
 
     async def _run_worker(self) -> bool:
-        """Run the present worker; return when it has failed, with the reason in the log, whether another should be run."""
+        """Run the current worker until it fails; return whether to replace it.
+
+        The failure is logged.
+        """
         endpoint, again = self.worker.endpoint.id, True
         try:
             await self.worker.run()

@@ -1,4 +1,4 @@
-"""The parts that all workers share: the numbers of decisions 6, the store, and the way to receivers."""
+"""Dependencies and settings shared by all workers (decisions 6)."""
 
 from __future__ import annotations
 
@@ -31,15 +31,17 @@ from deskwire.engine.webhooks.signature import SigningSecrets
 
 
 def ignore_delivery(_delivery: Delivery) -> None:
-    """Ignore what happens to a delivery."""
+    """Ignore a change of a delivery."""
 
 
 class DeliveryCounters(Struct):
-    """Counts since the start, for metrics; typing, which leaves no rows, is counted apart.
+    """Counts since the start, for metrics.
+
+    Typing events leave no rows, so they have counters of their own.
 
     Args:
-        failed_attempts, paused_attempts: the attempts that failed, and those whose response asked for a pause.
-        attempt_s: the duration of the attempts that are counted in `attempts`, in seconds.
+        failed_attempts, paused_attempts: attempts that failed, and attempts whose response asked for a pause.
+        attempt_s: durations of the attempts counted in `attempts`, in seconds.
     """
 
     attempts: int = 0
@@ -57,13 +59,13 @@ class DeliveryCounters(Struct):
 
 
 class DeliveryContext(Struct, frozen=True, kw_only=True):
-    """The dispatcher's arguments and the parts that are made of them; see `Dispatcher`.
+    """The dispatcher's arguments and shared dependencies; see `Dispatcher`.
 
     Args:
-        store_retry_delay_s: pause before the store is asked again after it has refused.
-        watched: for each delivery whose first result is waited for, by its position, the event to set.
-        notify: is told of each delivery that was made, and of each whose attempt is recorded.
-        cluster: this node among those that deliver; no attempt begins while its lease may not be its own.
+        store_retry_delay_s: delay before a failed database operation is retried.
+        watched: for each delivery position whose first result a caller awaits, the event to set.
+        notify: called with each new delivery, and with each delivery whose attempt was recorded.
+        cluster: this node and its lease. No attempt starts after the lease has expired.
     """
 
     store: Store[DeliveryReader, HealthTransaction]
@@ -89,18 +91,21 @@ class DeliveryContext(Struct, frozen=True, kw_only=True):
     cluster: Cluster = field(default_factory=Alone)
 
     def signing(self, endpoint: Endpoint) -> SigningSecrets:
-        """Return the secrets that sign the endpoint's deliveries. Raises SealBroken if one can't be opened."""
+        """Return the endpoint's signing secrets.
+
+        Raises SealBroken if one can't be opened.
+        """
         old = None if endpoint.old_secret is None else self.sealing.open(endpoint.old_secret)
         return SigningSecrets(self.sealing.open(endpoint.sealed_secret), old, endpoint.old_secret_until)
 
     def breaker(self, endpoint: Endpoint) -> CircuitBreaker:
-        """Return a breaker with the endpoint's stored circuit."""
+        """Return a circuit breaker with the endpoint's stored circuit."""
         return CircuitBreaker(
             endpoint.circuit, self.rule, succeeded_at=endpoint.last_success_at, held_upto=endpoint.held_upto
         )
 
     def outbox(self, breaker: CircuitBreaker) -> Outbox:
-        """Return an empty outbox for an endpoint with this breaker."""
+        """Return an empty outbox for an endpoint with this circuit breaker."""
         return Outbox(
             self.memory,
             max(1, self.concurrency // 4),
@@ -111,7 +116,10 @@ class DeliveryContext(Struct, frozen=True, kw_only=True):
         )
 
     def client(self, url: str) -> Client:
-        """Return a client for one endpoint, with a resolver of its own unless one was given."""
+        """Return a client for one endpoint.
+
+        It has its own resolver unless one was configured.
+        """
         resolver = self.resolver or SystemResolver()
         connector = (
             DirectConnector(self.policy, resolver)

@@ -1,8 +1,8 @@
-"""The way in which a dispatcher is told of deliveries that several nodes commit: none is missed, and their order stays.
+"""Follows the deliveries that all nodes commit, without gaps and in order.
 
-A project's deliveries stand in one line without a hole (ADR 60). Own commits that are next in it go straight into the
-workers' outboxes. All else only says how far the line goes: what an outbox has not been offered it reads from the table, by
-endpoint and position, as after a start.
+The deliveries of a project have consecutive positions (ADR 60). An own commit that continues them is enqueued
+in the workers' outboxes directly. All other messages only announce the newest position, and an outbox reads
+missing rows from the table by endpoint and position, as after a start.
 """
 
 from __future__ import annotations
@@ -22,18 +22,21 @@ from deskwire.engine.webhooks.ports import DeliveryCommit
 
 log: Final = structlog.get_logger(__name__)
 
+# Kind of bus message that lists endpoints for which another node has made redeliveries.
 MESSAGE_KIND: Final = "redeliveries"
-"""The kind of message that says which endpoints have redeliveries that another node has made."""
+# Endpoints per message; each is a number of up to 20 digits.
 _MESSAGE_ENDPOINTS_MAX: Final = 150
-"""Endpoints in one message at most: a number of up to 20 digits each."""
 
 
 class FollowedCommit(DeliveryCommit, HeadCommit, Protocol):
-    """The part of a commit that concerns deliveries, in a store that several nodes share."""
+    """The deliveries of a commit, in a store that several nodes share."""
 
 
 class DeliveryFollower:
-    """Tells a dispatcher of the deliveries that this node and others commit; `Follower` knows it as its deliverer."""
+    """Passes the deliveries committed by any node to a dispatcher.
+
+    It is the deliverer of the `Follower`.
+    """
 
     def __init__(self, dispatcher: Dispatcher, bus: Bus) -> None:
         self._dispatcher = dispatcher
@@ -48,14 +51,15 @@ class DeliveryFollower:
         return {project: self._known.get(project, 0) for project in self._dispatcher.projects}
 
     def follow(self, commits: Commits[FollowedCommit]) -> None:
-        """Deliver what this node commits from now on, and tell other nodes of redeliveries."""
+        """Subscribe to this node's commits; announce redeliveries to other nodes."""
         commits.subscribe(self.commit_nowait, "advances", "erased", "rewritten")
 
     def commit_nowait(self, commit: FollowedCommit) -> None:
-        """Take note of an own commit."""
+        """Process a commit of this node."""
         for before, after in commit.advances:
             if self._known.get(after.project) != before.deliveries:
-                self._advance(after)  # first: what is offered to an outbox that is behind is read in its turn
+                # First: an outbox with missing rows must not take the new deliveries before them.
+                self._advance(after)
             elif after.deliveries != before.deliveries:
                 self._known[after.project] = after.deliveries
         self._dispatcher.commit_nowait(commit.deliveries, commit.erased, commit.rewritten)
@@ -70,7 +74,10 @@ class DeliveryFollower:
             self._advance(head)
 
     def looked(self, heads: Iterable[ProjectHead], before: Mapping[int, int]) -> None:
-        """See `follower.Deliverer`. Whatever has come since the last look, there may be redeliveries in it."""
+        """See `follower.Deliverer`.
+
+        New rows since the last poll may include redeliveries.
+        """
         served = self._dispatcher.projects
         for head in heads:
             project, upto = head.project, head.deliveries
@@ -95,7 +102,7 @@ class DeliveryFollower:
         self._dispatcher.rewrite(events)
 
     def _advance(self, head: ProjectHead) -> None:
-        """Have outboxes read up to this head, if they do not know of it."""
+        """Announce rows up to this head to the outboxes, unless they know of them."""
         if head.project in self._dispatcher.projects and self._known.get(head.project, -1) < head.deliveries:
             self._known[head.project] = head.deliveries
             self._dispatcher.note_rows(head.project, head.deliveries)

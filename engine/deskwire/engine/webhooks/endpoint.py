@@ -1,4 +1,4 @@
-"""A webhook endpoint, and its object in the API (contract 2.9, decisions 6)."""
+"""Webhook endpoints and their object in the API (contract 2.9, decisions 6)."""
 
 from __future__ import annotations
 
@@ -12,38 +12,41 @@ from deskwire.engine.events.types import CONFIDENTIAL, REGISTRY, STORED, matches
 from deskwire.engine.webhooks.delivery import NO_OUTAGE, OutageCounts
 from deskwire.engine.webhooks.retry.circuit_breaker import CLOSED, Circuit
 
+# Endpoints per project (contract 6.2.1).
 ENDPOINTS_MAX: Final = 5
-"""Endpoints per project (contract 6.2.1)."""
 
+# How long the old secret signs beside the new one after a rotation (decisions 6).
 SECRET_OVERLAP_MS: Final = 24 * 3_600_000
-"""Time for which a replaced secret still signs beside the new one (decisions 6)."""
 
 CatchUp = Literal["automatic", "off"]
 
-INTERNAL_NOT_REQUESTED: Final = "the endpoint does not ask for internal events any more"
-"""The reason for which one is not sent what was made for it before."""
+# Reason for skipping a pending delivery after the endpoint turned `internal` off.
+INTERNAL_NOT_REQUESTED: Final = "the endpoint no longer asks for internal events"
 
-TYPE_NOT_LISTED: Final = "the endpoint belongs to a machine credential and does not list this type any more"
-"""The reason for which an endpoint of a machine is not sent what was made for it when it had other types."""
+# Reason for skipping a pending delivery after a machine's endpoint removed its type from the list.
+TYPE_NOT_LISTED: Final = "the endpoint belongs to a machine credential and no longer lists this type"
 
+# All reasons for skipping the deliveries of a disabled endpoint start with this text.
 DISABLED_PREFIX: Final = "the endpoint is disabled"
-"""The begin of the reason for which nothing is sent to one."""
 
 _TAIL_LENGTH: Final = 4
 
 
 class Endpoint(Struct, frozen=True):
-    """A URL that a project's events are posted to. Secrets are sealed (see `core.sealing`).
+    """A URL that a project's events are posted to.
+
+    Secrets are sealed (see `core.sealing`).
 
     Args:
-        status: `removed` while some of its deliveries are still there.
-        status_reason: the reason for which it is disabled.
-        last_success_at: begin of the last attempt that it answered with a 2xx (ms).
-        held_upto: position up to which its circuit had held deliveries that are not all sent yet.
-        catch_up: whether missed deliveries are sent once more after an outage by themselves.
-        internal: whether it asks for what agents write for agents, see `Kind.confidential`.
-        credential: id of the machine credential that it belongs to and ends with; None if it is a person's, a key's or the operator's.
-        old_secret: the secret before, which signs, too, until `old_secret_until` (ms).
+        status: `removed` until the last of its deliveries is deleted.
+        status_reason: why the endpoint is disabled.
+        last_success_at: start of the last attempt that got a 2xx response (ms).
+        held_upto: position of the last delivery that its circuit held, until all held deliveries are sent.
+        catch_up: whether missed deliveries are sent again automatically after an outage.
+        internal: whether the endpoint receives what agents write for agents, see `Kind.confidential`.
+        credential: id of the machine credential that owns the endpoint and ends with it; None if a person, a
+            key or the operator owns it.
+        old_secret: the previous secret, which also signs until `old_secret_until` (ms).
     """
 
     rowid: int
@@ -70,7 +73,10 @@ class Endpoint(Struct, frozen=True):
     circuit: Circuit = CLOSED
 
     def with_secret(self, sealed: bytes, tail: str, at: int) -> Endpoint:
-        """Return the endpoint with a new secret; the present one signs beside it for 24 h, an older one no more."""
+        """Return the endpoint with a new secret.
+
+        The current secret signs beside the new one for 24 hours. An older secret stops signing at once.
+        """
         return replace(
             self,
             sealed_secret=sealed,
@@ -82,36 +88,38 @@ class Endpoint(Struct, frozen=True):
 
 
 def may_receive(endpoint: Endpoint, event_type: str) -> bool:
-    """Tell whether the endpoint is one that events of this type may be sent to."""
+    """Return whether events of this type may be sent to the endpoint."""
     return withheld_reason(endpoint, event_type) is None
 
 
 def withheld_reason(endpoint: Endpoint, event_type: str) -> str | None:
-    """Return why an event of this type, delivered to the endpoint earlier, is not sent to it now; None if it is."""
+    """Return why a stored delivery of this type may not be sent now, or None."""
     if event_type in CONFIDENTIAL and not endpoint.internal:
         return INTERNAL_NOT_REQUESTED
     if endpoint.credential is None or matches(endpoint.events, event_type):
         return None
-    # What a machine may read is checked against the list alone, so nothing else may be sent in its name.
+    # A machine's permissions are checked against its list of types, so it must get no other type.
     return None if REGISTRY[event_type].directed else TYPE_NOT_LISTED
 
 
+# A dropped delivery makes its endpoint unhealthy for this long, unless it is redelivered.
 DROPPED_WINDOW_MS: Final = 24 * 3_600_000
-"""Age up to which a dropped delivery that was not made good counts against its endpoint."""
 
 
+# Dropped deliveries of an endpoint are counted up to this number.
 DROPPED_COUNT_MAX: Final = 10_000
-"""The number up to which the dropped deliveries of an endpoint are counted."""
 
+# Why an endpoint is unhealthy. If several codes apply, the first one is reported.
 HealthCode = Literal["disabled", "circuit_open", "failing", "dropped"]
-"""The reason for which an endpoint is not healthy, as a code; the first that holds."""
 
 
 def unhealthy_code(endpoint: Endpoint, dropped: int) -> HealthCode | None:
-    """Return why an endpoint does not get everything; None if it is healthy. The API, the desk, metrics and alerts use it.
+    """Return why an endpoint is unhealthy, None if it is healthy.
+
+    The API, the desk, metrics and alerts all use this rule.
 
     Args:
-        dropped: its deliveries of the last 24 hours that were dropped and not made good.
+        dropped: its deliveries of the last 24 hours that were dropped and not redelivered.
     """
     if endpoint.status != "enabled":
         return "disabled"
@@ -123,7 +131,7 @@ def unhealthy_code(endpoint: Endpoint, dropped: int) -> HealthCode | None:
 
 
 def health_view(endpoint: Endpoint, dropped: int) -> dict[str, Any]:
-    """Return the health of an endpoint as the API has it; see `unhealthy_code`."""
+    """Return the endpoint's health fields for the API; see `unhealthy_code`."""
     code = unhealthy_code(endpoint, dropped)
     return {
         "healthy": code is None,
@@ -149,12 +157,12 @@ def _unhealthy_reason(code: HealthCode, endpoint: Endpoint, dropped: int) -> str
 
 
 def disabled_reason(status_reason: str | None) -> str:
-    """Return the reason for which a disabled endpoint is sent nothing."""
+    """Return the reason that the delivery log shows for a disabled endpoint."""
     return f"{DISABLED_PREFIX}: {status_reason}"
 
 
 def secret_tail(secret: str) -> str:
-    """Return the part of a secret that is always shown."""
+    """Return the last characters of a secret, which are always shown."""
     return secret[-_TAIL_LENGTH:]
 
 
@@ -166,9 +174,10 @@ def endpoint_view(
     *,
     dropped: int = 0,
 ) -> dict[str, Any]:
-    """Return the endpoint object at `now` (ms); the secret is masked unless given (shown once, at creation).
+    """Return the endpoint object of the API at `now` (ms).
 
     Args:
+        secret: shown in full if given (once, at creation and rotation); otherwise the secret is masked.
         dropped: see `unhealthy_code`.
     """
     circuit = endpoint.circuit
@@ -200,7 +209,7 @@ def endpoint_view(
 
 
 def endpoint_health(endpoint: Endpoint, now: int, waiting: OutageCounts) -> dict[str, Any]:
-    """Return the part of the endpoint object that says how it is, as other endpoints are told it at `now` (ms)."""
+    """Return the fields of an endpoint that health events carry, at `now` (ms)."""
     circuit = endpoint.circuit
     return {
         "id": endpoint.id,
@@ -225,5 +234,5 @@ def _future(at: int | None, now: int) -> str | None:
 
 
 def replayed_types(endpoint: Endpoint) -> frozenset[str]:
-    """Return the types of a conversation's numbered events that the endpoint is sent."""
+    """Return the numbered conversation event types that the endpoint receives."""
     return frozenset(name for name in STORED if matches(endpoint.events, name))

@@ -1,9 +1,10 @@
-"""The share of a node in the deliveries: which endpoints it delivers to, among all nodes that share the store.
+"""Leases on endpoints: which node delivers to which endpoint in a shared store.
 
-Every node computes for itself which of those that are there should deliver to an endpoint. It lets go of what another one
-should have, once attempts under way have ended, and takes what is free, or whose node's lease is over. With each taking
-the endpoint's generation grows; results are stored with it, so nothing of a courier that was superseded is. What is not
-told by the bus is found by looking, each second.
+Each node computes which of the live nodes should deliver to an endpoint. A node releases the endpoints of
+other nodes after its running attempts have ended, and acquires endpoints that are free or whose node's lease
+has expired. Each acquisition increments the endpoint's generation. Results are stored only with the current
+generation, so a superseded node can't store any. Bus messages announce changes, and a poll every second finds
+those whose message was lost.
 """
 
 from __future__ import annotations
@@ -29,24 +30,24 @@ from deskwire.engine.webhooks.ports import DeliveryReader, DeliveryTransaction, 
 
 log: Final = structlog.get_logger(__name__)
 
+# Kind of bus message that announces changed endpoints or leases, or asks the lease's node for a probe.
 MESSAGE_KIND: Final = "couriers"
-"""The kind of message that says that endpoints or their couriers have changed, or asks a courier for a probe."""
 
 _POLL_INTERVAL_S: Final = 1.0
 _RETRY_DELAY_S: Final = 0.25
+# Poll interval for a result that another node stores.
 _RESULT_POLL_INTERVAL_S: Final = 0.1
-"""Time between two looks for a result that another node stores."""
+# Endpoints acquired in one commit.
 _BATCH_SIZE: Final = 100
-"""Endpoints that are taken in one commit."""
+# Interval for cleaning up after disabled and removed endpoints.
 _CLEANUP_INTERVAL_S: Final = 60.0
-"""Time between two looks for what disabled and removed endpoints have left behind."""
 
 
 class EndpointLeases:
-    """Has a dispatcher deliver to this node's share of the endpoints.
+    """Makes a dispatcher deliver to this node's share of the endpoints.
 
     Args:
-        leases: the leases on endpoints; best by the session that the node's own is renewed by.
+        leases: the store of the leases; best with the database session that renews the node's own lease.
         cluster: the nodes that share the deliveries.
     """
 
@@ -79,24 +80,24 @@ class EndpointLeases:
         return len(self._held)
 
     def wake(self) -> None:
-        """Look at once, as nodes or endpoints may be others."""
+        """Reconcile at once, because nodes or endpoints may have changed."""
         self._wakeup.set()
 
     def stop_all(self) -> None:
-        """Deliver nothing more: the node's lease is over, and others may deliver by now."""
+        """Stop all deliveries: the node's lease has expired, so other nodes may deliver."""
         for endpoint in self._held:
             self._dispatcher.drop(endpoint)
         self._held.clear()
         self._releasing.clear()
 
     async def run(self) -> None:
-        """Take and let go, until cancelled."""
+        """Acquire and release endpoints until cancelled."""
         try:
             async with trio.open_nursery() as self._nursery:
                 await self._reconcile_forever()
         finally:
             self._nursery = None
-            for endpoint in self._releasing:  # the next reconcile finds who has it
+            for endpoint in self._releasing:  # the next reconciliation finds its node
                 self._held.pop(endpoint, None)
             self._releasing.clear()
 
@@ -113,7 +114,10 @@ class EndpointLeases:
                 await self._wakeup.wait()
 
     async def clean_up(self) -> None:
-        """Clear away what disabled and removed endpoints have left behind, whoever was at it, until cancelled; a duty."""
+        """Clean up after disabled and removed endpoints until cancelled.
+
+        It is a duty of one node at a time, whichever node began the work.
+        """
         while True:
             try:
                 for endpoint in await self._store.read(lambda reader: reader.unserved_endpoints()):
@@ -124,9 +128,10 @@ class EndpointLeases:
             await trio.sleep(_CLEANUP_INTERVAL_S)
 
     async def reconcile(self) -> None:
-        """Look at once: stop what is not to be delivered to by this node, or at all, and go on with what is changed.
+        """Apply the stored leases and endpoints once.
 
-        Raises Unavailable.
+        Stops deliveries that are no longer this node's, releases and acquires endpoints, and applies changed
+        endpoints. Raises Unavailable.
         """
         async with self._reconciling:
             me = self._cluster.node.incarnation
@@ -144,10 +149,13 @@ class EndpointLeases:
             if me == self._cluster.node.incarnation:
                 await self._deliver(mine)
 
-    # As the routes ask for it, at whichever node
+    # Requests from routes, which may come to any node
 
     def change(self, endpoint: Endpoint) -> None:
-        """Have an endpoint's changed fields taken up, wherever it is delivered to; at once if that is here."""
+        """Apply an endpoint's changed fields on the node that delivers to it.
+
+        At once if that is this node.
+        """
         if endpoint.status != "enabled":
             self.remove(endpoint.rowid)
         else:
@@ -157,20 +165,26 @@ class EndpointLeases:
             self._notify_change()
 
     def remove(self, endpoint_rowid: int) -> None:
-        """Stop delivering to an endpoint, and clear away what is pending. Other nodes have stopped behind the barrier."""
+        """Stop deliveries to an endpoint and end its pending deliveries.
+
+        Other nodes have already stopped, because the commit waited for them (the barrier).
+        """
         self._dispatcher.remove(endpoint_rowid)
         self._held.pop(endpoint_rowid, None)
         self._notify_change()
 
     def probe(self, endpoint_rowid: int, position: int | None = None) -> None:
-        """Have a probe sent if the circuit is open; see `Dispatcher.probe`."""
+        """Send a probe if the circuit is open; see `Dispatcher.probe`."""
         if endpoint_rowid in self._held:
             self._dispatcher.probe(endpoint_rowid, position)
         else:
             self._bus.send(MESSAGE_KIND, orjson.dumps([endpoint_rowid, position]))
 
     async def first_result(self, delivery: Delivery, timeout_s: float) -> None:
-        """Return when an attempt at a delivery that was just made is recorded, by whichever node. Or after `timeout_s`."""
+        """Return when any node has recorded an attempt at a new delivery.
+
+        Returns after `timeout_s` at the latest.
+        """
         with trio.move_on_after(timeout_s):
             while True:
                 await self._dispatcher.first_result(delivery, _RESULT_POLL_INTERVAL_S)
@@ -191,7 +205,7 @@ class EndpointLeases:
     # Reconciling
 
     def _stop(self, rows: dict[int, EndpointLease], me: int) -> None:
-        """Stop delivering to what is not this node's any more, or to nobody's."""
+        """Stop deliveries to endpoints whose lease this node no longer holds."""
         for endpoint, held in list(self._held.items()):
             row = rows.get(endpoint)
             if row is None or (row.incarnation, row.generation) != (me, held.generation):
@@ -206,7 +220,7 @@ class EndpointLeases:
         return {endpoint for endpoint in endpoints if preferred_node(endpoint, nodes) == self._cluster.node}
 
     async def _acquire(self, rows: Sequence[EndpointLease], me: int) -> list[EndpointLease]:
-        """Take what is free, or whose node's lease is over, of what others have."""
+        """Acquire the endpoints whose lease is free or has expired."""
         live = {node.incarnation for node in self._cluster.live}
         free = [row for row in rows if row.incarnation is None or row.incarnation not in live]
         taken: list[EndpointLease] = []
@@ -219,7 +233,7 @@ class EndpointLeases:
         return taken
 
     async def _deliver(self, mine: Sequence[EndpointLease]) -> None:
-        """Deliver to what is this node's, with its fields as they are stored."""
+        """Deliver to this node's endpoints with their stored fields."""
         changed = {row.endpoint: row for row in mine if self._held.get(row.endpoint) != row}
         for endpoint in self._releasing & changed.keys():
             del changed[endpoint]
@@ -241,7 +255,7 @@ class EndpointLeases:
             Context().run(self._nursery.start_soon, self._release, endpoint, self._held[endpoint])
 
     async def _release(self, endpoint: int, held: EndpointLease) -> None:
-        """Let go of an endpoint that another node should have, once attempts under way have ended."""
+        """Release an endpoint to another node after the running attempts have ended."""
         await self._dispatcher.release(endpoint)
         while self._held.get(endpoint) == held:
             try:
@@ -250,14 +264,18 @@ class EndpointLeases:
                 log.warning("couriers.not_released", reason=refusal.reason)
                 await trio.sleep(_RETRY_DELAY_S)
             else:
-                if self._held.get(endpoint) == held:  # it may have been removed, or dropped with the lease
+                # The endpoint may have been removed, or stopped with the node's lease.
+                if self._held.get(endpoint) == held:
                     del self._held[endpoint]
         self._releasing.discard(endpoint)
         self._bus.send(MESSAGE_KIND, b"")
 
 
 def preferred_node(endpoint: int, nodes: Sequence[Node]) -> Node:
-    """Return the node that should deliver to an endpoint; when others come or go it is the same for most (rendezvous hashing)."""
+    """Return the node that should deliver to an endpoint, by rendezvous hashing.
+
+    When nodes come or go, most endpoints keep their node.
+    """
     return max(nodes, key=lambda node: (_score(endpoint, node.name), node.incarnation))
 
 

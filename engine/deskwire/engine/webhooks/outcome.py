@@ -1,6 +1,7 @@
-"""The outcome of an event at an endpoint, in the words of those who answer customers.
+"""Outcomes of a conversation's events at the endpoints, as agents see them.
 
-They are not told where an endpoint is and what it answers: it has a name, and a failure is one of a few kinds.
+Agents must not learn an endpoint's URL or its responses, so an endpoint is shown by name and a failure by its
+kind.
 """
 
 from __future__ import annotations
@@ -16,14 +17,15 @@ from deskwire.engine.webhooks.delivery import DeliveryStatus
 from deskwire.engine.webhooks.endpoint import DISABLED_PREFIX, Endpoint
 from deskwire.engine.webhooks.http.failure import is_unreachable
 
+# Why an event has not arrived.
 Reason = Literal[
     "on_its_way", "retrying", "held", "paused", "failed", "endpoint_disabled", "waited_too_long", "not_stored"
 ]
-"""The reason for which an event has not arrived, as a code."""
 
+# Reason in the delivery log of a delivery that waited until its event was deleted.
 NOT_STORED: Final = "the event is no longer stored"
-"""The reason in the delivery log of what waited until its event was gone."""
 
+# Text in the delivery log, and the wording for agents.
 _FAILURE_TEXTS: Final = (
     ("timeout", "it did not answer in time"),
     ("TLS", "no secure connection was possible"),
@@ -33,7 +35,6 @@ _FAILURE_TEXTS: Final = (
     ("connection closed", "it hung up before it answered"),
     ("malformed answer", "its answer could not be understood"),
 )
-"""How the delivery log's words begin, and what is said of them here."""
 
 
 class Outcome(Struct, frozen=True):
@@ -41,9 +42,9 @@ class Outcome(Struct, frozen=True):
 
     Args:
         endpoint: the endpoint's storage key.
-        made_at: time of the event; None for one that is no longer stored.
+        made_at: time of the event; None if the event is no longer stored.
         last_status, last_error: HTTP status and failure of the last attempt.
-        missed: 1 if it is sent once more by itself, else None.
+        missed: 1 if it will be sent again automatically, else None.
     """
 
     position: int
@@ -61,20 +62,20 @@ class Outcome(Struct, frozen=True):
     missed: int | None
 
 
-class Sequences(Struct, frozen=True):
-    """The sequences to look at: from the first to the last, both included; None is for no bound."""
+class SequenceRange(Struct, frozen=True):
+    """A range of sequences, both ends included; None leaves an end open."""
 
     first: int | None = None
     last: int | None = None
 
 
 def endpoint_name(endpoint: Endpoint) -> str:
-    """Return what agents know the endpoint by: its description, or else the host of its URL."""
+    """Return the name of the endpoint for agents: its description or its URL's host."""
     return endpoint.description or urlsplit(endpoint.url).hostname or endpoint.id
 
 
 def outcome_view(outcome: Outcome, endpoint: Endpoint, now: int) -> dict[str, Any]:
-    """Return what became of an event at an endpoint, as agents see it at `now` (ms)."""
+    """Return the outcome of an event at an endpoint for agents, at `now` (ms)."""
     name = endpoint_name(endpoint)
     reason = _reason(outcome, endpoint, now)
     arrived = outcome.ended_at if outcome.status == "delivered" else None
@@ -91,7 +92,7 @@ def outcome_view(outcome: Outcome, endpoint: Endpoint, now: int) -> dict[str, An
         "lastStatus": outcome.last_status,
         "deliveredAt": iso_or_none(arrived),
         "afterMs": None if arrived is None else max(0, arrived - made),
-        "nextAttemptAt": iso(_next(outcome, endpoint)) if outcome.status == "pending" else None,
+        "nextAttemptAt": iso(_next_attempt_at(outcome, endpoint)) if outcome.status == "pending" else None,
     }
 
 
@@ -117,28 +118,28 @@ def _reason_text(reason: Reason, outcome: Outcome, name: str) -> str:
         case "on_its_way":
             return f"It is on its way to {name}."
         case "retrying":
-            return f"It is tried again, as {_attempts_text(outcome.attempts)} {failure}."
+            return f"It is retried because {_attempts_text(outcome.attempts)} {failure}."
         case "held":
-            return f"It is held until {name} is well again, and sent then."
+            return f"It is held until {name} has recovered, and sent then."
         case "paused":
             return f"{name} has asked for a pause; it is sent after that."
         case "failed":
-            again = f" It is sent once more when {name} is well again." if outcome.missed else ""
-            return f"It did not arrive, as {_attempts_text(outcome.attempts)} {failure}.{again}"
+            again = f" It is sent again when {name} has recovered." if outcome.missed else ""
+            return f"It did not arrive because {_attempts_text(outcome.attempts)} {failure}.{again}"
         case "endpoint_disabled":
-            return f"It was not sent, as {name} was switched off."
+            return f"It was not sent because {name} was switched off."
         case "waited_too_long":
-            return f"It was not sent, as it had waited for {name} too long."
+            return f"It was not sent because it had waited for {name} too long."
         case "not_stored":
-            return f"It was not sent, as it had waited for {name} for longer than events are kept."
+            return f"It was not sent because it had waited for {name} for longer than events are kept."
 
 
 def _attempts_text(attempts: int) -> str:
-    return "an attempt failed:" if attempts == 1 else f"{attempts} attempts failed, the last because"
+    return "an attempt failed:" if attempts == 1 else f"{attempts} attempts failed; the last time"
 
 
 def _failure_text(outcome: Outcome) -> str:
-    """Return why the last attempt failed, without an address and without what the receiver said."""
+    """Return why the last attempt failed, without an address or the response's text."""
     error = outcome.last_error or ""
     if outcome.last_status is not None:
         return f"it answered {outcome.last_status}"
@@ -148,7 +149,7 @@ def _failure_text(outcome: Outcome) -> str:
     return next(found, "it could not be reached")
 
 
-def _next(outcome: Outcome, endpoint: Endpoint) -> int:
-    """Return the time before which no attempt is made."""
+def _next_attempt_at(outcome: Outcome, endpoint: Endpoint) -> int:
+    """Return the earliest time of the next attempt."""
     circuit = endpoint.circuit
     return max(outcome.due_at, circuit.probe_at or 0, circuit.paused_until or 0)

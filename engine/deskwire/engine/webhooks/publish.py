@@ -1,4 +1,8 @@
-"""Publication: events are put into the log, each with a delivery for every webhook endpoint that it is for."""
+"""Append events to the log together with their webhook deliveries.
+
+This includes the events about the endpoints themselves: a circuit opened or closed, an endpoint disabled or
+enabled.
+"""
 
 from __future__ import annotations
 
@@ -17,11 +21,16 @@ from deskwire.engine.webhooks.retry.circuit_breaker import Circuit
 
 
 class PublishTransaction(DeliveryTransaction, EventTransaction, Protocol):
-    """Changes of the log and of what is delivered."""
+    """Changes of the event log and of deliveries."""
 
 
 class Recipient(Struct, frozen=True):
-    """An endpoint that an event is for, the sequence it was sent before, and why it is not sent this one."""
+    """An endpoint that gets a delivery of an event.
+
+    Args:
+        previous: the sequence that it was sent before; None for an event without a sequence.
+        skipped: why the delivery is recorded as skipped; None if it is sent.
+    """
 
     endpoint: int
     previous: int | None
@@ -31,9 +40,11 @@ class Recipient(Struct, frozen=True):
 def recipients(
     tx: PublishTransaction, project: Project, draft: Draft, sent: dict[int, int]
 ) -> list[Recipient]:
-    """Return the endpoints that an event is for; note in `sent` what they were sent last.
+    """Return the endpoints that an event is for, and update `sent`.
 
-    What a disabled one is not sent counts, too: once it is enabled it can tell that something is missing.
+    Args:
+        sent: the last sequence sent to each endpoint, by storage key. Skipped deliveries count too, so that
+            an endpoint that is enabled again notices the gap.
     """
     found: list[Recipient] = []
     for endpoint in tx.routed_endpoints(project.rowid):
@@ -59,7 +70,7 @@ def publish_event(
     lane: int | None,
     ticket: int | None = None,
 ) -> StoredEvent:
-    """Put an event into the log, with its deliveries to these targets, in this lane; return it."""
+    """Append an event to the log with a delivery for each recipient; return it."""
     event = tx.append_event(project, draft, conversation, at, ticket=ticket)
     for each in addressed:
         tx.insert_delivery(each.endpoint, event, lane, each.previous, at, skipped=each.skipped)
@@ -77,16 +88,18 @@ def publish_extension(
     ticket: int | None = None,
     about: int | None = None,
 ) -> StoredEvent:
-    """Put an event beyond the contract into the log, with a delivery for each endpoint that names its type.
+    """Append an event beyond the contract for the endpoints that list its type.
 
     Args:
-        subject: what it is about and is erased with, as for `tell_agents`; None for what holds nothing of a contact.
+        subject: storage key of the contact or conversation with which the event is erased, see `tell_agents`;
+            None if the event contains nothing about a contact.
         at: time in milliseconds.
-        lane: the key in whose order it is delivered: that of a conversation, of a contact or of a ticket; None for no order.
-        ticket: storage key of the ticket that it is about and is erased with, too; its deliveries are in the ticket's lane.
-        about: storage key of the endpoint that it is about, which is not sent it.
+        lane: ordering key of its deliveries: a conversation, a contact or a ticket; None for no order.
+        ticket: storage key of the ticket with which the event is erased too; its deliveries use the ticket's
+            lane.
+        about: storage key of the endpoint that the event is about. It is not sent to that endpoint.
     """
-    assert draft.type in EXTENSIONS, "whatever everybody may have is appended with a number"
+    assert draft.type in EXTENSIONS, "an event of the contract has a sequence and uses publish_event"
     addressed = [each for each in recipients(tx, project, draft, {}) if each.endpoint != about]
     return publish_event(tx, project, draft, subject, addressed, at, lane=lane, ticket=ticket)
 
@@ -95,24 +108,30 @@ Transition = Literal["circuit.opened", "circuit.closed", "disabled", "enabled"]
 
 
 class HealthTransaction(PublishTransaction, Protocol):
-    """Changes of what is delivered, of which the other endpoints of a project are told."""
+    """Changes of deliveries and endpoints that publish health events."""
 
     def project_with(self, project: int) -> Project | None:
-        """Return the project with this storage key; None if it is no more."""
+        """Return the project with this storage key, None if it was deleted."""
 
 
 def health_event(transition: Transition, endpoint: Endpoint, waiting: OutageCounts, at: int) -> Draft:
-    """Return the event of an endpoint's transition, `at` this time (ms), after which it is as given."""
+    """Return the event for an endpoint's transition.
+
+    Args:
+        endpoint: the endpoint after the transition.
+        at: time of the transition (ms).
+    """
     return Draft(f"webhook.{transition}", None, {"endpoint": endpoint_health(endpoint, at, waiting)})
 
 
 def save_circuit(
     tx: HealthTransaction, endpoint: Endpoint, before: Circuit, circuit: Circuit, at: int
 ) -> None:
-    """Store a circuit, and tell of it if it was closed and is open now, or the other way round.
+    """Store a circuit; publish an event if it has opened or closed.
 
     Args:
-        before: what was stored, as far as is known here; whether it turns is looked up if it may.
+        before: the circuit that was stored last, as far as this node knows. The store confirms a transition
+            before it is published.
     """
     closed = circuit.probe_at is None
     turns = closed != (before.probe_at is None) and tx.circuit_changes(endpoint.rowid, closed=closed)
@@ -122,7 +141,10 @@ def save_circuit(
 
 
 def publish_transition(tx: HealthTransaction, transition: Transition, endpoint: Endpoint, at: int) -> None:
-    """Tell the other endpoints of a transition, `at` this time (ms), that this transaction has stored."""
+    """Publish an endpoint's transition to the project's other endpoints.
+
+    This transaction must have stored the transition.
+    """
     project = tx.project_with(endpoint.project)
     stored = next((each for each in tx.endpoints(endpoint.project) if each.rowid == endpoint.rowid), None)
     if project is not None and stored is not None:

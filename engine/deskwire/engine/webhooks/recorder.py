@@ -1,6 +1,7 @@
-"""The recorder of attempts' results: it gathers them for a moment, stores them in one job, and repeats it until it succeeds.
+"""Recorder of attempt results: collects a batch and stores it, with retries.
 
-A delivery whose result is not stored when the process is killed is sent again; at-least-once allows it (contract 6.4.4, ADR 6).
+If the process is killed before a result is stored, the delivery is sent again. At-least-once delivery allows
+this (contract 6.4.4, ADR 6).
 """
 
 from __future__ import annotations
@@ -24,21 +25,26 @@ from deskwire.engine.webhooks.retry.schedule import DeliveryEnd, Retry
 
 log: Final = structlog.get_logger(__name__)
 
+# Results are collected for this long, because one commit costs more than one delivery.
 BATCH_INTERVAL_S: Final = 0.02
-"""Time for which results are batch_size: a commit of their own costs more than a delivery does."""
 
+# With this many results, the batch is stored at once.
 _BATCH_SIZE: Final = 32
-"""Results that are not batch_size for longer."""
 
+# Up to this many results are written without a thread (`Brief`). It leaves room for results that arrive
+# during a commit.
 _BRIEF_MAX: Final = 2 * _BATCH_SIZE
-"""Bound on the results that are written without a thread (`Brief`), with those that come during a commit."""
 
+# Maximum results per commit if nodes share the store. Its batches write all of them in two exchanges, without
+# a thread.
 _SHARED_BATCH_SIZE: Final = 128
-"""Results in one commit at most where nodes share the store: its batches write all of them in two exchanges, without a thread."""
 
 
 class AttemptResult(Struct, frozen=True):
-    """The result of an attempt, or of none if the delivery ended without one, `at` that time (ms)."""
+    """The result of an attempt at time `at` (ms).
+
+    `attempt` is None if the delivery ended without an attempt.
+    """
 
     delivery: Delivery
     attempt: Attempt | None
@@ -47,11 +53,11 @@ class AttemptResult(Struct, frozen=True):
 
     @property
     def delivered(self) -> bool:
-        """Return whether nothing follows: the receiver has the delivery."""
+        """True if the receiver has accepted the delivery."""
         return isinstance(self.verdict, DeliveryEnd) and self.verdict.status == "delivered"
 
     def record(self, tx: DeliveryTransaction) -> bool:
-        """Store the result; return False if the delivery does not wait for it any more."""
+        """Store the result; return False if the delivery no longer waits for it."""
         match self.verdict, self.attempt:
             case DeliveryEnd(status, reason), None:
                 return tx.end_delivery(self.delivery, status, reason or "", self.at)
@@ -68,11 +74,12 @@ class AttemptResult(Struct, frozen=True):
 
 
 class Recorded(Struct, frozen=True):
-    """The results that were stored together.
+    """Results stored in one commit.
 
     Args:
-        results: each with whether its delivery still waited for it.
-        released: position up to which the circuit had held deliveries, if it was stored that it is closed.
+        results: each with whether its delivery was still waiting for it.
+        released: position of the last delivery that the circuit held, if the commit stored that the circuit
+            is closed.
     """
 
     results: Sequence[tuple[AttemptResult, bool]]
@@ -80,19 +87,21 @@ class Recorded(Struct, frozen=True):
 
 
 class Superseded(Exception):
-    """Another node delivers to the endpoint by now; nothing was stored."""
+    """Another node has taken over the endpoint; nothing was stored."""
 
 
 class Recorder:
-    """Stores the results of one endpoint's attempts; an outbox's bounds are theirs.
+    """Stores the results of one endpoint's attempts.
+
+    The outbox limits how many deliveries are running, and so the results in memory.
 
     Args:
-        endpoint: the endpoint, as it was when the worker began.
-        clock: says when a circuit has turned.
-        breaker: its circuit is stored along with the results, and by itself when it has changed.
-        store_retry_delay_s: pause before a store that refused is tried again.
-        generation: that of the courier's lease, None if there is none.
-        batch_size: number of results that are not batch_size for longer.
+        endpoint: the endpoint as it was when the worker started.
+        clock: gives the time of a circuit's transitions.
+        breaker: its circuit is stored with the results, or alone if only the circuit has changed.
+        store_retry_delay_s: delay before a failed commit is retried.
+        generation: generation of the endpoint's lease, None without a lease.
+        batch_size: with this many results, the batch is stored at once.
     """
 
     def __init__(
@@ -118,7 +127,7 @@ class Recorder:
         self._closed = False
 
     def add(self, result: AttemptResult) -> None:
-        """Hand in a result."""
+        """Add a result to the next batch."""
         self._results.append(result)
         if len(self._results) == 1:
             self._wakeup.set()
@@ -126,21 +135,21 @@ class Recorder:
             self._batch_full.set()
 
     def wake(self) -> None:
-        """Take note that the circuit may have changed; that it has closed is stored at once."""
+        """Check whether the circuit has changed. A closed circuit is stored at once."""
         self._wakeup.set()
         if self._breaker.release_due:
             self._batch_full.set()
 
     def close(self) -> None:
-        """Take note that no more results are coming."""
+        """Signal that no more results will be added."""
         self._closed = True
         self._wakeup.set()
         self._batch_full.set()
 
     async def next(self) -> Recorded | None:
-        """Store the next results and return them; None at the end. Raises Superseded.
+        """Store the next batch and return it; None at the end. Raises Superseded.
 
-        Cancellation: what was taken may or may not be stored; if it is not, its row is still pending.
+        Cancellation: the batch may or may not be stored. If it is not, its rows are still pending.
         """
         while not self._results and self._breaker.unsaved is None:
             if self._closed:
@@ -167,7 +176,7 @@ class Recorder:
                 return Recorded(list(zip(results, kept, strict=True)), upto)
 
     def _taken(self) -> Sequence[AttemptResult]:
-        """Take the results for the next commit; the rest does not wait for more to come."""
+        """Take the next batch of results; the others follow without a delay."""
         count = len(self._results) if self._generation is None else _SHARED_BATCH_SIZE
         taken, self._results = self._results[:count], self._results[count:]
         if self._results:

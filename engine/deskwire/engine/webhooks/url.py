@@ -1,6 +1,6 @@
-"""A webhook's URL: its form, and the check at its registration (contract 6.2.2, decisions 6).
+"""Parsing and validation of webhook URLs (contract 6.2.2, decisions 6).
 
-The same parser is used here and for the request itself, so there is no second opinion to slip between.
+Registration and requests use the same parser. Two parsers could disagree about the host of a crafted URL.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from msgspec import Struct
 from deskwire.engine.core.errors import Problem, Unavailable
 from deskwire.engine.webhooks.http.address import AddressPolicy, ResolutionFailed, Resolver, parse_address
 
+# Characters. Our choice: the common limit of proxies and logs (ADR 6).
 URL_LENGTH_MAX: Final = 2048
-"""Characters. Ours: what proxies and logs commonly take (ADR 6)."""
 
 _PORT_MIN: Final = 1024
 _PORT_MAX: Final = 65535
@@ -34,10 +34,10 @@ _HOW_TO_ALLOW: Final = (
 
 
 class WebhookUrl(Struct, frozen=True):
-    """A webhook's URL in the parts that a request is made of.
+    """A webhook's URL, split into the parts of a request.
 
     Args:
-        host: as it is resolved and as certificates name it: ASCII, without brackets.
+        host: ASCII, without brackets, as names are resolved and as certificates name hosts.
         authority: the `Host` header.
         path: with the query.
     """
@@ -50,19 +50,19 @@ class WebhookUrl(Struct, frozen=True):
 
     @classmethod
     def parse(cls, url: str) -> Self:
-        """Make a target of a URL that `url_problems` found nothing wrong with."""
+        """Parse a URL that `url_problems` has accepted."""
         parsed = httpx.URL(url)
         tls = parsed.scheme == "https"
         return cls(tls, host_of(parsed), port_of(parsed), parsed.netloc, parsed.raw_path)
 
 
 def url_problems(url: str, policy: AddressPolicy) -> tuple[Problem, ...]:
-    """Return the problems with the form of `url`; empty for a good one."""
+    """Return the problems with the form of `url`, or an empty tuple."""
     return tuple(Problem("/url", code, message) for code, message in _url_flaws(url, policy))
 
 
 async def check_url(url: str, policy: AddressPolicy, resolver: Resolver) -> tuple[Problem, ...]:
-    """Return the problems with `url` and its host's present addresses; empty for a good one.
+    """Return the problems with `url` and with the addresses that its host has now.
 
     Raises Unavailable if this machine lacks a thread, memory or file descriptor for the lookup.
     """
@@ -98,7 +98,7 @@ def host_of(url: httpx.URL) -> str:
 
 
 def port_of(url: httpx.URL) -> int:
-    """Return the port, given or implied."""
+    """Return the port, explicit or implied by the scheme."""
     return url.port or (_HTTP_PORT if url.scheme == "http" else _HTTPS_PORT)
 
 
@@ -130,7 +130,7 @@ def _authority_flaws(url: str, parsed: httpx.URL, policy: AddressPolicy) -> Iter
         yield "url_host_invalid", "The URL's host is no valid name or address."
     if not parsed.raw_host:  # `host` raises on a broken A-label
         yield "url_no_host", "The URL has no host."
-    port = _HTTPS_PORT if parsed.port is None else parsed.port  # http's own is None, too
+    port = _HTTPS_PORT if parsed.port is None else parsed.port  # httpx also gives None for port 80 of http
     if port != _HTTPS_PORT and not _PORT_MIN <= port <= _PORT_MAX:
         yield "url_port", f"The port must be {_HTTPS_PORT} or between {_PORT_MIN} and {_PORT_MAX}."
 
@@ -142,14 +142,20 @@ def _authority(url: str) -> str:
 
 
 def _valid_host(host: str) -> bool:
-    """Return whether it is an address or a host name; one dot at the end is allowed (RFC 1034)."""
+    """Return whether `host` is an address or a host name.
+
+    A name may end with a dot (RFC 1034).
+    """
     if parse_address(host) is not None:
         return True
     return len(host) <= _HOST_LENGTH_MAX and all(map(_valid_label, host.removesuffix(".").split(".")))
 
 
 def _valid_label(label: str) -> bool:
-    """Return whether it has only letters, digits, hyphens, and underscores, which are in use. An A-label must be Punycode."""
+    """Return whether a label of a host name is valid.
+
+    Underscores are allowed because real hosts use them. An A-label must be Punycode.
+    """
     if not _LABEL.fullmatch(label):
         return False
     if not label.startswith(_A_LABEL):

@@ -1,12 +1,12 @@
-"""The worker of one endpoint: it takes deliveries from an outbox, posts them, and has the results recorded.
+"""Worker of one endpoint: posts the outbox's deliveries and records results.
 
-A main task reads rows and starts attempts; each attempt has a task that goes on with the next delivery as
-long as there is one; a recorder stores results. A conversation's next delivery starts when the response is
-there, not when it is recorded. On cancellation nothing new is started, and what is under way gets a short
-grace to end and be recorded; whatever is not recorded by then is still a pending row.
+The main task reads rows and starts attempts. Each attempt has a task, which continues with the next delivery
+as long as there is one. A recorder stores the results. The next delivery of a conversation starts when the
+response has arrived, before it is recorded. On cancellation no new attempt starts, and running attempts have
+a short grace period to finish and be recorded. A delivery without a recorded result is still a pending row.
 
-While the circuit is open nothing is in memory. The main task reads a row for each probe, and ends rows that have become
-too old; when a success is recorded, what is pending by then is released as a backlog.
+While the circuit is open, no delivery is kept in memory. The main task reads one row per probe and ends rows
+that are too old. When a success is recorded, the deliveries pending at that time become the backlog.
 """
 
 from __future__ import annotations
@@ -39,12 +39,13 @@ _NEVER: Final = float("inf")
 
 
 class EndpointWorker(BaseWorker):
-    """The worker that delivers to one endpoint what is stored for it. `offer` and `forget` never wait.
+    """Sends the stored deliveries of one endpoint. `offer` and `forget` never wait.
 
     Args:
-        generation: that of the courier's lease, without which no result is stored; None if nobody else delivers.
+        generation: generation of the endpoint's lease, required to store results; None without a lease (a
+            single node).
 
-    `run`, when cancelled, gives attempts under way `stop_grace_s` to end and be recorded.
+    `run`, when cancelled, gives running attempts `stop_grace_s` to finish and be recorded.
     """
 
     _failure_event = "delivery.attempt_failed"
@@ -79,7 +80,11 @@ class EndpointWorker(BaseWorker):
         self._grace: Final = trio.CancelScope(shield=True)
 
     async def run(self) -> None:
-        """See `BaseWorker.run`. A secret that can't be opened opens the circuit, so that endpoint, metrics and alerts show it."""
+        """See `BaseWorker.run`.
+
+        A secret that can't be opened opens the circuit, so that the endpoint object, metrics and alerts show
+        it.
+        """
         try:
             self._context.signing(self.endpoint)
         except SealBroken:
@@ -105,11 +110,11 @@ class EndpointWorker(BaseWorker):
 
     @property
     def outage(self) -> Outage:
-        """The deliveries that an outage keeps waiting."""
+        """The deliveries that wait because of an outage."""
         return self._outage
 
     def offer(self, delivery: Delivery) -> None:
-        """Take in a delivery that was just committed."""
+        """Enqueue a delivery that was just committed."""
         self._outbox.offer(delivery)
         if self._outbox.holds or delivery.redelivery:
             self._outage.note_offered(delivery)
@@ -118,40 +123,50 @@ class EndpointWorker(BaseWorker):
             self._wake_if_useful()
 
     def note_rows(self, upto: int, *, again: bool) -> None:
-        """Take note of rows up to this position that were not offered; with `again` there may be redeliveries among them."""
+        """Announce rows up to this position that were not offered.
+
+        Args:
+            again: whether redeliveries may be among them.
+        """
         self._outbox.note_rows(upto)
         if again:
             self._outbox.backlog.note_redelivery()
         self._wakeup.set()
 
     def forget(self, conversations: frozenset[int]) -> None:
-        """Send nothing more of erased conversations."""
+        """Stop sending deliveries of erased conversations."""
         self._outbox.forget(conversations)
         self._wakeup.set()
 
     def rewrite(self, events: Mapping[int, StoredEvent]) -> None:
-        """Send these events, by their positions, as they are now."""
+        """Send these events, given by position, with their new content."""
         self._outbox.rewrite(events)
 
     def probe(self, position: int | None) -> None:
-        """Send a probe now if the circuit is open: the delivery at this position, if it is known."""
+        """Send a probe now if the circuit is open.
+
+        Args:
+            position: the delivery to send, None for the oldest.
+        """
         self._outage.probe_position = position
         self.breaker.ask_for_probe(self._context.clock())
         self._wakeup.set()
 
     def _wake_if_useful(self) -> None:
-        """Wake the main task if it can start an attempt or has rows to read, or has to watch those under way.
+        """Wake the main task if a new delivery gives it work.
 
-        With every slot in use it need not be woken: each attempt's task goes on with the next delivery by itself.
+        It may start an attempt, read rows, or move slow attempts to waiting slots.
+
+        If every slot is in use, there is no need: the task of each attempt continues with the next delivery.
         """
         if self._slots.free or not self._relieving or self._outbox.wants_live_rows:
             self._wakeup.set()
 
     def _wake_if_due(self) -> None:
-        """Wake the main task if the end of an attempt, or its record, has given it something to do.
+        """Wake the main task if an attempt's end or record gives it work.
 
-        That may be a delivery: one after an erasure waits for the record of what was under way. The task waits for the next
-        retry by itself, but for one of the backlog only while there is a place for it.
+        For example, a delivery after an erasure waits until the running attempts are recorded. The main task
+        waits for the next retry without a wakeup, but for the backlog only while it has a free slot.
         """
         outbox = self._outbox
         if (
@@ -164,7 +179,7 @@ class EndpointWorker(BaseWorker):
             self._wakeup.set()
 
     def abandon(self) -> None:
-        """Give attempts under way no grace once the worker is cancelled, also if it has been."""
+        """Give running attempts no grace period, even if the stop has begun."""
         self._grace_s = 0.0
         if self._stopping:
             self._grace.cancel()
@@ -180,14 +195,14 @@ class EndpointWorker(BaseWorker):
                 self._stop()
 
     async def _run_attempts(self) -> None:
-        """Give attempts their nursery and record them; return when stopped and nothing is under way."""
+        """Run the attempts' nursery and the recorder until stopped and idle."""
         with self._grace:
             async with trio.open_nursery() as self._attempts:
                 try:
                     self._wakeup.set()
                     await self._record()
                 finally:
-                    self._attempts = None  # it takes no more, and the main task may have been woken
+                    self._attempts = None  # the nursery is closed, and the main task may still run once
 
     async def _record(self) -> None:
         while (recorded := await self._recorder.next()) is not None:
@@ -225,7 +240,7 @@ class EndpointWorker(BaseWorker):
             self._relieving = False
 
     async def _read_rows(self) -> None:
-        """Read the rows that are needed now, if any; with the circuit open, one for a probe."""
+        """Read the next batch of rows, or with an open circuit the next probe."""
         now = self._context.clock()
         if self._outbox.holds:
             if self.breaker.gate(now) == "probe" and self._attempts is not None:
@@ -249,11 +264,11 @@ class EndpointWorker(BaseWorker):
         if self.breaker.begin(self._context.clock()):
             self._probe = delivery.position
             self._begin(attempts, delivery)
-        else:  # meanwhile a typing event became the probe, or one succeeded
+        else:  # during the read a typing event became the probe or closed the circuit
             self._outbox.repeat(delivery, now)
 
     async def _guarded(self, work: Awaitable[None]) -> bool:
-        """Await what needs the store; return False, after a pause, if that refused."""
+        """Await a database operation; return False, after a delay, if it failed."""
         try:
             await work
         except Unavailable as refusal:
@@ -276,7 +291,7 @@ class EndpointWorker(BaseWorker):
         attempts.start_soon(self._work, delivery)
 
     def _due_s(self, now: int, at: float) -> float:
-        """Return in how many seconds there is something to do without a wakeup."""
+        """Return the seconds until there is work without a wakeup."""
         if self.breaker.gate(now) != "go":
             opens_at = self.breaker.opens_at(now)
             return _NEVER if opens_at is None else (opens_at - now) / 1000
@@ -290,7 +305,7 @@ class EndpointWorker(BaseWorker):
         return max(due_s, (self._slots.relief_at() or _NEVER) - at)
 
     def _next(self) -> Delivery | None:
-        """Return the delivery to send now, if any; those that are too old end here."""
+        """Return the next delivery to send, if any; end deliveries that are too old."""
         now, at = self._context.clock(), trio.current_time()
         self._slots.narrow(self.breaker.room)
         if self._outbox.holds or not self._slots.free or self.breaker.gate(now) != "go":
@@ -303,7 +318,7 @@ class EndpointWorker(BaseWorker):
         return None
 
     async def _work(self, delivery: Delivery | None) -> None:
-        """Make attempts, one after the other, as long as there is something to send."""
+        """Make attempts one after the other while deliveries are ready."""
         try:
             while delivery is not None:
                 try:
@@ -314,7 +329,7 @@ class EndpointWorker(BaseWorker):
                 if delivery is not None:
                     self._slots.begin(delivery.position, trio.current_time())
                     if self._outbox.next_due() == 0:
-                        self._wake_if_useful()  # more is due than this task alone can send
+                        self._wake_if_useful()  # more deliveries are due than this task alone can send
         finally:
             self._tasks -= 1
             self._wake_if_due()
@@ -332,7 +347,7 @@ class EndpointWorker(BaseWorker):
             probe=probe,
             quiet_pause_ms=self._outage.quiet_pause_ms if quiet else None,
         )
-        if made is None:  # of what is erased the row is gone, so nothing is stored
+        if made is None:  # the row of an erased delivery is gone, so nothing is stored for it
             reason = withheld_reason(self.endpoint, delivery.event.type)
             return AttemptResult(delivery, None, DeliveryEnd("skipped", reason), self._context.clock())
         attempt, follows = made
@@ -340,7 +355,7 @@ class EndpointWorker(BaseWorker):
             self._outage.quiet_probe_ended(well=attempt.error is None)
         outbox.backlog.note_result(position, trio.current_time(), well=attempt.error is None)
         if outbox.current_delivery(position).event is not delivery.event:
-            attempt = replace(attempt, answer=b"")  # it may quote what was redacted meanwhile
+            attempt = replace(attempt, answer=b"")  # the response may quote redacted content
         follows = self._outage.apply_catch_up(follows, self.endpoint)
         if self._outbox.backlog.missed:
             self._wakeup.set()
@@ -350,7 +365,7 @@ class EndpointWorker(BaseWorker):
         return AttemptResult(delivery, attempt, follows, attempt.at + attempt.latency_ms)
 
     def _withheld(self, delivery: Delivery) -> bool:
-        """Tell whether it is erased by now, or the endpoint is one by now that must not have it."""
+        """Return whether the delivery was erased or may no longer be sent."""
         return self._outbox.is_erased(delivery.position) or not may_receive(
             self.endpoint, delivery.event.type
         )
@@ -377,7 +392,7 @@ class EndpointWorker(BaseWorker):
             watcher.set()
 
     def _finish(self, result: AttemptResult) -> None:
-        """Do what follows from a result that is stored."""
+        """Update the outbox after a result is stored."""
         match result.verdict:
             case Retry():
                 self._plan(result)
@@ -393,7 +408,7 @@ class EndpointWorker(BaseWorker):
     def _plan(self, result: AttemptResult) -> None:
         now, planned = self._context.clock(), result.planned()
         self._outbox.adjust_clock(now)
-        set_back = max(0, result.at - now)  # the clock, while the result was being recorded
+        set_back = max(0, result.at - now)  # the clock moved back while the result was recorded
         planned = replace(planned, due_at=planned.due_at - set_back)
         if _blocks_conversation(result.verdict):
             self._outbox.repeat(planned, now)
@@ -407,5 +422,5 @@ class EndpointWorker(BaseWorker):
 
 
 def _blocks_conversation(verdict: Retry | DeliveryEnd) -> bool:
-    """Return whether the conversation goes on waiting for the delivery."""
+    """Return whether the conversation keeps waiting for the delivery."""
     return isinstance(verdict, Retry) and verdict.blocks_conversation

@@ -1,4 +1,4 @@
-"""The addresses and URLs that webhooks may go to (contract 6.2.2, decisions 6)."""
+"""Addresses and URLs that webhooks may go to (contract 6.2.2, decisions 6)."""
 
 from __future__ import annotations
 
@@ -62,11 +62,14 @@ REFUSED = {
 
 @pytest.mark.parametrize(("address", "reason"), REFUSED.items())
 def test_an_address_that_is_not_public_is_refused_with_its_reason(address: str, reason: str) -> None:
-    """Decisions 6: loopback, private, link-local, CGNAT, multicast, reserved, and forms that carry them."""
+    """Decisions 6: loopback, private, link-local, CGNAT, multicast, reserved, and addresses that embed them."""
     refusal = STRICT.refusal(ip_address(address))
     assert refusal is not None
     (named, _, flaw), (wanted, _, wanted_flaw) = refusal.partition(" is "), reason.partition(" is ")
-    assert (ip_address(named), flaw) == (ip_address(wanted), wanted_flaw)  # written in two ways by Python
+    assert (ip_address(named), flaw) == (
+        ip_address(wanted),
+        wanted_flaw,
+    )  # Python versions write it in two ways
 
 
 @pytest.mark.parametrize(
@@ -165,7 +168,7 @@ def test_plain_http_is_for_development_only() -> None:
 
 
 async def test_a_url_is_refused_when_one_of_its_addresses_is() -> None:
-    """Decisions 6: what is refused is refused with its reason, at registration."""
+    """Decisions 6: a refusal at registration contains its reason."""
     problems = await check_url("https://example.com/", STRICT, resolving("8.8.8.8", "10.0.0.1", "::1"))
     assert [(problem.code, problem.message) for problem in problems] == [
         ("url_address_refused", f"The URL must be public: 10.0.0.1 is private. {HINT}"),
@@ -207,7 +210,7 @@ async def test_a_name_server_that_never_answers_is_given_up(autojump_clock: Mock
 
 @pytest.mark.parametrize("host", ["0x7f.1", "2130706433", "127.1", "127.0.0.1", "127。0。0。1"])
 async def test_odd_spellings_of_an_address_are_judged_as_what_they_mean(host: str) -> None:
-    """Decisions 6: the address actually dialled is what counts."""
+    """Decisions 6: the policy checks the address that is actually dialled."""
     problems = await check_url(f"https://{host}/", STRICT, SystemResolver())
     assert [problem.message for problem in problems] == [
         f"The URL must be public: 127.0.0.1 is loopback. {HINT}"

@@ -1,4 +1,4 @@
-"""Deliveries through an HTTP proxy: a real one on loopback, with the receivers' TLS inside its tunnels."""
+"""Deliveries through a real HTTP proxy on loopback, with TLS in its tunnels."""
 
 from __future__ import annotations
 
@@ -33,7 +33,10 @@ CREDENTIALS = "ada:pw%3A%40%2F"
 
 @dataclass
 class RealProxy:
-    """A small proxy that resolves every name to loopback; `refusal` is done instead of its work if there is one."""
+    """A small proxy that resolves every name to loopback.
+
+    `refusal`, if given, replaces its work.
+    """
 
     port: int = 0
     tls: bool = False
@@ -96,7 +99,7 @@ async def proxies(nursery: trio.Nursery, authority: trustme.CA) -> Proxies:
 
 
 async def nowhere(host: str, _port: int) -> Sequence[IPAddress]:
-    """Knows the proxy's name alone."""
+    """Resolve only the proxy's name."""
     if host == "localhost":
         return await resolving()(host, 0)
     raise ResolutionFailed(f"host not found: {host}")
@@ -164,7 +167,7 @@ async def test_plain_http_is_asked_of_the_proxy_by_its_whole_url(
 async def test_a_name_that_only_the_proxy_can_resolve_is_delivered_to_and_verified(
     receivers: Receivers, proxies: Proxies, mock_clock: MockClock, authority: trustme.CA
 ) -> None:
-    """Decisions 6: TLS verified, by the URL's name, to its end and not to the proxy."""
+    """Decisions 6: TLS is verified by the URL's name end to end, not with the proxy."""
     receiver, proxy = await receivers(tls=True), await proxies()
     context = ssl.create_default_context()
     authority.configure_trust(context)
@@ -207,7 +210,7 @@ async def test_what_the_proxy_refuses_is_in_the_log_as_the_proxys(
 async def test_a_proxy_that_hangs_has_the_five_seconds_and_is_named(
     receivers: Receivers, proxies: Proxies, mock_clock: MockClock
 ) -> None:
-    """Decisions 6: 5 s cover everything together."""
+    """Decisions 6: the 5 s are for everything together."""
     receiver, proxy = await receivers(tls=True), await proxies(hang)
     began = trio.current_time()
     attempt = await attempt_through(proxy, receiver.url)
@@ -276,7 +279,7 @@ async def test_a_proxy_with_an_untrusted_certificate_is_sent_nothing(
 async def test_an_address_in_the_url_is_judged_in_every_spelling_and_the_proxy_not_asked(
     proxies: Proxies, mock_clock: MockClock, host: str, reason: str
 ) -> None:
-    """Contract 6.2.2: public only, also when somebody else resolves names; at registration and at each attempt."""
+    """Contract 6.2.2: only public addresses, even if a proxy resolves names; at registration and at each attempt."""
     proxy, url = await proxies(), f"https://{host}:8443/"
     attempt = await attempt_through(proxy, url, policy=AddressPolicy())
     assert attempt.error == f"address refused: {reason}"
@@ -292,7 +295,7 @@ async def test_a_name_is_registered_without_being_resolved() -> None:
 async def test_workers_deliver_through_the_proxy_and_log_its_failures(
     tmp_path: Path, receivers: Receivers, proxies: Proxies, mock_clock: MockClock, trusting: ssl.SSLContext
 ) -> None:
-    """Decisions 6: a refusal of the proxy is a failed attempt like any other, and tried again."""
+    """Decisions 6: a refusal by the proxy is an ordinary failed attempt and is retried."""
     receiver = await receivers(answering("200 OK"), tls=True)
     proxy = await proxies(refusing(b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n"))
     async with opened(tmp_path, proxy=Proxy.parse(proxy.url), ssl_context=trusting) as installation:

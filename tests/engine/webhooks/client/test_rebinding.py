@@ -1,4 +1,7 @@
-"""DNS rebinding: no refused address is dialled, however often a resolver changes its results (decisions 6)."""
+"""DNS rebinding: no refused address is dialled, however often the name changes.
+
+Source: decisions 6.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +51,7 @@ ANSWERS = st.lists(st.lists(ADDRESSES, max_size=3), min_size=2, max_size=4)
 
 
 class Recorder(trio.abc.SocketFactory):
-    """Sockets that go nowhere, and say where they were to go."""
+    """Creates sockets that connect to nothing and record their destinations."""
 
     def __init__(self) -> None:
         self.dialled: list[str] = []
@@ -58,7 +61,7 @@ class Recorder(trio.abc.SocketFactory):
 
 
 class Nowhere:
-    """A socket on which nobody answers."""
+    """A socket without a peer."""
 
     def __init__(self, dialled: list[str]) -> None:
         self._dialled = dialled
@@ -69,11 +72,11 @@ class Nowhere:
         raise ConnectionRefusedError("nobody answers here")
 
     def close(self) -> None:
-        """Do nothing, as nothing is open."""
+        """Do nothing, because no real socket is open."""
 
 
 class Rebinding:
-    """A name that means something else each time it is asked for."""
+    """A resolver whose result changes with each call."""
 
     def __init__(self, answers: Sequence[Sequence[IPAddress]]) -> None:
         self._answers: Iterator[Sequence[IPAddress]] = iter(answers)
@@ -97,7 +100,7 @@ def test_a_refused_address_is_never_dialled_whatever_its_name_meant_before(
         trio.socket.set_custom_socket_factory(recorder)
         resolver = Rebinding(answers)
         url = "https://receiver.test/"
-        await check_url(url, STRICT, resolver)  # the registration; what it finds binds nothing
+        await check_url(url, STRICT, resolver)  # registration, whose result is not used for requests
         for _ in answers:
             with pytest.raises((AddressRefused, ResolutionFailed, OSError)), trio.fail_after(5):
                 await DirectConnector(STRICT, resolver).connect(WebhookUrl.parse(url))

@@ -25,7 +25,7 @@ LONGEST_MS = 180_000
 def failing(
     circuit: Circuit, count: int, *, since: int = NOW, every: int = 4_000, error: str = "timeout"
 ) -> Circuit:
-    """The circuit after this many attempts that failed, one each `every` ms."""
+    """Return the circuit after this many failed attempts, one every `every` ms."""
     for number in range(count):
         at = since + number * every
         circuit = circuit.after_failure(error, began=at, ended=at, probe=False, rule=RULE)
@@ -33,7 +33,7 @@ def failing(
 
 
 def probed(circuit: Circuit, at: int, *, took: int = 0, error: str = "timeout") -> Circuit:
-    """The circuit after a probe that failed."""
+    """Return the circuit after a failed probe."""
     return circuit.after_failure(error, began=at, ended=at + took, probe=True, rule=RULE)
 
 
@@ -53,7 +53,7 @@ def test_twenty_failed_attempts_in_a_row_over_a_minute_open_it() -> None:
 
 
 def test_many_failures_within_less_than_a_minute_do_not_open_it() -> None:
-    """Persistently is a matter of time: a receiver that is away for a moment is none."""
+    """A receiver that is down for a moment does not fail persistently."""
     busy = failing(CLOSED, 1_000, every=60)
     assert (busy.failed_attempts, busy.state(NOW + 59_999)) == (1_000, "closed")
     assert failing(busy, 1, since=NOW + 59_999).state(NOW + 59_999) == "closed"
@@ -66,7 +66,7 @@ def test_few_failures_over_a_long_time_do_not_open_it() -> None:
 
 
 def test_the_minute_counts_from_the_end_of_the_first_failure() -> None:
-    """Twenty attempts that hang for 30 s each are one failure of the receiver, and not a minute of it."""
+    """Twenty concurrent attempts that hang for 30 s are one failure of the receiver, not a minute of failures."""
     circuit = CLOSED
     for number in range(20):
         circuit = circuit.after_failure(
@@ -100,7 +100,7 @@ def test_probes_are_sent_each_ten_seconds_for_three_minutes_and_then_more_and_mo
 
 
 def test_the_next_probe_is_counted_from_the_begin_of_the_one_before() -> None:
-    """Probes are as frequent to a receiver that hangs as to one that refuses."""
+    """A receiver that hangs is probed as often as one that refuses."""
     assert probe_at(probed(OPENED, OPENED_AT + 10_000, took=5_000)) == OPENED_AT + 20_000
 
 
@@ -131,7 +131,7 @@ def test_it_is_not_open_longer_for_a_clock_that_is_set_back() -> None:
 
 
 def test_a_clock_that_is_set_back_does_not_keep_it_closed_for_as_long() -> None:
-    """The minute begins again with the new time."""
+    """The minute starts again at the new time."""
     hour_ms = 3_600_000
     circuit = failing(failing(CLOSED, 19), 1, since=NOW - hour_ms)
     assert circuit.failing_since == NOW - hour_ms
@@ -221,7 +221,7 @@ def test_a_new_circuit_has_no_failures_and_no_probes() -> None:
 
 
 def test_a_circuit_opens_again_without_the_probes_of_an_earlier_outage() -> None:
-    """A stored circuit may have counted probes and be closed."""
+    """A stored circuit may be closed and still have counted probes."""
     reopened = failing(replace(CLOSED, probes=7), 20)
     assert (reopened.probes, probe_at(reopened)) == (0, OPENED_AT + 10_000)
 
@@ -235,6 +235,6 @@ def test_a_circuit_opens_for_a_lost_secret_and_probes_in_ten_seconds() -> None:
 
 
 def test_a_pause_in_the_past_is_kept_as_it_was_asked_for() -> None:
-    """A clock that stands at the epoch pauses for nothing."""
+    """If the clock is at the epoch, the pause has no effect."""
     assert CLOSED.with_pause(-1).paused_until == 0
     assert CLOSED.with_pause(0).paused_until == 0

@@ -1,4 +1,7 @@
-"""One endpoint's circuit at work: who may begin, what is told, and what is still to be stored (decisions 6)."""
+"""The circuit breaker of one endpoint: gate, notifications and unsaved state.
+
+Source: decisions 6.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The schedule of a delivery's attempts, and its end (contract 6.4.2, decisions 6)."""
+"""The schedule of a delivery's attempts, and its end.
+
+Source: contract 6.4.2, decisions 6.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ START = 1_790_000_000_000
 
 @dataclass(frozen=True)
 class Planned:
-    """A delivery as far as its plan goes."""
+    """A delivery reduced to its plan."""
 
     due_at: int = START
     planned_from: int | None = None
@@ -42,7 +45,10 @@ def as_planned(retry: Retry) -> Planned:
 
 
 def starts(took: int, late: tuple[int, ...] = (0, 0, 0, 0)) -> list[int]:
-    """Return the begins of a delivery's attempts (ms after the first was due) if each takes `took` ms and is `late`."""
+    """Return the starts of a delivery's attempts (ms after the first was due).
+
+    Each attempt takes `took` ms and starts `late`.
+    """
     plan, begun = Planned(), list[int]()
     for number in range(1, 5):
         at = plan.due_at + late[number - 1]
@@ -53,25 +59,25 @@ def starts(took: int, late: tuple[int, ...] = (0, 0, 0, 0)) -> list[int]:
 
 
 def test_attempts_are_planned_from_the_first_one() -> None:
-    """About 0, 2, 8 and 20 s, however long each takes to fail."""
+    """At about 0, 2, 8 and 20 s, however long each takes to fail."""
     assert starts(took=100) == [0, 2_000, 8_000, 20_000]
     assert starts(took=1_900) == [0, 2_000, 8_000, 20_000]
 
 
 def test_none_begins_before_the_one_before_it_has_ended() -> None:
-    """Attempts to a receiver that lets each of 5 s run out move together, not apart."""
+    """If a receiver lets each attempt run into its 5 s timeout, attempts follow more closely, not later."""
     assert starts(took=5_000) == [0, 5_000, 10_000, 20_000]
     assert starts(took=30_000) == [0, 30_000, 60_000, 90_000]
 
 
 def test_one_that_could_not_begin_at_its_time_moves_the_rest_of_the_plan() -> None:
-    """The circuit was open, or the endpoint paused, when it was due: what is left keeps its distances."""
+    """The circuit was open or the endpoint paused at the due time. Later attempts keep their distances."""
     assert starts(took=100, late=(50_000, 0, 0, 0)) == [50_000, 52_000, 58_000, 70_000]
     assert starts(took=100, late=(0, 0, 50_000, 0)) == [0, 2_000, 58_000, 70_000]
 
 
 def test_an_attempt_that_begins_before_its_time_moves_nothing() -> None:
-    """The reason is a clock that was set back, or a held delivery that is sent as a probe."""
+    """The clock was set back, or a held delivery is sent as a probe."""
     plan = Planned(START + 8_000, START, START + 100)
     assert follows(failed(3, START + 5_000), plan).due_at == START + 20_000
 
@@ -99,14 +105,14 @@ def test_a_failure_uses_up_an_attempt_and_the_first_one_is_remembered() -> None:
 
 
 def test_the_fourth_failed_attempt_drops_the_delivery_with_its_reason() -> None:
-    """Contract 6.4.2: retried 3 times, then dropped; whatever it was answered with."""
+    """Contract 6.4.2: retried 3 times, then dropped, whatever the responses."""
     gone = Attempt(4, START, 100, 410, "status 410", b"")
     ended = SCHEDULE.after_failure(gone, Planned(), 0.5, START + 101)
     assert ended == DeliveryEnd("dropped", "4 attempts failed; the last: status 410", missed=False)
 
 
 def test_410_is_a_failure_like_any_other() -> None:
-    """Contract 6.4.2 knows no exception."""
+    """Contract 6.4.2 has no exception."""
     gone = Attempt(1, START, 100, 410, "status 410", b"")
     assert SCHEDULE.after_failure(gone, Planned(), 0.5, None) == follows(failed(1), Planned())
 
@@ -130,7 +136,7 @@ def test_a_schedule_without_pauses_tries_again_at_once() -> None:
 def test_a_delivery_is_missed_if_nothing_has_succeeded_since_its_first_failure(
     succeeded_at: int | None, missed: bool
 ) -> None:
-    """Decisions 6: then an outage, and not the event, has used up its attempts."""
+    """Decisions 6: the cause was an outage, not the event."""
     plan = Planned(START + 20_000, START, START + 100)
     ended = SCHEDULE.after_failure(failed(4, START + 20_000), plan, 0.5, succeeded_at)
     assert ended == DeliveryEnd("dropped", "4 attempts failed; the last: status 500", missed=missed)
@@ -157,13 +163,13 @@ def test_what_is_left_of_the_plan_moves_with_the_pause() -> None:
     [(0, 1_000), (999, 1_000), (1_500, 1_500), (180_000, 180_000), (10**10, 180_000)],
 )
 def test_a_pause_is_at_least_a_second_and_at_most_three_minutes(asked_ms: int, pause_ms: int) -> None:
-    """The least pause bounds the attempts to a receiver whose responses use up none."""
+    """The minimum limits the attempts at a receiver whose responses use up none."""
     again = SCHEDULE.after_pause_asked(failed(1, wait_ms=asked_ms), Planned())
     assert again.due_at == START + 100 + pause_ms
 
 
 def test_a_probe_that_failed_uses_up_no_attempt() -> None:
-    """Decisions 6; what is left of the plan begins when it is sent again."""
+    """Decisions 6: the rest of the plan starts when the delivery is sent again."""
     plan = Planned(START - 60_000, START - 68_000, START - 67_900)
     again = SCHEDULE.after_probe(failed(3), plan)
     assert again == Retry(START + 100, START - 68_000 + 60_100, START - 67_900, repeats=True)
@@ -185,7 +191,7 @@ def test_no_attempt_is_planned_further_ahead_than_is_said(
 
 
 def test_a_delivery_is_too_late_only_behind_the_horizon() -> None:
-    """Decisions 6: what is older ends as skipped, with its reason."""
+    """Decisions 6: older deliveries end as skipped, with the reason."""
     day_ms = 86_400_000
     assert SCHEDULE.horizon(START) == START - day_ms
     assert SCHEDULE.too_late(START, START + day_ms) is None
@@ -240,7 +246,7 @@ def test_jitter_makes_a_pause_that_was_asked_for_longer_and_never_shorter() -> N
 def test_an_event_refused_by_itself_waits_as_asked_for_the_time_of_all_attempts_at_most(
     asked_ms: int, due_ms: int
 ) -> None:
-    """The attempt counts, so the last one is not later than twenty seconds after each that failed."""
+    """Because the attempt counts, the next one starts at most twenty seconds after a failure."""
     retry = SCHEDULE.after_refusal(failed(1, wait_ms=asked_ms), Planned(), 0.5, None)
     assert retry == Retry(START + due_ms, START, START + 100)
 
@@ -264,7 +270,7 @@ def test_an_event_refused_by_itself_ends_with_its_last_attempt() -> None:
 def test_the_next_probe_of_a_quiet_endpoint_keeps_plan_pause_and_request(
     wait_ms: int | None, pause_ms: int, due_ms: int
 ) -> None:
-    """The latest of the plan, the pause between probes, and the end of the pause that the receiver has asked for."""
+    """The latest of the planned start, the pause between probes, and the requested pause."""
     took = 100 if due_ms == 2_000 else 3_000
     retry = SCHEDULE.after_quiet_probe(failed(1, took=took, wait_ms=wait_ms), Planned(), 0.5, None, pause_ms)
     assert retry == Retry(START + due_ms, START, START + took)

@@ -1,4 +1,4 @@
-"""Signatures, against known answers and a published verifier (contract 6.3)."""
+"""Signatures compared with known values and a published verifier (contract 6.3)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_the_signature_is_the_known_answer(secret: str, t: int, body: bytes, v1:
 
 
 def test_the_key_is_the_whole_secret_and_not_what_it_would_decode_to() -> None:
-    """Decisions 6: the base64-decoded-secret mistake gives another signature."""
+    """Decisions 6: a key made by base64-decoding the secret gives another signature."""
     decoded = base64.b64decode(SECRET.removeprefix("whsec_") + "=").decode("latin-1")
     assert sign(decoded, 1, BODY) != sign(SECRET, 1, BODY)
 
@@ -68,7 +68,7 @@ def test_secrets_have_their_prefix_and_are_never_the_same() -> None:
 
 
 def test_the_random_part_of_a_secret_begins_with_any_digit() -> None:
-    """The first digit must be random, too: one that is always 0 would waste room."""
+    """A first digit that is always 0 would waste a character."""
     assert len({new_secret()[6] for _ in range(1000)}) > 30
 
 

@@ -1,4 +1,7 @@
-"""The verdict on an attempt, for its delivery and for its endpoint's circuit (contract 6.4, decisions 6)."""
+"""The verdict on an attempt, for its delivery and the circuit.
+
+Source: contract 6.4, decisions 6.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ FAILED = Attempt(1, NOW, 100, 500, "status 500", b"")
 BUSY = Attempt(1, NOW, 100, 503, "status 503", b"", wait_ms=30_000)
 
 
-def apply_catch_up(attempt: Attempt, breaker: CircuitBreaker, *, probe: bool = False) -> Retry | DeliveryEnd:
+def judged(attempt: Attempt, breaker: CircuitBreaker, *, probe: bool = False) -> Retry | DeliveryEnd:
     plan = delivery(1, due_at=NOW)
     return verdict(attempt, plan, SCHEDULE, breaker, fraction=0.5, succeeded_at=None, probe=probe)
 
@@ -26,20 +29,20 @@ def apply_catch_up(attempt: Attempt, breaker: CircuitBreaker, *, probe: bool = F
 def test_a_2xx_delivers_and_closes_the_circuit_whatever_attempt_it_was() -> None:
     for number, probe in ((1, True), (4, False)):
         breaker = CircuitBreaker(HALF_OPEN)
-        assert apply_catch_up(replace(GOOD, number=number), breaker, probe=probe) == DeliveryEnd("delivered")
+        assert judged(replace(GOOD, number=number), breaker, probe=probe) == DeliveryEnd("delivered")
         assert (breaker.circuit, breaker.succeeded_at) == (CLOSED, NOW)
 
 
 def test_a_failure_counts_and_uses_up_an_attempt() -> None:
     breaker = CircuitBreaker(CLOSED)
-    assert apply_catch_up(FAILED, breaker) == Retry(NOW + 2_000, NOW, NOW + 100)
+    assert judged(FAILED, breaker) == Retry(NOW + 2_000, NOW, NOW + 100)
     assert breaker.circuit == Circuit(1, NOW + 100)
 
 
 def test_a_failed_probe_uses_up_no_attempt_not_even_the_last() -> None:
     for number in (1, 4):
         breaker = CircuitBreaker(HALF_OPEN)
-        follows = apply_catch_up(replace(FAILED, number=number), breaker, probe=True)
+        follows = judged(replace(FAILED, number=number), breaker, probe=True)
         assert isinstance(follows, Retry)
         assert (follows.repeats, follows.failing_since) == (True, None)
         assert breaker.circuit == replace(
@@ -52,7 +55,7 @@ def test_an_answer_that_asks_for_a_pause_pauses_the_endpoint_and_counts_for_noth
         for number in (1, 4):
             breaker = CircuitBreaker(circuit)
             probe = circuit is HALF_OPEN
-            follows = apply_catch_up(replace(BUSY, number=number), breaker, probe=probe)
+            follows = judged(replace(BUSY, number=number), breaker, probe=probe)
             refusals = None if probe else 1
             assert follows == Retry(NOW + 30_100, NOW + 30_100, None, repeats=True, refusals=refusals)
             assert breaker.circuit == replace(circuit, paused_until=NOW + 30_100)
@@ -65,7 +68,10 @@ def answered(breaker: CircuitBreaker, number: int, attempt: Attempt) -> None:
 
 
 def limited() -> CircuitBreaker:
-    """Return the breaker of a receiver that has refused all others after a success, as a rate limit does."""
+    """Return the circuit breaker of a receiver with a rate limit.
+
+    The receiver refused all deliveries after a success.
+    """
     breaker = CircuitBreaker(CLOSED)
     answered(breaker, 100, GOOD)
     for number in range(1, 41):
@@ -80,7 +86,7 @@ def test_after_the_pause_of_a_rate_limit_one_attempt_begins_and_one_more_with_ea
     opens_at = breaker.opens_at(NOW + 4_000)
     assert opens_at is not None
     answered(breaker, 101, replace(GOOD, at=NOW + 3_000))
-    assert breaker.room == 1  # it had begun before the pause was over
+    assert breaker.room == 1  # started before the end of the pause
     for room, after_ms in ((2, 0), (3, 100), (4, 200)):
         answered(breaker, 101, replace(GOOD, at=opens_at + after_ms))
         assert breaker.room == room
@@ -96,7 +102,7 @@ def test_a_pause_that_no_rate_limit_has_asked_for_narrows_nothing() -> None:
 
 
 class Refusing(BackPressure):
-    """Back-pressure that gives a fixed answer to each refusal, and notes the calls."""
+    """Back-pressure with a fixed decision for each refusal; it records the calls."""
 
     def __init__(self, answer: RefusalDecision) -> None:
         super().__init__()
@@ -155,14 +161,14 @@ def test_a_probe_of_a_quiet_endpoint_that_this_machine_could_not_make_is_repeate
 
 def test_a_refusal_that_counts_uses_up_an_attempt_and_keeps_its_refusals() -> None:
     breaker, pressure = refusing(RefusalDecision(3, True, 0, alone=True))
-    assert apply_catch_up(BUSY, breaker) == Retry(NOW + 20_100, NOW, NOW + 100, refusals=3)
+    assert judged(BUSY, breaker) == Retry(NOW + 20_100, NOW, NOW + 100, refusals=3)
     assert pressure.forgotten == []
 
 
 def test_a_refusal_that_ends_a_delivery_is_missed_unless_others_succeeded_meanwhile() -> None:
     for proven in (False, True):
         breaker, pressure = refusing(RefusalDecision(3, True, 0, proven=proven, alone=True))
-        ended = apply_catch_up(replace(BUSY, number=4), breaker)
+        ended = judged(replace(BUSY, number=4), breaker)
         assert ended == DeliveryEnd("dropped", "4 attempts failed; the last: status 503", missed=not proven)
         assert pressure.forgotten == [delivery(1).id]
     breaker, pressure = refusing(RefusalDecision(3, True, 0, alone=True))
@@ -176,7 +182,7 @@ def test_a_refusal_that_ends_a_delivery_is_missed_unless_others_succeeded_meanwh
 def test_back_pressure_forgets_a_delivery_when_its_last_attempt_failed_and_not_before() -> None:
     for number, forgotten in ((1, []), (4, [delivery(1).id])):
         breaker, pressure = refusing(RefusalDecision(1, False, 0))
-        apply_catch_up(replace(FAILED, number=number), breaker)
+        judged(replace(FAILED, number=number), breaker)
         assert pressure.forgotten == forgotten
 
 

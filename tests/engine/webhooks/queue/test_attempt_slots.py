@@ -1,4 +1,4 @@
-"""The slots for attempts to one endpoint: those that hang do not hold up those that would be prompt."""
+"""Slots for attempts to one endpoint: hanging attempts do not block prompt ones."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_fewer_may_begin_while_the_slots_are_narrowed() -> None:
     places.begin(1, 0.0)
     assert not places.free
     places.relieve(PROMPT_TIMEOUT_S)
-    assert places.free  # an attempt that hangs holds up nothing here either
+    assert places.free  # a hanging attempt blocks nothing here either
     places.begin(2, PROMPT_TIMEOUT_S)
     places.narrow(3)
     assert places.free

@@ -1,4 +1,4 @@
-"""The pace of a backlog: slowly at the begin, then faster and faster, until a failure or the bound (ADR 10)."""
+"""The rate of a backlog: slow at first, then faster until a failure or the maximum (ADR 10)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ MOST_PER_S = 10_000.0
 
 
 def going_well(pace: BacklogRate, for_s: float, at: float = 0.0) -> int:
-    """Begin attempts as soon as they may, each of which succeeds at once; return how many."""
+    """Start attempts as soon as possible; return their number.
+
+    Each succeeds at once.
+    """
     begun, until = 0, at + for_s
     while at < until:
         pace.begin(at)

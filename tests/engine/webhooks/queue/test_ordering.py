@@ -1,4 +1,7 @@
-"""Deliveries that wait for an attempt, in the order of their conversations (decisions 6)."""
+"""Deliveries waiting for an attempt, in the order of their conversations.
+
+Source: decisions 6.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from tests.support.sockets.receivers import delivery
 
 
 def filled(*keys: int | None) -> OrderedDeliveries:
-    """Deliveries at the positions 1, 2, …, with these ordering keys."""
+    """Return deliveries at the positions 1, 2, …, with these ordering keys."""
     made = OrderedDeliveries()
     for position, key in enumerate(keys, 1):
         made.add(delivery(position, key))
@@ -16,7 +19,7 @@ def filled(*keys: int | None) -> OrderedDeliveries:
 
 
 def taken(ordered: OrderedDeliveries) -> list[int]:
-    """The positions of all that may start."""
+    """Take all deliveries that may start; return their positions."""
     found = []
     while ordered:
         found.append(ordered.take().position)
@@ -119,7 +122,7 @@ def test_a_key_that_was_forgotten_in_mid_attempt_begins_anew() -> None:
 
 
 def test_what_is_not_forgotten_of_a_key_is_sent() -> None:
-    """The deletion of a conversation waits behind what was erased, if a batch has brought it already."""
+    """The conversation's deletion event may already be queued after its erased deliveries."""
     ordered = filled(7, 7, 7, 7)
     ordered.forget(frozenset({1, 2}), frozenset({7}))
     assert taken(ordered) == [3]

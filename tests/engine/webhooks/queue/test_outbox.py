@@ -1,4 +1,4 @@
-"""The outbox: new deliveries, retries, and those of erased conversations."""
+"""The outbox: new deliveries, retries, and erased conversations."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.engine.webhooks.queue.boxes import (
 )
 from tests.support.sockets.receivers import delivery
 
-# What is new
+# New deliveries
 
 
 def test_a_conversation_goes_on_when_its_attempt_has_ended_before_that_is_recorded() -> None:
@@ -138,7 +138,7 @@ def test_what_has_been_due_longest_starts_first() -> None:
 
 
 def test_retries_have_a_share_alone_while_first_attempts_are_ready() -> None:
-    """Live events do not wait for what has failed before."""
+    """Live events do not wait for retries."""
     outbox = outbox_of(share=2)
     rows = [retry(delivery(number, number), number) for number in range(1, 6)]
     read(outbox, *rows)
@@ -171,7 +171,7 @@ def test_retries_for_which_there_is_no_room_are_read_again() -> None:
 
 
 def test_a_retry_of_the_last_batch_is_not_out_of_reach_of_their_query() -> None:
-    """The commit is notified only later: rows that memory has no room for must be found up to the batch's end."""
+    """The commit is announced only later: rows that do not fit into memory must be found up to the batch's end."""
     outbox = outbox_of(1)
     read(outbox, retry(delivery(1, 1), 1_000), more=True)
     assert take(outbox, 1_000) == [1]
@@ -183,7 +183,7 @@ def test_a_retry_of_the_last_batch_is_not_out_of_reach_of_their_query() -> None:
 
 
 def test_a_row_that_was_in_memory_when_a_batch_was_asked_for_is_not_taken_from_it() -> None:
-    """The delivery may have ended since the batch was asked for."""
+    """The delivery may have ended since the batch was requested."""
     outbox = outbox_of(2)
     rows = [retry(delivery(number, number), 1_000) for number in (1, 2, 3)]
     read(outbox, *rows[:2], more=True)
@@ -210,7 +210,7 @@ def test_a_clock_that_is_set_back_does_not_hold_up_retries() -> None:
 
 
 def test_an_attempt_that_is_repeated_keeps_its_place_in_its_conversation() -> None:
-    """Decisions 6: after a `Retry-After` the conversation goes on in its order."""
+    """Decisions 6: after a `Retry-After` the conversation continues in its order."""
     outbox = caught_up()
     first, *_ = offered(outbox, delivery(1), delivery(2), delivery(3, 8))
     assert take(outbox) == [1, 3]
@@ -231,7 +231,7 @@ def test_an_attempt_that_is_repeated_goes_last() -> None:
 
 
 def test_a_conversation_that_waits_gives_up_its_order_when_it_fills_the_memory() -> None:
-    """Others would get nothing otherwise: the rest can't be read."""
+    """Otherwise other conversations' rows could not be read."""
     outbox = caught_up(memory=8)
     first, *_ = offered(outbox, *[delivery(number) for number in range(1, 12)])
     assert take(outbox) == [1]
@@ -291,7 +291,7 @@ def test_rows_of_a_conversation_that_was_erased_since_a_batch_was_asked_for_are_
 
 
 def test_a_deletion_waits_for_the_attempts_of_its_conversation_that_are_under_way() -> None:
-    """Decisions 6: as every event waits for the answer to the one before it; be that a first attempt or a retry."""
+    """Decisions 6: every event waits for the response to its predecessor, whether a first attempt or a retry."""
     outbox = outbox_of()
     read(outbox, retry(delivery(1), 5), delivery(2, due_at=6))
     assert take(outbox, 10) == [1, 2]

@@ -1,4 +1,4 @@
-"""The outbox while an endpoint's circuit is open, and with the deliveries of an outage (decisions 6)."""
+"""The outbox with an open circuit and after an outage (decisions 6)."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def probed(outbox: Outbox, rows: Sequence[Delivery]) -> Delivery | None:
 
 
 def test_what_has_ended_since_a_probe_was_asked_for_is_not_sent_again() -> None:
-    """The rows are from before."""
+    """The rows are older than the end."""
     outbox = caught_up()
     rows = offered(outbox, delivery(1), delivery(2, 8))
     assert outbox.take_next(0, 1.0) == rows[0]
@@ -158,7 +158,7 @@ def test_what_a_delivery_has_been_through_says_nothing_of_an_outage_that_comes_l
 
 
 def test_retries_are_read_beside_what_is_still_to_be_read_of_what_was_held() -> None:
-    """The parts never read the same row."""
+    """Two parts never read the same row."""
     outbox = released(9, memory=1)
     read(outbox, retry(delivery(10, 1), 1_000))
     read(outbox)
@@ -180,7 +180,7 @@ def test_a_deletion_is_sent_when_the_circuit_closes_while_an_erased_attempt_is_u
     outbox.hold()
     outbox.forget(frozenset({7}))
     offered(outbox, deletion(3))
-    outbox.release(2)  # what came behind the probe's begin is live
+    outbox.release(2)  # deliveries after the probe's start are live
     read(outbox, deletion(3))
     end(outbox, old)
     assert take(outbox) == [3]
@@ -278,7 +278,7 @@ def test_no_part_holds_more_than_its_memory() -> None:
 
 @pytest.mark.parametrize(("memory", "waiting"), [(3, 1), (8, 5), (100, 50), (500, 300)])
 def test_held_conversations_are_sent_beside_one_that_waits_after_a_refusal(memory: int, waiting: int) -> None:
-    """A receiver that delays one event for good must get the others, however many wait for it in its conversation."""
+    """If a receiver delays one event indefinitely, it must get the others, however many wait in that conversation."""
     outbox = released(1_000, memory=memory)
     assert [read(outbox).part, read(outbox).part] == ["live", "redeliveries"]
     rows = [delivery(position) for position in range(1, waiting + 1)]

@@ -1,4 +1,4 @@
-"""Deliveries that wait for another attempt: the soonest in memory, the rest as rows."""
+"""Retries: the first due ones in memory, the others as rows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def retry(position: int, due_at: int) -> Delivery:
 
 
 def waiting(room: int, *due: int, now: int = 0) -> Retries:
-    """Retries at the positions 1, 2, …, that are due at these times."""
+    """Return retries at the positions 1, 2, …, due at these times."""
     retries = Retries(room, AHEAD_MAX_MS)
     retries.adjust_clock(now)
     for position, due_at in enumerate(due, 1):
@@ -34,7 +34,7 @@ def started(retries: Retries, now: int) -> list[int]:
 
 
 def read(retries: Retries, rows: Sequence[Delivery], *, more: bool = False, now: int = 0) -> int:
-    """Read these rows; for how many there was room."""
+    """Add these rows; return the room there was."""
     room = retries.begin_reading()
     retries.end_reading(rows, more=more, now=now)
     return room
@@ -79,7 +79,7 @@ def test_they_are_read_again_when_there_is_room_for_many() -> None:
 
 
 def test_they_are_not_read_while_those_in_memory_are_due_before_them() -> None:
-    """Reading them, with more overdue than there is room for, would bring the same rows again and again."""
+    """With more overdue rows than room, the query would return the same rows again and again."""
     retries = waiting(4, 1_000, 1_000, 1_000, 1_000, 1_500, 9_000)
     assert not retries.wants_rows(5_000)
     read(retries, [retry(position, 1_000) for position in (1, 2, 3, 4)], more=True, now=1_000)
@@ -156,7 +156,7 @@ def test_a_clock_that_is_set_ahead_makes_them_due() -> None:
 
 
 def test_a_row_from_before_a_clock_was_set_back_is_not_waited_for_longer_than_any_is_planned_ahead() -> None:
-    """The outbox knows no clock from before a restart: a time that is far ahead was written by another one."""
+    """After a restart the outbox does not know the old clock, so a time far ahead came from it."""
     retries = waiting(2)
     retries.add(retry(1, DAY_MS), 0)
     assert started(retries, AHEAD_MAX_MS - 1) == []

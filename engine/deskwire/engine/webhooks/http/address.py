@@ -1,7 +1,8 @@
-"""The policy on the addresses that webhooks may go to: public ones, and those that the operator allows (contract 6.2.2).
+"""Address policy and name resolution of webhook receivers (contract 6.2.2).
 
-An IPv6 address may carry an IPv4 address that is dialled in the end (mapped, NAT64, 6to4, Teredo): that
-one is apply_catch_up, too. Names are never apply_catch_up, only the addresses that they resolve to (decisions 6).
+Webhooks may go to public addresses and to networks that the operator allows. An IPv6 address can embed an
+IPv4 address that is the real destination (mapped, NAT64, 6to4, Teredo), so the embedded address is checked
+too. The policy never checks names, only the addresses that they resolve to (decisions 6).
 """
 
 from __future__ import annotations
@@ -33,18 +34,21 @@ _V4_MASK: Final = 0xFFFFFFFF
 
 
 class AddressPolicy(Struct, frozen=True):
-    """The operator's policy on addresses that are not public.
+    """The operator's policy for addresses that are not public.
 
     Args:
-        allow_private: whether every address is allowed, and plain http; for development.
-        allow: networks whose addresses are allowed.
+        allow_private: whether to allow all addresses, and plain http; for development.
+        allow: allowed networks.
     """
 
     allow_private: bool = False
     allow: tuple[Network, ...] = ()
 
     def refusal(self, address: IPAddress) -> str | None:
-        """Return why webhooks may not go to `address`, such as "10.0.0.1 is private"; None if they may."""
+        """Return why webhooks may not go to `address`; None if they may.
+
+        For example "10.0.0.1 is private".
+        """
         if self.allow_private or any(address in network for network in self.allow):
             return None
         if isinstance(address, IPv4Address):
@@ -60,7 +64,7 @@ class AddressPolicy(Struct, frozen=True):
         if address.ipv4_mapped is not None or address in _NAT64:
             return None  # only the inner address is dialled
         if address.sixtofour is not None:
-            return None  # the inner address decides: newer versions of Python call 6to4 itself not global
+            return None  # the inner address decides; newer Python versions call every 6to4 address not global
         flaw = _flaw_v6(address)
         return flaw and f"{address} is {flaw}"
 
@@ -87,7 +91,10 @@ def _flaw_v4(address: IPv4Address) -> str | None:
 
 
 def _flaw_v6(address: IPv6Address) -> str | None:
-    """Return the flaw of an IPv6 address; outside 2000::/3 none is given out for unicast (RFC 4291, IANA)."""
+    """Return why an IPv6 address is not public.
+
+    All public unicast addresses are in 2000::/3 (RFC 4291, IANA).
+    """
     if address in _NAT64_LOCAL:
         return "a local NAT64 address"
     if address.is_site_local:
@@ -115,36 +122,37 @@ def _flaw(address: IPAddress) -> str | None:
 
 
 def parse_address(host: str) -> IPAddress | None:
-    """Return the address that `host` spells in the usual form; None for names and for odd spellings."""
+    """Return the address that `host` spells in standard form; None for other text."""
     try:
         return ipaddress.ip_address(host)
     except ValueError:
         return None
 
 
+# Returns a host's addresses, best first. Raises ResolutionFailed, or OSError if this machine lacks a
+# resource.
 Resolver = Callable[[str, int], Awaitable[Sequence[IPAddress]]]
-"""Returns a host's addresses, best first. Raises ResolutionFailed, or OSError for what this machine lacks."""
 
+# Errors that mean that this machine lacks a resource, with the resource.
 SHORTAGES: Final = {
     errno.EMFILE: "file descriptor",
     errno.ENFILE: "file descriptor",
     errno.ENOMEM: "memory",
     errno.ENOBUFS: "memory",
 }
-"""The errors that say that this machine lacks something, with a word for it."""
 
+# Threads of one resolver. A thread that waits for a dead name server can't be stopped, only abandoned. A
+# limit for each endpoint keeps the threads of the others free.
 _THREADS_MAX: Final = 2
-"""Threads that a resolver holds at most. One that waits for a dead name server can't be stopped, only left
-behind; with a bound of its own for each endpoint it takes no thread from the others."""
 
+# Threads of a resolver shared by all projects.
 _SHARED_THREADS_MAX: Final = 8
-"""Threads that a resolver for all projects holds at most."""
 
 _LOCALHOST: Final = "localhost"
 
 
 class ResolutionFailed(Exception):
-    """A host has no address now; the text says why."""
+    """A host has no address now; the message explains why."""
 
 
 class ThreadUnavailable(OSError):
@@ -152,10 +160,12 @@ class ThreadUnavailable(OSError):
 
 
 class SystemResolver:
-    """Asks the system, as `getaddrinfo` does; odd spellings of addresses (`0x7f.1`) become plain addresses.
+    """Resolves names with `getaddrinfo`.
+
+    Unusual spellings of addresses (`0x7f.1`) become plain addresses.
 
     Args:
-        shared: whether it works for all projects, so that none may have all of its threads.
+        shared: whether all projects share it. Each project then gets a fair share of its threads.
     """
 
     def __init__(self, *, shared: bool = False) -> None:
@@ -165,9 +175,9 @@ class SystemResolver:
     async def __call__(self, host: str, port: int) -> Sequence[IPAddress]:
         """Return the addresses of `host`, an ASCII name or a literal.
 
-        Raises ResolutionFailed, or OSError for what this machine lacks.
+        Raises ResolutionFailed, or OSError if this machine lacks a resource.
 
-        Cancellation: the lookup's thread is left to end by itself.
+        Cancellation: the lookup's thread is abandoned.
         """
         address = parse_address(host)
         if address is not None:
@@ -190,9 +200,10 @@ class SystemResolver:
 
 
 async def literal_addresses(host: str, _port: int) -> Sequence[IPAddress]:
-    """Return the address that `host` spells in any form that systems take (`0x7f.1`); none for a name.
+    """Return the address that `host` spells in any accepted form; empty for a name.
 
-    A `Resolver` for when a proxy resolves names. A name under localhost is this machine everywhere (RFC 6761, 6.3).
+    Accepted forms are those of the system (`0x7f.1`). This is a `Resolver` for use with a proxy, which
+    resolves names itself. Names under localhost always mean this machine (RFC 6761, 6.3).
     """
     await trio.lowlevel.checkpoint()
     bare = host.removesuffix(".").lower()
@@ -208,9 +219,10 @@ async def literal_addresses(host: str, _port: int) -> Sequence[IPAddress]:
 
 
 def _shortage(error: OSError) -> OSError | None:
-    """Return what a failed lookup lacked on this machine, as an error of its own; None if it failed otherwise.
+    """Return which resource a failed lookup lacked, as an OSError; None otherwise.
 
-    The system's library says no more than that it may go better next time.
+    The system's resolver reports a shortage only as a temporary failure, so a duplicated file descriptor
+    tests for one.
     """
     if isinstance(error, socket.gaierror) and error.errno == socket.EAI_MEMORY:
         return OSError(errno.ENOMEM, os.strerror(errno.ENOMEM))
@@ -224,11 +236,11 @@ def _shortage(error: OSError) -> OSError | None:
 
 
 class AddressRefused(Exception):
-    """A host is or has an address that webhooks may not go to; the text is the reason."""
+    """A host has an address that webhooks may not go to; the message is the reason."""
 
 
 def check_addresses(policy: AddressPolicy, addresses: Iterable[IPAddress]) -> None:
-    """Raise AddressRefused if the policy refuses one of them."""
+    """Raise AddressRefused if the policy refuses one of the addresses."""
     for address in addresses:
         refusal = policy.refusal(address)
         if refusal is not None:

@@ -1,4 +1,4 @@
-"""One attempt at a delivery: a signed POST within its budget (contract 6.3, 6.4.1, decisions 6)."""
+"""HTTP client of webhooks: one signed POST per attempt (contract 6.3, 6.4.1)."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from deskwire.engine.webhooks.http.retry_after import asked_wait_ms
 from deskwire.engine.webhooks.signature import signature_header
 from deskwire.engine.webhooks.url import WebhookUrl
 
+# Bytes of a response's body that are read (decisions 6).
 BODY_READ_MAX: Final = 16 * 1024
-"""Bytes of a response's body that are read at most (decisions 6)."""
 
+# Bytes of it that the delivery log keeps (decisions 6).
 BODY_KEPT_MAX: Final = 1024
-"""Bytes of them that the delivery log keeps (decisions 6)."""
 
 
 def _user_agent() -> bytes:
@@ -43,7 +43,7 @@ _USER_AGENT: Final = _user_agent()
 
 
 class Withheld(Exception):
-    """The delivery was not to be sent any more once there was a connection; no byte of it was."""
+    """The delivery was erased before its first byte was sent; no byte was sent."""
 
 
 def _always() -> bool:
@@ -51,7 +51,7 @@ def _always() -> bool:
 
 
 class EventContent(Protocol):
-    """The part of an event that is posted."""
+    """The parts of an event that are posted."""
 
     @property
     def type(self) -> str:
@@ -63,11 +63,11 @@ class EventContent(Protocol):
 
 
 class Postable(Protocol):
-    """A delivery as an attempt needs it, be it a row (`delivery.Delivery`) or in memory alone."""
+    """A delivery as the client needs it, stored as a row or kept in memory only."""
 
     @property
     def id(self) -> str:
-        """The `dlv_` id, the same complete all attempts."""
+        """The `dlv_` id, the same for all attempts."""
 
     @property
     def event(self) -> EventContent:
@@ -75,22 +75,22 @@ class Postable(Protocol):
 
     @property
     def attempts(self) -> int:
-        """The number of attempts that were made."""
+        """The number of attempts made so far."""
 
     @property
     def previous(self) -> int | None:
-        """The sequence of the event that was sent before, None for events without a sequence."""
+        """The sequence of the previous event, None for events without a sequence."""
 
 
 class _PartialResponse(Struct):
-    """The part of a response that has come so far; it stays when the time is up.
+    """The part of a response received so far, which remains after a timeout.
 
     Args:
-        stage: whose fault a timeout is now, see `Connector.stage`.
+        stage: prefix for a timeout's message that names the party at fault, see `Connector.stage`.
         headers: with names in lower case.
-        answer: the begin of the body.
-        lacked: the reason, in words, if this machine lacked something.
-        complete: whether nothing went wrong until the end of the exchange.
+        answer: the first bytes of the body.
+        lacked: the resource that this machine lacked, as a message.
+        complete: whether the exchange ended without an error.
     """
 
     stage: str = ""
@@ -103,14 +103,14 @@ class _PartialResponse(Struct):
 
 
 class Client:
-    """Posts to one endpoint; connections are kept and used again. Each attempt under way has one of its own.
+    """Posts to one endpoint and reuses connections. Each running attempt has its own.
 
     Args:
-        url: one that `target.url_problems` found nothing wrong with.
+        url: a URL that `url_problems` has accepted.
         connector: makes connections.
         ssl_context: verifies the receiver's certificate.
-        timeout_s: seconds for name, connection, TLS, request and the head of the response together.
-        clock: gives the time at which an attempt begins.
+        timeout_s: seconds for name lookup, connection, TLS, request and the head of the response together.
+        clock: gives the start time of an attempt.
     """
 
     def __init__(
@@ -138,16 +138,18 @@ class Client:
     ) -> Attempt:
         """Make the next attempt at `delivery`, signed with each of `secrets`.
 
+        A 2xx counts as soon as the head of the response has arrived. The rest of the timeout is for reading
+        the body, of which at most BODY_READ_MAX bytes are read. A connection with an unread rest of a body is
+        closed.
+
+        If a kept connection ends before the first byte of a response, this is no attempt: the receiver had
+        closed it or was about to. The request is sent again at once on a new connection, with a new timeout.
+        If that connection ends too, the attempt has failed.
+
         Args:
-            may_send: asked once there is a connection, right before the first byte is sent.
+            may_send: called when there is a connection, right before the first byte is sent.
 
-        Raises Withheld if it may not be sent then.
-
-        A 2xx counts once the head of the response is there. The rest of the time goes to reading the body,
-        which is cut off at READ_MAX; a connection whose body was not read to its end is closed.
-
-        A kept connection that ends before the first byte of a response is no attempt: the receiver had closed it, or was
-        about to. The request is sent at once on a new connection, with the whole time again; if that one ends, it has failed.
+        Raises Withheld if `may_send` returns False.
         """
         kept = self._idle.take(trio.current_time())
         made = None if kept is None else await self._try(delivery, secrets, may_send, kept)
@@ -163,7 +165,7 @@ class Client:
         may_send: Callable[[], bool],
         kept: HttpConnection | None,
     ) -> Attempt | None:
-        """Make an attempt on a kept connection or on a new one; None if the kept one was stale."""
+        """Make an attempt on a kept or a new connection; None if the kept one was stale."""
         at, began = self._clock(), trio.current_time()
         request = self._request(delivery, secrets, at)
         response, used = _PartialResponse(), kept
@@ -189,7 +191,7 @@ class Client:
     def _attempt_of(
         self, delivery: Postable, at: int, latency_ms: int, response: _PartialResponse
     ) -> Attempt:
-        """Return the attempt with what was response of its response."""
+        """Return the attempt with its response, as far as it was received."""
         return Attempt(
             delivery.attempts + 1,
             at,
@@ -203,7 +205,7 @@ class Client:
         )
 
     async def aclose(self) -> None:
-        """Close all idle connections; the client may be used again afterwards."""
+        """Close all idle connections; the client can be used again afterwards."""
         self._idle.close()
         await trio.lowlevel.checkpoint()
 
@@ -231,7 +233,7 @@ class Client:
 
 
 async def _exchange(connection: HttpConnection, request: bytes, response: _PartialResponse) -> None:
-    """Send and read on one connection, which is closed unless the exchange is complete."""
+    """Send a request and read its response; on failure, close the connection."""
     try:
         await connection.send(b"POST", request)
         response.status, response.headers = await connection.head()
@@ -247,7 +249,7 @@ async def _exchange(connection: HttpConnection, request: bytes, response: _Parti
 
 
 def _error(response: _PartialResponse) -> str | None:
-    """Return the reason for which an attempt failed; once there is a status, that alone counts. None for a 2xx."""
+    """Return why an attempt failed, None for a 2xx. A received status decides alone."""
     if response.status is None:
         return response.error or "no answer"
     if 200 <= response.status < 300:

@@ -1,7 +1,12 @@
-"""The dialling of a receiver: public addresses only, whatever its name resolves to at the moment.
+"""Connections to receivers: direct, or through an HTTP proxy.
 
-Each connection resolves its host anew, judges every address, and dials exactly those that were apply_catch_up: a
-name that changes its meaning between check and connection (DNS rebinding) gains nothing (decisions 6).
+A direct connection resolves its host again each time, checks every address against the policy, and dials
+exactly the checked addresses. A name that changes its address between check and connection (DNS rebinding)
+gains nothing (decisions 6).
+
+A proxy opens a tunnel for https and gets absolute URLs for http (RFC 9110, 9.3.6; RFC 9112, 3.2.2). It
+resolves names itself, so their addresses can't be checked here. Addresses in a URL are checked in every
+spelling. A failure before the receiver's TLS handshake is attributed to the proxy, and the log says so.
 """
 
 from __future__ import annotations
@@ -32,28 +37,31 @@ from deskwire.engine.webhooks.url import WebhookUrl
 
 
 class Connector(Protocol):
-    """A way of making connections to receivers: straight, or through a proxy."""
+    """A way of connecting to receivers: direct, or through a proxy."""
 
     @property
     def stage(self) -> str:
-        """The one at fault if `connect` does not end, such as "proxy: "; "" for the receiver."""
+        """Prefix for error messages if `connect` times out, such as "proxy: ".
+
+        Empty if the receiver is at fault.
+        """
 
     async def connect(self, target: WebhookUrl) -> trio.abc.Stream:
-        """Return a stream that ends at the target, still without the target's own TLS.
+        """Return a stream to the receiver, without the receiver's TLS.
 
         Raises one of `failure.WIRE_ERRORS`.
         """
 
     def request_target(self, target: WebhookUrl) -> tuple[bytes, tuple[Header, ...]]:
-        """Return the request target for the first line, and headers for a proxy in between."""
+        """Return the target for the request line, and headers for a proxy in between."""
 
 
 class DirectConnector:
-    """The straight way to a receiver, under a policy.
+    """Connects to receivers directly, under a policy.
 
     Args:
-        policy: says which addresses may be dialled.
-        resolver: asked once for each connection.
+        policy: which addresses may be dialled.
+        resolver: called once for each connection.
     """
 
     stage: Final = ""
@@ -63,24 +71,27 @@ class DirectConnector:
         self._resolver = resolver
 
     async def connect(self, target: WebhookUrl) -> trio.abc.Stream:
-        """Return a connection to the first of the host's addresses that takes one.
+        """Return a connection to the first of the host's addresses that accepts one.
 
         Raises:
             AddressRefused: one of the addresses is not allowed; none is dialled then.
-            ResolutionFailed: there is no address.
-            OSError: the last address did not take it.
+            ResolutionFailed: the host has no address.
+            OSError: the last address did not accept the connection.
         """
         addresses = await self._resolver(target.host, target.port)
         check_addresses(self._policy, addresses)
         return await dial_first(addresses, target.port)
 
     def request_target(self, target: WebhookUrl) -> tuple[bytes, tuple[Header, ...]]:
-        """Return the path, and no headers; see `Connector.form`."""
+        """Return the path without headers; see `Connector.request_target`."""
         return target.path, ()
 
 
 async def dial_first(addresses: Sequence[IPAddress], port: int) -> trio.abc.Stream:
-    """Dial in order; each address but the last gets its share of the time that is left. Raises OSError."""
+    """Dial the addresses in order. Raises OSError.
+
+    Each address but the last gets an equal share of the remaining time.
+    """
     for left in range(len(addresses), 1, -1):
         now = trio.current_time()
         share_s = (trio.current_effective_deadline() - now) / left
@@ -107,7 +118,7 @@ _PORTS: Final = {"http": 80, "https": 443}
 
 @dataclass(frozen=True, slots=True)
 class Proxy:
-    """The proxy's address, and the headers that it asks for."""
+    """A proxy's address, and the headers that it requires."""
 
     tls: bool
     host: str
@@ -116,7 +127,7 @@ class Proxy:
 
     @classmethod
     def parse(cls, url: str) -> Self:
-        """Parse `http://` or `https://`, a user and password if need be, host and port."""
+        """Parse an `http://` or `https://` URL with host, port and optional credentials."""
         parts = urlsplit(url)
         headers: tuple[Header, ...] = ()
         if parts.username is not None:
@@ -126,12 +137,12 @@ class Proxy:
 
 
 class ProxyConnector:
-    """The way to receivers through a proxy, under a policy; see `dialer.Route`.
+    """Connects to receivers through a proxy, under a policy; see `Connector`.
 
     Args:
-        policy: says which addresses a URL may contain; the proxy's own is the operator's choice.
-        resolver: asked for the proxy's addresses, once for each connection.
-        ssl_context: verifies the proxy's certificate if it speaks TLS.
+        policy: which addresses a URL may contain. The proxy's own address is the operator's choice.
+        resolver: resolves the proxy's name, once for each connection.
+        ssl_context: verifies the proxy's certificate if it uses TLS.
     """
 
     stage: Final = "proxy: "
@@ -145,9 +156,9 @@ class ProxyConnector:
         self._ssl_context = ssl_context
 
     async def connect(self, target: WebhookUrl) -> trio.abc.Stream:
-        """Return a tunnel to the target if that speaks TLS, and else a connection to the proxy.
+        """Return a tunnel for an https receiver, else a connection to the proxy.
 
-        Raises AddressRefused, and ProxyFailed with the reason in words.
+        Raises AddressRefused, and ProxyFailed with the reason.
         """
         check_addresses(self._policy, await literal_addresses(target.host, target.port))
         try:
@@ -159,7 +170,7 @@ class ProxyConnector:
             raise ProxyFailed(describe_error(error)) from error
 
     def request_target(self, target: WebhookUrl) -> tuple[bytes, tuple[Header, ...]]:
-        """Return the request target and headers; nothing in them is for the proxy once there is a tunnel."""
+        """Return the request target, and headers for the proxy unless there is a tunnel."""
         if target.tls:
             return target.path, ()
         return b"http://" + target.authority + target.path, self._proxy.headers
@@ -188,7 +199,7 @@ async def _tunnel(stream: trio.abc.Stream, target: WebhookUrl, headers: Sequence
 
 
 def _phrase(status: int) -> str:
-    """Return a status's phrase by the standard, not the proxy's own, which could be anything."""
+    """Return a status's standard phrase. The proxy's own phrase could be any text."""
     try:
         return f", {phrase(status).lower()}"
     except ValueError:

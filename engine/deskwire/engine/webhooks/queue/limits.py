@@ -1,23 +1,28 @@
-"""The slots for attempts to one endpoint, which bound how many are under way; no waiting, no I/O (ADR 6).
+"""Limits on one endpoint's attempts; no I/O (ADR 6, ADR 10).
 
-An attempt begins in one of the few *prompt* slots. One that has had no response for a second moves to a *waiting* slot, of
-which there are more, as long as one is free: attempts that hang do not hold up those that would be answered at once.
+`AttemptSlots` limits concurrent attempts. An attempt starts in one of the few *prompt* slots. After a second
+without a response it moves to one of the more numerous *waiting* slots, if one is free, so that hanging
+attempts do not block quick ones.
+
+`BacklogRate` limits the rate of the backlog. It starts low, because a receiver that has just recovered may
+have cold caches, and doubles while every attempt succeeds. A failure halves the rate, and from then on it
+grows in small steps, as TCP congestion avoidance does (RFC 5681, 3.1).
 """
 
 from __future__ import annotations
 
 from typing import Final
 
+# After this time an attempt counts as waiting. A usual response takes much less.
 PROMPT_TIMEOUT_S: Final = 1.0
-"""Seconds after which an attempt counts as waiting: many times what a response takes."""
 
 
 class AttemptSlots:
-    """The attempts under way to one endpoint. All times are Trio's seconds.
+    """Slots of one endpoint's running attempts. All times are Trio's seconds.
 
     Args:
-        prompt: number of attempts that may be under way besides those that wait.
-        waiting: number of attempts that may wait.
+        prompt: maximum number of attempts in prompt slots.
+        waiting: maximum number of attempts in waiting slots.
     """
 
     def __init__(self, prompt: int, waiting: int) -> None:
@@ -28,63 +33,63 @@ class AttemptSlots:
 
     @property
     def free(self) -> bool:
-        """Return whether an attempt may begin."""
+        """True if an attempt may start."""
         return len(self._since) < self._room
 
     @property
     def used(self) -> bool:
-        """Return whether any attempt is under way."""
+        """True if any attempt is running."""
         return bool(self._since or self._waiting)
 
     def narrow(self, room: int) -> None:
-        """Have at most `room` of the prompt slots used from now on; see `Breaker.room`."""
+        """Limit the prompt slots to `room`; see `CircuitBreaker.room`."""
         self._room = min(room, self._prompt)
 
     def begin(self, position: int, at: float) -> None:
-        """Give a slot to the delivery's attempt; `end` must follow."""
+        """Assign a slot to the delivery's attempt; call `end` afterwards."""
         self._since[position] = at
 
     def end(self, position: int) -> None:
-        """Take the slot back."""
+        """Free the slot."""
         if self._since.pop(position, None) is None:
             self._waiting.discard(position)
 
     def relieve(self, at: float) -> None:
-        """Move attempts that have been under way for too long at `at` to waiting slots."""
+        """Move attempts that have waited long enough at `at` to waiting slots."""
         while (relief_at := self.relief_at()) is not None and relief_at <= at:
             position = next(iter(self._since))
             del self._since[position]
             self._waiting.add(position)
 
     def relief_at(self) -> float | None:
-        """Return the time at which the next attempt may be moved; None if none can be."""
+        """Return when the next attempt can be moved; None if none can be."""
         if not self._since or len(self._waiting) >= self._most_waiting:
             return None
-        return next(iter(self._since.values())) + PROMPT_TIMEOUT_S  # they are in the order of their begin
+        return next(iter(self._since.values())) + PROMPT_TIMEOUT_S  # in the order of their start
 
 
+# Initial rate, and the step by which it grows after a failure.
 INITIAL_RATE_PER_S: Final = 200.0
-"""Rate at the begin, and the step in which it grows after a failure."""
 
+# The rate grows after this many seconds' worth of successes, and is halved at most once in this time.
 _STEP_INTERVAL_S: Final = 0.25
-"""Time at the present rate whose attempts have to succeed before it grows; it is halved once in that time at most."""
 
+# After this time without an attempt, the rate is reset.
 _IDLE_TIMEOUT_S: Final = 10.0
-"""Time without an attempt after which it begins anew."""
 
+# Up to this much unused time may be made up for after a delay.
 _BURST_S: Final = 0.1
-"""Unused time that may be made up for after a busy moment."""
 
 
 class BacklogRate:
-    """The rate of one endpoint's backlog. All times are Trio's seconds.
+    """Adaptive rate of one endpoint's backlog. All times are Trio's seconds.
 
     Args:
-        most_per_s: attempts that begin in a second at most.
+        most_per_s: maximum attempts per second.
 
     Attributes:
-        next_at: the time at which the next attempt may begin.
-        rate_per_s: attempts that may begin in a second now.
+        next_at: when the next attempt may start.
+        rate_per_s: current maximum of attempts per second.
     """
 
     def __init__(self, most_per_s: float) -> None:
@@ -94,20 +99,20 @@ class BacklogRate:
         self.reset()
 
     def reset(self) -> None:
-        """Take note that nothing is known of the receiver."""
+        """Return to the initial rate."""
         self.rate_per_s = min(INITIAL_RATE_PER_S, self._most_per_s)
         self._succeeded = 0
         self._failed_at: float | None = None
 
     def begin(self, at: float) -> None:
-        """Take note of an attempt that begins at `at`."""
+        """Record an attempt that starts at `at`."""
         if at > self._began_at + _IDLE_TIMEOUT_S:
             self.reset()
         self._began_at = at
         self.next_at = max(self.next_at, at - _BURST_S) + 1 / self.rate_per_s
 
     def succeeded(self) -> None:
-        """Take note of an attempt that has succeeded."""
+        """Record a successful attempt."""
         self._succeeded += 1
         if self._succeeded >= self.rate_per_s * _STEP_INTERVAL_S:
             self._succeeded = 0
@@ -115,7 +120,7 @@ class BacklogRate:
             self.rate_per_s = min(self.rate_per_s + more, self._most_per_s)
 
     def failed(self, at: float) -> None:
-        """Take note of an attempt that failed at `at`; of those that were under way together, one counts."""
+        """Record an attempt that failed at `at`; concurrent failures count once."""
         self._succeeded = 0
         if self._failed_at is None or at >= self._failed_at + _STEP_INTERVAL_S:
             self._failed_at = at

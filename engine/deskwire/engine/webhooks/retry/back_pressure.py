@@ -1,21 +1,26 @@
-"""Back-pressure of a receiver: whether a `Retry-After` concerns the whole endpoint or one delivery; no I/O (ADR 10).
+"""Back-pressure: whether a `Retry-After` is for the endpoint or one delivery.
 
-A receiver that is asked too much refuses whatever comes next; one that can't take a certain event, or the events of a contact,
-refuses these alone and takes all others. Both answer 429 or 503 with `Retry-After`, so only other deliveries can tell them apart:
+An overloaded receiver refuses every delivery. A receiver that can't process a certain event, or the events of
+a certain contact, refuses these and accepts all others. Both answer 429 or 503 with `Retry-After`, so only
+the results of other deliveries can distinguish them (ADR 10):
 
-- A refusal pauses the endpoint, as long as no other conversation's delivery succeeds.
-- A refusal soon after a success of another conversation begins a *trial*: the endpoint is not paused, the conversation waits by itself.
-  Refusals of others, one after the other, end the trial with a pause: it is a rate limit, which takes some deliveries in each period. The
-  next trial then comes later, the end of each pause is a slow start (`Breaker.room`), and what a delivery's refusals seemed to say of it
-  alone is taken back, unless it is proven. A success ends it, too: the receiver is *selective*.
-- Refusals pause a selective endpoint only if many come in a row, at first for a second, and longer as long as nothing succeeds.
-- A delivery that is refused again has failed by itself if others, which had not been refused before, succeeded at once while it waited,
-  or if nothing was sent that could have taken its room. What succeeds at the end of its wait, or after it, proves nothing.
-- Once deliveries have failed by themselves, and hardly any refused one has arrived later, the receiver is *certain* to have no rate limit. From
-  then on the refusals of conversations that had such a delivery say nothing about the endpoint, until one of theirs arrives.
+- A refusal pauses the endpoint if no other conversation's delivery succeeds.
+- A refusal soon after a success of another conversation starts a *trial*: the endpoint is not paused, and
+  only that conversation waits. Consecutive refusals of other conversations end the trial with a pause: the
+  receiver has a rate limit and accepts some deliveries in each period. The next trial then starts later, each
+  pause ends with a slow start (`CircuitBreaker.room`), and earlier conclusions about single deliveries are
+  discarded unless proven. A success also ends the trial: the receiver is *selective*.
+- A selective endpoint is paused only after many consecutive refusals, first for one second, then longer until
+  a delivery succeeds.
+- A repeated refusal counts as the delivery's own failure if other deliveries that had not been refused before
+  succeeded promptly while it waited, or if no attempt was made that could have used up the receiver's
+  capacity. Successes at or after the end of the wait prove nothing.
+- After several such failures, and if hardly any refused delivery has arrived later, it is *certain* that the
+  receiver has no rate limit. Refusals of conversations that had such a failure are then ignored for the
+  endpoint until one of their deliveries arrives.
 
-Only a delivery's `refusals` and the endpoint's last success are stored: after a restart, and on another node, these begin a trial at
-once, so the rest is learned again without a pause.
+Only a delivery's `refusals` and the endpoint's last success are stored. After a restart, or on another node,
+these start a trial at once, so the rest is learned again without a pause.
 """
 
 from __future__ import annotations
@@ -24,67 +29,78 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
+# After this many consecutive refusals, with successes of other conversations in between, a refusal is the
+# delivery's own failure.
 REFUSALS_MAX: Final = 3
-"""Refusals in a row, with a success of another conversation in between, after which a delivery has failed by itself."""
 
+# From this many refusals on, a delivery can pause the endpoint only by ending a trial.
 SUSPECT_REFUSALS: Final = 2
-"""Refusals from which on a delivery never pauses the endpoint, except by ending a trial."""
 
+# Consecutive refusals that end a trial with a pause. Shorter streaks are likely even if only four of five
+# events are refused.
 _TRIAL_STREAK: Final = 16
-"""Refusals in a row without a success that pause the endpoint in a trial: fewer are likely if four of five events are refused."""
 
+# The same for refusals of many conversations. If nine of ten conversations are refused, a streak of 16 is
+# likely and one of 40 is not. If a rate limit hits the same few conversations, each refusal costs them an
+# attempt, so for them 16 end the trial.
 _MANY_TRIAL_STREAK: Final = 40
-"""The same if they are of many conversations: 16 in a row are likely if nine of ten conversations are refused, 40 are not. If a rate limit
-refuses the same few, each costs them an attempt, so those still end the trial after 16."""
 
+# Number of conversations in a streak of refusals that counts as many.
 _MANY_CONVERSATIONS: Final = 12
-"""Conversations in a row of refusals that count as many."""
 
+# The same for a selective receiver. Shorter streaks are likely if nine of ten conversations are refused.
 _SELECTIVE_STREAK: Final = 24
-"""The same for a selective receiver: fewer are likely if nine of ten conversations are refused."""
 
+# Maximum age of a success that shows that other conversations' deliveries succeed. For a longer requested
+# wait, that wait is the maximum.
 _RECENT_MS: Final = 60_000
-"""Age up to which a success shows that other conversations' deliveries succeed; of a longer wait, its length."""
 
+# Deliveries refused again while others succeeded, from which on it is certain that the receiver is selective.
 _CERTAIN_REJECTIONS: Final = 4
-"""Deliveries that were refused again, while others succeeded, which make it certain that the receiver is selective."""
 
+# The same for each delivery that arrived after a refusal: under a rate limit a larger share of the refused
+# deliveries arrives.
 _REJECTED_PER_RECOVERED: Final = 10
-"""The same for each delivery that arrived after a refusal: a rate limit takes a larger share of those that it has refused."""
 
+# Deliveries that arrived after a refusal, from which on the receiver has a rate limit, unless many more were
+# refused again.
 _RATE_LIMIT_RECOVERIES: Final = 5
-"""Deliveries that arrived after a refusal which show a rate limit, if those that were refused again are not many more."""
 
+# Both counts are halved at this number, so that they describe the last days and not the last months.
 _COUNT_MAX: Final = 1_000
-"""Number at which both counts are halved, so that they speak of the last days and not of the last months."""
 
+# A success within this time after a refusal proves that the receiver had capacity, even if other deliveries
+# were refused in between.
 _IMMEDIATE_MS: Final = 2_000
-"""Time after a refusal in which a success proves that there was room, also if others were refused in between."""
 
+# The last part of a wait proves nothing because receivers round the wait up to whole seconds. Of short waits,
+# it is the second half.
 _ROUNDING_MS: Final = 1_000
-"""The end of a wait that proves nothing: receivers round it up to whole seconds. Of short waits the second half does not."""
 
 _FIRST_PAUSE_MS: Final = 1_000
+# Maximum number of pauses between two trials; it grows with each failed trial.
 _PAUSES_BETWEEN_TRIALS_MAX: Final = 8
-"""Pauses between two trials at streak_max; there are more of them after each trial that fails."""
 
+# Maximum number of waiting deliveries, and of unwelcome conversations, kept in memory. Later refusals of an
+# evicted delivery do not count as attempts.
 _REMEMBERED_MAX: Final = 10_000
-"""Deliveries that wait and are remembered, and unwelcome conversations; of one that is forgotten, no later refusal counts as an attempt."""
 
 Key = int | str
 Evidence = Literal["none", "once", "within", "after", "pressed"]
 
 
 class RefusedDelivery(Struct):
-    """A delivery that was told to wait.
+    """A delivery that the receiver asked to wait.
 
     Args:
         key: its conversation, or its own id if it has none.
-        at: begin of its wait (ms).
-        proves_until: time before which the begin of another one's success proves that there was room (ms).
-        evidence: what other conversations' deliveries met first: a success `within` that time or `after` it, or a refusal (`pressed`).
-            Of a short wait two successes have to come within it, before a refusal; after one it is `once`.
-        proven: whether others succeeded within one of its waits.
+        at: start of its wait (ms).
+        proves_until: a success of another delivery that started before this time (ms) proves that the
+            receiver had capacity.
+        evidence: the first result of another conversation's delivery: a success `within` that time or `after`
+            it, or a refusal (`pressed`). For a short wait, two successes must come within it before a
+            refusal; `once` means one so far.
+        proven: whether others succeeded during one of its waits.
     """
 
     key: Key
@@ -98,11 +114,11 @@ class RefusalDecision(Struct, frozen=True):
     """The consequences of a refusal.
 
     Args:
-        refusals: how often the delivery was refused by itself, as far as is known; 1 at first, at streak_max `REFUSALS_MAX`.
-        counts: whether the delivery has failed by itself, so that an attempt is used up.
-        pause_ms: for how long nothing is sent to the endpoint, 0 for no pause.
+        refusals: number of refusals attributed to the delivery itself; 1 at first, at most `REFUSALS_MAX`.
+        counts: whether the refusal is the delivery's own failure and uses up an attempt.
+        pause_ms: how long the endpoint is paused, 0 for no pause.
         proven: whether others succeeded while it waited, so that there is no outage.
-        alone: whether the next delivery of its conversation does not wait for it.
+        alone: whether later deliveries of its conversation go ahead of it.
     """
 
     refusals: int
@@ -113,10 +129,13 @@ class RefusalDecision(Struct, frozen=True):
 
 
 class BackPressure:
-    """The refusals of one endpoint. All times are in milliseconds since the epoch, begins and ends those of attempts.
+    """The refusals of one endpoint.
+
+    All times are in milliseconds since the epoch. `began` and `ended` are the times of an attempt.
 
     Args:
-        succeeded_at: begin of the endpoint's last successful attempt before the start, None if there was none.
+        succeeded_at: start of the endpoint's last successful attempt before this process started, None if
+            there was none.
     """
 
     def __init__(self, succeeded_at: int | None = None) -> None:
@@ -139,18 +158,18 @@ class BackPressure:
         self._paused_before = 0
 
     def forget(self, delivery_id: str) -> None:
-        """Take note that a delivery has ended."""
+        """Remove a delivery that has ended."""
         if self._refused:
             self._refused.pop(delivery_id, None)
             self._open.pop(delivery_id, None)
 
     def succeeded(self, delivery_id: str, key: Key, refusals: int, *, began: int, ended: int) -> bool:
-        """Take note of a 2xx; return whether a pause is over, as it turns out to be the time for a trial."""
+        """Record a 2xx; return whether the current pause is lifted for a trial."""
         if key != self._last_key:
             self._last_key, self._other_at = key, self._last_at
         self._last_at = began
         if not self._streak_since:
-            return False  # nothing was ever refused
+            return False  # no delivery was ever refused
         self._count(recovered=delivery_id in self._refused)
         self.forget(delivery_id)
         self._unwelcome.pop(key, None)
@@ -159,26 +178,25 @@ class BackPressure:
             self._pauses = 0
         self._note_evidence(key, began, "within" if not refusals else "after")
         if self._paused_before <= began < self._paused_until and ended < self._paused_until:
-            return self._lift_pause(began)  # the refusal was faster than this success
+            return self._lift_pause(began)  # the success started before the pause but ended after the refusal
         return False
 
     def refused(
         self, delivery_id: str, key: Key, refusals: int, *, began: int, ended: int, wait_ms: int
     ) -> RefusalDecision:
-        """Take note of a response with `Retry-After`, and return what follows.
+        """Record a response with `Retry-After`; return the consequences.
 
         Args:
-            refusals: those of the delivery so far, as `RefusalDecision.refusals` of the one before said.
-            wait_ms: the pause that was asked for.
+            refusals: the delivery's refusals so far, from the previous `RefusalDecision.refusals`.
+            wait_ms: the requested pause.
         """
         known, unwelcome = self._refused.get(delivery_id), self._certain and key in self._unwelcome
         if refusals >= SUSPECT_REFUSALS and known and not known.proven and known.at <= self._trial_failed_at:
-            refusals = 1  # it was the limit that refused it
+            refusals = 1  # a rate limit caused the refusals
         restarted = known is None and refusals > 0
         if restarted and self._others_succeeded_at(key) >= began - wait_ms:
-            known = RefusedDelivery(
-                key, began - wait_ms, began, "after"
-            )  # before the start, of which this is the rest
+            # Its wait began before this process started.
+            known = RefusedDelivery(key, began - wait_ms, began, "after")
         own = known is not None and (
             known.evidence == "within"
             or (known.evidence == "none" and (unwelcome or refusals >= SUSPECT_REFUSALS))
@@ -188,7 +206,7 @@ class BackPressure:
         proves_ms = max(wait_ms // 2, wait_ms - _ROUNDING_MS)
         proven = known is not None and (known.proven or known.evidence == "within")
         self._remember(delivery_id, RefusedDelivery(key, ended, ended + proves_ms, proven=proven))
-        # A delivery that had failed by itself before the start shows again that the receiver is selective.
+        # A delivery that had its own failure before the start confirms that the receiver is selective.
         self._count(rejected=own or (restarted and refusals >= SUSPECT_REFUSALS))
         if own:
             refusals = min(refusals + 1, REFUSALS_MAX)
@@ -203,7 +221,7 @@ class BackPressure:
             self._pausing_streak(key, ended, wait_ms),
             known is not None and known.evidence == "after",
         )
-        # What others have passed since before the start would end the trial, before it has begun, with a pause.
+        # Results from before the start would end the trial with a pause before it has begun.
         pause_ms = (
             0
             if passed and restarted and streak_max > 1
@@ -232,7 +250,10 @@ class BackPressure:
         self._unwelcome[key] = None
 
     def _note_evidence(self, key: Key, began: int, evidence: Evidence) -> None:
-        """Note for all that wait for it what another one has met that began then; each takes part once in a wait."""
+        """Record a result of another conversation for all waiting deliveries.
+
+        Each attempt counts once for each wait.
+        """
         for delivery_id, refused in [*self._open.items()]:
             if refused.key == key or began < refused.at:
                 continue
@@ -254,17 +275,20 @@ class BackPressure:
                 self._trial, self._trials_failed = False, 0
 
     def _pause_ms(self, key: Key, began: int, ended: int, wait_ms: int, streak_max: int) -> int:
-        """Return for how long the endpoint is paused by a refusal that may be of all, and by the `streak_max`-th in a row is."""
+        """Return how long a refusal pauses the endpoint (ms).
+
+        0 before the streak of refusals reaches `streak_max`.
+        """
         if not self._streak:
             self._streak_since = ended
         if not self._streak or began >= self._streak_since:
-            self._streak.append(key)  # one that was under way beside the first one proves nothing more
+            self._streak.append(key)  # an attempt concurrent with the first refusal proves nothing more
         if self._trial and len(set(self._streak)) >= _MANY_CONVERSATIONS:
             streak_max = _MANY_TRIAL_STREAK
         if len(self._streak) < streak_max:
             return 0
         if self._selective and self._pauses and self._last_pause_whole:
-            self._selective = False  # nothing has succeeded since, so all are refused
+            self._selective = False  # no success since, so all deliveries are refused
         if self._trial:
             self._trial, self._trials_failed = False, self._trials_failed + 1
             self._trial_failed_at = ended
@@ -282,7 +306,10 @@ class BackPressure:
         return pause_ms
 
     def _pausing_streak(self, key: Key, now: int, wait_ms: int) -> int:
-        """Return how many refusals in a row pause the endpoint; begin a trial if it is time for one."""
+        """Return how many consecutive refusals pause the endpoint.
+
+        Starts a trial if one is due.
+        """
         if self._selective and not self._limited:
             return _SELECTIVE_STREAK if self._certain and not self._pauses else _TRIAL_STREAK
         if self._trial or (self._others_succeed(key, now, wait_ms) and self._begins_trial()):
@@ -290,22 +317,28 @@ class BackPressure:
         return 1
 
     def _others_succeed(self, key: Key, now: int, wait_ms: int) -> bool:
-        """Return whether another conversation's delivery has succeeded since the last pause, and not long ago."""
+        """Return whether another conversation succeeded since the last pause.
+
+        Only a recent success counts.
+        """
         at = self._others_succeeded_at(key)
         return at > 0 and at >= self._paused_until and now - at <= max(wait_ms, _RECENT_MS)
 
     def _others_succeeded_at(self, key: Key) -> int:
-        """Return when the last attempt began that another conversation's delivery succeeded with, 0 for never."""
+        """Return the start of the last success of another conversation, 0 for none."""
         return self._other_at if key == self._last_key else self._last_at
 
     @property
     def is_limit(self) -> bool:
-        """True if the last trial has failed: the receiver is taken for one with a rate limit."""
+        """True if the last trial failed, so that the receiver seems to have a rate limit."""
         return self._trials_failed > 0 and not self._selective
 
     @property
     def _certain(self) -> bool:
-        """True if deliveries have failed by themselves, and hardly any refused one has arrived later."""
+        """True if the receiver certainly has no rate limit.
+
+        Several deliveries had failures of their own, and hardly any refused one arrived later.
+        """
         return (
             self._rejected >= _CERTAIN_REJECTIONS
             and self._recovered * _REJECTED_PER_RECOVERED <= self._rejected
@@ -313,7 +346,7 @@ class BackPressure:
 
     @property
     def _limited(self) -> bool:
-        """True if many a delivery that was refused has arrived later, as under a rate limit."""
+        """True if many refused deliveries arrived later, as under a rate limit."""
         return (
             self._recovered >= _RATE_LIMIT_RECOVERIES
             and self._recovered * _REJECTED_PER_RECOVERED > self._rejected
@@ -325,9 +358,9 @@ class BackPressure:
         return self._trial
 
     def _lift_pause(self, began: int) -> bool:
-        """Begin a trial, if it is time for one, in place of the pause that has just begun."""
+        """Start a trial, if one is due, instead of the pause that has just begun."""
         if self._selective or self._trial or not self._begins_trial():
-            self._paused_before = self._paused_until  # one trial is enough to be asked for
+            self._paused_before = self._paused_until  # ask for at most one trial
             return False
         self._paused_until = began
         return True

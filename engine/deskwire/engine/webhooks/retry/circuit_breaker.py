@@ -1,13 +1,18 @@
-"""The circuit: an endpoint that keeps failing is left alone for a time, then tried again; pure (contract 6.4.3, ADR 10).
+"""Circuit breaker of an endpoint (contract 6.4.3, ADR 10).
 
-    closed     --(enough attempts in a row failed, over long enough)-->  open
+    closed     --(enough consecutive failures over long enough)-->  open
     open       --(the pause before the next probe is over)-->  half-open
     half-open  --(the probe fails)-->  open       --(any attempt succeeds)-->  closed
 
-While it is open nothing but a probe is sent: deliveries are held, with all their attempts. Half-open, one delivery is
-the probe. A success closes the circuit, whatever attempt it was.
+While the circuit is open, only probes are sent. Deliveries are held and keep all their attempts. A half-open
+circuit sends one delivery as the probe. Any success closes the circuit, even that of an attempt from before
+it opened.
 
-A receiver that asks for a pause (`Retry-After`) is well: that pause is kept here too, but it is no failure.
+A receiver that asks for a pause (`Retry-After`) is healthy. The circuit stores that pause too, but does not
+count it as a failure.
+
+`Circuit` is the stored state with pure transitions. `CircuitBreaker` applies them for the workers of one
+endpoint.
 """
 
 from __future__ import annotations
@@ -22,23 +27,24 @@ from deskwire.engine.webhooks.retry.back_pressure import BackPressure
 
 CircuitStatus = Literal["closed", "open", "half_open"]
 
+# Why a circuit is open if the endpoint's signing secret can't be unsealed.
 SECRET_LOST: Final = "the signing secret can't be opened with the installation's secret: rotate it"
-"""The reason of a circuit that is open because nothing can be signed."""
 
+# Probes follow every 10 s for three minutes, then at growing intervals.
 _PROBE_PAUSES_S: Final = (*(10,) * 18, 30, 60, 120)
 _PROBE_PAUSE_MAX_S: Final = 180
 """Probes follow every 10 s for three minutes, then more and more seldom."""
 
+# The longest pause that a receiver can ask for.
 PAUSE_MAX_MS: Final = 180_000
-"""The longest pause that a receiver can ask for."""
 
 
 class CircuitRule(Struct, frozen=True):
-    """The rule for an endpoint that fails persistently (contract 6.4.3): both bounds are reached since the last success.
+    """The thresholds that open a circuit (contract 6.4.3). Both must be reached.
 
     Args:
-        failures: number of attempts that failed in a row.
-        failing_s: seconds since the first of them failed.
+        failures: number of consecutive failed attempts since the last success.
+        failing_s: seconds since the first of these failures.
     """
 
     failures: int = 20
@@ -49,15 +55,17 @@ DEFAULT_CIRCUIT_RULE: Final = CircuitRule()
 
 
 class Circuit(Struct, frozen=True):
-    """The memory of an endpoint's failures. Times are in milliseconds since the epoch.
+    """The stored state of an endpoint's circuit.
+
+    Times are in milliseconds since the epoch.
 
     Args:
-        failed_attempts: number of attempts that failed since the last success.
-        failing_since: time at which the first of them failed; None while there is none.
-        probes: number of probes that failed since the circuit was opened.
+        failed_attempts: number of failed attempts since the last success.
+        failing_since: time of the first of them; None if there is none.
+        probes: number of failed probes since the circuit opened.
         probe_at: time from which the next probe may be sent; None while the circuit is closed.
-        reason: the reason for which it was opened, in words.
-        paused_until: end of the pause that the receiver has asked for.
+        reason: why the circuit opened.
+        paused_until: end of the pause that the receiver asked for.
     """
 
     failed_attempts: int = 0
@@ -68,34 +76,41 @@ class Circuit(Struct, frozen=True):
     paused_until: int | None = None
 
     def state(self, now: int) -> CircuitStatus:
-        """Return the state at `now` (ms). A `probe_at` further ahead than any pause is from a clock set back: it is over."""
+        """Return the status at `now` (ms).
+
+        A `probe_at` further ahead than the longest pause means that the clock was set back. The pause then
+        counts as over.
+        """
         if self.probe_at is None:
             return "closed"
         return "open" if 0 < self.probe_at - now <= probe_pause_ms(self.probes) else "half_open"
 
     def paused(self, now: int) -> bool:
-        """Return whether the receiver has asked for a pause that is not over at `now` (ms)."""
+        """Return whether the receiver asked for a pause that is not over at `now` (ms)."""
         return self.paused_until is not None and 0 < self.paused_until - now <= PAUSE_MAX_MS
 
     def opened_unsigned(self, now: int) -> Circuit:
-        """Return the circuit opened at `now` (ms), because nothing can be signed for the endpoint."""
+        """Return the circuit, opened at `now` (ms) because no delivery can be signed."""
         since = now if self.failing_since is None else self.failing_since
         return replace(
             self, failing_since=since, probes=0, probe_at=now + _PROBE_PAUSES_S[0] * 1000, reason=SECRET_LOST
         )
 
     def after_success(self, now: int) -> Circuit:
-        """Return the circuit after a 2xx at `now` (ms): closed. A pause that was asked for goes on."""
+        """Return the closed circuit after a 2xx at `now` (ms).
+
+        A requested pause continues.
+        """
         return replace(CLOSED, paused_until=self.paused_until) if self.paused(now) else CLOSED
 
     def after_failure(self, error: str, *, began: int, ended: int, probe: bool, rule: CircuitRule) -> Circuit:
-        """Return the circuit after an attempt that failed.
+        """Return the circuit after a failed attempt.
 
         Args:
-            error: the reason, in words.
-            began, ended: the attempt's times, in milliseconds since the epoch.
-            probe: whether it was the probe; of other attempts that end while the circuit is not closed, which had
-                begun before, only a success counts.
+            error: the failure, for the reason.
+            began, ended: times of the attempt in milliseconds since the epoch.
+            probe: whether the attempt was the probe. While the circuit is not closed, failures of other
+                attempts (started earlier) do not count.
         """
         if self.probe_at is not None:
             return self._after_probe(error, began) if probe else self
@@ -112,11 +127,11 @@ class Circuit(Struct, frozen=True):
         return replace(failed, probes=0, probe_at=ended + probe_pause_ms(0), reason=reason)
 
     def with_pause(self, until: int) -> Circuit:
-        """Return the circuit with a pause until `until` (ms), as the receiver has asked."""
+        """Return the circuit with a pause until `until` (ms), as the receiver asked."""
         return replace(self, paused_until=max(until, self.paused_until or 0))
 
     def with_probe_due(self, now: int) -> Circuit:
-        """Return the circuit half-open at once, if it is open: somebody has asked for a delivery."""
+        """Return an open circuit as half-open, because a caller wants a probe."""
         return replace(self, probe_at=now) if self.state(now) == "open" else self
 
     def _after_probe(self, error: str, began: int) -> Circuit:
@@ -130,15 +145,15 @@ class Circuit(Struct, frozen=True):
 
 
 def probe_pause_ms(probes: int) -> int:
-    """Return the time from one probe's begin to the next one's, after this many have failed."""
+    """Return the time (ms) to the next probe after this many failed ones."""
     return 1000 * (_PROBE_PAUSES_S[probes] if probes < len(_PROBE_PAUSES_S) else _PROBE_PAUSE_MAX_S)
 
 
 CLOSED: Final = Circuit()
 
 
+# No limit: more concurrent attempts than an endpoint has slots.
 _ROOM_MAX: Final = 1_000
-"""Attempts beside one another that nothing bounds here: more than an endpoint has places for."""
 
 Gate = Literal["go", "probe", "hold"]
 
@@ -148,22 +163,24 @@ def _ignore_change(_before: Circuit, _after: Circuit) -> None:
 
 
 class CircuitBreaker:
-    """Says whether an attempt may begin, and remembers changes that are not stored yet.
+    """Decides whether an attempt may start, and tracks changes not stored yet.
 
     Args:
         circuit: the stored circuit.
-        rule: says when it opens.
-        succeeded_at: begin of the last attempt that was answered with a 2xx, in milliseconds since the epoch.
-        held_upto: position up to which deliveries were held, if they are not all sent yet.
+        rule: when the circuit opens.
+        succeeded_at: start of the last attempt that got a 2xx, in milliseconds since the epoch.
+        held_upto: position of the last held delivery, if not all held deliveries are sent yet.
 
     Attributes:
-        notify: called with the circuit before and after, whenever it has changed.
-        release_due: whether the circuit was closed, and it is not stored yet which deliveries it had held.
-        release_upto: position of the newest delivery as the last probe began, if it is known: later ones are not
-            held any more once the probe has succeeded.
-        room: number of attempts that may be under way in the prompt slots: 1 after a pause, and one more with each success that
-            began after it (slow start), so that a receiver that counts what it refuses is not asked too much at the end of each pause.
-        pressure: the refusals with `Retry-After`, which are known since the start alone.
+        notify: called with the circuit before and after each change.
+        release_due: whether the circuit has closed, and the position of the last held delivery is not stored
+            yet.
+        release_upto: position of the newest delivery when the last probe started, if known. Later deliveries
+            are not held after the probe has succeeded.
+        room: number of attempts that may use the prompt slots at the same time. After a pause it is 1 and
+            grows by one with each success that started after the pause (slow start), so that a receiver with
+            a rate limit is not flooded at the end of each pause.
+        pressure: the refusals with `Retry-After` since the start.
     """
 
     def __init__(
@@ -188,11 +205,14 @@ class CircuitBreaker:
 
     @property
     def closed(self) -> bool:
-        """Return whether deliveries are sent, and not held."""
+        """True if deliveries are sent and not held."""
         return self.circuit.probe_at is None
 
     def gate(self, now: int) -> Gate:
-        """Return whether at `now` (ms) any attempt may begin (`go`), or one as a probe, or none (`hold`)."""
+        """Return whether an attempt may start at `now` (ms): `go`, `probe` or `hold`.
+
+        `probe` allows one attempt, as the probe.
+        """
         if self.circuit.paused(now):
             return "hold"
         match self.circuit.state(now):
@@ -206,67 +226,78 @@ class CircuitBreaker:
                 assert_never(state)
 
     def opens_at(self, now: int) -> int | None:
-        """Return the time at which the gate opens by itself (ms since the epoch); None if it does not, or is open."""
+        """Return when the gate opens without an event (ms since the epoch).
+
+        None if it is open already, or opens only after a running probe.
+        """
         if self.circuit.paused(now):
             return self.circuit.paused_until
         return self.circuit.probe_at if self.circuit.state(now) == "open" else None
 
     def begin(self, now: int) -> bool:
-        """Let an attempt begin, and return whether it is the probe. If it is, `probe_over` must follow."""
+        """Start an attempt; return whether it is the probe.
+
+        If so, call `probe_over` after the attempt.
+        """
         probe = self.gate(now) == "probe"
         self._probing = self._probing or probe
         return probe
 
     def probe_over(self) -> None:
-        """Take note that the probe has ended, well, badly, or not at all."""
+        """Mark the probe as finished, whatever its result."""
         self._probing = False
 
     def succeeded(self, *, began: int, ended: int) -> None:
-        """Take note of an attempt that was answered with a 2xx (ms)."""
+        """Record an attempt that got a 2xx. Times are in milliseconds."""
         self.succeeded_at = max(began, self.succeeded_at or 0)
         if self.room < _ROOM_MAX and not self.circuit.paused(began):
             self.room += 1
         self._become(self.circuit.after_success(ended))
 
     def failed(self, error: str, *, began: int, ended: int, probe: bool) -> None:
-        """Take note of an attempt that failed; see `Circuit.after_failure`."""
+        """Record a failed attempt; see `Circuit.after_failure`."""
         self._become(
             self.circuit.after_failure(error, began=began, ended=ended, probe=probe, rule=self._rule)
         )
 
     def pause(self, until: int) -> None:
-        """Let nothing begin before `until` (ms), as the receiver has asked."""
+        """Start no attempt before `until` (ms), as the receiver asked."""
         if self.pressure.is_limit:
             self.room = 1
         self._become(self.circuit.with_pause(until))
 
     def end_pause(self) -> None:
-        """Let attempts begin again: others succeed."""
+        """Allow attempts again before the end of a pause, because others succeed."""
         self.room = _ROOM_MAX
         self._become(replace(self.circuit, paused_until=None))
 
     def ask_for_probe(self, now: int) -> None:
-        """Let a probe be sent at once; see `Circuit.with_probe_due`."""
+        """Allow a probe at once; see `Circuit.with_probe_due`."""
         self._become(self.circuit.with_probe_due(now))
 
     @property
     def stored(self) -> Circuit:
-        """The circuit that was stored last."""
+        """The circuit as last stored."""
         return self._stored
 
     @property
     def unsaved(self) -> Circuit | None:
-        """The circuit if it is to be stored, None if nothing has changed."""
+        """The circuit if it must be stored, None if nothing has changed."""
         return None if self.circuit == self._stored and not self.release_due else self.circuit
 
     def saved(self, circuit: Circuit, released: int | None) -> None:
-        """Take note of the circuit that is stored now, and of the position up to which it held deliveries, if closed."""
+        """Record that this circuit is stored.
+
+        Args:
+            released: position of the last delivery that the circuit held, if it was stored that the circuit
+                is closed.
+        """
         self._stored = circuit
         if released is not None and self.closed:
             self.held_upto, self.release_due = released, False
 
     def clear_held(self) -> None:
-        """Take note that all held deliveries are sent, and that this is stored."""
+        """Record that all held deliveries are sent, and that this is stored."""
         self.held_upto = None
 
     def _become(self, circuit: Circuit) -> None:

@@ -1,4 +1,4 @@
-"""The verdict on an attempt: what becomes of its delivery."""
+"""The verdict on a finished attempt, for its delivery and for the circuit."""
 
 from __future__ import annotations
 
@@ -25,14 +25,16 @@ def verdict(
     probe: bool,
     quiet_pause_ms: int | None = None,
 ) -> Retry | DeliveryEnd:
-    """Tell the breaker of an attempt that has ended, and return what becomes of its delivery.
+    """Return the retry or end of a delivery whose attempt has finished.
+
+    The result is also reported to the circuit breaker.
 
     Args:
-        plan: the plan that the attempt was made by.
+        plan: the plan of the attempt.
         fraction, succeeded_at: see `Schedule.after_failure`.
-        probe: whether it was the breaker's probe.
-        quiet_pause_ms: if it was the probe of a quiet endpoint, the time from its begin to the next one's; the circuit does not count
-            it, because an event that can't be taken must not stop those that come later.
+        probe: whether the attempt was the circuit breaker's probe.
+        quiet_pause_ms: for the probe of a quiet endpoint, the time from its start to the next probe. The
+            circuit ignores such probes: one event that the receiver can't process must not stop later events.
     """
     ended_at = attempt.at + attempt.latency_ms
     if attempt.error is None:
@@ -43,9 +45,7 @@ def verdict(
     if quiet_pause_ms is not None and (attempt.status is not None or attempt.wait_ms is None):
         return schedule.after_quiet_probe(attempt, plan, fraction, succeeded_at, quiet_pause_ms)
     if attempt.wait_ms is not None:
-        if (
-            probe or attempt.status is None
-        ):  # nothing else is sent, or it is this machine that lacked something
+        if probe or attempt.status is None:  # no other delivery is sent, or this machine lacked a resource
             repeated = schedule.after_pause_asked(attempt, plan)
             breaker.pause(repeated.due_at)
             return repeated
@@ -67,7 +67,10 @@ def _refused(
     fraction: float,
     succeeded_at: int | None,
 ) -> Retry | DeliveryEnd:
-    """Return what follows from a response with `Retry-After`: the circuit never counts it, the delivery does if it is its own."""
+    """Return the result of a response with `Retry-After`.
+
+    The circuit never counts such a response. The delivery counts it if it alone was refused.
+    """
     ended_at, wait_ms = attempt.at + attempt.latency_ms, pause_asked_ms(attempt)
     decision = breaker.pressure.refused(
         plan.id, _key(plan), plan.refusals, began=attempt.at, ended=ended_at, wait_ms=wait_ms

@@ -1,4 +1,4 @@
-"""Webhooks, deliveries and stream consumers for users: the routes of server keys, under the user's permission (ADR 10)."""
+"""Webhook routes for users: those of server keys, by permission (ADR 10)."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ routes = Routes(
     dashboard("webhooks.manage"),
 )
 _S2S: Final = "/s2s/"
+# Operation ids of the server key routes that users have too, with their ids for users.
 _NAMES: Final[Mapping[str, str]] = {
     "createEndpoint": "createWebhook",
     "listEndpoints": "listWebhooks",
@@ -32,11 +33,10 @@ _NAMES: Final[Mapping[str, str]] = {
     "listConsumers": "listStreamConsumers",
     "endConsumer": "endStreamConsumer",
 }
-"""The routes of server keys that users have, too, by their names; and the names that they have there."""
 
 
 def _for_users(table: Iterable[Route]) -> Iterable[Route]:
-    """Return those of the routes that users have, each with its path, name, group and access for them."""
+    """Yield the routes for users, with their own path, operation id, tag and access."""
     assert routes.access is not None
     for route in table:
         if name := _NAMES.get(route.operation_id):

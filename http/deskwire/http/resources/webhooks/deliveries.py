@@ -1,4 +1,4 @@
-"""The delivery log, and deliveries on demand: test events, redelivery and recovery (decisions 6)."""
+"""Routes of the delivery log, test events, redelivery, replays and figures."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ routes = Routes(
     s2s("webhooks.manage"),
 )
 _DELIVERY: Final = "/s2s/deliveries/<delivery_id>"
+# Deliveries per commit of a recovery or a replay; a few milliseconds of the writer's time.
 BATCH_SIZE: Final = 500
-"""Deliveries that one commit of a recovery or a replay makes: a few milliseconds of the writer's time."""
 
 
 def _event_before(text: str) -> str:
-    """Return an event id as it is, or for a time an id that is older than all events since."""
+    """Return an event id; for a time, an id older than all events since."""
     return text if is_id(text, "evt") else id_before("evt", milliseconds(text))
 
 
@@ -75,7 +75,7 @@ _CATALOG: Final[Any] = Field(json_schema_extra={"enum": [*_TYPES]})
 
 
 class DeliveryList(Paged):
-    """The filters of a list of deliveries, and its page: by status, event type, conversation and time."""
+    """Filters of the delivery log: status, event type, conversation and time."""
 
     status: DeliveryStatus | None = None
     type: Annotated[str, AfterValidator(_known_type), _CATALOG] | None = None
@@ -85,7 +85,7 @@ class DeliveryList(Paged):
 
 
 class RecoverBody(Body):
-    """The start of the recovery: a time, or the id of the last event that is not to be sent again."""
+    """The start of the recovery: a time, or the last event id not to send again."""
 
     since: Annotated[str, Field(max_length=40), AfterValidator(_event_before)]
     dry_run: bool = False
@@ -101,8 +101,9 @@ class RecoverBody(Body):
 async def list_deliveries(call: Call[Body, DeliveryList]) -> Answer:
     """List the deliveries to an endpoint with their attempts, newest first.
 
-    One call with `type` looks at some 10,000 deliveries. If there are more, its page may have fewer items than `limit`, or
-    none: `searchedTo` says back to when it has counted, and `nextCursor` goes on from there.
+    A call with `type` searches about 10,000 deliveries. If there are more, its page may have fewer items than
+    `limit`, or none: `searchedTo` is the time back to which it has searched, and `nextCursor` continues from
+    there.
     """
     query, find = call.query, endpoint_of(call)
     before = query.row
@@ -179,8 +180,9 @@ async def redeliver(call: Call[Body, Query]) -> Answer:
 async def recover(call: Call[RecoverBody, Query]) -> Answer:
     """Send all events again that were dropped or skipped since a time or event, oldest first.
 
-    `count` is the number of new deliveries, with `dryRun` the number there would be. `notStored` is the number of
-    events that can't be sent again, as they are no longer stored. If a call is cut off, the next one continues.
+    `count` is the number of new deliveries, with `dryRun` the number there would be. `notStored` is the
+    number of events that can't be sent again because they are no longer stored. If a call is cut off, the
+    next one continues.
     """
     services, find, after = call.services, endpoint_of(call), call.body.since
 
@@ -228,7 +230,10 @@ async def test_endpoint(call: Call[Body, Query]) -> Answer:
 
 
 async def _recover_all(call: Call[B, Q], endpoint: Endpoint, after: str, upto: int) -> int:
-    """Make the deliveries of a recovery, in batches with pauses; failures in the meantime are not added."""
+    """Redeliver in batches with pauses, at most `upto` deliveries.
+
+    Deliveries that fail in the meantime are not included.
+    """
     services, made = call.services, 0
     services.webhooks.probe(endpoint.rowid, None)
     while made < upto:
@@ -284,7 +289,7 @@ def _record(reader: DeliveryReader, project: int, made: Delivery) -> DeliveryRec
 
 
 class ReplayBody(Body):
-    """The conversation whose events are sent again: all of them, or those `from` one sequence `to` another."""
+    """The conversation to send again: all events, or `from` one sequence `to` another."""
 
     conversation_id: Annotated[str, Field(max_length=40)]
     first: Annotated[Annotated[int, Field(ge=1, lt=1 << 63)] | None, Field(alias="from")] = None
@@ -302,12 +307,12 @@ class ReplayBody(Body):
     records=("webhook.replayed",),
 )
 async def replay(call: Call[ReplayBody, Query]) -> Answer:
-    """Send the events of one conversation to an endpoint again, in their order, also those that had arrived.
+    """Send the events of one conversation to an endpoint again, in order, even if they had arrived.
 
-    `count` is the number of new deliveries, with `dryRun` the number there would be. Events that the endpoint is not
-    subscribed to are left out, and so are the `pending` ones that are on their way to it anyway. `notStored` is the number
-    of events that can't be sent again, as they are no longer stored. An endpoint that was created later, or has begun to
-    list a type later, gets the earlier events, too.
+    `count` is the number of new deliveries, with `dryRun` the number there would be. Events that the endpoint
+    is not subscribed to are left out, and so are the `pending` ones that will be sent to it anyway.
+    `notStored` is the number of events that can't be sent again because they are no longer stored. An
+    endpoint that was created later, or listed a type later, gets the earlier events too.
     """
     services, body, find = call.services, call.body, endpoint_of(call)
 
@@ -336,7 +341,7 @@ async def replay(call: Call[ReplayBody, Query]) -> Answer:
 async def _replay_all(
     call: Call[ReplayBody, Query], endpoint: Endpoint, conversation: int, wanted: ReplayRange
 ) -> int:
-    """Make the deliveries, in batches with pauses between them. Returns their number."""
+    """Store the deliveries in batches with pauses. Returns their number."""
     services, made = call.services, 0
     services.webhooks.probe(endpoint.rowid, None)
     while True:
@@ -360,7 +365,7 @@ _DAY_MS: Final = 86_400_000
 
 
 class FigureQuery(Query):
-    """The time since which deliveries are counted, and the length of a bucket."""
+    """The start of the period, and the length of a bucket."""
 
     since: Annotated[Time | None, Field(description="The last 24 hours if it is not given.")] = None
     bucket: Bucket = "hour"
@@ -374,11 +379,11 @@ class FigureQuery(Query):
     answer=shapes.EndpointFigures,
 )
 async def get_figures(call: Call[Body, FigureQuery]) -> Answer:
-    """Count the deliveries to an endpoint by the hour or day in which they were made, oldest first.
+    """Count the deliveries to an endpoint by the hour or day in which they were created, oldest first.
 
-    Buckets begin at whole hours or days of UTC, and there are 168 at most: if `since` lies further back, the newest ones.
-    A delivery counts as what has become of it by now; one that is held or tried again is `pending`. `latency` is of the
-    newest 1,000 deliveries that arrived, from the making of the delivery.
+    Buckets begin at whole hours or days of UTC, and there are at most 168: if `since` is earlier, the newest
+    ones. A delivery counts with its current status; one that is held or retried is `pending`. `latency` is of
+    the newest 1,000 deliveries that arrived, from the creation of the delivery.
     """
     query, find, now = call.query, endpoint_of(call), call.services.clock()
     since = now - _DAY_MS if query.since is None else query.since

@@ -1,4 +1,4 @@
-"""Webhook endpoints: created, listed, changed, deleted (contract 4.5, 6.2; decisions 6)."""
+"""Routes of webhook endpoints: create, list, change, delete (contract 4.5, 6.2)."""
 
 from __future__ import annotations
 
@@ -44,9 +44,11 @@ routes = Routes(
     Tag("Webhooks", "Manage the webhook endpoints that events are sent to."), s2s("webhooks.manage")
 )
 ENDPOINT_PATH: Final = "/s2s/webhooks/<endpoint_id>"
-_BY_DEFAULT: Final = [name for name in LISTABLE if name in STORED]
-_BY_API: Final = "by the API"
-_NEEDS: Final = "{} is sent only to endpoints that ask for internal events: it needs `internal` to be true."
+_DEFAULT_TYPES: Final = [name for name in LISTABLE if name in STORED]
+_DISABLED_BY_API: Final = "by the API"
+_NEEDS_INTERNAL: Final = (
+    "{} is sent only to endpoints that ask for internal events: it needs `internal` to be true."
+)
 
 Url = Annotated[str, Field(min_length=1, max_length=2_048)]
 Types = Annotated[list[str], Field(max_length=50)]
@@ -81,7 +83,7 @@ class EndpointPatch(Body):
 
 
 async def _precheck_url_and_events(call: Call[Any, Query]) -> None:
-    await _check(call, call.body.url, call.body.events or [], _internal_problems(call.body, None))
+    await _require_valid(call, call.body.url, call.body.events or [], _internal_problems(call.body, None))
 
 
 @routes.add(
@@ -100,12 +102,13 @@ async def _precheck_url_and_events(call: Call[Any, Query]) -> None:
 async def create_endpoint(call: Call[EndpointBody, Query]) -> Answer:
     """Create a webhook endpoint. The response shows the signing secret, only once.
 
-    A machine credential also needs the permissions to read what the endpoint is sent, and the endpoint ends with it.
-    A request sent again under the same `Idempotency-Key` is answered with the endpoint and its secret masked.
+    A machine credential also needs the permissions to read the events that the endpoint receives, and the
+    endpoint ends with it. A repeated request with the same `Idempotency-Key` returns the endpoint with its
+    secret masked.
     """
     services, body, now = call.services, call.body, call.services.clock()
     require_reading(call, body.events)
-    await _check(call, body.url, body.events, _internal_problems(body, None))
+    await _require_valid(call, body.url, body.events, _internal_problems(body, None))
     secret = new_secret()
     kept = partial(endpoint_view, now=now)
     endpoint = Endpoint(
@@ -162,18 +165,19 @@ async def get_endpoint(call: Call[Body, Query]) -> Answer:
 async def change_endpoint(call: Call[EndpointPatch, Query]) -> Answer:
     """Change, enable or disable a webhook endpoint. Pending deliveries to a disabled endpoint are skipped.
 
-    To change where it delivers or what, or to enable it, a machine credential also needs the permissions to read what the
-    endpoint is sent. The endpoint then ends with that credential; if anyone else does it, it belongs to no credential.
+    To change the URL or the events, or to enable the endpoint, a machine credential also needs the
+    permissions to read the events that the endpoint receives. The endpoint then ends with that credential; if
+    anyone else makes the change, it belongs to no credential.
     """
     body, now, find = call.body, call.services.clock(), endpoint_of(call)
     refuse_null(body, frozenset({"description"}))
-    before = await call.services.store.read(Inline(find))  # a 404 goes before what is wrong with the body
+    before = await call.services.store.read(Inline(find))  # a 404 takes precedence over problems of the body
     _require_reading_to_change(call, before)
-    await _check(call, body.url, body.events or [], _internal_problems(body, before))
+    await _require_valid(call, body.url, body.events or [], _internal_problems(body, before))
 
     def change(tx: Transaction) -> Endpoint:
         found = find(tx)
-        _require_reading_to_change(call, found)  # another change may have come first
+        _require_reading_to_change(call, found)  # the endpoint may have changed since
         return _change(tx, found, body, _machine(call), now)
 
     changed = await _commit_and_apply(call, change)
@@ -192,8 +196,9 @@ async def change_endpoint(call: Call[EndpointPatch, Query]) -> Answer:
 async def rotate_secret(call: Call[Body, Query]) -> Answer:
     """Replace the signing secret of an endpoint. The new one is shown only once; the old one also signs for 24 hours.
 
-    A request sent again under the same `Idempotency-Key` rotates nothing, and its response has the secret masked. A machine
-    credential also needs the permissions to read what the endpoint is sent, and the endpoint ends with it from then on.
+    A repeated request with the same `Idempotency-Key` rotates nothing, and its response has the secret
+    masked. A machine credential also needs the permissions to read the events that the endpoint receives, and
+    the endpoint ends with it from then on.
     """
     services, now, find = call.services, call.services.clock(), endpoint_of(call)
     secret = new_secret()
@@ -202,7 +207,7 @@ async def rotate_secret(call: Call[Body, Query]) -> Answer:
     waiting, dropped = NO_OUTAGE, 0
 
     def rotate(tx: Transaction) -> Endpoint:
-        nonlocal waiting, dropped  # a read after the commit could fail, and the secret would be lost
+        nonlocal waiting, dropped  # a read after the commit could fail, and the new secret would be lost
         before = find(tx)
         waiting, dropped = tx.outage_counts(before.rowid), _dropped(tx, before, now)
         require_reading(call, before.events)
@@ -239,7 +244,7 @@ async def delete_endpoint(call: Call[Body, Query]) -> Answer:
 
 
 async def _shown(call: Call[B, Q], find: Callable[[DeliveryReader], Endpoint]) -> Answer:
-    """Return the endpoint object with a masked secret, and the deliveries that an outage holds. Raises what `find` does."""
+    """Return the endpoint object with a masked secret. Raises the errors of `find`."""
     now = call.services.clock()
 
     def view(reader: DeliveryReader) -> Answer:
@@ -249,7 +254,7 @@ async def _shown(call: Call[B, Q], find: Callable[[DeliveryReader], Endpoint]) -
 
 
 def _view(reader: DeliveryReader, endpoint: Endpoint, now: int) -> Answer:
-    """Return the endpoint object with the deliveries that an outage holds and those that are lost."""
+    """Return the endpoint object with its held, missed and dropped deliveries."""
     waiting = reader.outage_counts(endpoint.rowid)
     return endpoint_view(endpoint, now, waiting, dropped=_dropped(reader, endpoint, now))
 
@@ -259,17 +264,17 @@ def _dropped(reader: DeliveryReader, endpoint: Endpoint, now: int) -> int:
 
 
 async def _commit_and_apply(call: Call[B, Q], job: Callable[[Transaction], Endpoint]) -> Endpoint:
-    """Commit a change of an endpoint, and apply it to its deliveries.
+    """Commit a change of an endpoint and apply it to its worker.
 
-    The change is applied even if the caller has gone, and in the order of the commits. As the notices of two changes
-    at once may come in either order, the state applied is the one stored by then.
+    The change is applied even if the caller has disconnected. Notices of two concurrent changes may arrive in
+    either order, so the state that is stored by then is applied.
     """
     services = call.services
     with trio.CancelScope(shield=True):
         endpoint = await services.store.write(job)
         stored = endpoint if endpoint.status != "removed" else None
         async with services.webhooks.following:
-            with suppress(Unavailable):  # the disk can't be read: this change is the newest known
+            with suppress(Unavailable):  # if the disk can't be read, this change is the newest known
                 stored = await services.store.read(Inline(lambda reader: _stored(reader, endpoint)))
             if stored is None:
                 services.webhooks.remove(endpoint.rowid)
@@ -296,8 +301,10 @@ def endpoint_of(call: Call[B, Q]) -> Callable[[DeliveryReader], Endpoint]:
     return find
 
 
-async def _check(call: Call[B, Q], url: str | None, types: list[str], problems: list[Problem]) -> None:
-    """Raise Invalid with every problem of the URL and the event types, and these."""
+async def _require_valid(
+    call: Call[B, Q], url: str | None, types: list[str], problems: list[Problem]
+) -> None:
+    """Raise Invalid with these problems and those of the URL and the event types."""
     problems += [
         Problem(f"/events/{index}", "unknown_event_type", _unknown(name))
         for index, name in enumerate(types)
@@ -310,14 +317,14 @@ async def _check(call: Call[B, Q], url: str | None, types: list[str], problems: 
 
 
 def _unknown(name: str) -> str:
-    """Return the words for a type that there is not, with those that it may have meant."""
+    """Return the message for an unknown event type, with similar types."""
     family = name.partition(".")[0]
-    near = [each for each in LISTABLE if each.partition(".")[0] == family] or _BY_DEFAULT
+    near = [each for each in LISTABLE if each.partition(".")[0] == family] or _DEFAULT_TYPES
     return f"There is no event type {name!r}. There is {', '.join(near)}."
 
 
 def _internal_problems(body: EndpointBody | EndpointPatch, before: Endpoint | None) -> list[Problem]:
-    """Return the problems of an endpoint that would list what it does not ask for.
+    """Return a problem for each listed type that needs `internal`, if that is false.
 
     Args:
         before: the endpoint that is changed, None for a new one.
@@ -327,28 +334,30 @@ def _internal_problems(body: EndpointBody | EndpointPatch, before: Endpoint | No
         return []
     if body.events is None:
         listed = [] if before is None else [name for name in before.events if name in CONFIDENTIAL]
-        return [Problem("/internal", "needs_internal", _NEEDS.format(name)) for name in sorted(listed)]
+        return [
+            Problem("/internal", "needs_internal", _NEEDS_INTERNAL.format(name)) for name in sorted(listed)
+        ]
     return [
-        Problem(f"/events/{index}", "needs_internal", _NEEDS.format(name))
+        Problem(f"/events/{index}", "needs_internal", _NEEDS_INTERNAL.format(name))
         for index, name in enumerate(body.events)
         if name in CONFIDENTIAL
     ]
 
 
 def require_reading(call: Call[Any, Any], events: Iterable[str]) -> None:
-    """Raise Forbidden if the caller may not read what an endpoint with this `events` list is sent."""
+    """Raise Forbidden unless the caller may read the events of this `events` list."""
     call.access.require(*permissions_to_read(events))
 
 
 def _require_reading_to_change(call: Call[EndpointPatch, Query], before: Endpoint) -> None:
-    """Raise Forbidden if the change decides where an endpoint delivers or what, and the caller may not read that."""
+    """Raise Forbidden if a change of the URL or events needs permissions to read."""
     body = call.body
     if _redirects(body):
         require_reading(call, before.events if body.events is None else body.events)
 
 
 def _redirects(body: EndpointPatch) -> bool:
-    """Return whether a change decides where the endpoint delivers or what."""
+    """Return whether a change decides the endpoint's URL or events."""
     given = body.model_fields_set
     return bool(given & {"url", "events", "internal"}) or body.status == "enabled"
 
@@ -358,7 +367,10 @@ def _machine(call: Call[Any, Any]) -> str | None:
 
 
 def _check_owner(tx: Transaction, endpoint: Endpoint, now: int) -> None:
-    """Raise Forbidden if the credential that an enabled endpoint belongs to has ended, or lost a permission, meanwhile."""
+    """Raise Forbidden if the credential that owns an enabled endpoint has lapsed.
+
+    It may have ended or lost a permission since the request was authorized.
+    """
     if endpoint.credential is not None and endpoint.status == "enabled":
         reason = lapsed_reason(endpoint, tx.machine(endpoint.credential), now)
         if reason is not None:
@@ -375,7 +387,7 @@ def _insert(tx: Transaction, endpoint: Endpoint, now: int) -> Endpoint:
 def _change(
     tx: Transaction, before: Endpoint, body: EndpointPatch, machine: str | None, now: int
 ) -> Endpoint:
-    if problems := _internal_problems(body, before):  # another change has come first
+    if problems := _internal_problems(body, before):  # the endpoint has changed since the first check
         raise Invalid(*problems)
     changes: dict[str, Any] = body.model_dump(exclude_unset=True)
     if "events" in changes:
@@ -386,7 +398,7 @@ def _change(
     if _redirects(body):
         _check_owner(tx, after, now)
     if after.status != before.status:
-        after = replace(after, status_reason=None if after.status == "enabled" else _BY_API)
+        after = replace(after, status_reason=None if after.status == "enabled" else _DISABLED_BY_API)
     tx.save_endpoint(replace(after, updated_at=now))
     if after.url != before.url or (after.status == "enabled" and before.status != "enabled"):
         after = _with_closed_circuit(tx, after, now)

@@ -1,4 +1,4 @@
-"""Webhook endpoints."""
+"""Webhook endpoints, their secrets and circuits."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _COLUMNS: Final = (
     "old_secret_until, internal, credential, failed_attempts, failing_since, probes, probe_at, open_reason, paused_until"
 )
 _CIRCUIT_WIDTH: Final = 6
+# Maximum count of pending deliveries for an audit record; it takes some milliseconds of the writer's time.
 _PENDING_MAX: Final = 100_000
-"""Pending deliveries that are counted for a record; some milliseconds of the writer's time."""
 
 
 class EndpointReads(Queries):
-    """Queries on endpoints; the methods are those of `ports.Reader`."""
+    """Queries on endpoints; see `ports.Reader`."""
 
     def endpoints(self, project: int | None = None) -> Sequence[Endpoint]:
         which, values = ("", ()) if project is None else ("AND project = ?", (project,))
@@ -47,17 +47,17 @@ class EndpointReads(Queries):
 
 
 class EndpointWrites(AuditWrites):
-    """Changes of endpoints; the methods are those of `ports.Transaction`."""
+    """Changes of endpoints; see `ports.Transaction`."""
 
     deliveries: list[Delivery]
     _routed: dict[int, tuple[Endpoint, ...]]
 
     def start_endpoints(self) -> None:
-        """Know no endpoint yet."""
+        """Start with an empty cache of endpoints."""
         self._routed = {}
 
     def forget_endpoints(self) -> None:
-        """Read the endpoints anew; after a rollback, and after every change."""
+        """Invalidate the cache of endpoints, after a rollback and after every change."""
         self._routed.clear()
 
     def routed_endpoints(self, project: int) -> Sequence[Endpoint]:
@@ -190,7 +190,7 @@ class EndpointWrites(AuditWrites):
         ).rowcount
 
     def _pending(self, endpoint: int) -> int:
-        """Count the deliveries that wait for an endpoint, up to the most that are counted."""
+        """Return the number of pending deliveries of an endpoint, at most `_PENDING_MAX`."""
         (pending,) = self.conn.execute(
             "SELECT count(*) FROM (SELECT 1 FROM deliveries WHERE endpoint = ? AND status = 'pending' LIMIT ?) AS waiting",
             (endpoint, _PENDING_MAX),
@@ -198,12 +198,15 @@ class EndpointWrites(AuditWrites):
         return int(pending)
 
     def _withhold(self, endpoint: int) -> None:
-        """Do not make known what this commit has made for an endpoint that is served no more."""
+        """Remove this commit's deliveries to a disabled endpoint before publishing."""
         self.deliveries[:] = [delivery for delivery in self.deliveries if delivery.endpoint != endpoint]
 
 
 def renew_seals(connection: Connection, renewed: Callable[[bytes], bytes]) -> int:
-    """Store all sealed secrets as `renewed` makes them. Return the number of endpoints and pushes that have changed."""
+    """Reseal all secrets with `renewed`.
+
+    Returns the number of changed endpoints and audit pushes.
+    """
     changed = renew_push_seals(connection, renewed)
     for rowid, *before in connection.execute(
         "SELECT rowid, sealed_secret, old_secret FROM endpoints"
