@@ -187,7 +187,7 @@ class Outcome(Shape):
             str,
             Field(
                 description="The reason in words.",
-                examples=["It is held until The CRM is well again, and sent then."],
+                examples=["It is held until The CRM has recovered, and sent then."],
             ),
         ]
         | None
