@@ -76,7 +76,7 @@ async def refusal(service: Service, method: str, path: str, **body: Any) -> tupl
     return answer.status_code, answer.json()["code"]
 
 
-async def test_the_log_says_of_each_delivery_what_came_of_it_and_why(
+async def test_the_log_shows_the_outcome_and_reason_of_each_delivery(
     service: Service, receiver: Receiver
 ) -> None:
     receiver.behaviour = FAILING
@@ -233,7 +233,7 @@ async def test_a_delivery_is_sent_again_as_a_new_one_with_the_same_bytes(
     assert (await ask(service, "GET", f"/deliveries/{first['id']}"))["redeliveredAs"] == again["id"]
 
 
-async def test_what_can_not_be_sent_again_is_refused_with_its_reason(tmp_path: Path) -> None:
+async def test_an_impossible_redelivery_is_refused_with_its_reason(tmp_path: Path) -> None:
     async with receiving() as receiver, running(tmp_path) as service:
         receiver.behaviour = FAILING
         endpoint = await register(service, receiver.url)
@@ -292,7 +292,7 @@ async def test_a_bad_begin_of_a_recovery_is_named(service: Service, nobody: str,
     assert [each["pointer"] for each in answer.json()["errors"]] == ["/since"]
 
 
-async def test_what_a_disabled_endpoint_was_not_sent_is_recovered_once_it_is_enabled(
+async def test_an_enabled_endpoint_recovers_its_skipped_deliveries(
     service: Service, receiver: Receiver
 ) -> None:
     endpoint = await register(service, receiver.url)
@@ -316,7 +316,7 @@ async def test_what_a_disabled_endpoint_was_not_sent_is_recovered_once_it_is_ena
     assert b"While it was away" in receiver.requests[2].body
 
 
-async def test_a_changed_endpoint_goes_on_with_what_it_is_now(service: Service, receiver: Receiver) -> None:
+async def test_a_changed_endpoint_continues_with_its_new_fields(service: Service, receiver: Receiver) -> None:
     async with receiving() as other:
         endpoint = await register(service, receiver.url, description="CRM")
         path = f"/webhooks/{endpoint['id']}"
@@ -356,7 +356,7 @@ async def test_everything_wrong_with_a_change_is_named(service: Service, nobody:
     )
 
 
-async def test_a_rotated_secret_is_shown_once_and_signs_beside_the_old_one(
+async def test_a_rotated_secret_is_shown_once_and_signs_with_the_old_one(
     service: Service, receiver: Receiver
 ) -> None:
     endpoint = await register(service, receiver.url)

@@ -49,7 +49,7 @@ async def test_a_webhook_with_a_name_that_only_the_proxy_knows_is_registered_and
     assert "\r\nProxy-Authorization: Basic YWRhOnB3\r\n" in head
 
 
-async def test_what_the_proxy_refuses_is_in_the_delivery_log(tmp_path: Path, nursery: trio.Nursery) -> None:
+async def test_refusals_of_the_proxy_are_in_the_delivery_log(tmp_path: Path, nursery: trio.Nursery) -> None:
     """Decisions 6: the delivery log contains the reason of a refusal, also for an address in a URL."""
     url, asked = await _proxy(nursery, REFUSAL)
     async with running(tmp_path, webhook_proxy=url, allow_private_webhooks=False) as service:

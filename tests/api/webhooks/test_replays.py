@@ -76,7 +76,7 @@ async def test_a_conversation_is_sent_again_in_order_after_a_dry_run_that_sends_
     assert sent(receiver, 5) == [(1, "conversation.created", "0"), (2, "one", "1"), (3, "two", "2")]
 
 
-async def test_an_endpoint_that_came_later_gets_what_was_before_it_and_a_range_is_enough(
+async def test_a_replay_sends_earlier_events_and_accepts_a_range(
     service: Service, receiver: Receiver
 ) -> None:
     conversation = await service.create(message={"text": "one"})
@@ -101,7 +101,7 @@ async def test_a_server_key_replays_by_the_same_call(service: Service, receiver:
     await receiver.wait(4)
 
 
-async def test_a_replay_is_refused_for_what_is_disabled_unknown_or_of_another_project(
+async def test_a_replay_is_refused_for_invalid_endpoints_and_conversations(
     service: Service, receiver: Receiver
 ) -> None:
     endpoint = await register(service, receiver.url)

@@ -94,7 +94,7 @@ async def test_the_audit_trail_names_the_user_who_changed_an_endpoint(
 
 
 @pytest.mark.parametrize("role", ["viewer", "agent"])
-async def test_who_may_not_manage_webhooks_sees_neither_their_addresses_nor_their_secrets(
+async def test_users_without_permission_see_neither_urls_nor_secrets(
     service: Service, receiver: Receiver, role: str
 ) -> None:
     endpoint = await register(service, f"{receiver.url}hook?key=s3cret")
@@ -138,9 +138,7 @@ async def test_an_endpoint_of_another_project_is_not_found(service: Service, rec
             assert code(answer) == (404, expected), (method, path)
 
 
-async def test_figures_count_what_became_of_the_deliveries_of_each_hour(
-    service: Service, receiver: Receiver
-) -> None:
+async def test_figures_count_the_outcomes_of_each_hour(service: Service, receiver: Receiver) -> None:
     endpoint = await register(service, receiver.url)
     async with receiving() as broken:
         broken.behaviour = answering("500 Internal Server Error")
@@ -167,7 +165,7 @@ async def test_figures_count_what_became_of_the_deliveries_of_each_hour(
     assert {each["pointer"] for each in bad.json()["errors"]} == {"/bucket", "/since"}
 
 
-async def test_consumers_are_listed_and_ended_by_who_may_manage_webhooks(service: Service) -> None:
+async def test_users_with_permission_list_and_end_consumers(service: Service) -> None:
     async with consuming(service) as consumer:
         await consumer.subscribe("mirror-1")
         (found,) = (await service.dashboard.get("/stream/consumers")).json()["items"]

@@ -143,7 +143,7 @@ steps = st.one_of(
 
 @given(st.lists(steps, max_size=25))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
-def test_every_request_does_what_the_model_says(
+def test_every_request_matches_the_model(
     transaction: SqliteTransaction, steps: list[tuple[Any, ...]]
 ) -> None:
     transaction.conn.execute("BEGIN")
@@ -226,14 +226,14 @@ def test_only_the_same_parts_have_the_same_hash(some: list[bytes], others: list[
     assert (keyed_hash(key, *some) == keyed_hash(key, *others)) == (some == others)
 
 
-def test_names_tell_nothing_without_the_installations_secret() -> None:
+def test_names_reveal_nothing_without_the_installations_secret() -> None:
     ours, theirs = (StoredResponses(Secrets(each), lambda: NOON, 1) for each in (SECRET, "another"))
     with ours.in_flight("u1") as our, theirs.in_flight("u1") as their:
         assert our.names != their.names
         assert our.with_body(b"").fingerprints != their.with_body(b"").fingerprints
 
 
-def test_what_is_stored_shows_neither_the_key_nor_the_answer(transaction: SqliteTransaction) -> None:
+def test_the_database_reveals_neither_key_nor_response(transaction: SqliteTransaction) -> None:
     answers = StoredResponses(Secrets(SECRET), lambda: NOON, WINDOW_S)
     with answers.in_flight("key 1", "my-secret-order") as once:
         once = once.with_body(b"")
@@ -300,7 +300,7 @@ def test_the_kept_answers_that_name_a_redacted_message_are_erased_and_no_others(
     ).fetchall()
 
 
-def test_a_kept_answer_that_can_not_be_opened_is_erased_with_what_it_may_name(
+def test_an_unreadable_response_is_erased_with_any_mention(
     transaction: SqliteTransaction,
 ) -> None:
     subject = "cnv_restored"

@@ -62,7 +62,7 @@ async def test_without_a_key_no_credential_is_sent(server: ModelServer) -> None:
         (b"SSH-2.0-OpenSSH_9.2\r\n", "It can't be reached: RemoteProtocolError."),
     ],
 )
-async def test_what_is_no_answer_is_one_error_after_one_attempt(
+async def test_an_invalid_response_is_one_error_after_one_attempt(
     server: ModelServer, reply: bytes, reason: str
 ) -> None:
     server.reply = reply

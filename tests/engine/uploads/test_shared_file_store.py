@@ -150,7 +150,7 @@ class Life:
 
 
 @pytest.mark.parametrize("seed", range(8))
-async def test_an_upload_has_its_file_whoever_stops_where(
+async def test_every_upload_has_its_file_wherever_nodes_stop(
     seed: int, inline_store: InlineStore, autojump_clock: trio.testing.MockClock
 ) -> None:
     life = Life(inline_store, seed)
@@ -171,7 +171,7 @@ async def test_files_named_by_their_digest_alone_would_be_lost(
     assert lost.group_contains(AssertionError)
 
 
-async def test_what_could_not_be_written_leaves_no_file(
+async def test_a_failed_write_leaves_no_file(
     inline_store: InlineStore, autojump_clock: trio.testing.MockClock
 ) -> None:
     life = Life(inline_store, 1)
@@ -185,7 +185,7 @@ async def test_what_could_not_be_written_leaves_no_file(
     assert await life.store.read(lambda reader: reader.abandoned_contents(NOON * 2, 10)) == []
 
 
-async def test_a_node_that_died_before_its_commit_leaves_what_the_sweep_finds_a_day_later(
+async def test_the_sweep_finds_a_dead_nodes_file_after_a_day(
     inline_store: InlineStore, autojump_clock: trio.testing.MockClock
 ) -> None:
     life = Life(inline_store, 1)
@@ -209,7 +209,7 @@ class NotedSweeps(SharedFileStore):
         self.hours.append((now - NOON) // 3_600_000)
 
 
-async def test_who_keeps_the_duties_sweeps_what_other_nodes_have_left_since(
+async def test_the_node_on_duty_sweeps_files_of_other_nodes(
     inline_store: InlineStore, nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     def clock() -> int:

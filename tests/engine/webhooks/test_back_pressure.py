@@ -175,7 +175,7 @@ async def test_without_a_time_it_is_a_failure_like_any_other(
         assert installation.dispatcher.counters.failed_attempts == 1
 
 
-async def test_one_conversation_that_is_refused_stops_no_other(
+async def test_a_refused_conversation_does_not_stop_others(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
     """Decisions 6: it costs one pause, uses up its attempts and is dropped. The others arrive at their first attempt."""
@@ -211,7 +211,7 @@ async def test_one_conversation_that_is_refused_stops_no_other(
 
 
 @pytest.mark.parametrize("wait_s", [2, 5])
-async def test_a_rate_limit_that_counts_what_it_refuses_gets_everything(
+async def test_a_rate_limit_counting_refusals_gets_all_deliveries(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock, wait_s: int
 ) -> None:
     """It accepts 10 in any 10 s, and asks for too short a wait: 16 requests after each wait would exhaust it forever."""

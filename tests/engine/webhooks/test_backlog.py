@@ -55,7 +55,7 @@ def test_a_busy_moment_is_made_up_for_but_not_an_idle_hour() -> None:
     assert at_once <= 12
 
 
-def test_it_takes_a_share_of_the_places_alone() -> None:
+def test_the_backlog_uses_only_a_share_of_the_slots() -> None:
     backlog = holding(1, 2, 3, 4, rate_per_s=1_000, share=2)
     first = backlog.take(0.0)
     assert backlog.may_start(1.0)
@@ -65,14 +65,14 @@ def test_it_takes_a_share_of_the_places_alone() -> None:
     assert backlog.may_start(2.0)
 
 
-def test_what_is_none_of_it_does_not_count_in_its_share() -> None:
+def test_other_deliveries_do_not_count_in_the_backlogs_share() -> None:
     backlog = holding(1, 2, share=1, rate_per_s=1_000)
     backlog.take(0.0)
     backlog.ended(99)
     assert not backlog.may_start(1.0)
 
 
-def test_it_is_urgent_while_none_of_it_is_under_way() -> None:
+def test_the_backlog_is_urgent_while_none_of_it_is_running() -> None:
     """Neither new events nor the backlog starve each other."""
     backlog = holding(1, 2, 3, rate_per_s=10)
     assert backlog.urgent(0.0)
@@ -85,7 +85,7 @@ def test_it_is_urgent_while_none_of_it_is_under_way() -> None:
     assert backlog.urgent(5.1)
 
 
-def test_it_is_not_urgent_when_nothing_is_ready() -> None:
+def test_the_backlog_is_not_urgent_without_ready_deliveries() -> None:
     assert not caught_up().urgent(9.0)
     assert caught_up().next_at() is None
     assert not caught_up().may_start(9.0)
@@ -105,7 +105,7 @@ def test_redeliveries_are_read_first_then_missed_ones_are_made_and_then_come_tho
     assert backlog.empty
 
 
-def test_a_batch_is_read_again_behind_the_last_one_as_long_as_there_may_be_more() -> None:
+def test_batches_continue_after_the_last_one_while_more_rows_may_exist() -> None:
     backlog = caught_up()
     backlog.begin_catch_up(50)
     assert backlog.begin_batch() == "redeliveries"
@@ -146,7 +146,7 @@ def test_a_batch_is_read_when_a_quarter_of_the_room_is_left() -> None:
     assert (backlog.room, backlog.begin_batch()) == (6, "redeliveries")
 
 
-def test_it_never_has_more_than_five_hundred_in_memory() -> None:
+def test_the_backlog_has_at_most_five_hundred_deliveries_in_memory() -> None:
     assert caught_up(room=1_000).room == 500
 
 
@@ -169,7 +169,7 @@ def test_a_failure_of_any_attempt_makes_it_slower() -> None:
     assert len(begun(ill, 1.0)) < len(begun(well, 1.0))
 
 
-def test_an_opened_circuit_clears_it_but_not_what_is_owed() -> None:
+def test_an_open_circuit_clears_the_backlog_but_not_missed_deliveries() -> None:
     backlog = holding(1, 2)
     backlog.begin_catch_up(50)
     backlog.missed = True
@@ -179,7 +179,7 @@ def test_an_opened_circuit_clears_it_but_not_what_is_owed() -> None:
     assert backlog.empty
 
 
-def test_it_is_not_empty_while_something_is_in_memory_or_to_be_read() -> None:
+def test_the_backlog_is_not_empty_while_deliveries_remain() -> None:
     backlog = caught_up()
     assert backlog.empty
     backlog.begin_catch_up(5)

@@ -39,7 +39,7 @@ async def missing(installation: Installation, *numbers: int, conversations: int 
     assert {row[1:] for row in await installation.rows()} == {("dropped", 4)}
 
 
-async def test_what_an_outage_dropped_is_sent_once_more_in_order_with_the_next_success(
+async def test_missed_deliveries_are_sent_again_in_order_after_the_next_success(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
     receiver = await receivers(FAILING)
@@ -82,7 +82,7 @@ async def sent_when_back(installation: Installation, receiver: Receiver) -> list
     return receiver.sequences[sent:]
 
 
-async def test_an_endpoint_that_does_not_want_it_gets_nothing_once_more(
+async def test_an_endpoint_without_catch_up_gets_nothing_again(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
     receiver = await receivers(FAILING)
@@ -107,7 +107,7 @@ async def test_catching_up_can_be_turned_off_before_the_outage_is_over(
         assert await sent_when_back(installation, receiver) == [100]
 
 
-async def test_an_event_that_fails_while_others_succeed_is_not_repeated_by_itself(
+async def test_an_event_that_fails_alone_is_not_sent_again(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
     """The receiver can't process this one event; there is no outage."""
@@ -130,7 +130,7 @@ async def test_an_event_that_fails_while_others_succeed_is_not_repeated_by_itsel
     assert receiver.sequences == [1, 2, 1, 1, 1, 3]
 
 
-async def test_a_success_of_before_the_first_failure_is_none_during_the_outage(
+async def test_a_success_before_the_first_failure_does_not_count(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
     """The successful attempt had started before the receiver went down."""
@@ -155,7 +155,7 @@ async def test_a_success_of_before_the_first_failure_is_none_during_the_outage(
         assert (await installation.reasons())[1] == MISSED
 
 
-async def test_a_restart_knows_what_is_owed(
+async def test_a_restart_knows_missed_deliveries(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
     receiver = await receivers(FAILING)
@@ -191,7 +191,7 @@ async def test_a_redelivery_is_made_once_also_if_it_is_cut_off(
     assert sorted(receiver.sequences[sent:]) == [1, 2, 3, 4, 100]
 
 
-async def test_it_is_caught_up_at_a_bounded_rate_beside_what_is_new(
+async def test_catching_up_has_a_limited_rate_beside_new_deliveries(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
     receiver = await receivers(FAILING)
@@ -210,7 +210,7 @@ async def test_it_is_caught_up_at_a_bounded_rate_beside_what_is_new(
     assert 1.8 <= again[-1] - again[0] <= 3
 
 
-async def test_what_is_older_than_the_horizon_is_not_caught_up(
+async def test_deliveries_older_than_the_horizon_are_not_sent_again(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
     receiver = await receivers(FAILING)
@@ -386,7 +386,7 @@ async def test_an_endpoint_that_does_not_want_it_is_not_probed(
         assert len(receiver.requests) == sent
 
 
-async def test_an_open_circuit_with_nothing_pending_is_probed_with_what_was_missed(
+async def test_an_open_circuit_without_pending_deliveries_probes_a_missed_one(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
     receiver = await receivers(FAILING)

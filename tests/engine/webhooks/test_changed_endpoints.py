@@ -65,7 +65,7 @@ async def closed(installation: Installation, disabled: Endpoint) -> None:
             await trio.sleep(1)  # virtual time: the mock clock jumps
 
 
-async def test_what_a_crash_left_of_disabled_and_removed_endpoints_is_closed_at_the_start(
+async def test_a_start_cleans_up_disabled_and_removed_endpoints_after_a_crash(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
     async def silent(_stream: trio.abc.Stream, _request: Request) -> None:

@@ -38,7 +38,7 @@ async def test_conversations_do_not_wait_for_each_other_and_sixteen_are_sent_at_
     assert receiver.connections == 16
 
 
-async def test_what_hangs_does_not_hold_up_what_is_answered_at_once(
+async def test_hanging_attempts_do_not_block_prompt_ones(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
     """Our choice: after a second without a response, an attempt moves to a waiting slot (ADR 6)."""
@@ -59,7 +59,9 @@ async def test_what_hangs_does_not_hold_up_what_is_answered_at_once(
         assert receiver.now == 8
 
 
-async def test_only_so_many_may_hang(tmp_path: Path, receivers: Receivers, mock_clock: MockClock) -> None:
+async def test_the_number_of_hanging_attempts_is_limited(
+    tmp_path: Path, receivers: Receivers, mock_clock: MockClock
+) -> None:
     """Our choice: the number of sockets is limited (ADR 6)."""
 
     async def silent(_stream: trio.abc.Stream, _request: Request) -> None:

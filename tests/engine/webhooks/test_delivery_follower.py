@@ -245,7 +245,7 @@ async def live(rng: Random, nursery: trio.Nursery, *, moves: bool) -> None:
 
 @given(st.integers(0, 1 << 30), st.booleans())
 @settings(max_examples=40, deadline=None)
-def test_each_delivery_goes_out_once_and_in_order_whoever_has_committed_it(seed: int, moves: bool) -> None:
+def test_deliveries_of_all_nodes_are_sent_once_and_in_order(seed: int, moves: bool) -> None:
     async def play() -> None:
         async with trio.open_nursery() as nursery:
             await live(Random(seed), nursery, moves=moves)
@@ -257,7 +257,7 @@ def test_each_delivery_goes_out_once_and_in_order_whoever_has_committed_it(seed:
         trio.run(play, clock=MockClock(autojump_threshold=0))
 
 
-async def test_a_redelivery_made_elsewhere_is_told_of_at_once(autojump_clock: MockClock) -> None:
+async def test_a_redelivery_of_another_node_is_announced_at_once(autojump_clock: MockClock) -> None:
     post, rng = Post(), Random(1)
     here, there = (Node(post, rng, 100, listening=True) for _ in range(2))
     here.workers.serve(1)
@@ -273,7 +273,7 @@ async def test_a_redelivery_made_elsewhere_is_told_of_at_once(autojump_clock: Mo
         nursery.cancel_scope.cancel()
 
 
-async def test_workers_begin_anew_when_the_database_has_lost_deliveries(autojump_clock: MockClock) -> None:
+async def test_workers_restart_when_the_database_has_lost_deliveries(autojump_clock: MockClock) -> None:
     post, rng = Post(), Random(1)
     node = Node(post, rng, 100, listening=True)
     node.workers.serve(1)

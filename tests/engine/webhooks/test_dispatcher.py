@@ -100,7 +100,7 @@ async def test_first_attempts_of_a_conversation_keep_their_order_when_they_fail(
     assert [int(request.body) for request in first] == list(range(1, 21))
 
 
-async def test_a_restart_takes_up_what_is_pending_and_sends_nothing_twice(
+async def test_a_restart_resumes_pending_deliveries_and_repeats_none(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
     """Decisions 6: a crash loses no delivery, and a restart resumes pending ones within their window."""
@@ -121,7 +121,7 @@ async def test_a_restart_takes_up_what_is_pending_and_sends_nothing_twice(
     assert receiver.requests[2].headers["Service-Attempt"] == "2"
 
 
-async def test_what_waited_longer_than_the_horizon_is_skipped_with_its_reason(
+async def test_deliveries_older_than_the_horizon_are_skipped_with_their_reason(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
     """Contract 6.4.4; decisions 6."""
@@ -240,7 +240,7 @@ async def test_a_drop_or_removal_cuts_off_attempts_of_an_endpoint_that_is_being_
         assert trio.current_time() - began < 0.1
 
 
-async def test_an_erased_conversation_is_not_sent_any_more(
+async def test_an_erased_conversation_is_no_longer_sent(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
     """Decisions 4: erasure includes deliveries; other conversations continue."""
@@ -286,7 +286,7 @@ async def test_a_deletion_waits_for_the_attempt_of_its_conversation_that_is_unde
     assert receiver.requests[2].headers["Service-Event"] == "conversation.deleted"
 
 
-async def test_more_than_memory_holds_is_delivered_all_the_same(
+async def test_deliveries_beyond_the_memory_limit_are_sent(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
     """Decisions 6: each endpoint has its own limited queue; further deliveries wait as rows."""
@@ -333,7 +333,7 @@ async def test_more_overdue_retries_than_memory_holds_do_not_keep_the_disk_busy(
         assert {row[1] for row in await installation.rows()} == {"delivered"}
 
 
-async def test_an_endpoint_added_later_gets_what_was_committed_before_it_was_known(
+async def test_an_endpoint_added_later_gets_earlier_commits(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
     """Contract 6.4.4: no delivery is lost between the endpoint's commit and the start of its worker."""

@@ -96,7 +96,7 @@ async def test_a_bug_in_one_worker_restarts_it_and_leaves_the_others_alone(
         assert 4 < unlucky.requests[0].at - other.requests[0].at < 7
 
 
-async def test_a_bug_in_an_attempt_is_a_failed_attempt_in_whatever_form_it_is_raised(
+async def test_any_exception_of_a_bug_is_a_failed_attempt(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
     """The exception group looks like a cancellation, and would silently end all workers."""
@@ -135,7 +135,7 @@ async def test_a_bug_in_an_attempt_is_a_failed_attempt_in_whatever_form_it_is_ra
         (ThreadUnavailable("can't start new thread"), "thread"),
     ],
 )
-async def test_what_this_machine_lacks_uses_up_no_attempt_and_opens_no_circuit(
+async def test_a_local_shortage_uses_up_no_attempt_and_opens_no_circuit(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock, shortage: Exception, what: str
 ) -> None:
     """The receiver is healthy and got no request."""

@@ -206,7 +206,7 @@ async def test_each_endpoint_is_delivered_to_by_one_node_and_all_have_some(
     assert nodes.statuses() == ["delivered"] * 12
 
 
-async def test_a_node_that_comes_takes_its_share_and_the_others_let_go_of_it(
+async def test_a_new_node_acquires_its_share_from_the_others(
     nodes: Nodes, receivers: Receivers, mock_clock: MockClock
 ) -> None:
     await nodes.start("a")
@@ -225,7 +225,7 @@ async def test_a_node_that_comes_takes_its_share_and_the_others_let_go_of_it(
     await receiver.wait(12)
 
 
-async def test_what_a_stopped_node_held_another_delivers_within_a_lease_and_nothing_is_sent_by_the_superseded(
+async def test_another_node_takes_over_within_a_lease_and_the_stopped_one_sends_nothing(
     nodes: Nodes, receivers: Receivers, mock_clock: MockClock
 ) -> None:
     await nodes.start("a", "b")
@@ -325,7 +325,7 @@ async def test_a_result_of_a_superseded_courier_is_not_stored(
 
 
 @pytest.mark.parametrize("again", range(12))  # the order of tasks is random
-async def test_a_superseded_courier_ends_without_a_failure_whatever_comes_meanwhile(
+async def test_a_superseded_worker_ends_without_a_failure(
     nodes: Nodes, receivers: Receivers, mock_clock: MockClock, again: int
 ) -> None:
     answer = trio.Event()
@@ -381,7 +381,7 @@ async def test_a_change_at_any_node_reaches_the_courier_with_or_without_a_hint(
     assert (len(old.requests), len(new.requests)) == (1, 1)
 
 
-async def test_behind_the_barrier_nothing_is_sent_to_a_removed_endpoint(
+async def test_a_removed_endpoint_gets_nothing_after_the_barrier(
     nodes: Nodes, receivers: Receivers, mock_clock: MockClock
 ) -> None:
     await nodes.start("a", "b")
@@ -420,7 +420,7 @@ async def test_a_first_result_is_known_at_a_node_that_does_not_deliver(
     assert nodes.statuses() == ["delivered"]
 
 
-async def test_an_open_circuit_goes_with_the_endpoint_and_a_probe_is_asked_for_at_any_node(
+async def test_an_open_circuit_moves_with_the_endpoint_and_any_node_can_probe(
     nodes: Nodes, receivers: Receivers, mock_clock: MockClock
 ) -> None:
     await nodes.start("a", "b")
@@ -443,7 +443,7 @@ async def test_an_open_circuit_goes_with_the_endpoint_and_a_probe_is_asked_for_a
     assert nodes.superseded == 0
 
 
-async def test_what_is_removed_or_dropped_while_its_release_is_stored_ends_nothing_else(
+async def test_a_removal_during_a_release_affects_no_other_endpoint(
     nodes: Nodes, receivers: Receivers, mock_clock: MockClock
 ) -> None:
     receiver = await receivers(WORKING)

@@ -191,7 +191,7 @@ async def test_a_dead_receiver_holds_a_bounded_number_and_the_oldest_are_dropped
     assert min(receiver.sequences) == 1000 - 255
 
 
-async def test_typing_that_nobody_answers_delays_no_stored_delivery(
+async def test_unanswered_typing_events_delay_no_stored_delivery(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
     """The slots for stored deliveries stay free."""
@@ -253,7 +253,7 @@ async def test_nothing_more_is_sent_of_an_erased_conversation(
     assert sorted(receiver.sequences) == [1, 2, 2, 2, 2]
 
 
-async def test_an_endpoint_that_is_removed_or_unlists_typing_gets_no_more_of_it(
+async def test_an_endpoint_without_typing_gets_no_typing_events(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
     removed, changed = await receivers(FAILING), await receivers(FAILING)
@@ -315,7 +315,7 @@ def test_the_box_is_bounded_and_sends_each_conversation_in_order(steps: list[tup
         assert numbers == sorted(numbers)
 
 
-def test_what_comes_next_of_a_delivery_is_kept_with_it() -> None:
+def test_the_next_attempt_is_stored_with_the_delivery() -> None:
     box = EphemeralQueue()
     box.put(waiting(1))
     first = box.take_next(EPOCH_MS)

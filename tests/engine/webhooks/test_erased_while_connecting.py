@@ -71,7 +71,7 @@ async def test_a_probe_that_is_erased_while_it_connects_is_not_sent_and_the_next
         assert installation.dispatcher.circuits()["closed"] == 1
 
 
-async def test_a_worker_that_was_let_go_sends_nothing_more_of_what_is_erased_in_its_grace(
+async def test_a_released_worker_sends_no_erased_conversation(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock, nursery: trio.Nursery
 ) -> None:
     receiver = await receivers(answering("204 No Content"))

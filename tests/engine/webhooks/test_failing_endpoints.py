@@ -70,7 +70,7 @@ async def test_failing_for_a_minute_opens_the_circuit_and_then_nothing_is_sent_b
         assert (await installation.stored()).circuit.reason == "the probe failed: status 500"
 
 
-async def test_a_probe_that_succeeds_closes_the_circuit_and_what_was_held_goes_out_in_order(
+async def test_a_successful_probe_closes_the_circuit_and_releases_in_order(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
     receiver = await receivers(FAILING)
@@ -120,7 +120,7 @@ async def test_while_a_probe_is_under_way_nothing_else_is_sent(
         assert {row[1] for row in await installation.rows()} == {"delivered"}
 
 
-async def test_what_was_held_goes_out_at_a_bounded_rate_beside_what_is_new(
+async def test_held_deliveries_are_sent_at_a_limited_rate_beside_new_ones(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
     receiver = await receivers(FAILING)
@@ -142,7 +142,7 @@ async def test_what_was_held_goes_out_at_a_bounded_rate_beside_what_is_new(
     assert 1.8 <= held[-1] - held[0] < 3
 
 
-async def test_a_restart_leaves_an_open_circuit_open_and_what_it_holds_held(
+async def test_a_restart_keeps_an_open_circuit_and_its_held_deliveries(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
     receiver = await receivers(FAILING)
@@ -165,7 +165,7 @@ async def test_a_restart_leaves_an_open_circuit_open_and_what_it_holds_held(
     assert receiver.sequences.index(100) < receiver.sequences.index(101)
 
 
-async def test_a_restart_goes_on_with_what_was_held_at_the_same_rate_and_repeats_nothing(
+async def test_a_restart_continues_the_release_without_repetition(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
     receiver = await receivers(FAILING)
@@ -194,7 +194,7 @@ async def test_a_restart_goes_on_with_what_was_held_at_the_same_rate_and_repeats
         assert mine == sorted(mine)
 
 
-async def test_somebody_who_asks_for_a_delivery_gets_it_as_the_probe_at_once(
+async def test_a_requested_redelivery_is_sent_as_the_probe_at_once(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
     receiver = await receivers(FAILING)
@@ -213,7 +213,7 @@ async def test_somebody_who_asks_for_a_delivery_gets_it_as_the_probe_at_once(
     assert receiver.requests[sent].at - receiver.requests[sent - 1].at < 2
 
 
-async def test_an_attempt_from_before_that_succeeds_closes_the_circuit_too(
+async def test_a_success_of_an_earlier_attempt_closes_the_circuit(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
     """Decisions 6: any 2xx closes it."""
@@ -238,7 +238,7 @@ async def test_an_attempt_from_before_that_succeeds_closes_the_circuit_too(
     assert receiver.requests[-1].at - receiver.requests[0].at < 5
 
 
-async def test_what_is_older_than_the_horizon_ends_as_skipped_while_the_circuit_is_open(
+async def test_an_open_circuit_skips_deliveries_older_than_the_horizon(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
     """Decisions 6: with its reason, so that it can be recovered."""
@@ -306,7 +306,7 @@ def _typed(conversation: int) -> EphemeralEvent:
     )
 
 
-async def test_a_typing_only_endpoint_that_keeps_failing_is_left_alone_too(
+async def test_a_failing_typing_only_endpoint_opens_its_circuit(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
     """Decisions 4: typing events follow the same rules, from memory."""

@@ -87,7 +87,7 @@ async def after(notifier: DeliveryNotifier, seconds: float) -> None:
         await notifier.run()
 
 
-async def test_while_nobody_looks_nothing_is_noted_or_read(autojump_clock: MockClock) -> None:
+async def test_no_changes_are_queued_without_viewers(autojump_clock: MockClock) -> None:
     stored, looking = Stored(), Looking(set())
     notifier = news_of(stored, looking)
     notifier.enqueue(delivery(1))
@@ -107,7 +107,7 @@ async def test_attempts_of_an_event_are_gathered_to_one_piece_of_news(autojump_c
     assert at >= BATCH_INTERVAL_S
 
 
-async def test_a_burst_is_told_of_at_a_bounded_rate_and_whole(autojump_clock: MockClock) -> None:
+async def test_a_burst_is_published_completely_at_a_limited_rate(autojump_clock: MockClock) -> None:
     looking = Looking({"cnv_7"})
     notifier = news_of(Stored(), looking)
     for sequence in range(1, 101):
@@ -119,7 +119,7 @@ async def test_a_burst_is_told_of_at_a_bounded_rate_and_whole(autojump_clock: Mo
     assert moments[-1] - moments[0] >= 16 * BATCH_INTERVAL_S
 
 
-async def test_who_looks_elsewhere_is_told_nothing_and_nothing_is_kept(autojump_clock: MockClock) -> None:
+async def test_viewers_of_other_conversations_get_nothing(autojump_clock: MockClock) -> None:
     looking = Looking({"cnv_8"})
     notifier = news_of(Stored(), looking)
     for each in (
@@ -136,7 +136,7 @@ async def test_who_looks_elsewhere_is_told_nothing_and_nothing_is_kept(autojump_
     assert looking.told == []
 
 
-async def test_more_than_can_wait_is_left_to_the_next_look(
+async def test_changes_beyond_the_queue_limit_are_ignored(
     autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "_QUEUE_MAX", 3)

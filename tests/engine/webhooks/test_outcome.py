@@ -43,7 +43,7 @@ def test_an_endpoint_is_called_by_its_description_or_its_host() -> None:
     assert endpoint_name(CRM) == "crm.example.org"
 
 
-def test_what_arrived_says_when_and_how_long_after_the_event() -> None:
+def test_an_arrived_event_shows_its_time_and_delay() -> None:
     shown = told(status="delivered", attempts=2, last_status=204, ended_at=NOON + 85)
     assert (shown["afterMs"], shown["lastStatus"], shown["attempts"]) == (85, 204, 2)
     assert shown["deliveredAt"].endswith(".085Z")
@@ -93,14 +93,14 @@ def test_an_event_that_is_no_longer_stored_is_as_old_as_its_id() -> None:
         ),
     ],
 )
-def test_what_has_not_arrived_says_why(fields: dict[str, Any], code: str, reason: str) -> None:
+def test_an_undelivered_event_shows_its_reason(fields: dict[str, Any], code: str, reason: str) -> None:
     shown = told(**fields)
     assert (shown["reasonCode"], shown["reason"]) == (code, reason)
     assert shown["deliveredAt"] is shown["afterMs"] is None
     assert (shown["nextAttemptAt"] is None) == (fields.get("status", "pending") != "pending")
 
 
-def test_what_an_open_circuit_holds_says_so_and_when_the_next_probe_is() -> None:
+def test_a_held_event_shows_the_time_of_the_next_probe() -> None:
     away = replace(CRM, circuit=Circuit(20, NOON - 90_000, 0, NOON + 10_000, "why"))
     shown = told(away, attempts=0, last_error="connection refused")
     assert shown["reasonCode"] == "held"
@@ -108,7 +108,7 @@ def test_what_an_open_circuit_holds_says_so_and_when_the_next_probe_is() -> None
     assert shown["nextAttemptAt"] == told(due_at=NOON + 10_000)["nextAttemptAt"]
 
 
-def test_a_pause_that_was_asked_for_says_so_until_it_is_over() -> None:
+def test_a_requested_pause_is_shown_until_its_end() -> None:
     paused = replace(CRM, circuit=Circuit(paused_until=NOON + 5_000))
     assert told(paused)["reasonCode"] == "paused"
     assert told(replace(CRM, circuit=Circuit(paused_until=NOON)))["reasonCode"] == "on_its_way"
@@ -126,7 +126,7 @@ def test_a_pause_that_was_asked_for_says_so_until_it_is_over() -> None:
         "something else: crm.internal s3cret",
     ],
 )
-def test_no_failure_tells_an_address_or_what_the_receiver_said(error: str) -> None:
+def test_a_failure_shows_neither_address_nor_response(error: str) -> None:
     words = told(status="dropped", attempts=4, last_error=error)["reason"]
     assert "internal" not in words
     assert "s3cret" not in str(told(status="dropped", attempts=4, last_error=error))

@@ -102,7 +102,7 @@ async def test_a_deletion_that_is_committed_before_the_record_is_sent_after_it(
     ]
 
 
-async def test_a_stop_stores_what_is_gathered(
+async def test_a_stop_stores_collected_results(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
     receiver = await receivers()
@@ -116,7 +116,7 @@ async def test_a_stop_stores_what_is_gathered(
     assert len(receiver.requests) == 1
 
 
-async def test_what_is_gathered_when_the_process_is_killed_is_sent_again(
+async def test_deliveries_with_unstored_results_are_sent_again_after_a_kill(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
     """Contract 6.4.4: at least once."""

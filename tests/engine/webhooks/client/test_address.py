@@ -209,7 +209,7 @@ async def test_a_name_server_that_never_answers_is_given_up(autojump_clock: Mock
 
 
 @pytest.mark.parametrize("host", ["0x7f.1", "2130706433", "127.1", "127.0.0.1", "127。0。0。1"])
-async def test_odd_spellings_of_an_address_are_judged_as_what_they_mean(host: str) -> None:
+async def test_odd_spellings_of_an_address_are_checked_by_their_meaning(host: str) -> None:
     """Decisions 6: the policy checks the address that is actually dialled."""
     problems = await check_url(f"https://{host}/", STRICT, SystemResolver())
     assert [problem.message for problem in problems] == [

@@ -195,9 +195,7 @@ async def test_something_that_does_not_speak_http_is_a_failure(
     assert attempt.error.startswith("malformed answer:")
 
 
-async def test_a_port_where_nobody_listens_is_a_refused_connection(
-    receivers: Receivers, mock_clock: MockClock
-) -> None:
+async def test_a_closed_port_is_a_refused_connection(receivers: Receivers, mock_clock: MockClock) -> None:
     receiver = await receivers()
     (listener,) = await trio.open_tcp_listeners(0, host="127.0.0.1")
     receiver.port = listener.socket.getsockname()[1]

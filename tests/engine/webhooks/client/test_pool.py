@@ -118,7 +118,7 @@ async def test_a_tls_connection_with_an_answer_too_many_is_closed(
     assert receiver.sequences == [1, 2]
 
 
-async def test_a_connection_that_the_receiver_has_closed_meanwhile_costs_no_attempt(
+async def test_a_connection_closed_by_the_receiver_costs_no_attempt(
     receivers: Receivers, mock_clock: MockClock
 ) -> None:
     """Contract 6.4.2: servers may close idle connections; this is not a failed delivery."""
@@ -222,7 +222,7 @@ async def test_a_flood_of_interim_answers_is_cut_off(receivers: Receivers, mock_
     assert attempt.error == f"malformed answer: no end of its head within {HEAD_MAX} bytes"
 
 
-async def test_a_body_in_tiny_chunks_is_cut_off_by_what_it_takes_on_the_wire(
+async def test_a_body_in_tiny_chunks_is_cut_off_by_its_wire_size(
     receivers: Receivers, mock_clock: MockClock
 ) -> None:
     """Decisions 6: at most 16 KiB of the body are read; framing does not give a receiver more time."""

@@ -196,7 +196,7 @@ async def test_a_name_that_only_the_proxy_can_resolve_is_delivered_to_and_verifi
     ],
     ids=["407", "502", "unknown", "redirect", "SSH", "TLS", "talks first", "endless head", "closes"],
 )
-async def test_what_the_proxy_refuses_is_in_the_log_as_the_proxys(
+async def test_a_refusal_of_the_proxy_is_logged_as_the_proxys(
     receivers: Receivers, proxies: Proxies, mock_clock: MockClock, answer: bytes, error: str
 ) -> None:
     receiver, proxy = await receivers(tls=True), await proxies(refusing(answer))
@@ -234,7 +234,7 @@ async def test_a_proxy_that_drips_its_head_does_not_stretch_the_budget(
     assert trio.current_time() - began <= 5.1
 
 
-async def test_a_silent_receiver_behind_the_proxy_is_not_the_proxys_fault(
+async def test_a_silent_receiver_is_not_the_proxys_fault(
     receivers: Receivers, proxies: Proxies, mock_clock: MockClock, trusting: ssl.SSLContext
 ) -> None:
     async def silent(_stream: trio.abc.Stream, _request: object) -> None:
@@ -245,7 +245,7 @@ async def test_a_silent_receiver_behind_the_proxy_is_not_the_proxys_fault(
     assert attempt.error == "timeout: no answer within 5 s"
 
 
-async def test_a_proxy_where_nobody_listens_is_named(receivers: Receivers, mock_clock: MockClock) -> None:
+async def test_an_unreachable_proxy_is_named(receivers: Receivers, mock_clock: MockClock) -> None:
     receiver = await receivers(tls=True)
     (listener,) = await trio.open_tcp_listeners(0, host="127.0.0.1")
     proxy = RealProxy(listener.socket.getsockname()[1])

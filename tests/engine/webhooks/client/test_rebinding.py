@@ -91,7 +91,7 @@ class Rebinding:
 
 @settings(max_examples=150, deadline=None, derandomize=True)
 @given(ANSWERS)
-def test_a_refused_address_is_never_dialled_whatever_its_name_meant_before(
+def test_a_rebound_name_never_dials_a_refused_address(
     answers: list[list[IPAddress]],
 ) -> None:
     recorder = Recorder()

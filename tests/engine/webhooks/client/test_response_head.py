@@ -109,5 +109,5 @@ def test_an_ordinary_answer_is_plain() -> None:
         b"HTTP/1.1 200 OK\r\n\r\n",
     ],
 )
-def test_one_unusual_thing_makes_it_h11s(data: bytes) -> None:
+def test_an_unusual_response_is_parsed_by_h11(data: bytes) -> None:
     assert plain_response(data) is None

@@ -82,7 +82,7 @@ def test_how_many_and_how_long_are_a_rule_of_the_installation() -> None:
     assert opened.reason == "1 attempts in a row failed within 0 s; the last: status 500"
 
 
-def test_one_success_begins_both_counts_anew() -> None:
+def test_a_success_resets_both_counts() -> None:
     circuit = failing(failing(CLOSED, 19).after_success(NOW + 75_000), 19, since=NOW + 80_000)
     assert circuit.state(NOW + 10**9) == "closed"
     assert (circuit.failed_attempts, circuit.failing_since) == (19, NOW + 80_000)
@@ -125,7 +125,7 @@ def test_attempts_that_had_begun_before_it_opened_change_nothing_when_they_fail(
     assert OPENED.after_success(OPENED_AT) == CLOSED
 
 
-def test_it_is_not_open_longer_for_a_clock_that_is_set_back() -> None:
+def test_a_clock_set_back_does_not_keep_it_open_longer() -> None:
     assert OPENED.state(OPENED_AT - 1) == "half_open"
     assert OPENED.state(OPENED_AT - 3_600_000) == "half_open"
 
@@ -138,7 +138,7 @@ def test_a_clock_that_is_set_back_does_not_keep_it_closed_for_as_long() -> None:
     assert failing(circuit, 1, since=NOW - hour_ms + 60_000).state(NOW - hour_ms + 60_000) == "open"
 
 
-def test_somebody_who_asks_for_a_delivery_gets_the_probe_at_once() -> None:
+def test_a_requested_delivery_becomes_the_probe_at_once() -> None:
     asked = OPENED.with_probe_due(OPENED_AT + 1)
     assert asked.state(OPENED_AT + 1) == "half_open"
     assert probe_at(probed(asked, OPENED_AT + 1)) == OPENED_AT + 10_001
@@ -184,7 +184,7 @@ def test_a_pause_is_not_longer_for_a_clock_that_is_set_back(back_ms: int) -> Non
         max_size=150,
     )
 )
-def test_it_is_open_only_behind_enough_failures_over_enough_time_and_never_longer_than_three_minutes(
+def test_it_opens_after_enough_failures_for_at_most_three_minutes(
     steps: list[tuple[str, int]],
 ) -> None:
     circuit, now, failures, since = CLOSED, NOW, 0, 0

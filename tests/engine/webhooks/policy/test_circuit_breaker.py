@@ -53,7 +53,7 @@ def test_a_probe_that_ends_without_an_attempt_makes_way_for_the_next_at_once() -
     assert breaker.begin(NOW)
 
 
-def test_a_pause_holds_everything_also_a_probe_and_what_is_asked_for() -> None:
+def test_a_pause_holds_all_attempts_including_probes() -> None:
     """Decisions 6: `Retry-After` pauses the endpoint."""
     for circuit in (CLOSED, replace(OPEN, probe_at=NOW)):
         breaker = CircuitBreaker(circuit)
@@ -63,7 +63,7 @@ def test_a_pause_holds_everything_also_a_probe_and_what_is_asked_for() -> None:
         assert breaker.gate(NOW + 30_000) != "hold"
 
 
-def test_a_breaker_that_is_asked_for_a_probe_lets_it_through_and_tells() -> None:
+def test_a_requested_probe_is_allowed_and_announced() -> None:
     breaker, told = CircuitBreaker(OPEN), list[tuple[Circuit, Circuit]]()
     breaker.notify = lambda before, after: told.append((before, after))
     breaker.ask_for_probe(NOW + 1)
@@ -78,7 +78,7 @@ def test_any_success_closes_it_and_is_remembered_by_its_begin() -> None:
     assert breaker.succeeded_at == NOW - 500
 
 
-def test_it_opens_by_its_rule_and_tells_of_each_change_once() -> None:
+def test_it_opens_by_its_rule_and_announces_each_change_once() -> None:
     breaker, told = CircuitBreaker(CLOSED, CircuitRule(2, 0)), list[Circuit]()
     breaker.notify = lambda _before, after: told.append(after)
     breaker.succeeded(began=NOW, ended=NOW)
@@ -89,7 +89,7 @@ def test_it_opens_by_its_rule_and_tells_of_each_change_once() -> None:
     assert [circuit.state(NOW) for circuit in told] == ["closed", "open"]
 
 
-def test_what_is_not_stored_yet_is_told_until_it_is() -> None:
+def test_an_unsaved_circuit_is_reported_until_saved() -> None:
     breaker = CircuitBreaker(CLOSED)
     breaker.succeeded(began=NOW, ended=NOW)
     assert breaker.unsaved is None
@@ -99,7 +99,7 @@ def test_what_is_not_stored_yet_is_told_until_it_is() -> None:
     assert breaker.unsaved is None
 
 
-def test_what_changes_while_it_is_stored_is_stored_after_it() -> None:
+def test_a_change_during_a_save_is_saved_afterwards() -> None:
     breaker = CircuitBreaker(CLOSED)
     fail(breaker)
     taken = breaker.unsaved
@@ -109,7 +109,7 @@ def test_what_changes_while_it_is_stored_is_stored_after_it() -> None:
     assert breaker.unsaved == Circuit(2, NOW)
 
 
-def test_once_closed_it_wants_to_know_what_was_held_until_that_is_stored() -> None:
+def test_a_closed_breaker_needs_a_release_until_it_is_stored() -> None:
     breaker = CircuitBreaker(OPEN)
     breaker.succeeded(began=NOW, ended=NOW)
     assert (breaker.release_due, breaker.unsaved, breaker.held_upto) == (True, CLOSED, None)
@@ -119,7 +119,7 @@ def test_once_closed_it_wants_to_know_what_was_held_until_that_is_stored() -> No
     assert breaker.held_upto is None
 
 
-def test_one_that_opens_again_before_that_is_stored_releases_nothing() -> None:
+def test_a_breaker_that_reopens_before_the_release_releases_nothing() -> None:
     breaker = CircuitBreaker(OPEN, AT_ONCE)
     breaker.succeeded(began=NOW, ended=NOW)
     fail(breaker, at=NOW + 1)
@@ -138,7 +138,7 @@ def test_a_circuit_that_was_never_open_has_held_nothing() -> None:
 
 
 @pytest.mark.parametrize("held_upto", [None, 12])
-def test_what_is_stored_is_where_it_begins(held_upto: int | None) -> None:
+def test_a_breaker_starts_with_the_stored_circuit(held_upto: int | None) -> None:
     breaker = CircuitBreaker(OPEN, succeeded_at=NOW - 5, held_upto=held_upto)
     assert (breaker.succeeded_at, breaker.held_upto, breaker.unsaved) == (NOW - 5, held_upto, None)
 

@@ -64,13 +64,13 @@ def test_attempts_are_planned_from_the_first_one() -> None:
     assert starts(took=1_900) == [0, 2_000, 8_000, 20_000]
 
 
-def test_none_begins_before_the_one_before_it_has_ended() -> None:
+def test_no_attempt_starts_before_the_previous_one_has_ended() -> None:
     """If a receiver lets each attempt run into its 5 s timeout, attempts follow more closely, not later."""
     assert starts(took=5_000) == [0, 5_000, 10_000, 20_000]
     assert starts(took=30_000) == [0, 30_000, 60_000, 90_000]
 
 
-def test_one_that_could_not_begin_at_its_time_moves_the_rest_of_the_plan() -> None:
+def test_a_delayed_attempt_shifts_the_rest_of_the_plan() -> None:
     """The circuit was open or the endpoint paused at the due time. Later attempts keep their distances."""
     assert starts(took=100, late=(50_000, 0, 0, 0)) == [50_000, 52_000, 58_000, 70_000]
     assert starts(took=100, late=(0, 0, 50_000, 0)) == [0, 2_000, 58_000, 70_000]
@@ -151,7 +151,7 @@ def test_a_pause_that_the_receiver_asks_for_uses_up_no_attempt() -> None:
     assert at_first == Retry(START + 60_100, START + 60_100, None, repeats=True)
 
 
-def test_what_is_left_of_the_plan_moves_with_the_pause() -> None:
+def test_a_pause_shifts_the_rest_of_the_plan() -> None:
     plan = as_planned(follows(failed(1), Planned()))
     again = as_planned(SCHEDULE.after_pause_asked(failed(2, plan.due_at, wait_ms=30_000), plan))
     assert again.due_at == START + 2_000 + 30_100
@@ -190,7 +190,7 @@ def test_no_attempt_is_planned_further_ahead_than_is_said(
     assert ended_at <= SCHEDULE.after_pause_asked(attempt, plan).due_at <= ended_at + SCHEDULE.ahead_max_ms
 
 
-def test_a_delivery_is_too_late_only_behind_the_horizon() -> None:
+def test_a_delivery_is_too_late_only_after_the_horizon() -> None:
     """Decisions 6: older deliveries end as skipped, with the reason."""
     day_ms = 86_400_000
     assert SCHEDULE.horizon(START) == START - day_ms
@@ -234,7 +234,7 @@ def test_a_counted_attempt_does_not_hold_up_its_conversation() -> None:
     assert (paused.blocks_conversation, alone.blocks_conversation) == (True, False)
 
 
-def test_jitter_makes_a_pause_that_was_asked_for_longer_and_never_shorter() -> None:
+def test_jitter_makes_a_requested_pause_longer_never_shorter() -> None:
     for fraction, wait_ms in ((0.0, 60_000), (0.5, 66_000), (1.0, 72_000)):
         again = SCHEDULE.after_pause_asked(failed(2, wait_ms=60_000), Planned(), fraction)
         assert again.due_at == START + 100 + wait_ms
@@ -243,15 +243,13 @@ def test_jitter_makes_a_pause_that_was_asked_for_longer_and_never_shorter() -> N
 @pytest.mark.parametrize(
     ("asked_ms", "due_ms"), [(1_000, 2_000), (5_000, 5_100), (20_000, 20_100), (60_000, 20_100)]
 )
-def test_an_event_refused_by_itself_waits_as_asked_for_the_time_of_all_attempts_at_most(
-    asked_ms: int, due_ms: int
-) -> None:
+def test_a_refused_event_waits_as_requested_up_to_a_whole_schedule(asked_ms: int, due_ms: int) -> None:
     """Because the attempt counts, the next one starts at most twenty seconds after a failure."""
     retry = SCHEDULE.after_refusal(failed(1, wait_ms=asked_ms), Planned(), 0.5, None)
     assert retry == Retry(START + due_ms, START, START + 100)
 
 
-def test_an_event_refused_by_itself_ends_with_its_last_attempt() -> None:
+def test_a_refused_event_ends_with_its_last_attempt() -> None:
     plan = Planned(START, START - 20_000, START - 19_900)
     ended = SCHEDULE.after_refusal(failed(4, wait_ms=5_000), plan, 0.5, START)
     assert ended == DeliveryEnd("dropped", "4 attempts failed; the last: status 500", missed=False)

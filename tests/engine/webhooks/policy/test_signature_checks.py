@@ -60,9 +60,7 @@ def changed(text: str, at: int, to: str) -> str:
 @CHECKS
 @budget(300)
 @given(HEADERS, st.binary(max_size=80))
-def test_no_header_that_nobody_signed_is_right_or_makes_the_check_fail(
-    check: Check, header: str, body: bytes
-) -> None:
+def test_unsigned_headers_are_refused_without_an_exception(check: Check, header: str, body: bytes) -> None:
     assert not check(SECRET, header, body, NOW)
 
 
@@ -77,7 +75,7 @@ def test_a_time_of_very_many_digits_is_refused_like_any_other(check: Check, digi
 @CHECKS
 @budget(100)
 @given(st.lists(SECRETS, min_size=1, max_size=2), TIMES, st.binary(), st.integers(-300, 300))
-def test_what_was_signed_is_right_for_each_of_its_secrets(
+def test_a_signed_header_verifies_with_each_of_its_secrets(
     check: Check, secrets: list[str], t: int, body: bytes, away_s: int
 ) -> None:
     header = signature_header(secrets, t, body)

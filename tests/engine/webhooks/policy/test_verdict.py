@@ -26,7 +26,7 @@ def judged(attempt: Attempt, breaker: CircuitBreaker, *, probe: bool = False) ->
     return verdict(attempt, plan, SCHEDULE, breaker, fraction=0.5, succeeded_at=None, probe=probe)
 
 
-def test_a_2xx_delivers_and_closes_the_circuit_whatever_attempt_it_was() -> None:
+def test_a_2xx_of_any_attempt_delivers_and_closes_the_circuit() -> None:
     for number, probe in ((1, True), (4, False)):
         breaker = CircuitBreaker(HALF_OPEN)
         assert judged(replace(GOOD, number=number), breaker, probe=probe) == DeliveryEnd("delivered")
@@ -94,7 +94,7 @@ def test_after_the_pause_of_a_rate_limit_one_attempt_begins_and_one_more_with_ea
     assert breaker.room == 4
 
 
-def test_a_pause_that_no_rate_limit_has_asked_for_narrows_nothing() -> None:
+def test_a_pause_without_a_rate_limit_does_not_narrow_the_room() -> None:
     breaker = CircuitBreaker(CLOSED)
     answered(breaker, 1, BUSY)
     assert breaker.circuit.paused(NOW + 1_000)
@@ -124,7 +124,7 @@ def refusing(answer: RefusalDecision) -> tuple[CircuitBreaker, Refusing]:
     return breaker, pressure
 
 
-def test_a_success_beside_the_refusal_that_paused_the_endpoint_ends_the_pause() -> None:
+def test_a_success_concurrent_with_the_pausing_refusal_ends_the_pause() -> None:
     breaker = CircuitBreaker(CLOSED)
     answered(breaker, 1, BUSY)
     assert breaker.gate(NOW + 200) == "hold"
@@ -165,7 +165,7 @@ def test_a_refusal_that_counts_uses_up_an_attempt_and_keeps_its_refusals() -> No
     assert pressure.forgotten == []
 
 
-def test_a_refusal_that_ends_a_delivery_is_missed_unless_others_succeeded_meanwhile() -> None:
+def test_a_finally_refused_delivery_is_missed_unless_others_succeeded() -> None:
     for proven in (False, True):
         breaker, pressure = refusing(RefusalDecision(3, True, 0, proven=proven, alone=True))
         ended = judged(replace(BUSY, number=4), breaker)

@@ -131,7 +131,7 @@ def test_conversations_that_are_refused_cost_the_others_one_pause(
 
 @examples
 @given(seed=SEEDS, wait_s=st.sampled_from([1, 10, 60, 180]), restart_at=st.none() | st.floats(2, 120))
-def test_one_conversation_is_refused_and_no_other_waits(
+def test_other_conversations_do_not_wait_for_a_refused_one(
     seed: int, wait_s: int, restart_at: float | None
 ) -> None:
     """An endpoint that accepts events isn't paused for a refused one, neither before nor after a restart."""
@@ -154,7 +154,7 @@ def test_one_conversation_is_refused_and_no_other_waits(
     conversations=st.sampled_from([20, 60]),
     wait_s=st.sampled_from([10, 60]),
 )
-def test_others_soon_wait_no_more_even_if_nine_of_ten_conversations_are_refused(
+def test_others_soon_stop_waiting_if_nine_of_ten_conversations_are_refused(
     seed: int, share: float, conversations: int, wait_s: int
 ) -> None:
     events = flow(seed, per_s=4, seconds=360, conversations=conversations)
@@ -185,9 +185,7 @@ def test_a_type_that_is_refused_costs_the_others_few_pauses(seed: int, share: fl
 
 @examples
 @given(seed=SEEDS, wait_s=st.sampled_from([1, 10, 60]))
-def test_the_event_that_is_refused_uses_up_its_attempts_also_when_nothing_else_comes_any_more(
-    seed: int, wait_s: int
-) -> None:
+def test_a_refused_event_uses_up_its_attempts_without_other_events(seed: int, wait_s: int) -> None:
     events = flow(seed, seconds=20)
     poisoned = Made(0.0, 1, 1)
     events = [poisoned, *[Made(each.at, each.number + 1, each.conversation + 1) for each in events]]
@@ -237,7 +235,7 @@ def test_a_rate_limit_costs_no_delivery_an_attempt(limit: str, load: str) -> Non
 
 @pytest.mark.parametrize("conversations", [1, 3, 7, 20, 60, 500])
 @pytest.mark.parametrize("always_s", [None, 2, 3, 5, 10])
-def test_a_rate_limit_that_counts_what_it_refuses_takes_next_to_everything(
+def test_a_rate_limit_counting_refusals_accepts_nearly_all_deliveries(
     conversations: int, always_s: int | None
 ) -> None:
     """After each pause one request tests the capacity, so that the end of a pause does not use it up.

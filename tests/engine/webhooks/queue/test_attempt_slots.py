@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from deskwire.engine.webhooks.queue.limits import PROMPT_TIMEOUT_S, AttemptSlots
 
 
-def test_so_many_may_begin_and_no_more() -> None:
+def test_attempts_start_up_to_the_number_of_slots() -> None:
     places = AttemptSlots(2, 0)
     assert (places.free, places.used) == (True, False)
     places.begin(1, 0.0)
@@ -33,7 +33,7 @@ def test_fewer_may_begin_while_the_slots_are_narrowed() -> None:
     assert not places.free
 
 
-def test_one_without_an_answer_for_a_second_makes_way_for_another() -> None:
+def test_an_attempt_unanswered_for_a_second_frees_its_slot() -> None:
     places = AttemptSlots(1, 1)
     places.begin(1, 10.0)
     assert places.relief_at() == 10.0 + PROMPT_TIMEOUT_S
@@ -45,7 +45,7 @@ def test_one_without_an_answer_for_a_second_makes_way_for_another() -> None:
     assert not places.used
 
 
-def test_only_so_many_may_wait_and_the_oldest_are_they() -> None:
+def test_the_oldest_attempts_wait_up_to_the_limit() -> None:
     places = AttemptSlots(3, 2)
     for position in (1, 2, 3):
         places.begin(position, float(position))

@@ -23,11 +23,11 @@ def going_well(pace: BacklogRate, for_s: float, at: float = 0.0) -> int:
     return begun
 
 
-def test_it_begins_with_two_hundred_a_second() -> None:
+def test_the_rate_starts_at_two_hundred_per_second() -> None:
     assert 20 <= going_well(BacklogRate(MOST_PER_S), 0.1) <= 41
 
 
-def test_it_doubles_in_each_quarter_of_a_second_in_which_all_goes_well() -> None:
+def test_the_rate_doubles_in_each_successful_quarter_second() -> None:
     pace = BacklogRate(MOST_PER_S)
     rates = []
     for quarter in range(1, 5):
@@ -75,7 +75,7 @@ def test_failures_never_bring_it_below_its_begin() -> None:
     assert pace.rate_per_s == 200.0
 
 
-def test_after_a_rest_it_begins_anew() -> None:
+def test_the_rate_is_reset_after_an_idle_time() -> None:
     pace = BacklogRate(MOST_PER_S)
     going_well(pace, 2.0)
     pace.begin(60.0)

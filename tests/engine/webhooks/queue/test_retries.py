@@ -49,7 +49,7 @@ def test_each_starts_when_it_is_due_the_one_due_first_in_front() -> None:
     assert retries.next_due() is None
 
 
-def test_one_under_way_keeps_its_room() -> None:
+def test_a_running_retry_keeps_its_room() -> None:
     retries = waiting(1, 1_000)
     assert started(retries, 1_000) == [1]
     assert list(retries.held) == [1]
@@ -67,7 +67,7 @@ def test_those_without_room_are_parked_and_read_again_when_the_first_of_them_is_
     assert retries.wants_rows(3_000)
 
 
-def test_they_are_read_again_when_there_is_room_for_many() -> None:
+def test_parked_retries_are_read_when_there_is_room_for_many() -> None:
     retries = waiting(8, *range(1_000, 1_008), 50_000)
     assert started(retries, 1_005) == [1, 2, 3, 4, 5, 6]
     for position in range(1, 7):
@@ -78,7 +78,7 @@ def test_they_are_read_again_when_there_is_room_for_many() -> None:
     assert (started(retries, 50_000), retries.wants_rows(DAY_MS)) == ([7, 8, 9], False)
 
 
-def test_they_are_not_read_while_those_in_memory_are_due_before_them() -> None:
+def test_parked_retries_are_not_read_while_earlier_ones_are_in_memory() -> None:
     """With more overdue rows than room, the query would return the same rows again and again."""
     retries = waiting(4, 1_000, 1_000, 1_000, 1_000, 1_500, 9_000)
     assert not retries.wants_rows(5_000)
@@ -90,14 +90,14 @@ def test_they_are_not_read_while_those_in_memory_are_due_before_them() -> None:
     assert retries.wants_rows(5_000)
 
 
-def test_they_are_not_read_again_and_again_while_what_is_under_way_takes_the_room() -> None:
+def test_running_retries_do_not_cause_endless_reading() -> None:
     retries = waiting(8, *range(1_000, 1_008), 50_000)
     assert started(retries, 1_006) == [1, 2, 3, 4, 5, 6, 7]
     del retries.held[1]
     assert not retries.wants_rows(1_006)
 
 
-def test_nothing_is_read_while_none_is_parked_or_there_is_no_room() -> None:
+def test_no_rows_are_read_without_parked_retries_or_room() -> None:
     assert not waiting(4, 1_000).wants_rows(DAY_MS)
     full = waiting(2, 1_000, 1_000, 2_000)
     assert started(full, 1_000) == [1, 2]
@@ -106,7 +106,7 @@ def test_nothing_is_read_while_none_is_parked_or_there_is_no_room() -> None:
     assert (full.wants_rows(DAY_MS), full.next_due()) == (True, 2_000)
 
 
-def test_reading_makes_room_for_those_due_soonest_beside_what_is_under_way() -> None:
+def test_reading_makes_room_for_the_retries_due_first() -> None:
     retries = waiting(3, 1_000, 5_000, 6_000, 2_000)
     assert started(retries, 1_000) == [1]
     assert retries.begin_reading() == 2
@@ -117,7 +117,7 @@ def test_reading_makes_room_for_those_due_soonest_beside_what_is_under_way() -> 
     assert (retries.wants_rows(6_000), retries.next_due()) == (True, 6_000)
 
 
-def test_others_behind_a_batch_are_read_soon() -> None:
+def test_rows_after_a_batch_are_read_soon() -> None:
     retries = waiting(1, 1_000, 1_000)
     read(retries, [], more=True, now=3_000)
     assert (retries.next_due(), retries.wants_rows(3_001)) == (3_001, True)
@@ -163,7 +163,7 @@ def test_a_row_from_before_a_clock_was_set_back_is_not_waited_for_longer_than_an
     assert started(retries, AHEAD_MAX_MS) == [1]
 
 
-def test_what_is_forgotten_is_not_tried_again() -> None:
+def test_a_forgotten_delivery_is_not_retried() -> None:
     retries = waiting(4, 1_000, 2_000, 3_000)
     retries.forget(frozenset({1, 3}), frozenset())
     assert (retries.next_due(), started(retries, 3_000)) == (2_000, [2])
