@@ -20,8 +20,8 @@ While the circuit is open, the outbox *holds*: it contains only running deliveri
 exist. When the circuit closes, the deliveries pending then become the backlog, and deliveries committed later
 are live.
 
-Each row is read by one part only: rows after the cursor by live, before it by retries, and by the backlog in
-its own range and for redeliveries. If a row was in memory when a batch was requested, it is ignored in that
+Only one part reads a row: live reads the rows after the cursor, retries read those before it, and the backlog
+reads its own range and redeliveries. If a row was in memory when a batch was requested, it is ignored in that
 batch, because it may have ended since.
 """
 

@@ -29,8 +29,8 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
-# After this many consecutive refusals, with successes of other conversations in between, a refusal is the
-# delivery's own failure.
+# After this many consecutive refusals, with successes of other conversations in between, the delivery has
+# failed on its own.
 REFUSALS_MAX: Final = 3
 
 # From this many refusals on, a delivery can pause the endpoint only by ending a trial.
@@ -40,29 +40,30 @@ SUSPECT_REFUSALS: Final = 2
 # events are refused.
 _TRIAL_STREAK: Final = 16
 
-# The same for refusals of many conversations. If nine of ten conversations are refused, a streak of 16 is
-# likely and one of 40 is not. If a rate limit hits the same few conversations, each refusal costs them an
-# attempt, so for them 16 end the trial.
+# Consecutive refusals of many conversations that end a trial. If nine of ten conversations are refused, a
+# streak of 16 is likely and one of 40 is not. If a rate limit hits the same few conversations, each refusal
+# costs them an attempt, so for them the shorter streak applies.
 _MANY_TRIAL_STREAK: Final = 40
 
 # Number of conversations in a streak of refusals that counts as many.
 _MANY_CONVERSATIONS: Final = 12
 
-# The same for a selective receiver. Shorter streaks are likely if nine of ten conversations are refused.
+# Consecutive refusals that pause a selective receiver. Shorter streaks are likely if nine of ten
+# conversations are refused.
 _SELECTIVE_STREAK: Final = 24
 
 # Maximum age of a success that shows that other conversations' deliveries succeed. For a longer requested
 # wait, that wait is the maximum.
 _RECENT_MS: Final = 60_000
 
-# Deliveries refused again while others succeeded, from which on it is certain that the receiver is selective.
+# With this many deliveries refused again while others succeeded, the receiver is certain to be selective.
 _CERTAIN_REJECTIONS: Final = 4
 
-# The same for each delivery that arrived after a refusal: under a rate limit a larger share of the refused
-# deliveries arrives.
+# For certainty, this many deliveries must be refused again for each one that arrived after a refusal. Under a
+# rate limit, a larger share of the refused deliveries arrives.
 _REJECTED_PER_RECOVERED: Final = 10
 
-# Deliveries that arrived after a refusal, from which on the receiver has a rate limit, unless many more were
+# With this many deliveries that arrived after a refusal, the receiver has a rate limit, unless many more were
 # refused again.
 _RATE_LIMIT_RECOVERIES: Final = 5
 
@@ -73,16 +74,17 @@ _COUNT_MAX: Final = 1_000
 # were refused in between.
 _IMMEDIATE_MS: Final = 2_000
 
-# The last part of a wait proves nothing because receivers round the wait up to whole seconds. Of short waits,
-# it is the second half.
+# The end of a wait proves nothing because receivers round waits up to whole seconds. For short waits, the
+# second half proves nothing.
 _ROUNDING_MS: Final = 1_000
 
 _FIRST_PAUSE_MS: Final = 1_000
+
 # Maximum number of pauses between two trials; it grows with each failed trial.
 _PAUSES_BETWEEN_TRIALS_MAX: Final = 8
 
-# Maximum number of waiting deliveries, and of unwelcome conversations, kept in memory. Later refusals of an
-# evicted delivery do not count as attempts.
+# Maximum number of waiting deliveries in memory, and of unwelcome conversations (those whose deliveries
+# failed on their own). Later refusals of an evicted delivery do not count as attempts.
 _REMEMBERED_MAX: Final = 10_000
 
 Key = int | str
