@@ -33,7 +33,6 @@ SECRET_LOST: Final = "the signing secret can't be opened with the installation's
 # Probes follow every 10 s for three minutes, then at growing intervals.
 _PROBE_PAUSES_S: Final = (*(10,) * 18, 30, 60, 120)
 _PROBE_PAUSE_MAX_S: Final = 180
-"""Probes follow every 10 s for three minutes, then more and more seldom."""
 
 # The longest pause that a receiver can ask for.
 PAUSE_MAX_MS: Final = 180_000
