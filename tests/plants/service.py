@@ -12,7 +12,7 @@ from deskwire.engine.webhooks.outage import Outage
 from deskwire.engine.webhooks.queue.ordering import OrderedDeliveries
 from deskwire.engine.webhooks.queue.outbox import Outbox
 from deskwire.engine.webhooks.recorder import AttemptResult
-from deskwire.engine.webhooks.retry import circuit_breaker
+from deskwire.engine.webhooks.retry import verdict
 from deskwire.engine.webhooks.retry.schedule import DeliveryEnd, Schedule
 from deskwire.engine.webhooks.worker import EndpointWorker
 from deskwire.storage.sqlite.log import LogWrites
@@ -123,7 +123,7 @@ def never_probe_a_quiet_endpoint(patch: Patch) -> None:
 def wait_without_end_for_one_event(patch: Patch) -> None:
     """A `Retry-After` never counts, also if it is for one event alone."""
     patch.setattr(
-        circuit_breaker,
+        verdict,
         "_refused",
         lambda attempt, plan, schedule, *_: schedule.after_pause_asked(attempt, plan),
     )

@@ -68,7 +68,7 @@ class OrderedDeliveries:
 
     @property
     def next_due(self) -> int | None:
-        """When the first postponed delivery is due (ms), None if none is postponed."""
+        """The time at which the first postponed delivery is due (ms), or None."""
         return self._postponed[0][0] if self._postponed else None
 
     def resume(self, now: int) -> None:
