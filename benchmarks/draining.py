@@ -35,7 +35,7 @@ from deskwire.engine.core.encryption import Encryption
 from deskwire.engine.core.secret import Secrets
 from deskwire.engine.webhooks.dispatcher import Dispatcher
 from deskwire.engine.webhooks.endpoint import Endpoint
-from deskwire.engine.webhooks.http.address import Policy
+from deskwire.engine.webhooks.http.address import AddressPolicy
 from deskwire.program.memory import calm_collector
 from deskwire.storage.sqlite.store import SqliteStore, open_store
 
@@ -198,7 +198,7 @@ async def main(directory: Path, port: int, authority: str, scale: Scale) -> _Rat
         endpoint = await store.write(partial(hook, filling.project, sealing, url))
         await filling.create(_LANES)
         make = partial(
-            Dispatcher, store, wall_clock, sealing, Policy(allow_private=True), ssl_context=context
+            Dispatcher, store, wall_clock, sealing, AddressPolicy(allow_private=True), ssl_context=context
         )
         drain = _Drain(store, filling, endpoint, make, context)
         await drain.round(max(scale.flights), 0, ours_first=True)  # what creating has left; warm code, too

@@ -26,7 +26,7 @@ from deskwire.engine.core.store import Store
 from deskwire.engine.core.values import replace
 from deskwire.engine.events.types import EventDraft
 from deskwire.engine.ports import Reader, Transaction
-from deskwire.engine.uploads.links import nowhere
+from deskwire.engine.uploads.links import no_links
 from deskwire.engine.webhooks.endpoint import Endpoint
 from deskwire.engine.webhooks.signature import new_secret
 from deskwire.program.demo_password import new_password
@@ -150,7 +150,7 @@ def _grow(tx: Transaction, project: Project, before: Conversation) -> Conversati
     for number in range(_IN_A_ROW):
         message = Message(new_id("msg", at), author, _TEXT, at, index=before.messages + number)
         sequence = before.sequence + number + 1
-        shown = message_view(message, before.id, partial(nowhere().shown, now=at))
+        shown = message_view(message, before.id, partial(no_links().shown, now=at))
         data = {"message": shown, "conversation": {**about, "sequence": sequence}}
         tx.append_event(project, EventDraft("message.created", sequence, data), before.rowid, at)
         tx.insert_message(before.rowid, message, sequence)

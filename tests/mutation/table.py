@@ -84,23 +84,25 @@ TABLE: Final = (
         ),
     ),
     Mutated(
-        "engine/deskwire/engine/webhooks/retry/circuit.py",
-        ("tests/engine/webhooks/policy/test_circuit.py",),
-        left=(
-            Left("_PROBE_PAUSES_S[0]", "0", "1", "the first pauses are as long as each other"),
-            Left("probe_pause_ms(0)", "0", "1", "the first pauses are as long as each other"),
-        ),
-    ),
-    Mutated(
-        "engine/deskwire/engine/webhooks/retry/breaker.py",
+        "engine/deskwire/engine/webhooks/retry/circuit_breaker.py",
         (
-            "tests/engine/webhooks/policy/test_breaker.py",
+            "tests/engine/webhooks/policy/test_circuit.py",
+            "tests/engine/webhooks/policy/test_circuit_breaker.py",
             "tests/engine/webhooks/policy/test_verdict.py",
         ),
         left=(
+            Left("_PROBE_PAUSES_S[0]", "0", "1", "the first pauses are as long as each other"),
+            Left("probe_pause_ms(0)", "0", "1", "the first pauses are as long as each other"),
             *_off_by_one("self.succeeded_at or 0", 0, "an attempt begins later than that"),
             *_off_by_one("_ROOM_MAX: Final", 1_000, _ROOM),
             Left("self.room < _ROOM_MAX", "self.room < _ROOM_MAX", "self.room <= _ROOM_MAX", _ROOM),
+        ),
+    ),
+    Mutated(
+        "engine/deskwire/engine/webhooks/retry/verdict.py",
+        (
+            "tests/engine/webhooks/policy/test_circuit_breaker.py",
+            "tests/engine/webhooks/policy/test_verdict.py",
         ),
     ),
     Mutated(
@@ -133,7 +135,10 @@ TABLE: Final = (
             ),
         ),
     ),
-    Mutated("engine/deskwire/engine/idempotency/once.py", ("tests/engine/idempotency/test_once.py",)),
+    Mutated(
+        "engine/deskwire/engine/idempotency/idempotent_requests.py",
+        ("tests/engine/idempotency/test_idempotent_requests.py",),
+    ),
     Mutated(
         "engine/deskwire/engine/conversations/decide.py",
         (

@@ -8,12 +8,12 @@ import trio
 
 from deskwire.engine.events.log import EventLog
 from deskwire.engine.merging import merges
+from deskwire.engine.webhooks.outage import Outage
 from deskwire.engine.webhooks.queue.ordering import OrderedDeliveries
-from deskwire.engine.webhooks.queue.outage import Outage
 from deskwire.engine.webhooks.queue.outbox import Outbox
-from deskwire.engine.webhooks.recorder import Result
-from deskwire.engine.webhooks.retry import breaker
-from deskwire.engine.webhooks.retry.schedule import Ended, Schedule
+from deskwire.engine.webhooks.recorder import AttemptResult
+from deskwire.engine.webhooks.retry import verdict
+from deskwire.engine.webhooks.retry.schedule import DeliveryEnd, Schedule
 from deskwire.engine.webhooks.worker import EndpointWorker
 from deskwire.storage.sqlite.log import LogWrites
 from deskwire.storage.tables.webhooks.deliveries import DeliveryReads
@@ -49,7 +49,7 @@ def say_delivered_whatever_the_answer(patch: Patch) -> None:
 
     def lenient(self: Schedule, attempt: Any, *values: Any) -> Any:
         verdict = after(self, attempt, *values)
-        return Ended("delivered") if attempt.status is not None else verdict
+        return DeliveryEnd("delivered") if attempt.status is not None else verdict
 
     patch.setattr(Schedule, "after_failure", lenient)
 
@@ -101,16 +101,16 @@ def say_that_a_merge_is_over(patch: Patch) -> None:
 @plant("simulation", "nodes")
 def send_what_was_delivered_again(patch: Patch) -> None:
     """Every tenth delivery that was taken is sent again, as if its answer had been lost."""
-    record = Result.record
+    record = AttemptResult.record
     count = [0]
 
-    def repeating(self: Result, tx: Any) -> bool:
+    def repeating(self: AttemptResult, tx: Any) -> bool:
         count[0] += self.delivered
         if self.delivered and count[0] % 10 == 0:
             return True  # its row stays pending
         return record(self, tx)
 
-    patch.setattr(Result, "record", repeating)
+    patch.setattr(AttemptResult, "record", repeating)
 
 
 @plant("simulation")
@@ -123,5 +123,7 @@ def never_probe_a_quiet_endpoint(patch: Patch) -> None:
 def wait_without_end_for_one_event(patch: Patch) -> None:
     """A `Retry-After` never counts, also if it is for one event alone."""
     patch.setattr(
-        breaker, "_refused", lambda attempt, plan, schedule, *_: schedule.after_pause_asked(attempt, plan)
+        verdict,
+        "_refused",
+        lambda attempt, plan, schedule, *_: schedule.after_pause_asked(attempt, plan),
     )

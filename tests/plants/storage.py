@@ -7,7 +7,7 @@ from typing import Any
 import trio
 
 from deskwire.engine.core.values import replace
-from deskwire.engine.idempotency.once import Answers
+from deskwire.engine.idempotency.idempotent_requests import StoredResponses
 from deskwire.storage import files
 from deskwire.storage.sqlite import database, scrub, writer
 from deskwire.storage.sqlite.log import LogWrites
@@ -62,7 +62,7 @@ def leave_erased_text(patch: Patch) -> None:
 @plant("simulation", "nodes", "crash", thorough=("crash",))
 def answer_a_key_twice(patch: Patch) -> None:
     """A key is looked up before the commit alone, so two at once, or one after a crash, are both carried out."""
-    patch.setattr(Answers, "refuse", lambda *_: None)
+    patch.setattr(StoredResponses, "replay_or_refuse", lambda *_: None)
 
 
 @plant("crash", "powerloss")
@@ -96,4 +96,4 @@ def keep_a_file_without_a_sync(patch: Patch) -> None:
 @plant("simulation")
 def leave_kept_answers(patch: Patch) -> None:
     """The kept answers that show a redacted text are not erased."""
-    patch.setattr(Answers, "forget", lambda *_: None)
+    patch.setattr(StoredResponses, "erase_mentions", lambda *_: None)

@@ -30,7 +30,7 @@ from deskwire.engine.core.encryption import Encryption
 from deskwire.engine.core.secret import Secrets
 from deskwire.engine.core.values import replace
 from deskwire.engine.events.log import EventLog
-from deskwire.engine.idempotency.once import Answers
+from deskwire.engine.idempotency.idempotent_requests import StoredResponses
 from deskwire.engine.merging.merges import Merges
 from deskwire.engine.ports import Commit
 from deskwire.engine.privacy.erasure import Erasures
@@ -43,14 +43,14 @@ from deskwire.engine.stream.token import Grant
 from deskwire.engine.surveys.insights.refresh import Refreshes
 from deskwire.engine.surveys.removal import Removals
 from deskwire.engine.tickets.follow import TicketFollower
+from deskwire.engine.uploads.file_store import SingleNodeFileStore
 from deskwire.engine.uploads.links import Links
 from deskwire.engine.uploads.service import UploadService
-from deskwire.engine.uploads.shelf import OwnShelf
 from deskwire.engine.voice.reply import Voice
 from deskwire.engine.webhooks.dispatcher import Dispatcher
-from deskwire.engine.webhooks.http.address import Policy
-from deskwire.engine.webhooks.retry.circuit import Rule
-from deskwire.engine.webhooks.target import check_url
+from deskwire.engine.webhooks.http.address import AddressPolicy
+from deskwire.engine.webhooks.retry.circuit_breaker import CircuitRule
+from deskwire.engine.webhooks.url import check_url
 from deskwire.http.api.auth.credential_caches import EndedTokenCache, MachineCredentialCache, ServerKeyCache
 from deskwire.http.api.auth.metrics_token import ScrapeAccess
 from deskwire.http.api.output.static import DeskFiles, Lazy
@@ -141,7 +141,7 @@ class Server:
         self.stream = RealtimeStream(self.disk, self._hub, trio_ms, keys=lambda: (KEY,))
         self._sealing = Encryption(Secrets(SECRET))
         self.dispatcher = self._make_dispatcher()
-        self.answers = Answers(Secrets(SECRET), trio_ms, config.idempotency_s)
+        self.answers = StoredResponses(Secrets(SECRET), trio_ms, config.idempotency_s)
         self.directory: ActorRegistry | None = None
         self.services: Services | None = None
         self._waits: WorkflowTimer | None = None
@@ -330,13 +330,13 @@ class Server:
             self.disk,
             trio_ms,
             self._sealing,
-            Policy(allow_private=True),
+            AddressPolicy(allow_private=True),
             webhook_timeout_s=config.webhook_timeout_s,
             retry_delays_s=config.webhook_retry_after_s,
             jitter=config.webhook_retry_jitter,
             concurrency=config.webhook_concurrency,
             waiting=config.webhook_waiting,
-            rule=Rule(config.webhook_circuit_failures, config.webhook_circuit_s),
+            rule=CircuitRule(config.webhook_circuit_failures, config.webhook_circuit_s),
             horizon_s=config.webhook_horizon_s,
             catch_up_per_s=config.webhook_catch_up_per_s,
             memory_deliveries=config.webhook_memory_deliveries,
@@ -352,7 +352,7 @@ class Server:
 
     def _webhooks(self) -> Webhooks:
         made = parts.webhooks(self.config, self._sealing, self._deliverer())
-        policy, resolve = Policy(allow_private=True), self._world.internet.resolve
+        policy, resolve = AddressPolicy(allow_private=True), self._world.internet.resolve
         return replace(made, check_url=lambda url: check_url(url, policy, resolve))
 
     def _deliverer(self) -> Any:
@@ -375,7 +375,7 @@ class Server:
         config, tokens = self.config, Tokens(Secrets(SECRET))
         uploads = UploadService(
             self.disk,
-            OwnShelf(self.disk, DiskFiles(self._world.directory)),
+            SingleNodeFileStore(self.disk, DiskFiles(self._world.directory)),
             trio_ms,
             links,
             limit=1,

@@ -16,7 +16,7 @@ from deskwire.config.config import Config
 from deskwire.engine.accounts.people import Project
 from deskwire.engine.ports import Commit
 from deskwire.engine.stream.channel import Channel, open_channel
-from deskwire.engine.webhooks.retry.breaker import Breaker
+from deskwire.engine.webhooks.retry.circuit_breaker import CircuitBreaker
 from deskwire.storage.sqlite.database import connect_reader
 from deskwire.storage.sqlite.directory import FILE_NAME
 from tests.simulation.disk import Disk, End, new_disk
@@ -262,7 +262,7 @@ class World:
 
     # The receivers
 
-    def _breaker(self, endpoint: int) -> Breaker | None:
+    def _breaker(self, endpoint: int) -> CircuitBreaker | None:
         supervised = None if self.server is None else self.server.dispatcher._workers.get(endpoint)
         return None if supervised is None else supervised.worker.breaker
 

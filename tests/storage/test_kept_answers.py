@@ -12,7 +12,7 @@ import pytest
 from sqlite_utils import Database
 
 from deskwire.engine.core.ids import new_id
-from deskwire.engine.idempotency.ports import KeptAnswer
+from deskwire.engine.idempotency.idempotent_requests import StoredResponse
 from deskwire.storage.sqlite import kept_answers
 from deskwire.storage.sqlite.database import connect_writer, migrate
 from deskwire.storage.sqlite.directory import FILE_NAME
@@ -51,9 +51,9 @@ def test_answers_that_were_kept_before_an_upgrade_are_found_and_erased_behind_it
     with closing(connect_writer(path)) as connection:
         connection.execute("PRAGMA foreign_keys = OFF")  # the ticket's project is beside the point
         tx = SqliteTransaction(connection)
-        before = KeptAnswer(names[0], b"\0", ID, b"sealed", 7)
-        assert [tx.kept_answer(names[0], place) for place in (ID, "")] == [before, before]
-        tx.keep_answer(KeptAnswer(b"new", b"\0", ID, b"sealed", 8, ID))
+        before = StoredResponse(names[0], b"\0", ID, b"sealed", 7)
+        assert [tx.stored_response(names[0], place) for place in (ID, "")] == [before, before]
+        tx.store_response(StoredResponse(b"new", b"\0", ID, b"sealed", 8, ID))
         connection.execute(
             "INSERT INTO tickets (id, project, title, status, priority, tags, created_at, updated_at, activity) "
             "VALUES (?, 1, 'T', 'OPEN', 1, '[]', 0, 0, 0)",
@@ -73,10 +73,10 @@ def test_answers_that_were_kept_before_an_upgrade_are_found_and_erased_behind_it
 
 
 def test_nothing_of_an_id_is_left_in_an_answer_that_was_emptied(tx: SqliteTransaction) -> None:
-    kept = KeptAnswer(b"name", b"\0", ID, b"sealed", 8, ID)
-    tx.keep_answer(kept)
+    kept = StoredResponse(b"name", b"\0", ID, b"sealed", 8, ID)
+    tx.store_response(kept)
     assert tx.conn.execute(NEAR).fetchall() == [(ID[4:14], 1)]
-    tx.empty_answer(kept)
+    tx.erase_response(kept)
     assert tx.conn.execute(NEAR).fetchall() == [("", 1)]
 
 
@@ -104,7 +104,7 @@ def test_a_search_by_name_is_compiled_once_whatever_is_looked_for(tx: SqliteTran
     if "ENABLE_STMTVTAB" not in options:
         pytest.skip("this SQLite does not tell how often a statement was compiled")
     for number in range(20):
-        tx.kept_answer(b"name %d" % number, f"cnv_{number:026}")
-        tx.kept_answer(b"name %d" % number, "")
+        tx.stored_response(b"name %d" % number, f"cnv_{number:026}")
+        tx.stored_response(b"name %d" % number, "")
     told = "SELECT run, reprep FROM sqlite_stmt WHERE sql = ?"
     assert tx.conn.execute(told, (kept_answers._KEPT,)).fetchall() == [(40, 0)]

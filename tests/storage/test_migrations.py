@@ -13,7 +13,7 @@ import pytest
 from sqlite_utils import Database, Migrations
 
 from deskwire.engine.accounts.teams import Team
-from deskwire.engine.webhooks.retry.circuit import Circuit
+from deskwire.engine.webhooks.retry.circuit_breaker import Circuit
 from deskwire.storage.sqlite import database
 from deskwire.storage.sqlite.database import connect_reader, migrate
 from deskwire.storage.sqlite.directory import FILE_NAME, DataDirectoryError
@@ -296,7 +296,7 @@ def test_endpoints_and_deliveries_from_before_circuits_held_go_on(tmp_path: Path
         opened, failing = reader.endpoints()
         new, retry = reader.pending_deliveries(1, 0, 10)
         due = reader.due_retries(1, 10, upto=9, unread=(0, 0), redelivered_upto=0)
-        held = reader.held_back(1)
+        held = reader.outage_counts(1)
     assert opened.circuit == Circuit(20, None, 0, 0, "why")
     assert opened.circuit.state(9_000) == "half_open"
     assert (opened.catch_up, opened.held_upto, opened.last_success_at) == ("automatic", None, None)

@@ -12,15 +12,15 @@ from deskwire.engine.core.values import replace
 from deskwire.engine.events.types import EventDraft
 from deskwire.engine.ports import Reader, Transaction
 from deskwire.engine.webhooks.delivery import (
-    NOTHING_HELD,
+    NO_OUTAGE,
     Attempt,
     Delivery,
     DeliveryFilter,
     DeliveryRecord,
-    HeldBack,
+    OutageCounts,
 )
 from deskwire.engine.webhooks.endpoint import Endpoint
-from deskwire.engine.webhooks.retry.circuit import CLOSED, Circuit
+from deskwire.engine.webhooks.retry.circuit_breaker import CLOSED, Circuit
 from tests.support.builders import NOON, OTHER_PROJECT, PROJECT, InlineStore, endpoint
 from tests.support.seeing import seen
 
@@ -87,8 +87,8 @@ class Shelf:
             )
         )
 
-    def held_back(self) -> HeldBack:
-        return seen(self.store, lambda reader: reader.held_back(self.whom.rowid))
+    def outage_counts(self) -> OutageCounts:
+        return seen(self.store, lambda reader: reader.outage_counts(self.whom.rowid))
 
     def log(self) -> list[tuple[str, str | None, int | None]]:
         """Status, reason and end of all deliveries, the oldest first."""
@@ -175,7 +175,7 @@ def test_another_endpoints_deliveries_are_not_touched(shelf: Shelf) -> None:
         )
         == []
     )
-    assert seen(shelf.store, lambda reader: reader.held_back(rowid)) == NOTHING_HELD
+    assert seen(shelf.store, lambda reader: reader.outage_counts(rowid)) == NO_OUTAGE
     assert shelf.store.at_once(lambda tx: tx.end_too_old(rowid, NOON + 1, "old", NOON, 10)) == 0
     assert shelf.store.at_once(lambda tx: tx.catch_up(rowid, "", NOON, 10)) == 0
     assert shelf.pending() == [mine.position]
@@ -243,7 +243,7 @@ def test_nothing_is_recorded_of_a_delivery_that_is_over(shelf: Shelf) -> None:
     assert not shelf.store.at_once(lambda tx: tx.record_end(a, failed(), "dropped", "x", missed=True))
     assert not shelf.store.at_once(lambda tx: tx.end_delivery(a, "dropped", "y", NOON))
     assert shelf.log() == [("skipped", "old", NOON + 9), ("pending", None, None)]
-    assert (shelf.held_back().missed, shelf.pending()) == (0, [b.position])
+    assert (shelf.outage_counts().missed, shelf.pending()) == (0, [b.position])
     (_, record) = shelf.records()
     assert list(record.attempts) == []
 
@@ -267,13 +267,13 @@ def test_what_is_too_old_ends_as_skipped_the_oldest_first_and_not_too_much_at_on
 
 def test_nothing_is_held_back_while_the_circuit_is_closed(shelf: Shelf) -> None:
     shelf.put(2)
-    assert shelf.held_back() == NOTHING_HELD
+    assert shelf.outage_counts() == NO_OUTAGE
 
 
 def test_what_is_pending_is_held_while_the_circuit_is_open(shelf: Shelf) -> None:
     shelf.put(2, at=NOON + 5)
     shelf.store.at_once(lambda tx: tx.save_circuit(shelf.whom.rowid, OPEN))
-    assert shelf.held_back() == HeldBack(2, NOON + 5, 0, None)
+    assert shelf.outage_counts() == OutageCounts(2, NOON + 5, 0, None)
 
 
 def test_once_it_is_closed_what_was_held_is_what_is_still_pending_of_it(shelf: Shelf) -> None:
@@ -281,17 +281,17 @@ def test_once_it_is_closed_what_was_held_is_what_is_still_pending_of_it(shelf: S
     upto = shelf.store.at_once(lambda tx: tx.release_held(shelf.whom.rowid, None))
     shelf.put(at=NOON + 9)
     assert (upto, shelf.endpoint.held_upto) == (b.position, b.position)
-    assert shelf.held_back() == HeldBack(2, NOON, 0, None)
+    assert shelf.outage_counts() == OutageCounts(2, NOON, 0, None)
     shelf.drop(a, missed=False)
-    assert shelf.held_back().held == 1
-    shelf.store.at_once(lambda tx: tx.forget_held(shelf.whom.rowid))
-    assert (shelf.endpoint.held_upto, shelf.held_back()) == (None, NOTHING_HELD)
+    assert shelf.outage_counts().held == 1
+    shelf.store.at_once(lambda tx: tx.clear_held_position(shelf.whom.rowid))
+    assert (shelf.endpoint.held_upto, shelf.outage_counts()) == (None, NO_OUTAGE)
 
 
 def test_what_was_held_may_end_before_the_newest_that_is_pending(shelf: Shelf) -> None:
     a, _ = shelf.put(2)
     assert shelf.store.at_once(lambda tx: tx.release_held(shelf.whom.rowid, a.position)) == a.position
-    assert shelf.held_back().held == 1
+    assert shelf.outage_counts().held == 1
 
 
 def test_a_circuit_that_held_nothing_releases_nothing(shelf: Shelf) -> None:
@@ -320,7 +320,7 @@ def test_all_of_a_circuit_is_stored(shelf: Shelf) -> None:
 
 
 def test_the_last_delivery_and_the_last_success_are_stored(shelf: Shelf) -> None:
-    shelf.store.at_once(lambda tx: tx.note_deliveries(shelf.whom.rowid, NOON + 7, "delivered", NOON + 3))
+    shelf.store.at_once(lambda tx: tx.record_last_delivery(shelf.whom.rowid, NOON + 7, "delivered", NOON + 3))
     found = shelf.endpoint
     assert (found.last_delivery_at, found.last_delivery_status, found.last_success_at) == (
         NOON + 7,
@@ -346,14 +346,14 @@ def test_whether_it_is_caught_up_is_stored_with_the_endpoint(shelf: Shelf) -> No
 def test_what_was_missed_is_repeated_oldest_first_and_once(shelf: Shelf) -> None:
     a, b, c = shelf.put(3)
     shelf.drop(b, a, c)
-    assert shelf.held_back() == HeldBack(0, None, 3, NOON)
+    assert shelf.outage_counts() == OutageCounts(0, None, 3, NOON)
 
     def catch_up() -> int:
         return shelf.store.at_once(lambda tx: tx.catch_up(shelf.whom.rowid, "", NOON + 50, 2))
 
     assert catch_up() == 2
-    assert shelf.held_back().missed == 1
-    assert (catch_up(), catch_up(), shelf.held_back()) == (1, 0, NOTHING_HELD)
+    assert shelf.outage_counts().missed == 1
+    assert (catch_up(), catch_up(), shelf.outage_counts()) == (1, 0, NO_OUTAGE)
     found = seen(shelf.store, lambda reader: reader.pending_deliveries(shelf.whom.rowid, 0, 10))
     assert [each.event.id for each in found] == [a.event.id, b.event.id, c.event.id]
     assert {(each.attempts, each.due_at, each.created_at, each.redelivery) for each in found} == {
@@ -363,7 +363,7 @@ def test_what_was_missed_is_repeated_oldest_first_and_once(shelf: Shelf) -> None
 
 def test_what_was_dropped_for_itself_is_not_repeated(shelf: Shelf) -> None:
     shelf.drop(*shelf.put(2), missed=False)
-    assert shelf.held_back() == NOTHING_HELD
+    assert shelf.outage_counts() == NO_OUTAGE
     assert shelf.store.at_once(lambda tx: tx.catch_up(shelf.whom.rowid, "", NOON, 10)) == 0
 
 
@@ -371,7 +371,7 @@ def test_what_somebody_has_had_repeated_meanwhile_is_not_missed_any_more(shelf: 
     a, b = shelf.put(2)
     shelf.drop(a, b)
     shelf.redeliver(a)
-    assert shelf.held_back().missed == 1
+    assert shelf.outage_counts().missed == 1
     assert shelf.store.at_once(lambda tx: tx.recover(shelf.whom.rowid, "", NOON, 10)) == 1
     assert shelf.store.at_once(lambda tx: tx.catch_up(shelf.whom.rowid, "", NOON, 10)) == 0
 
@@ -384,7 +384,7 @@ def test_events_from_before_the_horizon_and_those_no_longer_stored_are_not_misse
     shelf.store.at_once(lambda tx: tx.conn.execute("DELETE FROM events WHERE id = ?", (gone.event.id,)))  # type: ignore[attr-defined]
     horizon = id_before("evt", NOON + 1_000)
     assert shelf.store.at_once(lambda tx: tx.catch_up(shelf.whom.rowid, horizon, NOON + 9_000, 2)) == 1
-    assert shelf.held_back() == NOTHING_HELD
+    assert shelf.outage_counts() == NO_OUTAGE
     (found,) = seen(shelf.store, lambda reader: reader.pending_deliveries(shelf.whom.rowid, 0, 10))
     assert found.event == new.event
 
@@ -395,7 +395,7 @@ def test_what_is_repeated_and_missed_again_is_owed_again(shelf: Shelf) -> None:
     shelf.store.at_once(lambda tx: tx.catch_up(shelf.whom.rowid, "", NOON, 10))
     (again,) = seen(shelf.store, lambda reader: reader.pending_deliveries(shelf.whom.rowid, 0, 10))
     shelf.drop(again)
-    assert shelf.held_back().missed == 1
+    assert shelf.outage_counts().missed == 1
     assert shelf.store.at_once(lambda tx: tx.catch_up(shelf.whom.rowid, "", NOON, 10)) == 1
 
 

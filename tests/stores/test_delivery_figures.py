@@ -13,10 +13,10 @@ from deskwire.engine.ports import Transaction
 from deskwire.engine.webhooks.delivery import Attempt, Delivery
 from deskwire.engine.webhooks.figures import (
     Figures,
+    bucket_batches,
     bucket_starts,
     figures_view,
-    joined,
-    parts_of,
+    merged_figures,
     percentile,
 )
 from tests.support.builders import NOON, OTHER_PROJECT, PROJECT, InlineStore, endpoint
@@ -105,10 +105,10 @@ def test_parts_that_are_counted_by_themselves_are_the_whole(shelf: Shelf) -> Non
         for delivery in shelf.put(START + hour * HOUR, hour % 3):
             shelf.end(delivery, hour)
     starts = [START + hour * HOUR for hour in range(30)]
-    parts = [shelf.figures(part, until) for part, until in parts_of(starts, "hour")]
+    parts = [shelf.figures(part, until) for part, until in bucket_batches(starts, "hour")]
     assert [len(each.buckets) for each in parts] == [24, 6]
-    assert joined(parts) == shelf.figures(starts)
-    assert sum(counts[0] for counts in counted(joined(parts))) == 30
+    assert merged_figures(parts) == shelf.figures(starts)
+    assert sum(counts[0] for counts in counted(merged_figures(parts))) == 30
 
 
 def test_what_was_rolled_back_leaves_no_trace_in_the_figures(shelf: Shelf) -> None:

@@ -112,7 +112,7 @@ def shelf(tmp_path: Path) -> Iterator[Shelf]:
 @pytest.fixture
 def short_sighted(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have a search look at ten deliveries of each status."""
-    monkeypatch.setattr(delivery_log, "LOOKED_AT", 10)
+    monkeypatch.setattr(delivery_log, "SEARCH_MAX", 10)
 
 
 @pytest.mark.usefixtures("short_sighted")
@@ -159,7 +159,7 @@ def test_without_a_type_a_page_is_full_however_far_its_deliveries_lie_apart(shel
 def test_the_work_of_a_search_does_not_grow_with_the_log(
     shelf: Shelf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(delivery_log, "LOOKED_AT", 50)
+    monkeypatch.setattr(delivery_log, "SEARCH_MAX", 50)
 
     def work(wanted: DeliveryFilter) -> int:
         """Return the hundreds of steps that SQLite takes."""

@@ -14,7 +14,7 @@ from deskwire.engine.conversations.conversation import Author, Conversation, Mes
 from deskwire.engine.conversations.listing import ConversationFilter, ConversationSort
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.events.types import EventDraft, Topic
-from deskwire.engine.idempotency.ports import KeptAnswer
+from deskwire.engine.idempotency.idempotent_requests import StoredResponse
 from deskwire.engine.importing.ports import ConversationMark, MessageMark
 from deskwire.engine.surveys.survey import Survey
 from deskwire.engine.translations.translation import EntryFilter, EntryRef, Translation
@@ -49,9 +49,9 @@ def test_texts_come_back_as_they_were_sent(tx: Any) -> None:
 
 
 def test_bytes_numbers_and_nothing_come_back_as_they_were_sent(tx: Any) -> None:
-    answer = KeptAnswer(bytes(range(256)), b"", None, b"\0", 2**62)
-    tx.keep_answer(answer)
-    assert tx.kept_answer(answer.name, "") == answer
+    answer = StoredResponse(bytes(range(256)), b"", None, b"\0", 2**62)
+    tx.store_response(answer)
+    assert tx.stored_response(answer.name, "") == answer
     settings = ProjectSettings(memory_enabled=False, archived_retention_days=None, upload_quota_bytes=2**53)
     (project,) = [each for each in tx.projects(None, None, 2**62, 10) if each.rowid == PROJECT.rowid]
     tx.save_project(type(project)(*[*_fields(project)[:5], settings, project.created_at]))

@@ -19,9 +19,8 @@ from deskwire.engine.events.types import (
 )
 from deskwire.engine.ports import Transaction
 from deskwire.engine.webhooks.endpoint import Endpoint
-from deskwire.engine.webhooks.health import save_circuit
-from deskwire.engine.webhooks.publish import extend
-from deskwire.engine.webhooks.retry.circuit import CLOSED, Circuit
+from deskwire.engine.webhooks.publish import publish_extension, save_circuit
+from deskwire.engine.webhooks.retry.circuit_breaker import CLOSED, Circuit
 from tests.support.builders import NOON, PROJECT, InlineStore, endpoint
 from tests.support.seeing import seen
 
@@ -50,7 +49,7 @@ def waiting(store: InlineStore, whom: Endpoint) -> list[tuple[str, int | None]]:
 
 def ticket_event(tx: Transaction, ticket: int, subject: int | None) -> StoredEvent:
     draft = EventDraft("ticket.created", None, {})
-    return extend(tx, PROJECT, draft, subject, NOON, lane=ticket_lane(ticket), ticket=ticket)
+    return publish_extension(tx, PROJECT, draft, subject, NOON, lane=ticket_lane(ticket), ticket=ticket)
 
 
 def test_of_those_who_store_that_a_circuit_has_turned_the_first_one_tells(store: InlineStore) -> None:

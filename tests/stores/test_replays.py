@@ -9,13 +9,13 @@ import pytest
 
 from deskwire.engine.events.types import EventDraft
 from deskwire.engine.ports import Transaction
-from deskwire.engine.webhooks.delivery import Attempt, Delivery
-from deskwire.engine.webhooks.replay import Replayable, Replayed, replayed_types
+from deskwire.engine.webhooks.delivery import Attempt, Delivery, ReplayCounts, ReplayRange
+from deskwire.engine.webhooks.endpoint import replayed_types
 from tests.support.builders import NOON, PROJECT, InlineStore, endpoint
 from tests.support.seeing import seen
 
 MESSAGE, CLOSED = "message.created", "conversation.closed"
-ALL = Replayed(frozenset({MESSAGE, CLOSED}))
+ALL = ReplayRange(frozenset({MESSAGE, CLOSED}))
 LATER = NOON + 60_000
 
 
@@ -43,10 +43,10 @@ class Shelf:
         attempt = Attempt(1, NOON, 5, 204, None, b"")
         assert self.store.at_once(lambda tx: tx.record_end(delivery, attempt, "delivered", None))
 
-    def replay(self, whom: int, wanted: Replayed = ALL, limit: int = 100) -> tuple[int, int | None]:
+    def replay(self, whom: int, wanted: ReplayRange = ALL, limit: int = 100) -> tuple[int, int | None]:
         return self.store.at_once(lambda tx: tx.replay(whom, 7, wanted, LATER, limit))
 
-    def replayable(self, whom: int, wanted: Replayed = ALL) -> Replayable:
+    def replayable(self, whom: int, wanted: ReplayRange = ALL) -> ReplayCounts:
         return seen(self.store, lambda reader: reader.replayable(whom, 7, wanted))
 
     def pending(self, whom: int) -> list[tuple[int | None, int | None, bool]]:
@@ -66,7 +66,7 @@ def test_what_had_arrived_is_sent_again_in_order_and_names_what_it_repeats(shelf
     for sequence in (1, 2, 3):
         shelf.put(sequence)
     shelf.put(1, conversation=8)
-    assert shelf.replayable(shelf.crm) == Replayable(3, 0, 0)
+    assert shelf.replayable(shelf.crm) == ReplayCounts(3, 0, 0)
     assert shelf.replay(shelf.crm) == (3, None)
     assert shelf.pending(shelf.crm) == [(1, 0, True), (2, 1, True), (3, 2, True)]
     assert shelf.pending(shelf.late) == []
@@ -75,9 +75,9 @@ def test_what_had_arrived_is_sent_again_in_order_and_names_what_it_repeats(shelf
 def test_what_is_on_its_way_is_left_out(shelf: Shelf) -> None:
     shelf.put(1)
     shelf.put(2, end=False)
-    assert shelf.replayable(shelf.crm) == Replayable(1, 1, 0)
+    assert shelf.replayable(shelf.crm) == ReplayCounts(1, 1, 0)
     assert shelf.replay(shelf.crm) == (1, None)
-    assert shelf.replayable(shelf.crm) == Replayable(0, 2, 0)
+    assert shelf.replayable(shelf.crm) == ReplayCounts(0, 2, 0)
     assert shelf.replay(shelf.crm) == (0, None)
 
 
@@ -96,8 +96,8 @@ def test_an_endpoint_that_came_later_gets_its_first_deliveries_each_with_the_one
     shelf.put(1)
     shelf.put(2, CLOSED)
     shelf.put(3)
-    messages = Replayed(frozenset({MESSAGE}))
-    assert shelf.replayable(shelf.late, messages) == Replayable(2, 0, 0)
+    messages = ReplayRange(frozenset({MESSAGE}))
+    assert shelf.replayable(shelf.late, messages) == ReplayCounts(2, 0, 0)
     assert shelf.replay(shelf.late, messages) == (2, None)
     assert shelf.pending(shelf.late) == [(1, 0, False), (3, 1, False)]
 
@@ -105,19 +105,19 @@ def test_an_endpoint_that_came_later_gets_its_first_deliveries_each_with_the_one
 def test_a_part_says_where_the_next_one_begins(shelf: Shelf) -> None:
     for sequence in range(1, 6):
         shelf.put(sequence)
-    assert shelf.replay(shelf.crm, Replayed(ALL.types, 2), 2) == (2, 3)
-    assert shelf.replay(shelf.crm, Replayed(ALL.types, 4), 2) == (2, 5)
-    assert shelf.replay(shelf.crm, Replayed(ALL.types, 6), 2) == (0, None)
+    assert shelf.replay(shelf.crm, ReplayRange(ALL.types, 2), 2) == (2, 3)
+    assert shelf.replay(shelf.crm, ReplayRange(ALL.types, 4), 2) == (2, 5)
+    assert shelf.replay(shelf.crm, ReplayRange(ALL.types, 6), 2) == (0, None)
     assert [sequence for sequence, _, _ in shelf.pending(shelf.crm)] == [2, 3, 4, 5]
 
 
 def test_a_range_and_the_types_bound_what_is_sent(shelf: Shelf) -> None:
     for sequence in range(1, 6):
         shelf.put(sequence, CLOSED if sequence == 3 else MESSAGE)
-    assert shelf.replayable(shelf.crm, Replayed(frozenset({MESSAGE}), 2, 4)) == Replayable(2, 0, 0)
-    assert shelf.replay(shelf.crm, Replayed(frozenset(), 2, 4)) == (0, None)
-    assert shelf.replayable(shelf.crm, Replayed(frozenset())) == Replayable(0, 0, 0)
-    assert shelf.replay(shelf.crm, Replayed(frozenset({MESSAGE}), 2, 4)) == (2, None)
+    assert shelf.replayable(shelf.crm, ReplayRange(frozenset({MESSAGE}), 2, 4)) == ReplayCounts(2, 0, 0)
+    assert shelf.replay(shelf.crm, ReplayRange(frozenset(), 2, 4)) == (0, None)
+    assert shelf.replayable(shelf.crm, ReplayRange(frozenset())) == ReplayCounts(0, 0, 0)
+    assert shelf.replay(shelf.crm, ReplayRange(frozenset({MESSAGE}), 2, 4)) == (2, None)
     assert [sequence for sequence, _, _ in shelf.pending(shelf.crm)] == [2, 4]
 
 
@@ -134,7 +134,10 @@ def test_a_part_of_a_replay_reads_no_deliveries_of_later_parts(shelf: Shelf) -> 
 
         shelf.store.connection.set_progress_handler(count, 1)
         try:
-            assert shelf.replay(shelf.crm, Replayed(frozenset({MESSAGE}), first, None), 5) == (5, first + 4)
+            assert shelf.replay(shelf.crm, ReplayRange(frozenset({MESSAGE}), first, None), 5) == (
+                5,
+                first + 4,
+            )
         finally:
             shelf.store.connection.set_progress_handler(None, 0)
         return taken
@@ -152,7 +155,7 @@ def test_events_that_are_no_longer_stored_are_counted_and_not_sent(shelf: Shelf)
     shelf.put(2)
     shelf.put(3)
     assert shelf.store.at_once(lambda tx: tx.prune_events(NOON + 1, 2, LATER)) == 2
-    assert shelf.replayable(shelf.crm) == Replayable(1, 0, 2)
+    assert shelf.replayable(shelf.crm) == ReplayCounts(1, 0, 2)
     assert shelf.replay(shelf.crm) == (1, None)
 
 

@@ -16,7 +16,7 @@ from deskwire.engine.conversations.commands import ContactRef
 from deskwire.engine.conversations.contacts import put_contact
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.core.ids import new_id
-from deskwire.engine.llm.port import ModelError
+from deskwire.engine.llm.chat import ModelError
 from deskwire.engine.privacy.erasure import Erasures
 from deskwire.engine.surveys.insights.insights import PARTS, Insights, Refresh
 from deskwire.engine.surveys.insights.refresh import RUNNING_MAX, Refreshes

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from deskwire.engine.uploads.ports import Content
+from deskwire.engine.uploads.ports import FileContent
 from tests.support.builders import NOON, PROJECT
 
-CONTENT = Content(PROJECT.rowid, "0" * 64)
+CONTENT = FileContent(PROJECT.rowid, "0" * 64)
 
 
 def test_the_bytes_of_a_content_that_is_gone_are_overwritten_behind_its_removal_not_its_uploads(
     tx: Any,
 ) -> None:
     entry = tx.claim_content(CONTENT, NOON)
-    assert tx.doom_content(CONTENT) == [entry]
+    assert tx.retire_content(CONTENT) == [entry]
     assert tx.conn.execute("SELECT scrub_due FROM event_window").fetchone()[0] == 0
-    tx.forget_content(entry)
-    assert tx.left_contents(NOON, 10) == []
+    tx.delete_content_entry(entry)
+    assert tx.abandoned_contents(NOON, 10) == []
     assert tx.conn.execute("SELECT scrub_due FROM event_window").fetchone()[0] > 0

@@ -34,7 +34,7 @@ from deskwire.engine.conversations.writing_changes import WritingChange
 from deskwire.engine.core import store as core
 from deskwire.engine.events.ports import Advance, EventReader, EventTransaction, HeadReader
 from deskwire.engine.events.types import StoredEvent
-from deskwire.engine.idempotency.ports import AnswerReader, AnswerTransaction
+from deskwire.engine.idempotency.idempotent_requests import StoredResponseReader, StoredResponseTransaction
 from deskwire.engine.importing.ports import ImportReader, ImportTransaction
 from deskwire.engine.reports.ports import ReportReader
 from deskwire.engine.search.ports import SearchReader, SourceTransaction
@@ -62,7 +62,7 @@ class Reader(
     StreamReader,
     DeliveryReader,
     UploadReader,
-    AnswerReader,
+    StoredResponseReader,
     TranslationReader,
     SnippetReader,
     WorkflowReader,
@@ -99,7 +99,7 @@ class Transaction(
     StreamTransaction,
     DeliveryTransaction,
     UploadTransaction,
-    AnswerTransaction,
+    StoredResponseTransaction,
     TranslationTransaction,
     SnippetTransaction,
     WorkflowTransaction,

@@ -24,8 +24,8 @@ def forget_with_others(parts: Parts) -> None:
         parts.uploads.wake_nowait()
 
     membership.on_invalidate(forget_callers)
-    if parts.couriers is not None:
-        membership.on_invalidate(parts.couriers.look)
+    if parts.endpoint_leases is not None:
+        membership.on_invalidate(parts.endpoint_leases.reconcile)
     if parts.follower is not None:
         membership.on_invalidate(parts.follower.catch_up)
 

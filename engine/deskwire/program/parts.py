@@ -22,7 +22,7 @@ from deskwire.engine.core.secret import Secrets
 from deskwire.engine.events.follower import Follower
 from deskwire.engine.events.log import EventLog
 from deskwire.engine.events.relay import TypingRelay
-from deskwire.engine.idempotency.once import Answers
+from deskwire.engine.idempotency.idempotent_requests import StoredResponses
 from deskwire.engine.merging.merges import Merges
 from deskwire.engine.ports import Commit
 from deskwire.engine.privacy.erasure import Erasures
@@ -32,10 +32,10 @@ from deskwire.engine.surveys.insights.refresh import Refreshes
 from deskwire.engine.surveys.removal import Removals
 from deskwire.engine.tickets.snooze import SnoozeTimer
 from deskwire.engine.uploads.service import UploadService
-from deskwire.engine.webhooks.couriers import Couriers
 from deskwire.engine.webhooks.dispatcher import Dispatcher
-from deskwire.engine.webhooks.news import DeliveryNews
-from deskwire.engine.webhooks.ownership import Lapses
+from deskwire.engine.webhooks.endpoint_leases import EndpointLeases
+from deskwire.engine.webhooks.notifications import DeliveryNotifier
+from deskwire.engine.webhooks.ownership import LapseMonitor
 from deskwire.http.api.auth.credential_caches import EndedTokenCache, MachineCredentialCache, ServerKeyCache
 from deskwire.http.api.auth.metrics_token import ScrapeAccess
 from deskwire.http.api.auth.sessions import Sessions
@@ -87,9 +87,9 @@ class Parts(Struct, frozen=True, kw_only=True):
     agents: AgentStreams
     stream: RealtimeStream
     dispatcher: Dispatcher
-    lapses: Lapses
-    couriers: Couriers | None
-    news: DeliveryNews
+    lapses: LapseMonitor
+    endpoint_leases: EndpointLeases | None
+    delivery_notifier: DeliveryNotifier
     writing: WritingEvents
     snooze_timer: SnoozeTimer
     uploads: UploadService
@@ -133,9 +133,9 @@ async def assemble(
     )
     ended_tokens = EndedTokenCache(store)
     agents = wiring.agents(config, here, events)
-    news = wiring.news(store, agents)
-    dispatcher = wiring.dispatcher(config, store, sealing, news, here.membership)
-    couriers = wiring.couriers(here, dispatcher)
+    delivery_notifier = wiring.delivery_notifier(store, agents)
+    dispatcher = wiring.dispatcher(config, store, sealing, delivery_notifier, here.membership)
+    endpoint_leases = wiring.endpoint_leases(here, dispatcher)
     lapses = wiring.lapses(store, dispatcher, commits)
     follower = wiring.follower(here, events, dispatcher, commits)
     if follower is not None:
@@ -180,9 +180,9 @@ async def assemble(
         agents=agents,
         stream=stream,
         dispatcher=dispatcher,
-        couriers=couriers,
+        endpoint_leases=endpoint_leases,
         lapses=lapses,
-        news=news,
+        delivery_notifier=delivery_notifier,
         writing=wiring.writing_events(here, agents, uploads.links, commits),
         snooze_timer=snooze_timer,
         uploads=uploads,
@@ -212,7 +212,7 @@ def services_of(parts: Parts, actors: trio.Nursery, registry: ActorRegistry) -> 
         passwords=passwords,
         dummy_hashes=wiring.dummy_hashes(store, passwords, secrets),
         refused_calls=RefusedCalls(store),
-        webhooks=wiring.webhooks(config, parts.sealing, parts.couriers or parts.dispatcher),
+        webhooks=wiring.webhooks(config, parts.sealing, parts.endpoint_leases or parts.dispatcher),
         hub=parts.hub,
         agents=parts.agents,
         surveys=Surveys(
@@ -220,7 +220,9 @@ def services_of(parts: Parts, actors: trio.Nursery, registry: ActorRegistry) -> 
         ),
         uploads=parts.uploads,
         voice=wiring.voice(config, store, parts.uploads),
-        answers=Answers(secrets, wall_clock, config.idempotency_s, several=parts.follower is not None),
+        answers=StoredResponses(
+            secrets, wall_clock, config.idempotency_s, several=parts.follower is not None
+        ),
         rate_limits=wiring.rate_limits(config),
         admission=wiring.admission(config, store, cluster),
         stream_keys=secrets.keys("stream"),

@@ -201,13 +201,15 @@ async def serve(
         while_leader = here.cluster.while_leader
         nodes.forget_with_others(parts)
         async with leased(here.membership), trio.open_nursery() as outgoing:
-            await parts.lapses.begin()
+            await parts.lapses.start()
             await outgoing.start(parts.dispatcher.run)
             outgoing.start_soon(run_with_restarts, "webhooks.lapses", parts.lapses.run)
-            if parts.couriers is not None:
-                outgoing.start_soon(run_with_restarts, "webhooks.couriers", parts.couriers.run)
+            if parts.endpoint_leases is not None:
+                outgoing.start_soon(run_with_restarts, "webhooks.couriers", parts.endpoint_leases.run)
                 outgoing.start_soon(
-                    run_with_restarts, "webhooks.clearing", partial(while_leader, parts.couriers.clear)
+                    run_with_restarts,
+                    "webhooks.clearing",
+                    partial(while_leader, parts.endpoint_leases.clean_up),
                 )
             if parts.follower is not None:
                 outgoing.start_soon(run_with_restarts, "events.follower", parts.follower.run)
@@ -216,7 +218,7 @@ async def serve(
             outgoing.start_soon(run_with_restarts, "stream.positions", parts.hub.run)
             outgoing.start_soon(run_with_restarts, "stream.flusher", parts.stream.run)
             outgoing.start_soon(run_with_restarts, "agents.streams", parts.agents.run)
-            outgoing.start_soon(run_with_restarts, "deliveries.news", parts.news.run)
+            outgoing.start_soon(run_with_restarts, "deliveries.news", parts.delivery_notifier.run)
             outgoing.start_soon(run_with_restarts, "agents.writing", parts.writing.run)
             outgoing.start_soon(run_with_restarts, "stalls", parts.measured.stalls.run)
             outgoing.start_soon(

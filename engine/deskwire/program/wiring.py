@@ -37,30 +37,27 @@ from deskwire.engine.events.log import EventLog
 from deskwire.engine.events.relay import TypingRelay
 from deskwire.engine.events.shared_log import SharedLog
 from deskwire.engine.events.types import EphemeralEvent
-from deskwire.engine.llm.chat import OpenAiChat
-from deskwire.engine.llm.port import ChatModel
+from deskwire.engine.llm.chat import ChatModel, OpenAiChat
 from deskwire.engine.ports import Commit, Store
 from deskwire.engine.privacy.retention import Retention, RetentionCounters, RetentionPeriods
 from deskwire.engine.search.indexer import Indexer
 from deskwire.engine.stream.hub import Hub
 from deskwire.engine.tickets.follow import TicketFollower
+from deskwire.engine.uploads.file_store import SharedFileStore, SingleNodeFileStore
 from deskwire.engine.uploads.links import Links
 from deskwire.engine.uploads.ports import Files
 from deskwire.engine.uploads.service import UploadService
-from deskwire.engine.uploads.shelf import OwnShelf, SharedShelf
 from deskwire.engine.voice.reply import Voice
-from deskwire.engine.webhooks.couriers import Couriers
+from deskwire.engine.webhooks.delivery_follower import DeliveryFollower
 from deskwire.engine.webhooks.dispatcher import Dispatcher
-from deskwire.engine.webhooks.following import DeliveryFollower
-from deskwire.engine.webhooks.http.address import Policy
+from deskwire.engine.webhooks.endpoint_leases import EndpointLeases
+from deskwire.engine.webhooks.http.address import AddressPolicy, SystemResolver, literal_addresses
 from deskwire.engine.webhooks.http.client import Client
-from deskwire.engine.webhooks.http.dialer import Dialer, Route
-from deskwire.engine.webhooks.http.proxy import Proxy, ProxyDialer
-from deskwire.engine.webhooks.http.resolver import SystemResolver, spelled_addresses
-from deskwire.engine.webhooks.news import DeliveryNews
-from deskwire.engine.webhooks.ownership import Lapses
-from deskwire.engine.webhooks.retry.circuit import Rule
-from deskwire.engine.webhooks.target import check_url
+from deskwire.engine.webhooks.http.connectors import Connector, DirectConnector, Proxy, ProxyConnector
+from deskwire.engine.webhooks.notifications import DeliveryNotifier
+from deskwire.engine.webhooks.ownership import LapseMonitor
+from deskwire.engine.webhooks.retry.circuit_breaker import CircuitRule
+from deskwire.engine.webhooks.url import check_url
 from deskwire.http.api.admission import Admission
 from deskwire.http.api.auth.sessions import Sessions
 from deskwire.http.api.input.multipart import OVERHEAD
@@ -199,7 +196,7 @@ def share_times(bus: Bus, commits: Subscribers[Commit], tasks: Sequence[Schedule
 
 
 def dispatcher(
-    config: Config, store: Store, sealing: Encryption, news: DeliveryNews, cluster: Cluster | None
+    config: Config, store: Store, sealing: Encryption, notifier: DeliveryNotifier, cluster: Cluster | None
 ) -> Dispatcher:
     """Return the deliveries to webhooks, shared with the other nodes of the cluster if there is one."""
     return Dispatcher(
@@ -212,46 +209,48 @@ def dispatcher(
         jitter=config.webhook_retry_jitter,
         concurrency=config.webhook_concurrency,
         waiting=config.webhook_waiting,
-        rule=Rule(config.webhook_circuit_failures, config.webhook_circuit_s),
+        rule=CircuitRule(config.webhook_circuit_failures, config.webhook_circuit_s),
         horizon_s=min(config.webhook_horizon_s, config.event_window_s),
         catch_up_per_s=config.webhook_catch_up_per_s,
         memory_deliveries=config.webhook_memory_deliveries,
         proxy=Proxy.parse(config.webhook_proxy) if config.webhook_proxy else None,
-        note=news.note,
+        notify=notifier.enqueue,
         cluster=cluster,
     )
 
 
-def lapses(store: Store, dispatcher: Dispatcher, commits: Subscribers[Commit]) -> Lapses:
+def lapses(store: Store, dispatcher: Dispatcher, commits: Subscribers[Commit]) -> LapseMonitor:
     """Return the task that disables endpoints whose machine credentials have ended."""
 
     def stop(endpoint: int) -> None:
         if dispatcher.delivers_to(endpoint):
             dispatcher.remove(endpoint)
 
-    made = Lapses(lambda at: AttributedStore(ChangeOrigin(Actor("system"), at), store), wall_clock, stop)
+    made = LapseMonitor(
+        lambda at: AttributedStore(ChangeOrigin(Actor("system"), at), store), wall_clock, stop
+    )
     made.follow(commits)
     return made
 
 
-def couriers(here: Opened, dispatcher: Dispatcher) -> Couriers | None:
+def endpoint_leases(here: Opened, dispatcher: Dispatcher) -> EndpointLeases | None:
     """Return what says which endpoints this node delivers to; None if it is alone and delivers to all."""
     if here.membership is None or here.leases is None:
         return None
-    made = Couriers(here.store, here.leases, dispatcher, here.membership, here.bus, wall_clock)
+    made = EndpointLeases(here.store, here.leases, dispatcher, here.membership, here.bus, wall_clock)
     here.membership.on_nodes_changed(made.wake)
-    here.membership.on_lease_lost(made.drop_all)
+    here.membership.on_lease_lost(made.stop_all)
     return made
 
 
-def news(store: Store, agents: AgentStreams) -> DeliveryNews:
+def delivery_notifier(store: Store, agents: AgentStreams) -> DeliveryNotifier:
     """Return the news of deliveries, for agents who look at the conversation."""
 
     def tell(project: int, conversation: str, item: Mapping[str, Any]) -> None:
         event = ephemeral_event("delivery.changed", {"conversationId": conversation, **item})
         agents.broadcast(project, event, viewing=conversation)
 
-    return DeliveryNews(store, wall_clock, agents, tell)
+    return DeliveryNotifier(store, wall_clock, agents, tell)
 
 
 def writing_events(
@@ -264,9 +263,9 @@ def writing_events(
     return made
 
 
-def webhook_policy(config: Config) -> Policy:
+def webhook_policy(config: Config) -> AddressPolicy:
     """Return the rule for addresses that webhooks may go to."""
-    return Policy(allow=config.webhook_allow, allow_private=config.allow_private_webhooks)
+    return AddressPolicy(allow=config.webhook_allow, allow_private=config.allow_private_webhooks)
 
 
 def pusher(config: Config, store: Store, sealing: Encryption) -> AuditPusher:
@@ -276,18 +275,20 @@ def pusher(config: Config, store: Store, sealing: Encryption) -> AuditPusher:
 
     def client(url: str) -> Client:
         resolver = SystemResolver()
-        route: Route = (
-            Dialer(policy, resolver) if proxy is None else ProxyDialer(proxy, policy, resolver, trusted)
+        route: Connector = (
+            DirectConnector(policy, resolver)
+            if proxy is None
+            else ProxyConnector(proxy, policy, resolver, trusted)
         )
         return Client(url, route, ssl_context=trusted, timeout_s=config.webhook_timeout_s, clock=wall_clock)
 
     return AuditPusher(store, wall_clock, sealing, client)
 
 
-def webhooks(config: Config, sealing: Encryption, dispatcher: Dispatcher | Couriers) -> Webhooks:
+def webhooks(config: Config, sealing: Encryption, dispatcher: Dispatcher | EndpointLeases) -> Webhooks:
     """Return the functions of the deliveries that the endpoints' routes need."""
     policy = webhook_policy(config)
-    resolver = spelled_addresses if config.webhook_proxy else SystemResolver(shared=True)
+    resolver = literal_addresses if config.webhook_proxy else SystemResolver(shared=True)
     return Webhooks(
         check_url=lambda url: check_url(url, policy, resolver),
         seal=sealing.seal,
@@ -486,10 +487,10 @@ async def open_uploads(
     """
     # Of files on its own disk a node is the only one that knows.
     own = config.uploads_at == "disk"
-    shelf = OwnShelf(store, files) if own else SharedShelf(store, files, wall_clock)
+    file_store = SingleNodeFileStore(store, files) if own else SharedFileStore(store, files, wall_clock)
     uploads = UploadService(
         store,
-        shelf,
+        file_store,
         wall_clock,
         Links(secrets.keys("uploads"), f"{url}{BASE}/uploads", lifetime_s=config.upload_url_s),
         limit=config.upload_limit_bytes,
@@ -511,7 +512,7 @@ def voice(config: Config, store: Store, uploads: UploadService) -> Voice:
         model(config),
         audio_bytes=config.voice_audio_bytes,
         audio_s=config.voice_audio_s,
-        at_once=config.voice_at_once,
+        concurrency=config.voice_at_once,
     )
 
 

@@ -67,9 +67,8 @@ from deskwire.http.resources.surveys import (
 )
 from deskwire.http.resources.tickets import tickets, voice
 from deskwire.http.resources.webhooks import dashboard as agents_webhooks
-from deskwire.http.resources.webhooks import deliveries, replays
+from deskwire.http.resources.webhooks import deliveries
 from deskwire.http.resources.webhooks import endpoints as webhooks
-from deskwire.http.resources.webhooks import figures as webhook_figures
 
 _MODULES: Final = (
     project,
@@ -84,8 +83,6 @@ _MODULES: Final = (
     project_export,
     webhooks,
     deliveries,
-    replays,
-    webhook_figures,
     stream,
     agents_webhooks,
     event_log,

@@ -15,7 +15,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
-from deskwire.engine.uploads.ports import Content
+from deskwire.engine.uploads.ports import FileContent
 
 FOLDER: Final = "uploads"
 _DRAFTS: Final = "drafts"
@@ -27,7 +27,7 @@ _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 class DiskDraft:
     """Implements `uploads.ports.Draft` as a file."""
 
-    def __init__(self, path: Path, place: Callable[[Content], Path]) -> None:
+    def __init__(self, path: Path, place: Callable[[FileContent], Path]) -> None:
         self._path = path
         self._place = place
         self._file: int | None = os.open(path, _NEW, 0o600)
@@ -48,7 +48,7 @@ class DiskDraft:
         self._close()
         return self._hash.hexdigest()
 
-    def keep(self, content: Content) -> None:
+    def keep(self, content: FileContent) -> None:
         """See `Draft.keep`."""
         place = self._place(content)
         for folder in (place.parent.parent, place.parent):
@@ -87,14 +87,14 @@ class DiskFiles:
         """See `Files.draft`."""
         return DiskDraft(self._aside(), self.place)
 
-    def size(self, content: Content) -> int | None:
+    def size(self, content: FileContent) -> int | None:
         """See `Files.size`."""
         try:
             return self.place(content).stat().st_size
         except FileNotFoundError:
             return None
 
-    def read(self, content: Content, start: int, length: int) -> bytes:
+    def read(self, content: FileContent, start: int, length: int) -> bytes:
         """See `Files.read`."""
         file = os.open(self.place(content), os.O_RDONLY | os.O_CLOEXEC)
         try:
@@ -102,7 +102,7 @@ class DiskFiles:
         finally:
             os.close(file)
 
-    def remove(self, content: Content) -> None:
+    def remove(self, content: FileContent) -> None:
         """See `Files.remove`. The file is renamed first, so that a file with a final name is always complete."""
         place, aside = self.place(content), self._aside()
         try:
@@ -115,18 +115,18 @@ class DiskFiles:
             with suppress(OSError):  # another content is there
                 folder.rmdir()
 
-    def contents(self) -> Iterator[Content]:
+    def contents(self) -> Iterator[FileContent]:
         """See `Files.contents`."""
         for project in self._root.glob("*"):  # nothing, if nothing was ever uploaded
             if project.name.isdecimal():
                 for path in project.glob("*/*"):
                     if _SHA256.fullmatch(path.name):
-                        yield Content(int(project.name), path.name)
+                        yield FileContent(int(project.name), path.name)
 
     def close(self) -> None:
         """See `Files.close`. Nothing is."""
 
-    def place(self, content: Content) -> Path:
+    def place(self, content: FileContent) -> Path:
         """Return the path of a content that is kept."""
         return self._root / str(content.project) / content.sha256[:2] / content.sha256
 

@@ -18,7 +18,7 @@ import obstore
 from obstore import exceptions
 from obstore.store import S3Store
 
-from deskwire.engine.uploads.ports import Content
+from deskwire.engine.uploads.ports import FileContent
 from deskwire.storage.upload_buffer import UploadBuffer
 
 if TYPE_CHECKING:  # names of its types alone
@@ -76,7 +76,7 @@ class S3Files:
         """See `Files.draft`."""
         return UploadBuffer(self._put)
 
-    def size(self, content: Content) -> int | None:
+    def size(self, content: FileContent) -> int | None:
         """See `Files.size`."""
         with self._telling():
             try:
@@ -84,13 +84,13 @@ class S3Files:
             except (exceptions.NotFoundError, FileNotFoundError):
                 return None
 
-    def read(self, content: Content, start: int, length: int) -> bytes:
+    def read(self, content: FileContent, start: int, length: int) -> bytes:
         """See `Files.read`."""
         with self._telling():
             found = obstore.get(self._store, _name(content), options={"range": (start, start + length)})
             return bytes(found.bytes())
 
-    def remove(self, content: Content) -> None:
+    def remove(self, content: FileContent) -> None:
         """See `Files.remove`. A bucket with versioning retains older versions."""
         with self._telling():
             try:
@@ -98,7 +98,7 @@ class S3Files:
             except (exceptions.NotFoundError, FileNotFoundError):
                 return
 
-    def contents(self) -> Iterator[Content]:
+    def contents(self) -> Iterator[FileContent]:
         """See `Files.contents`."""
         old = datetime.now(UTC) - OLD
         with self._telling():
@@ -106,12 +106,12 @@ class S3Files:
                 for each in batch:
                     match = _NAME.fullmatch(each["path"])
                     if match is not None and each["last_modified"] < old:
-                        yield Content(int(match[1]), match[2], int(match[3]))
+                        yield FileContent(int(match[1]), match[2], int(match[3]))
 
     def close(self) -> None:
         """See `Files.close`. Idle connections time out."""
 
-    def _put(self, content: Content, file: IO[bytes], size: int) -> None:
+    def _put(self, content: FileContent, file: IO[bytes], size: int) -> None:
         if self.size(content) == size:
             return
         with self._telling():
@@ -141,7 +141,7 @@ class S3Files:
             raise OSError(errno.EIO, said) from error
 
 
-def _name(content: Content) -> str:
+def _name(content: FileContent) -> str:
     return f"{content.project}/{content.sha256[:2]}/{content.sha256}.{content.entry}"
 
 

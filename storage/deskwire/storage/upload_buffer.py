@@ -7,12 +7,12 @@ from hashlib import sha256
 from tempfile import SpooledTemporaryFile
 from typing import IO, Final
 
-from deskwire.engine.uploads.ports import Content
+from deskwire.engine.uploads.ports import FileContent
 
 IN_MEMORY: Final = 1 << 20
 """Maximum bytes of a buffer in memory."""
 
-Put = Callable[[Content, IO[bytes], int], None]
+Put = Callable[[FileContent, IO[bytes], int], None]
 """Stores a file of the given size, from the start of the stream; does nothing if it is stored already."""
 
 
@@ -35,7 +35,7 @@ class UploadBuffer:
         """See `Draft.finish`."""
         return self._hash.hexdigest()
 
-    def keep(self, content: Content) -> None:
+    def keep(self, content: FileContent) -> None:
         """See `Draft.keep`."""
         self._file.seek(0)
         self._put(content, self._file, self._size)

@@ -9,7 +9,7 @@ import trio
 
 from deskwire.engine.core.values import replace
 from deskwire.engine.webhooks.endpoint import Endpoint, unhealthy_code
-from deskwire.engine.webhooks.retry.circuit import Circuit
+from deskwire.engine.webhooks.retry.circuit_breaker import Circuit
 from tests.support.api.service import Service
 from tests.support.api.staff import person
 

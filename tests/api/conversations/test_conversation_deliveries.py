@@ -89,7 +89,7 @@ async def test_each_event_says_what_became_of_it_at_each_endpoint(
     assert (dropped["endpoint"], dropped["status"], dropped["attempts"]) == ("localhost", "dropped", 4)
     assert (dropped["reasonCode"], dropped["lastStatus"]) == ("failed", 500)
     assert dropped["reason"].startswith(
-        "It did not arrive, as 4 attempts failed, the last because it answered 500."
+        "It did not arrive because 4 attempts failed; the last time it answered 500."
     )
     assert "s3cret" not in str(found)
     assert str(receiver.port) not in str([each["endpoint"] for each in found])

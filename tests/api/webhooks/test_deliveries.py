@@ -1,4 +1,7 @@
-"""The delivery log, tests, redelivery, recovery and the care of endpoints, through the wire (decisions 6)."""
+"""Delivery log, test events, redelivery, recovery and changes of endpoints.
+
+Source: decisions 6.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ from tests.support.sockets.server_process import free_port
 
 FAILING = answering("500 Internal Server Error", b"out of order")
 WORKING = answering("204 No Content")
-LOOK_S = 0.02  # nothing announces a delivery that is recorded but the log
+LOOK_S = 0.02  # only the log shows that a delivery is recorded
 
 
 @pytest.fixture
@@ -37,7 +40,7 @@ async def receiver() -> AsyncIterator[Receiver]:
 
 @pytest.fixture
 def nobody() -> str:
-    """Return a URL where nobody listens."""
+    """Return a URL without a server."""
     return f"http://127.0.0.1:{free_port()}/"
 
 
@@ -50,7 +53,7 @@ async def deliveries(service: Service, endpoint: dict[str, Any], **params: str) 
 
 
 async def ended(service: Service, endpoint: dict[str, Any], count: int) -> list[dict[str, Any]]:
-    """The endpoint's log once it has that many and none is pending."""
+    """Return the endpoint's log when it has that many deliveries and none is pending."""
     with trio.fail_after(20):
         while True:
             found = await deliveries(service, endpoint, limit="200")
@@ -73,7 +76,7 @@ async def refusal(service: Service, method: str, path: str, **body: Any) -> tupl
     return answer.status_code, answer.json()["code"]
 
 
-async def test_the_log_says_of_each_delivery_what_came_of_it_and_why(
+async def test_the_log_shows_the_outcome_and_reason_of_each_delivery(
     service: Service, receiver: Receiver
 ) -> None:
     receiver.behaviour = FAILING
@@ -86,7 +89,7 @@ async def test_the_log_says_of_each_delivery_what_came_of_it_and_why(
     assert (delivery["conversationId"], delivery["sequence"]) == (conversation["id"], 1)
     assert (delivery["status"], delivery["nextAttemptAt"]) == ("dropped", None)
     assert delivery["reason"] == (
-        "4 attempts failed; the last: status 500; it is sent once more with the next success"
+        "4 attempts failed; the last: status 500; it is sent again after the next success"
     )
     assert [each["number"] for each in delivery["attempts"]] == [1, 2, 3, 4]
     attempt = delivery["attempts"][0]
@@ -138,7 +141,7 @@ async def test_the_log_is_listed_newest_first_by_pages_and_filters(
 async def test_a_search_for_a_rare_type_is_followed_by_its_cursor_and_says_how_far_it_has_looked(
     service: Service, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(delivery_log, "LOOKED_AT", 3)
+    monkeypatch.setattr(delivery_log, "SEARCH_MAX", 3)
     endpoint = await register(service, receiver.url)
     conversation = await service.create()
     for text in ("a", "b", "c", "d"):
@@ -230,7 +233,7 @@ async def test_a_delivery_is_sent_again_as_a_new_one_with_the_same_bytes(
     assert (await ask(service, "GET", f"/deliveries/{first['id']}"))["redeliveredAs"] == again["id"]
 
 
-async def test_what_can_not_be_sent_again_is_refused_with_its_reason(tmp_path: Path) -> None:
+async def test_an_impossible_redelivery_is_refused_with_its_reason(tmp_path: Path) -> None:
     async with receiving() as receiver, running(tmp_path) as service:
         receiver.behaviour = FAILING
         endpoint = await register(service, receiver.url)
@@ -289,7 +292,7 @@ async def test_a_bad_begin_of_a_recovery_is_named(service: Service, nobody: str,
     assert [each["pointer"] for each in answer.json()["errors"]] == ["/since"]
 
 
-async def test_what_a_disabled_endpoint_was_not_sent_is_recovered_once_it_is_enabled(
+async def test_an_enabled_endpoint_recovers_its_skipped_deliveries(
     service: Service, receiver: Receiver
 ) -> None:
     endpoint = await register(service, receiver.url)
@@ -305,13 +308,15 @@ async def test_what_a_disabled_endpoint_was_not_sent_is_recovered_once_it_is_ena
     assert (enabled["status"], enabled["statusReason"]) == ("enabled", None)
     await service.say(conversation, "Back")
     await receiver.wait(2)
-    assert receiver.requests[1].headers["Service-Previous-Sequence"] == "2"  # so that the receiver can tell
+    assert (
+        receiver.requests[1].headers["Service-Previous-Sequence"] == "2"
+    )  # so that the receiver can distinguish them
     assert (await ask(service, "POST", f"{path}/recover", since="2026-01-01T00:00:00Z"))["count"] == 1
     await receiver.wait(3)
     assert b"While it was away" in receiver.requests[2].body
 
 
-async def test_a_changed_endpoint_goes_on_with_what_it_is_now(service: Service, receiver: Receiver) -> None:
+async def test_a_changed_endpoint_continues_with_its_new_fields(service: Service, receiver: Receiver) -> None:
     async with receiving() as other:
         endpoint = await register(service, receiver.url, description="CRM")
         path = f"/webhooks/{endpoint['id']}"
@@ -351,7 +356,7 @@ async def test_everything_wrong_with_a_change_is_named(service: Service, nobody:
     )
 
 
-async def test_a_rotated_secret_is_shown_once_and_signs_beside_the_old_one(
+async def test_a_rotated_secret_is_shown_once_and_signs_with_the_old_one(
     service: Service, receiver: Receiver
 ) -> None:
     endpoint = await register(service, receiver.url)

@@ -1,4 +1,7 @@
-"""Event types beyond the contract: only for the endpoints and the calls that name them (ADR 51)."""
+"""Event types beyond the contract, only for endpoints and calls that list them.
+
+Source: ADR 51.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,7 @@ ANSWERS = {"score": 2, "why": "mkslowkm"}
 
 @pytest.fixture
 async def service(tmp_path: Path) -> AsyncIterator[Service]:
-    """Yield a service that retries quickly, and whose circuits open at the third failure in a row."""
+    """Yield a service that retries quickly and opens circuits at the third failure."""
     quick: dict[str, Any] = {"webhook_retry_after_s": (0.01, 0.01, 0.01), "webhook_circuit_failures": 3}
     async with running(tmp_path, webhook_circuit_s=0.0, **quick) as started:
         yield started
@@ -44,7 +47,7 @@ async def receiver() -> AsyncIterator[Receiver]:
 
 
 async def act(service: Service, method: str, path: str, **body: Any) -> dict[str, Any]:
-    """Make a call of an agent that must succeed, and return its response."""
+    """Make an agent's call that must succeed; return its response."""
     answer = await service.dashboard.request(method, path, json=body)
     assert answer.status_code == 200, answer.text
     document: dict[str, Any] = answer.json()
@@ -52,7 +55,7 @@ async def act(service: Service, method: str, path: str, **body: Any) -> dict[str
 
 
 async def got(receiver: Receiver, count: int) -> list[dict[str, Any]]:
-    """The envelopes that the receiver was sent, in the order in which they came, once there are that many."""
+    """Return the envelopes that the receiver got, in order, when there are that many."""
     await receiver.wait(count)
     found = [orjson.loads(request.body) for request in receiver.requests]
     assert len(found) == count, [each["type"] for each in found]
@@ -64,7 +67,7 @@ async def note(service: Service, conversation: dict[str, Any], text: str = "She 
 
 
 async def problems(answer: httpx.Response) -> list[tuple[str, str]]:
-    """The problems that a call was refused for."""
+    """Return the problems of a refused call."""
     assert answer.status_code == 422, answer.text
     return [(each["pointer"], each["code"]) for each in answer.json()["errors"]]
 
@@ -94,7 +97,7 @@ async def test_a_tickets_events_arrive_in_their_order_with_its_object_and_its_au
     assert [each["eventId"] for each in log] == [each["id"] for each in reversed(events)]
 
 
-async def test_a_deleted_ticket_is_told_by_its_ids_and_what_was_not_sent_of_it_never_is(
+async def test_a_deleted_ticket_is_announced_by_ids_and_its_pending_events_are_dropped(
     service: Service, receiver: Receiver
 ) -> None:
     endpoint = await register(service, f"http://127.0.0.1:{free_port()}/", events=[*TICKETS])
@@ -114,7 +117,7 @@ async def test_a_deleted_ticket_is_told_by_its_ids_and_what_was_not_sent_of_it_n
     assert deleted == {"id": made["id"], "conversationId": conversation["id"], "contactId": contact}
 
 
-async def test_a_survey_response_is_told_with_its_answers_and_its_survey(
+async def test_a_survey_response_event_has_its_answers_and_survey(
     service: Service, receiver: Receiver
 ) -> None:
     await register(service, receiver.url, events=[*RESPONSES])
@@ -137,7 +140,7 @@ async def test_a_survey_response_is_told_with_its_answers_and_its_survey(
 
 
 @pytest.mark.parametrize("way", ["contact", "response", "survey"])
-async def test_what_is_erased_of_a_survey_leaves_no_byte_and_is_sent_to_nobody(
+async def test_an_erased_survey_response_leaves_no_byte_and_is_not_sent(
     service: Service, receiver: Receiver, way: str
 ) -> None:
     endpoint = await register(service, f"http://127.0.0.1:{free_port()}/", events=[*RESPONSES])
@@ -166,7 +169,7 @@ async def test_what_is_erased_of_a_survey_leaves_no_byte_and_is_sent_to_nobody(
     assert not [request for request in receiver.requests if b"mkslowkm" in request.body]
 
 
-async def test_a_note_reaches_those_who_ask_for_internal_events_and_nobody_else(
+async def test_a_note_reaches_only_endpoints_with_internal_events(
     service: Service, receiver: Receiver
 ) -> None:
     url = receiver.url
@@ -196,7 +199,7 @@ async def test_a_note_reaches_those_who_ask_for_internal_events_and_nobody_else(
     await ask(service, "PATCH", f"/webhooks/{plain['id']}", events=["note.created"])
 
 
-async def test_notes_that_wait_are_not_sent_to_an_endpoint_that_asks_for_them_no_more(
+async def test_pending_notes_are_skipped_after_internal_is_turned_off(
     service: Service, receiver: Receiver
 ) -> None:
     endpoint = await register(
@@ -211,14 +214,14 @@ async def test_notes_that_wait_are_not_sent_to_an_endpoint_that_asks_for_them_no
     await service.say(conversation, "the end")
     log = await ended(service, endpoint, 4)
     assert [each["status"] for each in log] == ["delivered", *["skipped"] * 3]
-    assert {each["reason"] for each in log[1:]} == {"the endpoint does not ask for internal events any more"}
+    assert {each["reason"] for each in log[1:]} == {"the endpoint no longer asks for internal events"}
     again = await ask(service, "POST", f"/deliveries/{log[-1]['id']}/redeliver")
     log = await ended(service, endpoint, 5)
     assert (log[0]["id"], log[0]["status"]) == (again["id"], "skipped")
     assert [each["type"] for each in await got(receiver, 1)] == ["message.created"]
 
 
-async def test_an_endpoints_health_is_told_to_the_others_once_for_each_transition(
+async def test_each_health_transition_is_published_once_to_other_endpoints(
     service: Service, receiver: Receiver
 ) -> None:
     async with receiving() as watching:
@@ -273,7 +276,7 @@ async def test_an_address_that_is_replaced_closes_the_circuit_and_says_so(
     assert told == ["webhook.circuit.opened", "webhook.circuit.closed"]
 
 
-async def test_the_feed_lists_extensions_for_those_who_name_them_and_never_notes(service: Service) -> None:
+async def test_the_feed_lists_named_extensions_and_never_notes(service: Service) -> None:
     conversation = await service.create()
     await note(service, conversation)
     ticket = await act(service, "POST", "/tickets", title="Parcel lost")
@@ -316,9 +319,7 @@ async def test_a_caller_that_waits_for_an_extension_is_answered_when_it_comes(
     assert [each["type"] for each in found] == [name]
 
 
-async def test_what_an_endpoint_missed_of_extensions_is_recovered(
-    service: Service, receiver: Receiver
-) -> None:
+async def test_missed_extension_events_are_recovered(service: Service, receiver: Receiver) -> None:
     endpoint = await register(service, receiver.url, events=["ticket.created"])
     await ask(service, "PATCH", f"/webhooks/{endpoint['id']}", status="disabled")
     made = [await act(service, "POST", "/tickets", title=f"Parcel {number}") for number in range(3)]
@@ -344,7 +345,7 @@ async def test_an_unknown_type_is_refused_with_the_types_that_it_may_have_meant(
     assert far["message"].endswith(", contact.updated.")
 
 
-async def test_a_machine_names_only_what_it_may_read(service: Service) -> None:
+async def test_a_machine_lists_only_types_it_may_read(service: Service) -> None:
     secret = (await make(service, ["webhooks.manage", "conversations.read", "tickets.read"]))["secret"]
     async with showing(service, secret) as machine:
         for name, status in (("ticket.created", 200), ("survey.deleted", 403), ("message.created", 200)):

@@ -1,4 +1,4 @@
-"""Outages of receivers, as the API shows them and handles them (decisions 6)."""
+"""Outages of receivers as the API shows and handles them (decisions 6)."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ async def receiver() -> AsyncIterator[Receiver]:
 
 @pytest.fixture
 def nobody() -> str:
-    """Return a URL where nobody listens."""
+    """Return a URL without a server."""
     return f"http://127.0.0.1:{free_port()}/"
 
 
 @pytest.fixture
 async def touchy(tmp_path: Path) -> AsyncIterator[Service]:
-    """Yield a service whose circuits open at the third failure in a row."""
+    """Yield a service that opens circuits at the third consecutive failure."""
     async with running(tmp_path, webhook_circuit_failures=3, webhook_circuit_s=0.0) as started:
         yield started
 
@@ -46,7 +46,7 @@ async def touchy(tmp_path: Path) -> AsyncIterator[Service]:
 async def look(
     service: Service, endpoint: dict[str, Any], wanted: Callable[[dict[str, Any]], object]
 ) -> dict[str, Any]:
-    """The endpoint as it is shown, once it is as it is wanted."""
+    """Return the endpoint when it is in the expected state."""
     with trio.fail_after(20):
         while True:
             shown = await ask(service, "GET", f"/webhooks/{endpoint['id']}")
@@ -63,7 +63,7 @@ def has_caught_up(shown: dict[str, Any]) -> bool:
     return shown["held"] is None and shown["missed"] is None
 
 
-async def test_the_circuit_is_shown_with_its_reason_and_what_it_holds(touchy: Service, nobody: str) -> None:
+async def test_the_circuit_is_shown_with_its_reason_and_held_deliveries(touchy: Service, nobody: str) -> None:
     endpoint = await register(touchy, nobody)
     shown = {name: endpoint[name] for name in ("circuitReason", "circuitOpenUntil", "failingSince", "held")}
     assert endpoint["circuit"] == "closed"
@@ -82,9 +82,7 @@ async def test_the_circuit_is_shown_with_its_reason_and_what_it_holds(touchy: Se
     assert (enabled["circuit"], enabled["circuitReason"]) == ("closed", None)
 
 
-async def test_a_changed_address_is_sent_what_the_circuit_has_held(
-    touchy: Service, receiver: Receiver, nobody: str
-) -> None:
+async def test_a_new_url_gets_the_held_deliveries(touchy: Service, receiver: Receiver, nobody: str) -> None:
     endpoint = await register(touchy, nobody)
     for user in range(3):
         await touchy.create(f"u{user}")
@@ -115,9 +113,7 @@ async def test_a_test_and_a_redelivery_are_sent_at_once_though_the_circuit_is_op
     assert (await look(touchy, endpoint, has_caught_up))["circuit"] == "closed"
 
 
-async def test_what_an_outage_made_it_miss_is_shown_and_sent_once_more(
-    service: Service, receiver: Receiver
-) -> None:
+async def test_missed_deliveries_are_shown_and_sent_again(service: Service, receiver: Receiver) -> None:
     receiver.behaviour = FAILING
     endpoint = await register(service, receiver.url)
     await service.create("u1")

@@ -1,4 +1,7 @@
-"""The service with `DESKWIRE_WEBHOOK_PROXY`: its connections, and the words in the delivery log (ADR 6)."""
+"""The service with `DESKWIRE_WEBHOOK_PROXY`: connections and delivery log.
+
+Source: ADR 6.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +14,11 @@ from tests.support.api.service import running
 
 ANSWER = b"HTTP/1.1 204 No Content\r\n\r\n"
 REFUSAL = b"HTTP/1.1 407 No\r\nContent-Length: 0\r\n\r\n"
-NAME = "receiver.test"  # no name server knows it
+NAME = "receiver.test"  # no name server resolves it
 
 
 async def _answer(answer: bytes, heads: trio.MemorySendChannel[str], stream: trio.SocketStream) -> None:
-    """Note the head of one request, and give it this answer."""
+    """Record the head of one request and send this response."""
     got = b""
     while b"\r\n\r\n" not in got:
         got += await stream.receive_some(65_536)
@@ -25,7 +28,7 @@ async def _answer(answer: bytes, heads: trio.MemorySendChannel[str], stream: tri
 
 
 async def _proxy(nursery: trio.Nursery, answer: bytes) -> tuple[str, trio.MemoryReceiveChannel[str]]:
-    """The URL of a proxy that answers so, and the heads of what it is asked."""
+    """Yield the URL of a proxy with this response, and the heads of its requests."""
     heads, asked = trio.open_memory_channel[str](100)
     serve = partial(trio.serve_tcp, partial(_answer, answer, heads), 0, host="127.0.0.1")
     (listener,) = await nursery.start(serve)
@@ -46,8 +49,8 @@ async def test_a_webhook_with_a_name_that_only_the_proxy_knows_is_registered_and
     assert "\r\nProxy-Authorization: Basic YWRhOnB3\r\n" in head
 
 
-async def test_what_the_proxy_refuses_is_in_the_delivery_log(tmp_path: Path, nursery: trio.Nursery) -> None:
-    """Decisions 6: what is refused is refused with its reason in the delivery log; an address in a URL, too."""
+async def test_refusals_of_the_proxy_are_in_the_delivery_log(tmp_path: Path, nursery: trio.Nursery) -> None:
+    """Decisions 6: the delivery log contains the reason of a refusal, also for an address in a URL."""
     url, asked = await _proxy(nursery, REFUSAL)
     async with running(tmp_path, webhook_proxy=url, allow_private_webhooks=False) as service:
         inside = await service.http.post("/s2s/webhooks", json={"url": "https://0x7f.1:8443/"})
@@ -60,7 +63,7 @@ async def test_what_the_proxy_refuses_is_in_the_delivery_log(tmp_path: Path, nur
             assert (await asked.receive()).startswith(f"CONNECT {NAME}:8443 HTTP/1.1\r\n")
             log = f"/s2s/webhooks/{made.json()['id']}/deliveries"
             text = ""
-            while "proxy: status 407" not in text:  # there is no other way to learn of it
+            while "proxy: status 407" not in text:  # the log is the only source
                 await trio.sleep(0.05)  # looks again: nothing announces it
                 text = (await service.http.get(log)).text
     assert "proxy: status 407, proxy authentication required" in text

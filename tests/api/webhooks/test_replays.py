@@ -1,4 +1,7 @@
-"""The events of one conversation, sent to one endpoint again: over real sockets (ADR 10)."""
+"""Replays of one conversation's events to one endpoint, over real sockets.
+
+Source: ADR 10.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ async def receiver() -> AsyncIterator[Receiver]:
 
 
 def sent(receiver: Receiver, since: int) -> list[tuple[int, str, str | None]]:
-    """Sequence, text and the sequence before of what has come since."""
+    """Return sequence, text and previous sequence of the events received since."""
     found = []
     for request in receiver.requests[since:]:
         event = json.loads(request.body)
@@ -37,7 +40,7 @@ def sent(receiver: Receiver, since: int) -> list[tuple[int, str, str | None]]:
 
 
 async def arrived(service: Service, endpoint: dict[str, Any], count: int) -> None:
-    """Wait until so many deliveries are recorded as delivered, and nothing is pending."""
+    """Wait until this many deliveries are delivered and none is pending."""
     with trio.fail_after(20):
         while True:
             figures = (await service.dashboard.get(f"/webhooks/{endpoint['id']}/figures")).json()["items"]
@@ -73,7 +76,7 @@ async def test_a_conversation_is_sent_again_in_order_after_a_dry_run_that_sends_
     assert sent(receiver, 5) == [(1, "conversation.created", "0"), (2, "one", "1"), (3, "two", "2")]
 
 
-async def test_an_endpoint_that_came_later_gets_what_was_before_it_and_a_range_is_enough(
+async def test_a_replay_sends_earlier_events_and_accepts_a_range(
     service: Service, receiver: Receiver
 ) -> None:
     conversation = await service.create(message={"text": "one"})
@@ -98,7 +101,7 @@ async def test_a_server_key_replays_by_the_same_call(service: Service, receiver:
     await receiver.wait(4)
 
 
-async def test_a_replay_is_refused_for_what_is_disabled_unknown_or_of_another_project(
+async def test_a_replay_is_refused_for_invalid_endpoints_and_conversations(
     service: Service, receiver: Receiver
 ) -> None:
     endpoint = await register(service, receiver.url)

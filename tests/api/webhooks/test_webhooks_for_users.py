@@ -1,4 +1,7 @@
-"""Webhooks, deliveries and consumers for users: the same as for server keys, under the permissions of the role (ADR 10)."""
+"""Webhooks, deliveries and consumers for users, under their role's permissions.
+
+Source: ADR 10.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,7 @@ async def receiver() -> AsyncIterator[Receiver]:
 
 
 async def deliveries(service: Service, endpoint: dict[str, Any], count: int, **params: Any) -> list[Any]:
-    """Return the endpoint's log once it has so many deliveries that ended."""
+    """Return the endpoint's log when this many deliveries have ended."""
     with trio.fail_after(20):
         while True:
             answer = await service.dashboard.get(f"/webhooks/{endpoint['id']}/deliveries", params=params)
@@ -91,7 +94,7 @@ async def test_the_audit_trail_names_the_user_who_changed_an_endpoint(
 
 
 @pytest.mark.parametrize("role", ["viewer", "agent"])
-async def test_who_may_not_manage_webhooks_sees_neither_their_addresses_nor_their_secrets(
+async def test_users_without_permission_see_neither_urls_nor_secrets(
     service: Service, receiver: Receiver, role: str
 ) -> None:
     endpoint = await register(service, f"{receiver.url}hook?key=s3cret")
@@ -135,9 +138,7 @@ async def test_an_endpoint_of_another_project_is_not_found(service: Service, rec
             assert code(answer) == (404, expected), (method, path)
 
 
-async def test_figures_count_what_became_of_the_deliveries_of_each_hour(
-    service: Service, receiver: Receiver
-) -> None:
+async def test_figures_count_the_outcomes_of_each_hour(service: Service, receiver: Receiver) -> None:
     endpoint = await register(service, receiver.url)
     async with receiving() as broken:
         broken.behaviour = answering("500 Internal Server Error")
@@ -164,7 +165,7 @@ async def test_figures_count_what_became_of_the_deliveries_of_each_hour(
     assert {each["pointer"] for each in bad.json()["errors"]} == {"/bucket", "/since"}
 
 
-async def test_consumers_are_listed_and_ended_by_who_may_manage_webhooks(service: Service) -> None:
+async def test_users_with_permission_list_and_end_consumers(service: Service) -> None:
     async with consuming(service) as consumer:
         await consumer.subscribe("mirror-1")
         (found,) = (await service.dashboard.get("/stream/consumers")).json()["items"]

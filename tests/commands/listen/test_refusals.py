@@ -11,10 +11,9 @@ from deskwire.commands.listen.envelope import Event
 from deskwire.commands.listen.forward import REFUSALS, REFUSALS_MAX, Forwarder, Result
 from deskwire.commands.listen.window import Held, Sequences, Window
 from deskwire.engine.core.clock import wall_clock
-from deskwire.engine.webhooks.http.address import Policy
+from deskwire.engine.webhooks.http.address import AddressPolicy, SystemResolver
 from deskwire.engine.webhooks.http.client import Client
-from deskwire.engine.webhooks.http.dialer import Dialer
-from deskwire.engine.webhooks.http.resolver import SystemResolver
+from deskwire.engine.webhooks.http.connectors import DirectConnector
 from tests.commands.listen.conftest import SECRET, Shown, receiving
 from tests.support.sockets.receivers import Receiver, Request, answering
 
@@ -32,7 +31,7 @@ def held(window: Window, number: int) -> Held:
 def client_of(receiver: Receiver) -> Client:
     return Client(
         receiver.url,
-        Dialer(Policy(allow_private=True), SystemResolver()),
+        DirectConnector(AddressPolicy(allow_private=True), SystemResolver()),
         ssl_context=ssl.create_default_context(),
         timeout_s=5.0,
         clock=wall_clock,

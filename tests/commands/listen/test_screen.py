@@ -12,7 +12,7 @@ from deskwire.commands.listen.envelope import Event
 from deskwire.commands.listen.forward import Delivery, State, Step
 from deskwire.commands.listen.screen import ROWS, Json, Lines, LiveTable, cells, document
 from deskwire.engine.webhooks.delivery import Attempt
-from deskwire.engine.webhooks.http.failure import not_connected
+from deskwire.engine.webhooks.http.failure import is_unreachable
 
 EVENT = Event("evt_1", "message.created", "cnv_1", 3, b"")
 
@@ -79,7 +79,7 @@ def test_the_table_keeps_the_newest_events_one_row_each_and_counts_all() -> None
     ],
 )
 def test_only_what_reached_nobody_counts_as_a_receiver_that_is_down(words: str, nobody: bool) -> None:
-    assert not_connected(words) is nobody
+    assert is_unreachable(words) is nobody
 
 
 def test_an_event_that_is_not_forwarded_is_a_line_or_itself(capsys: pytest.CaptureFixture[str]) -> None:

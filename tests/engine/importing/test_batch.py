@@ -26,7 +26,7 @@ from deskwire.engine.importing.records import (
     MessageRecord,
     Record,
 )
-from deskwire.engine.uploads.links import nowhere
+from deskwire.engine.uploads.links import no_links
 from deskwire.engine.webhooks.endpoint import Endpoint
 from deskwire.storage.check.rules import broken_rules
 from deskwire.storage.sqlite.database import connect_writer, migrate
@@ -52,7 +52,7 @@ def said(name: str, number: int, author: Any = "contact", *, internal: bool = Fa
 async def bring(
     store: InlineStore, *records: Record, at: int = NOON, events: bool = False, project: Project = PROJECT
 ) -> ImportOutcome:
-    show = partial(nowhere().shown, now=at) if events else None
+    show = partial(no_links().shown, now=at) if events else None
     return await store.write(lambda tx: import_batch(tx, project, records, at, show))
 
 
@@ -154,7 +154,7 @@ def test_however_a_file_is_cut_and_repeated_it_leaves_the_same(
     start = 0
     for size, times, told in [*cuts, (len(records), 2, False)]:
         for _ in range(times):
-            show = partial(nowhere().shown, now=NOON) if told else None
+            show = partial(no_links().shown, now=NOON) if told else None
             import_batch(writing, OTHER_PROJECT, records[start : start + size], NOON, show)
         start += size
     conversations, stored = content(writing, PROJECT)

@@ -1,4 +1,4 @@
-"""The model's adapter against a server that speaks the wire, on a real socket."""
+"""The language model client against a real server on a socket."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ import orjson
 import pytest
 import trio
 
-from deskwire.engine.llm.chat import ANSWER_MAX, OpenAiChat
-from deskwire.engine.llm.port import ModelError
+from deskwire.engine.llm.chat import RESPONSE_BYTES_MAX, ModelError, OpenAiChat
 from tests.support.sockets.model_server import NEVER, ModelServer, http, model_server, said
 
 SCHEMA = {"type": "object", "properties": {"summary": {"type": "string"}}, "required": ["summary"]}
@@ -54,13 +53,16 @@ async def test_without_a_key_no_credential_is_sent(server: ModelServer) -> None:
         (http("200 OK", b"[]"), "Its answer has no text."),
         (http("200 OK", b'{"choices": []}'), "Its answer has no text."),
         (http("200 OK", b'{"choices": [{"message": {"content": null}}]}'), "Its answer has no text."),
-        (said("Fine."), "Its text is not JSON, although that was asked for."),
+        (said("Fine."), "Its text is not JSON, although JSON was requested."),
         (said("[1]"), "Its text is JSON but no object."),
-        (http("200 OK", b" " * (ANSWER_MAX + 1)), f"Its answer is larger than {ANSWER_MAX:,} bytes."),
+        (
+            http("200 OK", b" " * (RESPONSE_BYTES_MAX + 1)),
+            f"Its answer is larger than {RESPONSE_BYTES_MAX:,} bytes.",
+        ),
         (b"SSH-2.0-OpenSSH_9.2\r\n", "It can't be reached: RemoteProtocolError."),
     ],
 )
-async def test_what_is_no_answer_is_one_error_after_one_attempt(
+async def test_an_invalid_response_is_one_error_after_one_attempt(
     server: ModelServer, reply: bytes, reason: str
 ) -> None:
     server.reply = reply

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deskwire.engine.llm.port import ModelError
+from deskwire.engine.llm.chat import ModelError
 from deskwire.engine.surveys.insights.by_model import BATCH, BATCHES_MAX, model_summary, model_themes
 from deskwire.engine.surveys.insights.comments import CHARACTERS_MAX, TOTAL_MAX, Comment, comments
 from deskwire.engine.surveys.insights.compute import plain_summary

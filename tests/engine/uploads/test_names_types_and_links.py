@@ -100,7 +100,7 @@ def test_the_url_in_a_payload_is_another_one_each_second() -> None:
 
 
 @given(st.text(min_size=1), st.integers(0, 400), st.characters())
-def test_a_url_with_any_letter_changed_is_none_of_ours(name: str, at: int, letter: str) -> None:
+def test_a_url_with_a_changed_letter_is_refused(name: str, at: int, letter: str) -> None:
     url, _ = LINKS.url(UPLOAD, name, NOW)
     assert LINKS.upload_id(url, NOW) == UPLOAD
     place = at % len(url)

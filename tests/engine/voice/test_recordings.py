@@ -1,4 +1,4 @@
-"""Recordings as programs write them last as long as the sound in them, whatever their headers say."""
+"""Durations of recordings follow their audio, whatever their headers contain."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from collections.abc import Iterator
 import pytest
 
 from deskwire.engine.core.errors import Invalid
+from deskwire.engine.uploads.audio import parse_frame
 from deskwire.engine.uploads.file_type import sniff
-from deskwire.engine.uploads.mpeg_audio import frame
-from deskwire.engine.voice.audio import check_length
+from deskwire.engine.voice.reply import check_length
 
 RATE = 16_000
 SECOND = bytes(RATE * 2)
@@ -77,7 +77,7 @@ ONE_SECOND = {
 
 
 def seconds(content: bytes, form: str) -> float:
-    """Return how long a recording lasts, as the check of its length sees it, to a hundredth."""
+    """Return a recording's duration as `check_length` measures it, to 0.01 s."""
     low, high = 0, 1 << 20
     check_length(content, form, high / 100)
     while low < high:
@@ -117,18 +117,21 @@ def test_wav_file_without_sound_is_unreadable(content: bytes) -> None:
 
 
 def frames(*headers: str, times: int = 1) -> bytes:
-    """Return silent frames with these headers, again and again."""
+    """Return silent frames with these headers, repeated."""
     return b"".join(_frame(bytes.fromhex(header)) for header in headers) * times
 
 
 def _frame(header: bytes) -> bytes:
-    known = frame(header)
+    known = parse_frame(header)
     assert known is not None
     return header + bytes(known.length - 4)
 
 
 def speech(number: int) -> Iterator[str]:
-    """Yield headers of varying bit rate: 100 frames of silence at 32 kbit/s, then any."""
+    """Yield headers with a variable bit rate.
+
+    100 silent frames at 32 kbit/s come first, then others.
+    """
     chosen = random.Random(5)
     for each in range(number):
         bits = 1 if each < 100 else chosen.randint(5, 14)

@@ -1,4 +1,4 @@
-"""Fixtures of the tests of webhooks."""
+"""Fixtures for tests of webhooks."""
 
 from __future__ import annotations
 
@@ -13,13 +13,16 @@ from trio.testing import MockClock
 
 from tests.support.sockets.receivers import Behaviour, Receiver, Receivers, answering
 
+# Time for bytes to pass between two ends of a socket in this process.
 _PAUSE_S = 0.05
-"""What bytes may take from one end of a socket to the other, both of them in this process."""
 
 
 @pytest.fixture
 def mock_clock(monkeypatch: pytest.MonkeyPatch) -> MockClock:
-    """Time that jumps when nothing has happened for a while, and never while a thread is at work: disks may be slow."""
+    """Time that jumps when the process is idle.
+
+    It does not jump while a thread works, because disks may be slow.
+    """
     clock, run_sync, at_work = MockClock(autojump_threshold=_PAUSE_S), trio.to_thread.run_sync, 0
 
     async def run_while_time_stands(*args: Any, **options: Any) -> Any:
@@ -63,7 +66,7 @@ def authority() -> trustme.CA:
 
 @pytest.fixture
 def trusting(authority: trustme.CA) -> ssl.SSLContext:
-    """Trusts the test authority alone."""
+    """An SSL context that trusts only the test authority."""
     context = ssl.create_default_context()
     authority.configure_trust(context)
     return context

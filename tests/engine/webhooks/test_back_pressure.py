@@ -1,4 +1,4 @@
-"""Receivers that ask for a pause (`Retry-After`): it is kept, and costs no delivery an attempt (decisions 6)."""
+"""Receivers that ask for a pause (`Retry-After`): it costs no delivery an attempt (decisions 6)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import trio
 from trio.testing import MockClock
 
 from deskwire.engine.events.types import EphemeralEvent
-from deskwire.engine.webhooks.retry.circuit import CLOSED, Rule
+from deskwire.engine.webhooks.retry.circuit_breaker import CLOSED, CircuitRule
 from tests.support.sockets.receivers import (
     Behaviour,
     Installation,
@@ -25,7 +25,7 @@ from tests.support.sockets.receivers import (
 
 FAILING = answering("500 Internal Server Error")
 WORKING = answering("204 No Content")
-AT_ONCE = Rule(failures=1, failing_s=0)
+AT_ONCE = CircuitRule(failures=1, failing_s=0)
 
 
 def busy(seconds: int, status: str = "429 Too Many Requests") -> Behaviour:
@@ -63,7 +63,7 @@ async def test_a_pause_is_kept_by_the_whole_endpoint_and_costs_no_attempt(
 async def test_however_often_it_asks_every_delivery_keeps_all_its_attempts(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
-    """The rest of the plan begins when the receiver accepts something again."""
+    """The rest of the plan starts when the receiver accepts deliveries again."""
     receiver = await receivers(busy(5))
     async with opened(tmp_path) as installation:
         await installation.endpoint(receiver)
@@ -136,7 +136,7 @@ async def test_a_restart_keeps_the_pause_and_the_order(
 async def test_a_probe_that_is_answered_with_a_pause_is_repeated_after_it(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
-    """The receiver is well, and wants nothing yet: the circuit is closed by what it takes."""
+    """The receiver is healthy but busy: an accepted delivery closes the circuit."""
     receiver = await receivers(FAILING)
     async with opened(tmp_path, rule=AT_ONCE) as installation:
         await installation.endpoint(receiver)
@@ -175,10 +175,10 @@ async def test_without_a_time_it_is_a_failure_like_any_other(
         assert installation.dispatcher.counters.failed_attempts == 1
 
 
-async def test_one_conversation_that_is_refused_stops_no_other(
+async def test_a_refused_conversation_does_not_stop_others(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
-    """Decisions 6: it costs one pause, uses up its attempts, and is dropped; the others arrive at their first attempt."""
+    """Decisions 6: it costs one pause, uses up its attempts and is dropped. The others arrive at their first attempt."""
 
     async def refuse_one(stream: trio.abc.Stream, request: Request) -> None:
         await (busy(60) if int(request.body) == 1 else WORKING)(stream, request)
@@ -204,15 +204,17 @@ async def test_one_conversation_that_is_refused_stops_no_other(
     assert len(mine) == 6
     assert [each.headers["Service-Attempt"] for each in mine] == ["1", "1", "1", "2", "3", "4"]
     waits = [later.at - first.at for first, later in pairwise(mine)]
-    assert all(60 <= wait < 73 for wait in waits[:2])  # alone it waits up to a fifth longer
+    assert all(
+        60 <= wait < 73 for wait in waits[:2]
+    )  # a delivery that waits alone waits up to a fifth longer
     assert all(19.9 < wait < 21 for wait in waits[2:])
 
 
 @pytest.mark.parametrize("wait_s", [2, 5])
-async def test_a_rate_limit_that_counts_what_it_refuses_gets_everything(
+async def test_a_rate_limit_counting_refusals_gets_all_deliveries(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock, wait_s: int
 ) -> None:
-    """It takes 10 in any 10 s, and asks for too short a wait: 16 requests after each would use up its room for ever."""
+    """It accepts 10 in any 10 s, and asks for too short a wait: 16 requests after each wait would exhaust it forever."""
     counted = list[float]()
 
     async def limit(stream: trio.abc.Stream, request: Request) -> None:
@@ -234,7 +236,7 @@ async def test_a_rate_limit_that_counts_what_it_refuses_gets_everything(
 async def test_after_the_pause_of_a_rate_limit_one_attempt_begins_of_stored_and_one_of_typing_events(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
-    """The second one begins with the answer to the first."""
+    """The next attempts start after the responses to these."""
     under_way: dict[bool, int] = {True: 0, False: 0}
     most, slow = {True: 0, False: 0}, False
 
@@ -290,7 +292,7 @@ def after(seconds: int) -> str:
 async def test_an_endpoint_that_takes_events_is_not_paused_for_one_conversation(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock, value: Callable[[], str]
 ) -> None:
-    """Nothing else waits, whatever form and length the wait has; a restart in between changes nothing."""
+    """No other conversation waits, for any form and length of the wait, even after a restart."""
 
     async def refuse_one(stream: trio.abc.Stream, request: Request) -> None:
         extra = f"Retry-After: {value()}\r\n".encode()
@@ -320,7 +322,7 @@ async def test_an_endpoint_that_takes_events_is_not_paused_for_one_conversation(
 async def test_a_refused_event_is_known_for_it_after_a_restart(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
-    """It keeps its own wait, and does not pause the endpoint again."""
+    """It keeps its own wait and does not pause the endpoint again."""
 
     async def refuse_one(stream: trio.abc.Stream, request: Request) -> None:
         await (busy(60) if int(request.body) == 1 else WORKING)(stream, request)

@@ -1,4 +1,7 @@
-"""The backlog of an outage: batch by batch, in order, at a bounded rate, beside new deliveries (decisions 6)."""
+"""The backlog of an outage: in batches, in order, at a limited rate.
+
+Source: decisions 6.
+"""
 
 from __future__ import annotations
 
@@ -20,13 +23,16 @@ def holding(*positions: int, rate_per_s: float = 10, share: int = 8) -> Backlog:
 
 
 def begun(backlog: Backlog, upto: float, step: float = 0.01, *, well: bool = False) -> list[float]:
-    """Return the times at which attempts begin if each ends at once and the backlog is asked every `step` seconds."""
+    """Return the start times of attempts if each ends at once.
+
+    The backlog is polled every `step` seconds.
+    """
     found, at = [], 0.0
     while at <= upto:
         while backlog.may_start(at):
             position = backlog.take(at).position
             if well:
-                backlog.answered(position, at, well=True)
+                backlog.note_result(position, at, well=True)
             backlog.ended(position)
             found.append(round(at, 2))
         at += step
@@ -49,7 +55,7 @@ def test_a_busy_moment_is_made_up_for_but_not_an_idle_hour() -> None:
     assert at_once <= 12
 
 
-def test_it_takes_a_share_of_the_places_alone() -> None:
+def test_the_backlog_uses_only_a_share_of_the_slots() -> None:
     backlog = holding(1, 2, 3, 4, rate_per_s=1_000, share=2)
     first = backlog.take(0.0)
     assert backlog.may_start(1.0)
@@ -59,15 +65,15 @@ def test_it_takes_a_share_of_the_places_alone() -> None:
     assert backlog.may_start(2.0)
 
 
-def test_what_is_none_of_it_does_not_count_in_its_share() -> None:
+def test_other_deliveries_do_not_count_in_the_backlogs_share() -> None:
     backlog = holding(1, 2, share=1, rate_per_s=1_000)
     backlog.take(0.0)
     backlog.ended(99)
     assert not backlog.may_start(1.0)
 
 
-def test_it_is_urgent_while_none_of_it_is_under_way() -> None:
-    """New events do not wait for it, nor it for ever."""
+def test_the_backlog_is_urgent_while_none_of_it_is_running() -> None:
+    """Neither new events nor the backlog starve each other."""
     backlog = holding(1, 2, 3, rate_per_s=10)
     assert backlog.urgent(0.0)
     first = backlog.take(0.0)
@@ -79,7 +85,7 @@ def test_it_is_urgent_while_none_of_it_is_under_way() -> None:
     assert backlog.urgent(5.1)
 
 
-def test_it_is_not_urgent_when_nothing_is_ready() -> None:
+def test_the_backlog_is_not_urgent_without_ready_deliveries() -> None:
     assert not caught_up().urgent(9.0)
     assert caught_up().next_at() is None
     assert not caught_up().may_start(9.0)
@@ -87,21 +93,21 @@ def test_it_is_not_urgent_when_nothing_is_ready() -> None:
 
 def test_redeliveries_are_read_first_then_missed_ones_are_made_and_then_come_those_that_were_held() -> None:
     backlog = caught_up()
-    backlog.take_up(50)
+    backlog.begin_catch_up(50)
     backlog.missed = True
     kinds = []
     while (kind := backlog.begin_batch()) is not None:
         kinds.append(kind)
         backlog.end_batch(kind, None)
         if kind == "missed" and kinds.count("missed") == 1:
-            backlog.note_redelivery()  # those that were made
+            backlog.note_redelivery()  # the new redeliveries
     assert kinds == ["redeliveries", "missed", "redeliveries", "held"]
     assert backlog.empty
 
 
-def test_a_batch_is_read_again_behind_the_last_one_as_long_as_there_may_be_more() -> None:
+def test_batches_continue_after_the_last_one_while_more_rows_may_exist() -> None:
     backlog = caught_up()
-    backlog.take_up(50)
+    backlog.begin_catch_up(50)
     assert backlog.begin_batch() == "redeliveries"
     backlog.end_batch("redeliveries", 44)
     assert (backlog.redelivered_after, backlog.begin_batch()) == (44, "redeliveries")
@@ -117,7 +123,7 @@ def test_a_batch_is_read_again_behind_the_last_one_as_long_as_there_may_be_more(
 def test_a_batch_that_could_not_be_read_is_read_again(kind: str) -> None:
     backlog = caught_up()
     if kind == "held":
-        backlog.take_up(50)
+        backlog.begin_catch_up(50)
         backlog.begin_batch()
     elif kind == "missed":
         backlog.missed = True
@@ -130,7 +136,7 @@ def test_a_batch_that_could_not_be_read_is_read_again(kind: str) -> None:
 
 def test_a_batch_is_read_when_a_quarter_of_the_room_is_left() -> None:
     backlog = caught_up(room=8)
-    backlog.take_up(50)
+    backlog.begin_catch_up(50)
     for position in range(1, 9):
         backlog.ordered.add(delivery(position, position))
     for position in range(1, 6):
@@ -140,7 +146,7 @@ def test_a_batch_is_read_when_a_quarter_of_the_room_is_left() -> None:
     assert (backlog.room, backlog.begin_batch()) == (6, "redeliveries")
 
 
-def test_it_never_has_more_than_five_hundred_in_memory() -> None:
+def test_the_backlog_has_at_most_five_hundred_deliveries_in_memory() -> None:
     assert caught_up(room=1_000).room == 500
 
 
@@ -159,13 +165,13 @@ def test_a_failure_of_any_attempt_makes_it_slower() -> None:
     well, ill = (holding(*range(1, 900), rate_per_s=1_000) for _ in range(2))
     for backlog in (well, ill):
         begun(backlog, 0.5, well=True)
-    ill.answered(9_999, 0.5, well=False)
+    ill.note_result(9_999, 0.5, well=False)
     assert len(begun(ill, 1.0)) < len(begun(well, 1.0))
 
 
-def test_an_opened_circuit_clears_it_but_not_what_is_owed() -> None:
+def test_an_open_circuit_clears_the_backlog_but_not_missed_deliveries() -> None:
     backlog = holding(1, 2)
-    backlog.take_up(50)
+    backlog.begin_catch_up(50)
     backlog.missed = True
     backlog.clear()
     assert (len(backlog.ordered.held), backlog.begin_batch()) == (0, "missed")
@@ -173,10 +179,10 @@ def test_an_opened_circuit_clears_it_but_not_what_is_owed() -> None:
     assert backlog.empty
 
 
-def test_it_is_not_empty_while_something_is_in_memory_or_to_be_read() -> None:
+def test_the_backlog_is_not_empty_while_deliveries_remain() -> None:
     backlog = caught_up()
     assert backlog.empty
-    backlog.take_up(5)
+    backlog.begin_catch_up(5)
     assert not backlog.empty
     for kind in ("redeliveries", "held"):
         assert backlog.begin_batch() == kind

@@ -1,4 +1,7 @@
-"""Catching up: deliveries that an endpoint missed in an outage are sent once more with the next success (decisions 6)."""
+"""Catching up: missed deliveries are sent again after the next success.
+
+Source: decisions 6.
+"""
 
 from __future__ import annotations
 
@@ -9,31 +12,34 @@ import trio
 from trio.testing import MockClock
 
 from deskwire.engine.core.values import replace
-from deskwire.engine.webhooks.retry.circuit import Rule
+from deskwire.engine.webhooks.retry.circuit_breaker import CircuitRule
 from tests.support.sockets.receivers import Installation, Receiver, Receivers, Request, answering, opened
 
 FAILING = answering("500 Internal Server Error")
 WORKING = answering("204 No Content")
 DROPPED = "4 attempts failed; the last: status 500"
-MISSED = f"{DROPPED}; it is sent once more with the next success"
+MISSED = f"{DROPPED}; it is sent again after the next success"
+# After this time all attempts of a delivery have been made.
 USED_UP_S = 26
-"""After so much time all attempts of a delivery are made."""
 
 
 async def settled() -> None:
-    """Let everything that is under way be recorded; virtual time: the mock clock jumps."""
+    """Wait until all results are recorded; virtual time: the mock clock jumps."""
     await trio.sleep(0.5)  # virtual time: the mock clock jumps
 
 
 async def missing(installation: Installation, *numbers: int, conversations: int = 2) -> None:
-    """Commit events in so many conversations to a receiver that fails, until their attempts are used up."""
+    """Commit events to a failing receiver until their attempts are used up.
+
+    Each event has its own conversation.
+    """
     for number in numbers:
         await installation.send(number, conversation=number % conversations + 1)
     await trio.sleep(USED_UP_S)  # virtual time: the mock clock jumps
     assert {row[1:] for row in await installation.rows()} == {("dropped", 4)}
 
 
-async def test_what_an_outage_dropped_is_sent_once_more_in_order_with_the_next_success(
+async def test_missed_deliveries_are_sent_again_in_order_after_the_next_success(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
     receiver = await receivers(FAILING)
@@ -68,7 +74,7 @@ async def test_what_an_outage_dropped_is_sent_once_more_in_order_with_the_next_s
 
 
 async def sent_when_back(installation: Installation, receiver: Receiver) -> list[int]:
-    """Return the sequences that a receiver gets that is well again, 100 being the new event."""
+    """Return the sequences that a recovered receiver gets; 100 is the new event."""
     receiver.behaviour, sent = WORKING, len(receiver.requests)
     await installation.send(100)
     await receiver.wait(sent + 1)
@@ -76,7 +82,7 @@ async def sent_when_back(installation: Installation, receiver: Receiver) -> list
     return receiver.sequences[sent:]
 
 
-async def test_an_endpoint_that_does_not_want_it_gets_nothing_once_more(
+async def test_an_endpoint_without_catch_up_gets_nothing_again(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
     receiver = await receivers(FAILING)
@@ -101,10 +107,10 @@ async def test_catching_up_can_be_turned_off_before_the_outage_is_over(
         assert await sent_when_back(installation, receiver) == [100]
 
 
-async def test_an_event_that_fails_while_others_succeed_is_not_repeated_by_itself(
+async def test_an_event_that_fails_alone_is_not_sent_again(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
-    """The receiver can't take this one event; there is no outage."""
+    """The receiver can't process this one event; there is no outage."""
 
     async def refuses_one(stream: trio.abc.Stream, request: Request) -> None:
         await (FAILING if int(request.body) == 1 else WORKING)(stream, request)
@@ -124,10 +130,10 @@ async def test_an_event_that_fails_while_others_succeed_is_not_repeated_by_itsel
     assert receiver.sequences == [1, 2, 1, 1, 1, 3]
 
 
-async def test_a_success_of_before_the_first_failure_is_none_during_the_outage(
+async def test_a_success_before_the_first_failure_does_not_count(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
-    """The attempt that succeeded while the receiver went away had begun before."""
+    """The successful attempt had started before the receiver went down."""
     go = trio.Event()
 
     async def slow(stream: trio.abc.Stream, request: Request) -> None:
@@ -149,7 +155,7 @@ async def test_a_success_of_before_the_first_failure_is_none_during_the_outage(
         assert (await installation.reasons())[1] == MISSED
 
 
-async def test_a_restart_knows_what_is_owed(
+async def test_a_restart_knows_missed_deliveries(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
     receiver = await receivers(FAILING)
@@ -185,7 +191,7 @@ async def test_a_redelivery_is_made_once_also_if_it_is_cut_off(
     assert sorted(receiver.sequences[sent:]) == [1, 2, 3, 4, 100]
 
 
-async def test_it_is_caught_up_at_a_bounded_rate_beside_what_is_new(
+async def test_catching_up_has_a_limited_rate_beside_new_deliveries(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
     receiver = await receivers(FAILING)
@@ -204,7 +210,7 @@ async def test_it_is_caught_up_at_a_bounded_rate_beside_what_is_new(
     assert 1.8 <= again[-1] - again[0] <= 3
 
 
-async def test_what_is_older_than_the_horizon_is_not_caught_up(
+async def test_deliveries_older_than_the_horizon_are_not_sent_again(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
     receiver = await receivers(FAILING)
@@ -226,7 +232,7 @@ async def test_what_is_older_than_the_horizon_is_not_caught_up(
 async def test_a_redelivery_that_fails_has_all_its_attempts_and_is_missed_again(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
-    """The receiver was back for one event only."""
+    """The receiver was up for one event only."""
 
     async def takes_new_ones(stream: trio.abc.Stream, request: Request) -> None:
         await (WORKING if int(request.body) >= 100 else FAILING)(stream, request)
@@ -312,7 +318,7 @@ async def test_a_quiet_endpoint_that_stays_away_is_probed_at_the_times_of_the_ci
 async def test_an_event_that_is_refused_for_itself_keeps_nothing_else_missed(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
-    """The probes take turns: the oldest event may be the one that the receiver can't take."""
+    """Probes alternate: the oldest event may be the one that the receiver can't process."""
 
     async def refuses_one(stream: trio.abc.Stream, request: Request) -> None:
         await (FAILING if int(request.body) == 1 else WORKING)(stream, request)
@@ -380,11 +386,11 @@ async def test_an_endpoint_that_does_not_want_it_is_not_probed(
         assert len(receiver.requests) == sent
 
 
-async def test_an_open_circuit_with_nothing_pending_is_probed_with_what_was_missed(
+async def test_an_open_circuit_without_pending_deliveries_probes_a_missed_one(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
     receiver = await receivers(FAILING)
-    async with opened(tmp_path, rule=Rule(failures=8, failing_s=15)) as installation:
+    async with opened(tmp_path, rule=CircuitRule(failures=8, failing_s=15)) as installation:
         await installation.endpoint(receiver)
         await installation.send(1, 2, 3)
         await trio.sleep(USED_UP_S)  # virtual time: the mock clock jumps
@@ -400,13 +406,13 @@ async def test_an_open_circuit_with_nothing_pending_is_probed_with_what_was_miss
 async def test_an_open_circuit_is_closed_though_its_oldest_event_is_refused(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
-    """A probe that failed is followed by one of another conversation."""
+    """After a failed probe, the next one is of another conversation."""
 
     async def refuses_one(stream: trio.abc.Stream, request: Request) -> None:
         await (FAILING if int(request.body) == 1 else WORKING)(stream, request)
 
     receiver = await receivers(FAILING)
-    async with opened(tmp_path, rule=Rule(failures=4, failing_s=5)) as installation:
+    async with opened(tmp_path, rule=CircuitRule(failures=4, failing_s=5)) as installation:
         await installation.endpoint(receiver)
         await installation.send(1, conversation=1)
         await installation.send(2, conversation=2)

@@ -1,4 +1,7 @@
-"""Endpoints that are disabled, removed, or get a new secret while deliveries are under way (decisions 6)."""
+"""Endpoints disabled, removed or given a new secret during deliveries.
+
+Source: decisions 6.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ import trio
 from trio.testing import MockClock
 
 from deskwire.engine.core.values import replace
-from deskwire.engine.webhooks.endpoint import BOTH_SIGN_MS, Endpoint
+from deskwire.engine.webhooks.endpoint import SECRET_OVERLAP_MS, Endpoint
 from deskwire.engine.webhooks.signature import new_secret
 from tests.support.sockets.receivers import Installation, Receivers, Request, answering, opened, wall
 
@@ -18,7 +21,7 @@ WORKING = answering("204 No Content")
 
 
 async def settled() -> None:
-    """Let everything that is under way be recorded; virtual time: the mock clock jumps."""
+    """Wait until all results are recorded; virtual time: the mock clock jumps."""
     await trio.sleep(0.5)  # virtual time: the mock clock jumps
 
 
@@ -52,7 +55,7 @@ async def test_a_disabled_endpoint_gets_nothing_more_in_mid_retry_and_its_delive
 
 
 async def closed(installation: Installation, disabled: Endpoint) -> None:
-    """Return when only this endpoint is left and nothing is pending; virtual time, however slow the disk is."""
+    """Return when only this endpoint is left and no delivery is pending, on any disk."""
     with trio.fail_after(3600):
         while True:
             left = await installation.store.read(lambda reader: reader.unserved_endpoints())
@@ -62,7 +65,7 @@ async def closed(installation: Installation, disabled: Endpoint) -> None:
             await trio.sleep(1)  # virtual time: the mock clock jumps
 
 
-async def test_what_a_crash_left_of_disabled_and_removed_endpoints_is_closed_at_the_start(
+async def test_a_start_cleans_up_disabled_and_removed_endpoints_after_a_crash(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
     async def silent(_stream: trio.abc.Stream, _request: Request) -> None:
@@ -76,7 +79,7 @@ async def test_what_a_crash_left_of_disabled_and_removed_endpoints_is_closed_at_
         for endpoint, status in ((disabled, "disabled"), (removed, "removed")):
             changed = replace(endpoint, status=status, status_reason="by the API")  # type: ignore[arg-type]
             await installation.store.write(lambda tx, changed=changed: tx.save_endpoint(changed))  # type: ignore[misc]
-        # A crash: nobody has told the dispatcher.
+        # A crash: the dispatcher was not notified.
     async with opened(tmp_path) as installation:
         await closed(installation, disabled)
         assert [row[1:] for row in await installation.rows()] == [("skipped", 0)] * 600
@@ -95,7 +98,7 @@ def signed(request: Request, secret: str) -> bool:
 async def test_both_secrets_sign_for_a_day_and_then_the_new_one_alone(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
-    """Decisions 6; attempts that are under way are not cut off."""
+    """Decisions 6; running attempts are not cancelled."""
     go = trio.Event()
 
     async def slow(stream: trio.abc.Stream, request: Request) -> None:
@@ -114,7 +117,7 @@ async def test_both_secrets_sign_for_a_day_and_then_the_new_one_alone(
         go.set()
         await installation.send(2, 3)
         await receiver.wait(3)
-        await trio.sleep(BOTH_SIGN_MS / 1000)  # virtual time: the mock clock jumps
+        await trio.sleep(SECRET_OVERLAP_MS / 1000)  # virtual time: the mock clock jumps
         await installation.send(4)
         await receiver.wait(4)
         await settled()

@@ -1,4 +1,7 @@
-"""Attempts to one endpoint at the same time, and beside those to others: bounded, and in nobody's way (decisions 6)."""
+"""Concurrent attempts at one endpoint and at several: limited and independent.
+
+Source: decisions 6.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from tests.support.sockets.receivers import Receivers, Request, answering, opene
 async def test_conversations_do_not_wait_for_each_other_and_sixteen_are_sent_at_once(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
-    """Decisions 6: bounded concurrency, default 16; see below for what hangs."""
+    """Decisions 6: limited concurrency, default 16. Hanging attempts are tested below."""
     go = trio.Event()
 
     async def wait(stream: trio.abc.Stream, request: Request) -> None:
@@ -35,10 +38,10 @@ async def test_conversations_do_not_wait_for_each_other_and_sixteen_are_sent_at_
     assert receiver.connections == 16
 
 
-async def test_what_hangs_does_not_hold_up_what_is_answered_at_once(
+async def test_hanging_attempts_do_not_block_prompt_ones(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
-    """Ours: an attempt without an answer for a second goes on in a waiting place (ADR 6)."""
+    """Our choice: after a second without a response, an attempt moves to a waiting slot (ADR 6)."""
 
     async def odd_ones_hang(stream: trio.abc.Stream, request: Request) -> None:
         if int(request.body) % 2:
@@ -56,8 +59,10 @@ async def test_what_hangs_does_not_hold_up_what_is_answered_at_once(
         assert receiver.now == 8
 
 
-async def test_only_so_many_may_hang(tmp_path: Path, receivers: Receivers, mock_clock: MockClock) -> None:
-    """Ours: sockets are bounded (ADR 6)."""
+async def test_the_number_of_hanging_attempts_is_limited(
+    tmp_path: Path, receivers: Receivers, mock_clock: MockClock
+) -> None:
+    """Our choice: the number of sockets is limited (ADR 6)."""
 
     async def silent(_stream: trio.abc.Stream, _request: Request) -> None:
         await trio.sleep_forever()
@@ -69,7 +74,7 @@ async def test_only_so_many_may_hang(tmp_path: Path, receivers: Receivers, mock_
             await installation.send(number, conversation=number)
         await trio.sleep(4)  # virtual time: the mock clock jumps
         assert (receiver.now, len(receiver.requests)) == (5, 5)
-        await receiver.wait(8)  # once the first have run out of time
+        await receiver.wait(8)  # after the first have timed out
 
 
 async def test_a_dead_endpoint_does_not_delay_another_one(

@@ -1,4 +1,7 @@
-"""Deliveries from their rows to a receiver: order, retries, restarts, erasure (contract 6.4, decisions 6)."""
+"""Deliveries from rows to a receiver: order, retries, restarts, erasure.
+
+Source: contract 6.4.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +59,7 @@ async def test_an_event_without_a_number_names_no_previous_sequence(
 async def test_a_failing_delivery_is_tried_four_times_and_then_dropped(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
-    """Contract 6.4.2; decisions 6: at about 0, 2, 8 and 20 s, with one id and its own `t` each time."""
+    """Contract 6.4.2; decisions 6: at about 0, 2, 8 and 20 s, with one id and a new `t` each time."""
     receiver = await receivers(FAILING)
     async with opened(tmp_path) as installation:
         await installation.endpoint(receiver)
@@ -66,7 +69,7 @@ async def test_a_failing_delivery_is_tried_four_times_and_then_dropped(
         assert await installation.rows() == [(1, "dropped", 4)]
         assert await installation.log() == [(number, 500, "status 500") for number in (1, 2, 3, 4)]
         assert await installation.reasons() == [
-            "4 attempts failed; the last: status 500; it is sent once more with the next success"
+            "4 attempts failed; the last: status 500; it is sent again after the next success"
         ]
         assert installation.dispatcher.counters.dropped == 1
     times = [request.at for request in receiver.requests]
@@ -97,10 +100,10 @@ async def test_first_attempts_of_a_conversation_keep_their_order_when_they_fail(
     assert [int(request.body) for request in first] == list(range(1, 21))
 
 
-async def test_a_restart_takes_up_what_is_pending_and_sends_nothing_twice(
+async def test_a_restart_resumes_pending_deliveries_and_repeats_none(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
-    """Decisions 6: a crash loses none, and a restart takes up those still inside their window."""
+    """Decisions 6: a crash loses no delivery, and a restart resumes pending ones within their window."""
     receiver = await receivers(FAILING)
     async with opened(tmp_path) as installation:
         await installation.endpoint(receiver)
@@ -118,7 +121,7 @@ async def test_a_restart_takes_up_what_is_pending_and_sends_nothing_twice(
     assert receiver.requests[2].headers["Service-Attempt"] == "2"
 
 
-async def test_what_waited_longer_than_the_horizon_is_skipped_with_its_reason(
+async def test_deliveries_older_than_the_horizon_are_skipped_with_their_reason(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
     """Contract 6.4.4; decisions 6."""
@@ -141,7 +144,7 @@ async def test_what_waited_longer_than_the_horizon_is_skipped_with_its_reason(
 async def test_a_clean_stop_lets_an_attempt_under_way_end_and_records_it(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
-    """Contract 6.4.4: a stop sends nothing twice if it can be avoided."""
+    """Contract 6.4.4: a stop avoids sending a delivery twice."""
 
     async def slow(stream: trio.abc.Stream, request: Request) -> None:
         await trio.sleep(0.5)  # virtual time: the mock clock jumps
@@ -162,7 +165,7 @@ async def test_a_clean_stop_lets_an_attempt_under_way_end_and_records_it(
 async def test_a_stop_with_nothing_under_way_takes_no_time(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
-    """Decisions 5: the grace is a bound and not a pause."""
+    """Decisions 5: the grace period is a maximum, not a delay."""
     receiver = await receivers()
     async with opened(tmp_path, stop_grace_s=30) as installation:
         await installation.endpoint(receiver)
@@ -176,7 +179,7 @@ async def test_a_stop_with_nothing_under_way_takes_no_time(
 async def test_a_silent_receiver_holds_a_stop_up_for_the_grace_only(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
-    """Decisions 5: a stop is within a bound that nobody can stretch."""
+    """Decisions 5: no receiver can delay a stop beyond the limit."""
 
     async def silent(_stream: trio.abc.Stream, _request: Request) -> None:
         await trio.sleep_forever()
@@ -198,7 +201,7 @@ async def test_a_silent_receiver_holds_a_stop_up_for_the_grace_only(
 async def test_a_removed_endpoint_gets_nothing_more_in_mid_retry(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
-    """Decisions 6: after a DELETE pending deliveries stop."""
+    """Decisions 6: pending deliveries stop after a DELETE."""
     receiver = await receivers(FAILING)
     async with opened(tmp_path) as installation:
         endpoint = await installation.endpoint(receiver)
@@ -219,7 +222,7 @@ async def test_a_drop_or_removal_cuts_off_attempts_of_an_endpoint_that_is_being_
     mock_clock: MockClock,
     ending: Callable[[Dispatcher, int], None],
 ) -> None:
-    """Another node may deliver by then, and to a removed endpoint none."""
+    """Another node may deliver by then, and a removed endpoint must get no more deliveries."""
 
     async def silent(_stream: trio.abc.Stream, _request: Request) -> None:
         await trio.sleep_forever()
@@ -230,17 +233,17 @@ async def test_a_drop_or_removal_cuts_off_attempts_of_an_endpoint_that_is_being_
         await installation.send(1)
         await receiver.wait(1)
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(installation.dispatcher.let_go, endpoint.rowid)
+            nursery.start_soon(installation.dispatcher.release, endpoint.rowid)
             await trio.sleep(0.1)  # virtual time: the mock clock jumps
             began = trio.current_time()
             ending(installation.dispatcher, endpoint.rowid)
         assert trio.current_time() - began < 0.1
 
 
-async def test_an_erased_conversation_is_not_sent_any_more(
+async def test_an_erased_conversation_is_no_longer_sent(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
-    """Decisions 4: erased means erased, deliveries included; others go on."""
+    """Decisions 4: erasure includes deliveries; other conversations continue."""
     receiver = await receivers(FAILING)
     async with opened(tmp_path) as installation:
         await installation.endpoint(receiver)
@@ -257,7 +260,7 @@ async def test_an_erased_conversation_is_not_sent_any_more(
 async def test_a_deletion_waits_for_the_attempt_of_its_conversation_that_is_under_way(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
-    """Decisions 6: it waits for the answer to the event before it, as every event does; others do not."""
+    """Decisions 6: like every event, it waits for the response to its predecessor; other conversations do not wait."""
     go = trio.Event()
 
     async def slow(stream: trio.abc.Stream, request: Request) -> None:
@@ -283,10 +286,10 @@ async def test_a_deletion_waits_for_the_attempt_of_its_conversation_that_is_unde
     assert receiver.requests[2].headers["Service-Event"] == "conversation.deleted"
 
 
-async def test_more_than_memory_holds_is_delivered_all_the_same(
+async def test_deliveries_beyond_the_memory_limit_are_sent(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
-    """Decisions 6: each endpoint has its own bounded queue; the rest waits as rows."""
+    """Decisions 6: each endpoint has its own limited queue; further deliveries wait as rows."""
 
     async def fourth_ones_fail(stream: trio.abc.Stream, request: Request) -> None:
         failing = int(request.body) % 4 == 0 and request.headers["Service-Attempt"] == "1"
@@ -311,7 +314,7 @@ async def test_more_than_memory_holds_is_delivered_all_the_same(
 async def test_more_overdue_retries_than_memory_holds_do_not_keep_the_disk_busy(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
-    """Time stands while a query runs: were they read without end, it would stand for ever."""
+    """Virtual time stops during a query, so endless reading would stop it forever."""
 
     async def slow(stream: trio.abc.Stream, request: Request) -> None:
         await trio.sleep(3)  # virtual time: the mock clock jumps
@@ -330,10 +333,10 @@ async def test_more_overdue_retries_than_memory_holds_do_not_keep_the_disk_busy(
         assert {row[1] for row in await installation.rows()} == {"delivered"}
 
 
-async def test_an_endpoint_added_later_gets_what_was_committed_before_it_was_known(
+async def test_an_endpoint_added_later_gets_earlier_commits(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
-    """Contract 6.4.4: between the endpoint's commit and its worker nothing is lost."""
+    """Contract 6.4.4: no delivery is lost between the endpoint's commit and the start of its worker."""
     receiver = await receivers()
     async with opened(tmp_path) as installation:
         endpoint = await installation.endpoint(receiver)
@@ -348,7 +351,7 @@ async def test_an_endpoint_added_later_gets_what_was_committed_before_it_was_kno
 async def test_a_changed_endpoint_goes_on_at_its_new_address(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
-    """Decisions 6: PATCH; what is pending goes on, and a disabled endpoint gets nothing."""
+    """Decisions 6: after a PATCH pending deliveries continue, and a disabled endpoint gets none."""
     old, new = await receivers(FAILING), await receivers()
     async with opened(tmp_path) as installation:
         endpoint = await installation.endpoint(old)
@@ -367,7 +370,7 @@ async def test_a_changed_endpoint_goes_on_at_its_new_address(
 async def test_idle_connections_are_closed_after_a_while(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
-    """Ours: an endpoint that is sent nothing holds no socket (ADR 6)."""
+    """Our choice: an endpoint without deliveries holds no socket (ADR 6)."""
     receiver = await receivers()
     async with opened(tmp_path) as installation:
         await installation.endpoint(receiver)

@@ -1,4 +1,7 @@
-"""Deliveries beside what fails: the disk, a worker's own bug, a secret that can't be opened (decisions 6)."""
+"""Deliveries despite faults: the disk, a worker's bug, an unreadable secret.
+
+Source: decisions 6.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +21,8 @@ from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.core.secret import Secrets
 from deskwire.engine.core.values import replace
 from deskwire.engine.ports import Reader, Transaction
-from deskwire.engine.webhooks.http.address import IPAddress
-from deskwire.engine.webhooks.http.resolver import NoThread
-from deskwire.engine.webhooks.retry.circuit import SECRET_LOST
+from deskwire.engine.webhooks.http.address import IPAddress, ThreadUnavailable
+from deskwire.engine.webhooks.retry.circuit_breaker import SECRET_LOST
 from deskwire.storage.sqlite.store import SqliteStore
 from tests.support.failures import failures_logged
 from tests.support.sockets.receivers import Receivers, answering, opened
@@ -31,7 +33,7 @@ FAILING = answering("500 Internal Server Error", b"no")
 
 @dataclass
 class Faulty:
-    """A store that raises what is put in, once each, and else does its work."""
+    """A store that raises each planted exception once, and otherwise works."""
 
     store: SqliteStore
     reads: list[Exception] = field(default_factory=list)
@@ -94,10 +96,10 @@ async def test_a_bug_in_one_worker_restarts_it_and_leaves_the_others_alone(
         assert 4 < unlucky.requests[0].at - other.requests[0].at < 7
 
 
-async def test_a_bug_in_an_attempt_is_a_failed_attempt_in_whatever_form_it_is_raised(
+async def test_any_exception_of_a_bug_is_a_failed_attempt(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
-    """The exception group looks like a cancellation, and would end all workers without a word."""
+    """The exception group looks like a cancellation, and would silently end all workers."""
     receiver = await receivers()
     bugs: list[BaseException] = [
         ValueError("a bug"),
@@ -130,13 +132,13 @@ async def test_a_bug_in_an_attempt_is_a_failed_attempt_in_whatever_form_it_is_ra
         (OSError(errno.ENFILE, "Too many open files in system"), "file descriptor"),
         (OSError(errno.ENOBUFS, "No buffer space available"), "memory"),
         (MemoryError(), "memory"),
-        (NoThread("can't start new thread"), "thread"),
+        (ThreadUnavailable("can't start new thread"), "thread"),
     ],
 )
-async def test_what_this_machine_lacks_uses_up_no_attempt_and_opens_no_circuit(
+async def test_a_local_shortage_uses_up_no_attempt_and_opens_no_circuit(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock, shortage: Exception, what: str
 ) -> None:
-    """The receiver is well; it has never been asked."""
+    """The receiver is healthy and got no request."""
     receiver = await receivers()
     lacking = True
 
@@ -162,7 +164,7 @@ async def test_what_this_machine_lacks_uses_up_no_attempt_and_opens_no_circuit(
 async def test_a_secret_that_cannot_be_opened_leaves_deliveries_pending(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
-    """The start with a wrong installation secret must not use up the retries of pending deliveries."""
+    """A start with the wrong installation secret must not use up the retries of pending deliveries."""
     receiver = await receivers()
     async with opened(tmp_path) as installation:
         endpoint = await installation.endpoint(receiver)

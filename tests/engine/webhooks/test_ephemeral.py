@@ -1,4 +1,7 @@
-"""Typing events to a receiver: from memory, by the rules of the others, in nobody's way (decisions 4, 6)."""
+"""Typing events to a receiver: from memory, with the usual rules.
+
+Source: decisions 4, 6.
+"""
 
 from __future__ import annotations
 
@@ -98,7 +101,7 @@ async def test_a_typing_delivery_is_signed_and_named_like_the_others(
 async def test_a_typing_delivery_is_tried_four_times_from_memory_and_then_dropped(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
-    """Contract 6.4.2; decisions 4: the same rules, counted, not logged."""
+    """Contract 6.4.2; decisions 4: the same rules; counted but not logged."""
     receiver = await receivers(FAILING)
     async with opened(tmp_path) as installation:
         await listing(installation, receiver, STARTED)
@@ -136,7 +139,7 @@ async def test_a_typing_delivery_that_failed_arrives_with_its_retry(
 async def test_typing_waits_for_no_pause_that_the_receiver_asks_for(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
-    """Decisions 6: the endpoint is sent nothing meanwhile; what somebody typed then is of no use later."""
+    """Decisions 6: a paused endpoint is sent nothing, and an old typing event is useless afterwards."""
     receiver = await receivers(answering("429 Too Many Requests", extra=b"Retry-After: 40\r\n"))
     async with opened(tmp_path) as installation:
         await listing(installation, receiver, STARTED)
@@ -188,7 +191,7 @@ async def test_a_dead_receiver_holds_a_bounded_number_and_the_oldest_are_dropped
     assert min(receiver.sequences) == 1000 - 255
 
 
-async def test_typing_that_nobody_answers_delays_no_stored_delivery(
+async def test_unanswered_typing_events_delay_no_stored_delivery(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
     """The slots for stored deliveries stay free."""
@@ -216,7 +219,7 @@ async def test_typing_that_nobody_answers_delays_no_stored_delivery(
 async def test_first_attempts_of_one_conversation_keep_their_order(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
-    """Decisions 6: what came first is answered before what came next is sent."""
+    """Decisions 6: the first event is answered before the next one is sent."""
     chance = random.Random(3)
 
     async def slowly(stream: trio.abc.Stream, request: Request) -> None:
@@ -250,7 +253,7 @@ async def test_nothing_more_is_sent_of_an_erased_conversation(
     assert sorted(receiver.sequences) == [1, 2, 2, 2, 2]
 
 
-async def test_an_endpoint_that_is_removed_or_unlists_typing_gets_no_more_of_it(
+async def test_an_endpoint_without_typing_gets_no_typing_events(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
     removed, changed = await receivers(FAILING), await receivers(FAILING)
@@ -297,7 +300,7 @@ def test_the_box_is_bounded_and_sends_each_conversation_in_order(steps: list[tup
             made += 1
             box.put(waiting(made, choice))
         elif step == "take" and (taken := box.take_next(now)) is not None:
-            assert taken.due_at <= now or not taken.attempts  # a pause is the whole endpoint's
+            assert taken.due_at <= now or not taken.attempts  # a pause affects the whole endpoint
             under_way.append(taken)
             first += [taken] if taken.attempts == 0 else []
         elif under_way and step in ("end", "fail", "repeat"):
@@ -312,7 +315,7 @@ def test_the_box_is_bounded_and_sends_each_conversation_in_order(steps: list[tup
         assert numbers == sorted(numbers)
 
 
-def test_what_comes_next_of_a_delivery_is_kept_with_it() -> None:
+def test_the_next_attempt_is_stored_with_the_delivery() -> None:
     box = EphemeralQueue()
     box.put(waiting(1))
     first = box.take_next(EPOCH_MS)

@@ -1,4 +1,7 @@
-"""What is erased while its attempt is still connecting is not sent: the promise is that no webhook shows it any more."""
+"""An event erased while its attempt is connecting is not sent.
+
+The guarantee is that no webhook shows it after its erasure.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from trio.testing import MockClock
 from deskwire.engine.core.values import replace
 from deskwire.engine.events.types import EphemeralEvent
 from deskwire.engine.webhooks.http.address import IPAddress
-from deskwire.engine.webhooks.retry.circuit import Rule
+from deskwire.engine.webhooks.retry.circuit_breaker import CircuitRule
 from tests.support.sockets.receivers import Receivers, Request, answering, opened
 
 LOOKUP_S = 0.6
@@ -20,7 +23,7 @@ CLOSING = answering("500 Internal Server Error", extra=b"Connection: close\r\n")
 
 
 async def slow_lookup(_host: str, _port: int) -> Sequence[IPAddress]:
-    """Look up a name as a slow server of names would."""
+    """Resolve a name like a slow name server."""
     await trio.sleep(LOOKUP_S)  # virtual time: the mock clock jumps
     return [ip_address("127.0.0.1")]
 
@@ -49,7 +52,7 @@ async def test_a_probe_that_is_erased_while_it_connects_is_not_sent_and_the_next
 ) -> None:
     receiver = await receivers(CLOSING)
     async with opened(
-        tmp_path, resolver=slow_lookup, rule=Rule(1, 3.0), retry_delays_s=(100.0,)
+        tmp_path, resolver=slow_lookup, rule=CircuitRule(1, 3.0), retry_delays_s=(100.0,)
     ) as installation:
         endpoint = await installation.endpoint(receiver)
         await installation.send(1, conversation=5)
@@ -68,7 +71,7 @@ async def test_a_probe_that_is_erased_while_it_connects_is_not_sent_and_the_next
         assert installation.dispatcher.circuits()["closed"] == 1
 
 
-async def test_a_worker_that_was_let_go_sends_nothing_more_of_what_is_erased_in_its_grace(
+async def test_a_released_worker_sends_no_erased_conversation(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock, nursery: trio.Nursery
 ) -> None:
     receiver = await receivers(answering("204 No Content"))
@@ -76,7 +79,7 @@ async def test_a_worker_that_was_let_go_sends_nothing_more_of_what_is_erased_in_
         endpoint = await installation.endpoint(receiver)
         await installation.send(1, conversation=5)
         await trio.sleep(LOOKUP_S / 3)  # virtual time: the mock clock jumps
-        nursery.start_soon(installation.dispatcher.let_go, endpoint.rowid)
+        nursery.start_soon(installation.dispatcher.release, endpoint.rowid)
         await trio.sleep(LOOKUP_S / 3)  # virtual time: the mock clock jumps
         await installation.delete(5, 2)
         await trio.sleep(5)  # virtual time: the mock clock jumps

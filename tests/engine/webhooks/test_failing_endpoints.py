@@ -1,4 +1,7 @@
-"""Endpoints that keep failing: their circuit opens, holds, is probed, and lets go what it has held (decisions 6)."""
+"""Endpoints that keep failing: the circuit opens, holds, probes, and releases.
+
+Source: decisions 6.
+"""
 
 from __future__ import annotations
 
@@ -10,21 +13,24 @@ from trio.testing import MockClock
 
 from deskwire.engine.core.values import replace
 from deskwire.engine.events.types import EphemeralEvent
-from deskwire.engine.webhooks.retry.circuit import CLOSED, Rule
+from deskwire.engine.webhooks.retry.circuit_breaker import CLOSED, CircuitRule
 from tests.support.sockets.receivers import Installation, Receivers, Request, answering, opened, wall
 
 FAILING = answering("500 Internal Server Error")
 WORKING = answering("204 No Content")
-SOON = Rule(failures=3, failing_s=0)
+SOON = CircuitRule(failures=3, failing_s=0)
 
 
 async def settled() -> None:
-    """Let everything that is under way be recorded; virtual time: the mock clock jumps."""
+    """Wait until all results are recorded; virtual time: the mock clock jumps."""
     await trio.sleep(0.5)  # virtual time: the mock clock jumps
 
 
 async def failing_until_open(installation: Installation) -> None:
-    """Three conversations with an event each, to a receiver that fails: by the rule SOON the circuit opens."""
+    """Commit one event in each of three conversations.
+
+    Their failures open the circuit by the rule SOON.
+    """
     for conversation in (1, 2, 3):
         await installation.send(conversation, conversation=conversation)
     await settled()
@@ -34,7 +40,7 @@ async def failing_until_open(installation: Installation) -> None:
 async def test_failing_for_a_minute_opens_the_circuit_and_then_nothing_is_sent_but_probes(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
-    """Contract 6.4.3: persistently; what is held keeps all its attempts, and a probe uses up none."""
+    """Contract 6.4.3: held deliveries keep all their attempts, and a probe uses up none."""
     receiver = await receivers(FAILING)
     async with opened(tmp_path) as installation:
         await installation.endpoint(receiver, catch_up="off")
@@ -64,7 +70,7 @@ async def test_failing_for_a_minute_opens_the_circuit_and_then_nothing_is_sent_b
         assert (await installation.stored()).circuit.reason == "the probe failed: status 500"
 
 
-async def test_a_probe_that_succeeds_closes_the_circuit_and_what_was_held_goes_out_in_order(
+async def test_a_successful_probe_closes_the_circuit_and_releases_in_order(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
     receiver = await receivers(FAILING)
@@ -114,7 +120,7 @@ async def test_while_a_probe_is_under_way_nothing_else_is_sent(
         assert {row[1] for row in await installation.rows()} == {"delivered"}
 
 
-async def test_what_was_held_goes_out_at_a_bounded_rate_beside_what_is_new(
+async def test_held_deliveries_are_sent_at_a_limited_rate_beside_new_ones(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
     receiver = await receivers(FAILING)
@@ -136,7 +142,7 @@ async def test_what_was_held_goes_out_at_a_bounded_rate_beside_what_is_new(
     assert 1.8 <= held[-1] - held[0] < 3
 
 
-async def test_a_restart_leaves_an_open_circuit_open_and_what_it_holds_held(
+async def test_a_restart_keeps_an_open_circuit_and_its_held_deliveries(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
     receiver = await receivers(FAILING)
@@ -159,7 +165,7 @@ async def test_a_restart_leaves_an_open_circuit_open_and_what_it_holds_held(
     assert receiver.sequences.index(100) < receiver.sequences.index(101)
 
 
-async def test_a_restart_goes_on_with_what_was_held_at_the_same_rate_and_repeats_nothing(
+async def test_a_restart_continues_the_release_without_repetition(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
     receiver = await receivers(FAILING)
@@ -188,7 +194,7 @@ async def test_a_restart_goes_on_with_what_was_held_at_the_same_rate_and_repeats
         assert mine == sorted(mine)
 
 
-async def test_somebody_who_asks_for_a_delivery_gets_it_as_the_probe_at_once(
+async def test_a_requested_redelivery_is_sent_as_the_probe_at_once(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
     receiver = await receivers(FAILING)
@@ -207,10 +213,10 @@ async def test_somebody_who_asks_for_a_delivery_gets_it_as_the_probe_at_once(
     assert receiver.requests[sent].at - receiver.requests[sent - 1].at < 2
 
 
-async def test_an_attempt_from_before_that_succeeds_closes_the_circuit_too(
+async def test_a_success_of_an_earlier_attempt_closes_the_circuit(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
-    """Decisions 6: any 2xx does."""
+    """Decisions 6: any 2xx closes it."""
     go = trio.Event()
 
     async def one_is_slow(stream: trio.abc.Stream, request: Request) -> None:
@@ -232,7 +238,7 @@ async def test_an_attempt_from_before_that_succeeds_closes_the_circuit_too(
     assert receiver.requests[-1].at - receiver.requests[0].at < 5
 
 
-async def test_what_is_older_than_the_horizon_ends_as_skipped_while_the_circuit_is_open(
+async def test_an_open_circuit_skips_deliveries_older_than_the_horizon(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
     """Decisions 6: with its reason, so that it can be recovered."""
@@ -257,7 +263,7 @@ async def test_what_is_older_than_the_horizon_ends_as_skipped_while_the_circuit_
 async def test_a_deletion_in_an_open_circuit_leaves_nothing_else_of_its_conversation_to_be_sent(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
-    """Decisions 4: what is undelivered of it is reduced to the deletion."""
+    """Decisions 4: only the deletion event of the conversation remains."""
     receiver = await receivers(FAILING)
     async with opened(tmp_path, rule=SOON) as installation:
         await installation.endpoint(receiver)
@@ -279,7 +285,7 @@ async def test_a_deletion_in_an_open_circuit_leaves_nothing_else_of_its_conversa
 async def test_an_answer_of_410_is_a_failure_like_any_other(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
-    """Contract 6.4.2 knows no exception: a wrong answer during a deployment is repaired."""
+    """Contract 6.4.2 has no exception: a wrong response during a deployment can be fixed."""
     receiver = await receivers(answering("410 Gone"))
     async with opened(tmp_path) as installation:
         await installation.endpoint(receiver)
@@ -300,10 +306,10 @@ def _typed(conversation: int) -> EphemeralEvent:
     )
 
 
-async def test_a_typing_only_endpoint_that_keeps_failing_is_left_alone_too(
+async def test_a_failing_typing_only_endpoint_opens_its_circuit(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
-    """Decisions 4: typing follows the same rules, from memory."""
+    """Decisions 4: typing events follow the same rules, from memory."""
     receiver = await receivers(FAILING)
     async with opened(tmp_path, rule=SOON) as installation:
         endpoint = await installation.endpoint(receiver)

@@ -1,4 +1,4 @@
-"""What agents are told of a delivery."""
+"""Outcomes of deliveries as agents see them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from deskwire.engine.core.values import replace
 from deskwire.engine.webhooks.endpoint import Endpoint, disabled_reason
 from deskwire.engine.webhooks.outcome import NOT_STORED, Outcome, endpoint_name, outcome_view
-from deskwire.engine.webhooks.retry.circuit import Circuit
+from deskwire.engine.webhooks.retry.circuit_breaker import Circuit
 from tests.support.builders import NOON
 
 CRM = Endpoint(
@@ -19,7 +19,7 @@ EVENT = "evt_01KZ00000000000000000000E1"
 
 
 def told(endpoint: Endpoint = CRM, **fields: Any) -> dict[str, Any]:
-    """Return what agents see of a delivery with these fields."""
+    """Return the outcome of a delivery with these fields, as agents see it."""
     known: dict[str, Any] = {
         "position": 1,
         "endpoint": 1,
@@ -43,7 +43,7 @@ def test_an_endpoint_is_called_by_its_description_or_its_host() -> None:
     assert endpoint_name(CRM) == "crm.example.org"
 
 
-def test_what_arrived_says_when_and_how_long_after_the_event() -> None:
+def test_an_arrived_event_shows_its_time_and_delay() -> None:
     shown = told(status="delivered", attempts=2, last_status=204, ended_at=NOON + 85)
     assert (shown["afterMs"], shown["lastStatus"], shown["attempts"]) == (85, 204, 2)
     assert shown["deliveredAt"].endswith(".085Z")
@@ -61,54 +61,54 @@ def test_an_event_that_is_no_longer_stored_is_as_old_as_its_id() -> None:
         (
             {"attempts": 1, "last_status": 503, "last_error": "status 503"},
             "retrying",
-            "It is tried again, as an attempt failed: it answered 503.",
+            "It is retried because an attempt failed: it answered 503.",
         ),
         (
             {"attempts": 4, "last_error": "timeout: no answer within 5 s", "status": "dropped"},
             "failed",
-            "It did not arrive, as 4 attempts failed, the last because it did not answer in time.",
+            "It did not arrive because 4 attempts failed; the last time it did not answer in time.",
         ),
         (
             {"attempts": 4, "last_error": "connection refused", "status": "dropped", "missed": 1},
             "failed",
             (
-                "It did not arrive, as 4 attempts failed, the last because it could not be reached. "
-                "It is sent once more when crm.example.org is well again."
+                "It did not arrive because 4 attempts failed; the last time it could not be reached. "
+                "It is sent again when crm.example.org has recovered."
             ),
         ),
         (
             {"status": "skipped", "reason": disabled_reason("by the API")},
             "endpoint_disabled",
-            "It was not sent, as crm.example.org was switched off.",
+            "It was not sent because crm.example.org was switched off.",
         ),
         (
             {"status": "skipped", "reason": "it was still pending 86400 s after it was made"},
             "waited_too_long",
-            "It was not sent, as it had waited for crm.example.org too long.",
+            "It was not sent because it had waited for crm.example.org too long.",
         ),
         (
             {"status": "dropped", "reason": NOT_STORED},
             "not_stored",
-            "It was not sent, as it had waited for crm.example.org for longer than events are kept.",
+            "It was not sent because it had waited for crm.example.org for longer than events are kept.",
         ),
     ],
 )
-def test_what_has_not_arrived_says_why(fields: dict[str, Any], code: str, reason: str) -> None:
+def test_an_undelivered_event_shows_its_reason(fields: dict[str, Any], code: str, reason: str) -> None:
     shown = told(**fields)
     assert (shown["reasonCode"], shown["reason"]) == (code, reason)
     assert shown["deliveredAt"] is shown["afterMs"] is None
     assert (shown["nextAttemptAt"] is None) == (fields.get("status", "pending") != "pending")
 
 
-def test_what_an_open_circuit_holds_says_so_and_when_the_next_probe_is() -> None:
+def test_a_held_event_shows_the_time_of_the_next_probe() -> None:
     away = replace(CRM, circuit=Circuit(20, NOON - 90_000, 0, NOON + 10_000, "why"))
     shown = told(away, attempts=0, last_error="connection refused")
     assert shown["reasonCode"] == "held"
-    assert shown["reason"] == "It is held until crm.example.org is well again, and sent then."
+    assert shown["reason"] == "It is held until crm.example.org has recovered, and sent then."
     assert shown["nextAttemptAt"] == told(due_at=NOON + 10_000)["nextAttemptAt"]
 
 
-def test_a_pause_that_was_asked_for_says_so_until_it_is_over() -> None:
+def test_a_requested_pause_is_shown_until_its_end() -> None:
     paused = replace(CRM, circuit=Circuit(paused_until=NOON + 5_000))
     assert told(paused)["reasonCode"] == "paused"
     assert told(replace(CRM, circuit=Circuit(paused_until=NOON)))["reasonCode"] == "on_its_way"
@@ -126,8 +126,8 @@ def test_a_pause_that_was_asked_for_says_so_until_it_is_over() -> None:
         "something else: crm.internal s3cret",
     ],
 )
-def test_no_failure_tells_an_address_or_what_the_receiver_said(error: str) -> None:
+def test_a_failure_shows_neither_address_nor_response(error: str) -> None:
     words = told(status="dropped", attempts=4, last_error=error)["reason"]
     assert "internal" not in words
     assert "s3cret" not in str(told(status="dropped", attempts=4, last_error=error))
-    assert words.startswith("It did not arrive, as 4 attempts failed, the last because ")
+    assert words.startswith("It did not arrive because 4 attempts failed; the last time ")

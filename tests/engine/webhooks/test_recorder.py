@@ -1,4 +1,4 @@
-"""Results of attempts are gathered for a moment, so that they share a commit (ADR 6)."""
+"""Results of attempts are collected briefly, so that they share a commit (ADR 6)."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from trio.testing import MockClock
 from deskwire.engine.events.types import EventDraft
 from deskwire.engine.ports import Reader, Transaction
 from deskwire.engine.webhooks.delivery import Attempt, Delivery
-from deskwire.engine.webhooks.recorder import GATHER_S, Recorder, Result
-from deskwire.engine.webhooks.retry.breaker import Breaker
-from deskwire.engine.webhooks.retry.circuit import CLOSED
-from deskwire.engine.webhooks.retry.schedule import Ended
+from deskwire.engine.webhooks.recorder import BATCH_INTERVAL_S, AttemptResult, Recorder
+from deskwire.engine.webhooks.retry.circuit_breaker import CLOSED, CircuitBreaker
+from deskwire.engine.webhooks.retry.schedule import DeliveryEnd
 from deskwire.storage.sqlite.store import SqliteStore
 from tests.support.builders import NOON, PROJECT, InlineStore, endpoint
 from tests.support.sockets.receivers import Installation, Receivers, opened
@@ -24,7 +23,7 @@ T = TypeVar("T")
 
 
 class Watched:
-    """A store that notes when the dispatcher writes."""
+    """A store that records when the dispatcher writes."""
 
     def __init__(self, store: SqliteStore) -> None:
         self._store = store
@@ -42,7 +41,7 @@ class Watched:
 
 
 class Killed(Watched):
-    """A store that a process is killed before it writes to."""
+    """A store whose process is killed before a write."""
 
     async def write(self, job: Callable[[Transaction], T]) -> T:
         await trio.sleep_forever()
@@ -50,7 +49,7 @@ class Killed(Watched):
 
 
 async def sent(installation: Installation, count: int) -> float:
-    """Send events of as many conversations; return when the first began to be sent."""
+    """Send events of this many conversations; return when the first was sent."""
     began = trio.current_time()
     for number in range(1, count + 1):
         await installation.send(number, conversation=number)
@@ -69,7 +68,7 @@ async def test_results_that_come_within_a_moment_are_stored_in_one_commit(
         await trio.sleep(1)  # virtual time: the mock clock jumps
         assert [row[1] for row in await installation.rows()] == ["delivered"] * 5
         (at,) = installation.between.written_at
-        assert GATHER_S <= at - began <= 3 * GATHER_S
+        assert BATCH_INTERVAL_S <= at - began <= 3 * BATCH_INTERVAL_S
 
 
 async def test_as_many_as_a_short_transaction_takes_do_not_wait_for_others(
@@ -84,7 +83,7 @@ async def test_as_many_as_a_short_transaction_takes_do_not_wait_for_others(
         assert {row[1] for row in await installation.rows()} == {"delivered"}
         first, last = installation.between.written_at
         assert first == began
-        assert last >= began + GATHER_S
+        assert last >= began + BATCH_INTERVAL_S
 
 
 async def test_a_deletion_that_is_committed_before_the_record_is_sent_after_it(
@@ -103,7 +102,7 @@ async def test_a_deletion_that_is_committed_before_the_record_is_sent_after_it(
     ]
 
 
-async def test_a_stop_stores_what_is_gathered(
+async def test_a_stop_stores_collected_results(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
     receiver = await receivers()
@@ -117,7 +116,7 @@ async def test_a_stop_stores_what_is_gathered(
     assert len(receiver.requests) == 1
 
 
-async def test_what_is_gathered_when_the_process_is_killed_is_sent_again(
+async def test_deliveries_with_unstored_results_are_sent_again_after_a_kill(
     tmp_path: Path, receivers: Receivers, mock_clock: MockClock
 ) -> None:
     """Contract 6.4.4: at least once."""
@@ -139,8 +138,8 @@ async def test_a_node_that_shares_the_store_records_bounded_parts_without_a_wait
 ) -> None:
     store = InlineStore(tmp_path)
     whom = store.at_once(lambda tx: tx.insert_endpoint(endpoint()))
-    generation = store.at_once(lambda tx: tx.take_courier(whom.rowid, 0, 1))
-    recorder = Recorder(store, whom, Breaker(CLOSED), 1.0, lambda: NOON, generation)
+    generation = store.at_once(lambda tx: tx.acquire_endpoint_lease(whom.rowid, 0, 1))
+    recorder = Recorder(store, whom, CircuitBreaker(CLOSED), 1.0, lambda: NOON, generation)
     for number in range(1, 301):
         recorder.add(_delivered(store, whom.rowid, number))
     began, sizes = trio.current_time(), list[int]()
@@ -154,9 +153,11 @@ async def test_a_node_that_shares_the_store_records_bounded_parts_without_a_wait
     store.close()
 
 
-def _delivered(store: InlineStore, whom: int, number: int) -> Result:
+def _delivered(store: InlineStore, whom: int, number: int) -> AttemptResult:
     def make(tx: Transaction) -> Delivery:
         event = tx.append_event(PROJECT, EventDraft("contact.updated", None, {}), None, NOON)
         return tx.insert_delivery(whom, event, number, None, NOON)
 
-    return Result(store.at_once(make), Attempt(1, NOON, 5, 204, None, b""), Ended("delivered"), NOON + 5)
+    return AttemptResult(
+        store.at_once(make), Attempt(1, NOON, 5, 204, None, b""), DeliveryEnd("delivered"), NOON + 5
+    )

@@ -9,7 +9,7 @@ import pytest
 
 from deskwire.engine.core.errors import Conflict, DomainError, Forbidden, Gone, NotFound, Unavailable
 from deskwire.engine.core.secret import Secrets
-from deskwire.engine.idempotency.once import Answers
+from deskwire.engine.idempotency.idempotent_requests import StoredResponses
 from deskwire.http.api.calls import Call, Caller, ReplayedAnswer
 from deskwire.http.api.idempotency import answered
 from deskwire.http.api.routing import Route
@@ -18,7 +18,7 @@ from tests.support.builders import NOON, InlineStore
 
 def a_call(store: InlineStore) -> Call[Any, Any]:
     """A request, as far as its handler looks at it here."""
-    answers = Answers(Secrets("secret"), lambda: NOON, 100)
+    answers = StoredResponses(Secrets("secret"), lambda: NOON, 100)
     services = cast(Any, SimpleNamespace(answers=answers, store=store))
     return Call(services, Caller(credential="key 1"), {}, None, None, b"{}", cast(Any, None))
 
@@ -64,7 +64,7 @@ async def test_refusal_without_a_stored_response_is_returned(inline_store: Inlin
     with pytest.raises(Conflict) as refusal:
         await answered(a_route(refused), call, "order-1")
     assert refusal.value.reason == "workflow_running"
-    assert call.services.answers.repeats.replayed == 0
+    assert call.services.answers.counters.replayed == 0
 
 
 async def test_bug_in_a_repetition_is_not_hidden_by_the_stored_response(

@@ -18,7 +18,7 @@ from deskwire.engine.core.values import replace
 from deskwire.engine.ports import Commit, Reader, Transaction
 from deskwire.engine.webhooks.endpoint import Endpoint
 from deskwire.http.api.auth.credential_caches import ServerKeyCache
-from deskwire.http.resources.webhooks.endpoints import _followed
+from deskwire.http.resources.webhooks.endpoints import _commit_and_apply
 from tests.support.builders import NOON, PROJECT, InlineStore, endpoint
 
 T = TypeVar("T")
@@ -89,9 +89,9 @@ async def test_later_change_of_an_endpoint_is_applied_last(
     call = cast(Any, SimpleNamespace(services=SimpleNamespace(store=store, webhooks=webhooks)))
     store.takes_s = (2.0, 0.1)
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(_followed, call, _becomes(stored, "disabled"))
+        nursery.start_soon(_commit_and_apply, call, _becomes(stored, "disabled"))
         await trio.sleep(1)  # virtual time: the mock clock jumps
-        nursery.start_soon(_followed, call, _becomes(stored, "enabled"))
+        nursery.start_soon(_commit_and_apply, call, _becomes(stored, "enabled"))
     assert followed == ["disabled", "enabled"]
 
 

@@ -16,13 +16,13 @@ from deskwire.engine.core.values import replace
 from deskwire.engine.events.follower import Follower
 from deskwire.engine.events.log import EventLog
 from deskwire.engine.events.shared_log import SharedLog
-from deskwire.engine.idempotency.once import Answers
+from deskwire.engine.idempotency.idempotent_requests import StoredResponses
 from deskwire.engine.merging.merges import Merges
 from deskwire.engine.ports import Commit
 from deskwire.engine.privacy.erasure import Erasures
-from deskwire.engine.webhooks.couriers import Couriers
+from deskwire.engine.webhooks.delivery_follower import DeliveryFollower
 from deskwire.engine.webhooks.dispatcher import Dispatcher
-from deskwire.engine.webhooks.following import DeliveryFollower
+from deskwire.engine.webhooks.endpoint_leases import EndpointLeases
 from deskwire.http.api.services import Services
 from deskwire.http.app import ROUTES
 from deskwire.http.server.adapters.quart_app import make_app
@@ -106,17 +106,19 @@ class Node(Server):
     def _make_dispatcher(self) -> Dispatcher:
         made = super()._make_dispatcher()
         store = cast(Any, self.way)
-        self.couriers = Couriers(store, cast(Any, self.beat), made, self.membership, self.bus, trio_ms)
+        self.endpoint_leases = EndpointLeases(
+            store, cast(Any, self.beat), made, self.membership, self.bus, trio_ms
+        )
         self.deliveries = DeliveryFollower(made, self.bus)
         self.follower = Follower(store, self._followed, self.bus, self.deliveries)
-        self.membership.on_nodes_changed(self.couriers.wake)
-        self.membership.on_lease_lost(self.couriers.drop_all)
-        self.membership.on_invalidate(self.couriers.look)
+        self.membership.on_nodes_changed(self.endpoint_leases.wake)
+        self.membership.on_lease_lost(self.endpoint_leases.stop_all)
+        self.membership.on_invalidate(self.endpoint_leases.reconcile)
         self.membership.on_invalidate(self.follower.catch_up)
         return made
 
     def _deliverer(self) -> Any:
-        return self.couriers
+        return self.endpoint_leases
 
     def _services(self, *given: Any) -> Services:
         made = super()._services(*given)
@@ -125,7 +127,7 @@ class Node(Server):
         self._keys = made.keys
         return replace(
             made,
-            answers=Answers(Secrets(SECRET), trio_ms, self.config.idempotency_s, several=True),
+            answers=StoredResponses(Secrets(SECRET), trio_ms, self.config.idempotency_s, several=True),
             erasures=Erasures(nursery, self.disk, trio_ms, made.actors, self.membership),
             merges=Merges(nursery, self.disk, trio_ms, made.actors, self.membership),
         )
@@ -143,7 +145,7 @@ class Node(Server):
         await actors.start(self.beat.run)
         await actors.start(self.membership.run)
         actors.start_soon(self.follower.run)
-        actors.start_soon(self.couriers.run)
+        actors.start_soon(self.endpoint_leases.run)
         await super()._begin(actors)
         assert self._held is not None
         self._held.poll_for_other_nodes()

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import trio
 
-from deskwire.engine.webhooks.http.address import IPAddress
-from deskwire.engine.webhooks.http.resolver import ResolutionFailed
+from deskwire.engine.webhooks.http.address import IPAddress, ResolutionFailed
 from tests.simulation.network import End, Link
 
 if TYPE_CHECKING:

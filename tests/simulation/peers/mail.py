@@ -20,7 +20,7 @@ import trio
 
 from deskwire.engine.events.types import matches
 from deskwire.engine.ports import Commit
-from deskwire.engine.webhooks.retry.breaker import Breaker
+from deskwire.engine.webhooks.retry.circuit_breaker import CircuitBreaker
 from tests.simulation.ledger import Ledger, gone
 from tests.simulation.network import Link
 from tests.simulation.peers.receiver import Receiver
@@ -93,7 +93,7 @@ class Mail:
         wrong: Callable[[str], None],
         ledger: Ledger,
         log_s: float,
-        breaker: Callable[[int], Breaker | None],
+        breaker: Callable[[int], CircuitBreaker | None],
     ) -> None:
         self.posts = 0
         self._breaker = breaker

@@ -20,7 +20,7 @@ from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.secret import Secrets
 from deskwire.engine.core.values import replace
 from deskwire.engine.ports import Transaction
-from deskwire.engine.uploads.ports import Content
+from deskwire.engine.uploads.ports import FileContent
 from deskwire.engine.uploads.upload import Upload
 from deskwire.storage.files import DiskFiles
 from deskwire.storage.sqlite.backup import make as backups
@@ -29,7 +29,7 @@ from tests.support.builders import NOON, PROJECT, create, endpoint, post, runnin
 
 SECRET: Final = "the secret of this installation, long enough"
 FILE: Final = b"the bytes of an upload"
-CONTENT: Final = Content(PROJECT.rowid, sha256(FILE).hexdigest())
+CONTENT: Final = FileContent(PROJECT.rowid, sha256(FILE).hexdigest())
 Edit = Callable[[list[tuple[tarfile.TarInfo, bytes]]], object]
 
 

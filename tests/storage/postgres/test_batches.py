@@ -17,7 +17,7 @@ from deskwire.engine.core.secret import Secrets
 from deskwire.engine.core.store import InlineJob, InlineQuery
 from deskwire.engine.core.values import replace
 from deskwire.engine.events.types import EventDraft
-from deskwire.engine.idempotency.once import Answers, InProgress, Keeping
+from deskwire.engine.idempotency.idempotent_requests import InProgress, ResponseHook, StoredResponses
 from deskwire.engine.ports import Reader, Transaction
 from deskwire.engine.webhooks.delivery import Attempt
 from tests.support.builders import NOON, OTHER_PROJECT, PROJECT, endpoint, post
@@ -72,8 +72,10 @@ async def test_single_message_takes_two_round_trips_also_with_an_idempotency_key
     async with node(postgres_url) as here:
         conversation = await here.new_conversation()
         await here.post(conversation)  # now the endpoints and the conversation's last state are cached
-        with Answers(Secrets("s" * 32), lambda: NOON, 3_600).under_way("caller", "post", "key") as once:
-            keeping: Any = Keeping(once.about(b"body"), lambda receipt: receipt.message)
+        with StoredResponses(Secrets("s" * 32), lambda: NOON, 3_600).in_flight(
+            "caller", "post", "key"
+        ) as once:
+            keeping: Any = ResponseHook(once.with_body(b"body"), lambda receipt: receipt.message)
             for wrappers in ((), (keeping,)):
                 before = exchanges(here)
                 await here.actors.ask(PROJECT, conversation, post(), *wrappers)
@@ -258,8 +260,10 @@ async def test_new_endpoint_gets_all_later_events_of_every_node(postgres_url: st
 
 async def test_request_sent_to_two_nodes_is_carried_out_once(postgres_url: str) -> None:
     async def ask(here: NodeHere, conversation: str, outcomes: list[str]) -> None:
-        with Answers(Secrets("s" * 32), lambda: NOON, 3_600).under_way("caller", "post", "key") as once:
-            keeping: Any = Keeping(once.about(b"body"), lambda receipt: receipt.message)
+        with StoredResponses(Secrets("s" * 32), lambda: NOON, 3_600).in_flight(
+            "caller", "post", "key"
+        ) as once:
+            keeping: Any = ResponseHook(once.with_body(b"body"), lambda receipt: receipt.message)
             outcome = None
             while outcome is None:  # a client repeats a request that is refused as still running
                 try:

@@ -18,7 +18,7 @@ from deskwire.engine.conversations.events import contact_updated
 from deskwire.engine.core.secret import Secrets
 from deskwire.engine.core.values import replace
 from deskwire.engine.events.types import EventDraft, Topic
-from deskwire.engine.uploads.ports import Content
+from deskwire.engine.uploads.ports import FileContent
 from deskwire.storage.check.counts import NOT_COUNTED, counted
 from deskwire.storage.copying.run import Copied, CopyRequest, copy
 from deskwire.storage.copying.source import RowDigest, escaped
@@ -122,7 +122,7 @@ def test_copy_keeps_ids_order_texts_and_files(data: Path, url: str) -> None:
     assert postgres_rows(url, places) == shifted
     [(entry,)] = postgres_rows(url, "SELECT rowid FROM contents")
     files = DatabaseFiles(url)
-    content = Content(CONTENT.project, CONTENT.sha256, int(str(entry)))
+    content = FileContent(CONTENT.project, CONTENT.sha256, int(str(entry)))
     assert files.read(content, 0, 1_000) == FILE
     report = check(url, Secrets(SECRET), files, contents=True)
     files.close()

@@ -11,10 +11,9 @@ import trio
 from deskwire.engine.core.store import InlineJob
 from deskwire.engine.ports import Transaction
 from deskwire.engine.webhooks.delivery import Attempt, Delivery
-from deskwire.engine.webhooks.recorder import Recorded, Recorder, Result, Superseded
-from deskwire.engine.webhooks.retry.breaker import Breaker
-from deskwire.engine.webhooks.retry.circuit import CLOSED
-from deskwire.engine.webhooks.retry.schedule import Ended, Retry
+from deskwire.engine.webhooks.recorder import AttemptResult, Recorded, Recorder, Superseded
+from deskwire.engine.webhooks.retry.circuit_breaker import CLOSED, CircuitBreaker
+from deskwire.engine.webhooks.retry.schedule import DeliveryEnd, Retry
 from tests.support.builders import NOON, endpoint
 from tests.support.postgres_nodes import NodeHere, node, rows, until_one_waits
 
@@ -24,9 +23,9 @@ _RESULTS = 100
 async def recorder_of(here: NodeHere) -> tuple[Recorder, int]:
     """Return the recorder of the endpoint, whose lease this node has, and the endpoint's storage key."""
     (whom,) = await here.store.read(lambda reader: reader.endpoints())
-    generation = await here.store.write(lambda tx: tx.take_courier(whom.rowid, 0, 1))
+    generation = await here.store.write(lambda tx: tx.acquire_endpoint_lease(whom.rowid, 0, 1))
     assert generation == 1
-    breaker = Breaker(CLOSED)
+    breaker = CircuitBreaker(CLOSED)
     return Recorder(here.store, whom, breaker, 0.1, lambda: NOON, generation), whom.rowid
 
 
@@ -38,14 +37,16 @@ async def deliveries_made(here: NodeHere, count: int) -> Sequence[Delivery]:
     return [delivery for commit in here.commits for delivery in commit.deliveries][:count]
 
 
-def result(delivery: Delivery, *, retried: bool = False) -> Result:
+def result(delivery: Delivery, *, retried: bool = False) -> AttemptResult:
     if not retried:
-        return Result(delivery, Attempt(1, NOON, 5, 204, None, b""), Ended("delivered"), NOON + 5)
+        return AttemptResult(
+            delivery, Attempt(1, NOON, 5, 204, None, b""), DeliveryEnd("delivered"), NOON + 5
+        )
     verdict = Retry(NOON + 2_000, NOON, NOON)
-    return Result(delivery, Attempt(1, NOON, 5, 500, "status 500", b"no"), verdict, NOON + 5)
+    return AttemptResult(delivery, Attempt(1, NOON, 5, 500, "status 500", b"no"), verdict, NOON + 5)
 
 
-async def recorded(recorder: Recorder, results: Sequence[Result]) -> Recorded:
+async def recorded(recorder: Recorder, results: Sequence[AttemptResult]) -> Recorded:
     for each in results:
         recorder.add(each)
     done = await recorder.next()
@@ -107,7 +108,7 @@ async def test_superseded_generation_records_nothing(postgres_url: str) -> None:
     async with node(postgres_url) as here:
         made = await deliveries_made(here, 6)
         recorder, whom = await recorder_of(here)
-        assert await here.store.write(lambda tx: tx.take_courier(whom, 1, 2)) == 2
+        assert await here.store.write(lambda tx: tx.acquire_endpoint_lease(whom, 1, 2)) == 2
         with pytest.raises(Superseded):
             await recorded(recorder, [result(each) for each in made])
     assert rows(postgres_url, "SELECT DISTINCT status FROM deliveries") == [("pending",)]

@@ -10,16 +10,16 @@ import trio
 from deskwire.engine.core.errors import AlreadyAnswered
 from deskwire.engine.core.secret import Secrets
 from deskwire.engine.core.store import InlineJob, InlineQuery
-from deskwire.engine.idempotency.once import Answers, InProgress, Once
+from deskwire.engine.idempotency.idempotent_requests import IdempotentRequest, InProgress, StoredResponses
 from deskwire.engine.ports import Transaction
 from tests.support.builders import NOON
 from tests.support.postgres_nodes import NodeHere, node, rows
 
 
-def once_of(key: str) -> Once:
-    answers = Answers(Secrets("secret"), lambda: NOON, 100, several=True)
-    with answers.under_way("a caller", key) as once:
-        return once.about(b"{}")
+def once_of(key: str) -> IdempotentRequest:
+    answers = StoredResponses(Secrets("secret"), lambda: NOON, 100, several=True)
+    with answers.in_flight("a caller", key) as once:
+        return once.with_body(b"{}")
 
 
 def made(tx: Transaction) -> str:
@@ -57,7 +57,7 @@ async def test_request_running_on_another_node_is_refused_and_later_replayed(
     assert rows(postgres_url, "SELECT count(*) FROM kept_answers") == [(1,)]
 
 
-async def _answered(here: NodeHere, once: Once) -> None:
+async def _answered(here: NodeHere, once: IdempotentRequest) -> None:
     with trio.fail_after(10):
         while True:
             try:

@@ -9,14 +9,14 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from deskwire.engine.uploads.ports import Content, Files
+from deskwire.engine.uploads.ports import FileContent, Files
 from deskwire.storage.files import DiskFiles
 from deskwire.storage.postgres.files import DatabaseFiles
 from deskwire.storage.s3 import S3Files
 from tests.support.postgres import fresh_database
 from tests.support.s3 import MISSING, has_s3, s3_server
 
-Place = Callable[[str], Content]
+Place = Callable[[str], FileContent]
 
 
 @pytest.fixture(scope="session")
@@ -33,16 +33,16 @@ def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 class Shelves:
     """Files in one place, and the contents that may be put there."""
 
-    def __init__(self, files: Files, entry: Callable[[Content], int]) -> None:
+    def __init__(self, files: Files, entry: Callable[[FileContent], int]) -> None:
         self.files = files
         self._entry = entry
 
-    def content(self, sha256: str, project: int = 1) -> Content:
+    def content(self, sha256: str, project: int = 1) -> FileContent:
         """A content with an entry of its own, where entries are needed."""
-        content = Content(project, sha256)
-        return Content(project, sha256, self._entry(content))
+        content = FileContent(project, sha256)
+        return FileContent(project, sha256, self._entry(content))
 
-    def put(self, data: bytes, project: int = 1) -> Content:
+    def put(self, data: bytes, project: int = 1) -> FileContent:
         """Put a file; returns its content."""
         draft = self.files.draft()
         draft.write(data)
@@ -79,7 +79,7 @@ def _cleared(files: Files) -> Files:
     return files
 
 
-def _entry(connection: psycopg.Connection[tuple[int]], content: Content) -> int:
+def _entry(connection: psycopg.Connection[tuple[int]], content: FileContent) -> int:
     row = connection.execute(
         "INSERT INTO contents (project, sha256, made_at, going) VALUES (%s, %s, 0, 0) "
         "ON CONFLICT (project, sha256) WHERE going = 0 DO UPDATE SET going = 0 RETURNING rowid",

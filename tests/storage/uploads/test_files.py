@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deskwire.engine.uploads.ports import Content
+from deskwire.engine.uploads.ports import FileContent
 from deskwire.storage import s3 as bucket
 from deskwire.storage.postgres.files import PART_BYTES, SESSIONS_MAX, DatabaseFiles
 from deskwire.storage.s3 import S3Files
@@ -55,7 +55,7 @@ def _any_part_is_right(url: str, files: DatabaseFiles) -> None:
     data = bytes_of(2 * PART_BYTES + 100)
     draft = files.draft()
     draft.write(data)
-    content = _entered(url, Content(1, draft.finish()))
+    content = _entered(url, FileContent(1, draft.finish()))
     draft.keep(content)
     draft.discard()
     edges = st.sampled_from([0, 1, PART_BYTES, 2 * PART_BYTES, len(data)])
@@ -69,14 +69,14 @@ def _any_part_is_right(url: str, files: DatabaseFiles) -> None:
     check()
 
 
-def _entered(url: str, content: Content) -> Content:
+def _entered(url: str, content: FileContent) -> FileContent:
     with psycopg.connect(url) as connection:
         row = connection.execute(
             "INSERT INTO contents (project, sha256, made_at, going) VALUES (%s, %s, 0, 0) RETURNING rowid",
             (content.project, content.sha256),
         ).fetchone()
     assert row is not None
-    return Content(content.project, content.sha256, row[0])
+    return FileContent(content.project, content.sha256, row[0])
 
 
 def test_of_two_alike_one_stays_and_neither_draft_is_left(shelves: Shelves) -> None:
@@ -178,7 +178,7 @@ def test_a_file_whose_entry_went_meanwhile_is_not_kept_and_no_error() -> None:
         files = DatabaseFiles(url)
         draft = files.draft()
         draft.write(b"late")
-        content = Content(1, draft.finish(), 99)
+        content = FileContent(1, draft.finish(), 99)
         draft.keep(content)
         draft.discard()
         assert files.size(content) is None

@@ -23,10 +23,9 @@ from deskwire.engine.ports import Commit, Store, Transaction
 from deskwire.engine.webhooks.delivery import Delivery
 from deskwire.engine.webhooks.dispatcher import Dispatcher
 from deskwire.engine.webhooks.endpoint import Endpoint
-from deskwire.engine.webhooks.http.address import IPAddress, Policy
+from deskwire.engine.webhooks.http.address import AddressPolicy, IPAddress, Resolver
 from deskwire.engine.webhooks.http.client import Client
-from deskwire.engine.webhooks.http.dialer import Dialer
-from deskwire.engine.webhooks.http.resolver import Resolver
+from deskwire.engine.webhooks.http.connectors import DirectConnector
 from deskwire.engine.webhooks.signature import new_secret
 from deskwire.storage.sqlite.store import SqliteStore, open_store
 
@@ -163,7 +162,7 @@ def delivery(number: int = 1, conversation: int | None = 7, attempts: int = 0, d
 def client_for(
     receiver: Receiver,
     *,
-    policy: Policy | None = None,
+    policy: AddressPolicy | None = None,
     resolver: Resolver | None = None,
     ssl_context: ssl.SSLContext | None = None,
     timeout_s: float = 5.0,
@@ -171,7 +170,7 @@ def client_for(
     """A client whose host names all mean loopback."""
     return Client(
         receiver.url,
-        Dialer(policy or Policy(allow_private=True), resolver or resolving()),
+        DirectConnector(policy or AddressPolicy(allow_private=True), resolver or resolving()),
         ssl_context=ssl_context or ssl.create_default_context(),
         timeout_s=timeout_s,
         clock=wall,
@@ -304,7 +303,7 @@ async def opened(
     async with open_store(directory, batch=64, readers=2, on_commit=on_commit) as store:
         project = await store.write(_project)
         given, encryption = between(store), Encryption(Secrets(SECRET))
-        dispatcher = Dispatcher(given, wall, encryption, Policy(allow_private=True), **settings)  # type: ignore[arg-type]
+        dispatcher = Dispatcher(given, wall, encryption, AddressPolicy(allow_private=True), **settings)  # type: ignore[arg-type]
         inbox.append(dispatcher)
         async with trio.open_nursery() as nursery:
             await nursery.start(dispatcher.run)

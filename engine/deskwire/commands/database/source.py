@@ -11,7 +11,7 @@ import click
 
 from deskwire.config.config import Config
 from deskwire.engine.core.secret import Secrets
-from deskwire.engine.uploads.ports import Content
+from deskwire.engine.uploads.ports import FileContent
 from deskwire.program.secret_file import SecretError, present_secrets
 from deskwire.storage.check.credentials import broken_seals
 from deskwire.storage.file_stores import open_files
@@ -95,14 +95,14 @@ def _known(secrets: Secrets | None, source: Path) -> Secrets:
     return secrets
 
 
-def putting(place: str, folder: Path) -> Callable[[Content, Path], None] | None:
+def putting(place: str, folder: Path) -> Callable[[FileContent, Path], None] | None:
     """Return what puts a file of an upload where it is kept; None for the database, which the copy fills itself."""
     if place == "database":
         return None
 
     files = open_files(place, folder, None)
 
-    def put(content: Content, path: Path) -> None:
+    def put(content: FileContent, path: Path) -> None:
         draft = files.draft()
         with path.open("rb") as file:
             while piece := file.read(_PIECE):

@@ -24,8 +24,8 @@ from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.values import replace
 from deskwire.engine.webhooks.delivery import Attempt
 from deskwire.engine.webhooks.http.client import Client
-from deskwire.engine.webhooks.http.failure import not_connected
-from deskwire.engine.webhooks.retry.schedule import DEFAULT_RETRY_DELAYS_S, Ended, Retry, Schedule
+from deskwire.engine.webhooks.http.failure import is_unreachable
+from deskwire.engine.webhooks.retry.schedule import DEFAULT_RETRY_DELAYS_S, DeliveryEnd, Retry, Schedule
 
 WORKERS: Final = 8
 """Requests under way at the same time for conversations that do well, and as many for others: together the service's own
@@ -133,7 +133,7 @@ class Forwarder:
                     failing_since=again.failing_since,
                 )
                 return Result("retrying", pause_s)
-            case Ended():
+            case DeliveryEnd():
                 if delivery.refusals:
                     self._note(f"{_named(held.event)} is given up: {_refused(attempt, delivery)}.")
                 self._show(Step(delivery, "failed", attempt))
@@ -150,7 +150,7 @@ class Forwarder:
             delivery = replace(delivery, taken_before=self._taken)
         return replace(delivery, refusals=delivery.refusals + 1)
 
-    def _after(self, attempt: Attempt, delivery: Delivery) -> Retry | Ended:
+    def _after(self, attempt: Attempt, delivery: Delivery) -> Retry | DeliveryEnd:
         """Return what follows from a failure; a receiver that asks for a pause gets it, within the bounds of `REFUSALS`."""
         if attempt.wait_ms is not None:
             bound = REFUSALS if self._taken > delivery.taken_before else REFUSALS_MAX
@@ -198,4 +198,4 @@ def _new(held: Held) -> Delivery:
 
 
 def _down(attempt: Attempt) -> bool:
-    return attempt.error is not None and attempt.status is None and not_connected(attempt.error)
+    return attempt.error is not None and attempt.status is None and is_unreachable(attempt.error)

@@ -9,8 +9,8 @@ from typing import Final
 import trio
 
 from deskwire.engine.core.http1 import Header
-from deskwire.engine.webhooks.http.dialer import Route
-from deskwire.engine.webhooks.target import Target
+from deskwire.engine.webhooks.http.connectors import Connector
+from deskwire.engine.webhooks.url import WebhookUrl
 
 _NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110 5.6.2
 _VALUE: Final = re.compile(r"[\t -~]*")
@@ -53,20 +53,20 @@ def _problems(number: int, given: str) -> Iterator[str]:
 class WithHeaders:
     """A way to the receiver that adds headers to each request; see `dialer.Route`."""
 
-    def __init__(self, route: Route, headers: tuple[Header, ...]) -> None:
+    def __init__(self, route: Connector, headers: tuple[Header, ...]) -> None:
         self._route = route
         self._headers = headers
 
     @property
     def stage(self) -> str:
-        """See `Route.stage`."""
+        """See `Connector.stage`."""
         return self._route.stage
 
-    async def reach(self, target: Target) -> trio.abc.Stream:
-        """See `Route.reach`."""
-        return await self._route.reach(target)
+    async def connect(self, target: WebhookUrl) -> trio.abc.Stream:
+        """See `Connector.reach`."""
+        return await self._route.connect(target)
 
-    def form(self, target: Target) -> tuple[bytes, tuple[Header, ...]]:
-        """See `Route.form`."""
-        line, headers = self._route.form(target)
+    def request_target(self, target: WebhookUrl) -> tuple[bytes, tuple[Header, ...]]:
+        """See `Connector.form`."""
+        line, headers = self._route.request_target(target)
         return line, (*headers, *self._headers)

@@ -25,10 +25,9 @@ from deskwire.commands.listen.screen import Screen
 from deskwire.commands.listen.window import Held, Sequences, Window
 from deskwire.engine.core.clock import wall_clock
 from deskwire.engine.core.http1 import Header
-from deskwire.engine.webhooks.http.address import Policy
+from deskwire.engine.webhooks.http.address import AddressPolicy, SystemResolver
 from deskwire.engine.webhooks.http.client import Client
-from deskwire.engine.webhooks.http.dialer import Dialer
-from deskwire.engine.webhooks.http.resolver import SystemResolver
+from deskwire.engine.webhooks.http.connectors import DirectConnector
 from deskwire.engine.webhooks.retry.schedule import Schedule
 from deskwire.engine.webhooks.signature import new_secret
 
@@ -152,7 +151,9 @@ class Listening:
     def _client(self, url: str) -> Client:
         return Client(
             url,
-            WithHeaders(Dialer(Policy(allow_private=True), SystemResolver()), self._plan.headers),
+            WithHeaders(
+                DirectConnector(AddressPolicy(allow_private=True), SystemResolver()), self._plan.headers
+            ),
             ssl_context=httpx.create_ssl_context(),
             timeout_s=TIMEOUT_S,
             clock=wall_clock,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from deskwire.engine.webhooks.http.address import Policy
-from deskwire.engine.webhooks.target import url_problems
+from deskwire.engine.webhooks.http.address import AddressPolicy
+from deskwire.engine.webhooks.url import url_problems
 
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _PORT: Final = re.compile(r":?(\d{1,5}(?:[/?].*)?)")
@@ -25,7 +25,9 @@ def receiver_url(target: str) -> str:
     if _SCHEME.match(target) is None:
         port = _PORT.fullmatch(target)
         url = f"http://localhost:{port[1]}" if port else f"http://{target}"
-    problems = [each for each in url_problems(url, Policy(allow_private=True)) if each.code != "url_port"]
+    problems = [
+        each for each in url_problems(url, AddressPolicy(allow_private=True)) if each.code != "url_port"
+    ]
     if problems:
         raise BadTarget(" ".join(each.message for each in problems))
     return url

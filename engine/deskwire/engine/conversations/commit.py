@@ -75,9 +75,9 @@ from deskwire.engine.events.project_events import (
     note_created,
 )
 from deskwire.engine.events.types import EventDraft
-from deskwire.engine.uploads.links import Links, Shown, nowhere
+from deskwire.engine.uploads.links import AttachmentsView, Links, no_links
 from deskwire.engine.uploads.upload import unknown_upload
-from deskwire.engine.webhooks.publish import deliver, extend, targets
+from deskwire.engine.webhooks.publish import deliver, publish_extension, recipients
 from deskwire.engine.workflows.workflow import Published
 
 _WITH_ACTIVITY: Final = frozenset(ACTIONS)
@@ -394,7 +394,7 @@ def leading_reads(plan: CommitPlan) -> Iterator[Callable[[CommitTransaction], ob
 def _write(plan: CommitPlan, tx: CommitTransaction) -> Receipt:
     project, at, steps = plan.project, plan.at, plan.steps
     contact, sent = _claim(plan, tx)
-    show = partial((plan.links or nowhere()).shown, now=at)
+    show = partial((plan.links or no_links()).shown, now=at)
     if not steps:
         assert plan.before is not None, "creation is a fact"
         found = None if plan.found is None else dashboard_message_view(plan.found, plan.before.id, show)
@@ -406,7 +406,7 @@ def _write(plan: CommitPlan, tx: CommitTransaction) -> Receipt:
     former, contact = contact, contact if plan.single else _new_contact(tx, plan, contact)
     facts = tuple([_with_author(fact, contact) for _, fact, _ in steps])
     drafts = _drafts(plan, tx, facts, contact, show)
-    addressed = [(draft, targets(endpoints, draft, sent) if endpoints else ()) for draft in drafts]
+    addressed = [(draft, recipients(endpoints, draft, sent) if endpoints else ()) for draft in drafts]
     events: dict[int | None, str] = {}
 
     gone = Deleted in map(type, facts)
@@ -462,7 +462,7 @@ def _with_author(fact: Fact, contact: Contact) -> Fact:
 
 
 def _drafts(
-    plan: CommitPlan, tx: CommitTransaction, facts: Sequence[Fact], contact: Contact, show: Shown
+    plan: CommitPlan, tx: CommitTransaction, facts: Sequence[Fact], contact: Contact, show: AttachmentsView
 ) -> list[EventDraft]:
     """Return the public events of the facts, in order."""
     drafts: list[EventDraft] = []
@@ -539,7 +539,7 @@ def _append_agent_events(
     state: Conversation,
     facts: Sequence[Fact],
     contact: Contact,
-    show: Shown,
+    show: AttachmentsView,
 ) -> str | None:
     """Append the events for agents alone; return the id of the `conversation.changed`, if there is one."""
     notes, names = [*notes_posted(facts, plan.steps)], changed_for_agents(plan.steps, plan.entries)
@@ -555,7 +555,7 @@ def _append_agent_events(
         event_id = append_internal_event(tx, plan.project, draft, subject, plan.at).id
     for note in notes:
         shown = dashboard_message_view(note, state.id, show)
-        extend(tx, plan.project, note_created(shown, view), subject, plan.at, lane=state.rowid)
+        publish_extension(tx, plan.project, note_created(shown, view), subject, plan.at, lane=state.rowid)
     return event_id
 
 
@@ -570,7 +570,7 @@ def _append_rewrite_events(
             draft = message_removed(
                 "deleted" if message.deleted else "redacted", state.id, message.id, plan.at, by
             )
-            extend(tx, plan.project, draft, state.rowid, plan.at, lane=state.rowid)
+            publish_extension(tx, plan.project, draft, state.rowid, plan.at, lane=state.rowid)
 
 
 def _agent_view(
@@ -630,7 +630,7 @@ def _attach(tx: CommitTransaction, state: Conversation, message: Message) -> Non
 
 
 def _answered_message(
-    facts: Sequence[Fact], state: Conversation, drafts: Sequence[EventDraft], show: Shown
+    facts: Sequence[Fact], state: Conversation, drafts: Sequence[EventDraft], show: AttachmentsView
 ) -> Mapping[str, Any] | None:
     """Return the object of the first message that was posted or rewritten; None if none was."""
     for fact in facts:
@@ -642,7 +642,7 @@ def _answered_message(
 
 
 def _message_object(
-    message: Message, state: Conversation, drafts: Sequence[EventDraft], show: Shown
+    message: Message, state: Conversation, drafts: Sequence[EventDraft], show: AttachmentsView
 ) -> Mapping[str, Any]:
     """Return the message object; if the message has an event, the same object as in the event."""
     if message.internal:

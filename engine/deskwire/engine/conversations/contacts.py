@@ -25,7 +25,7 @@ from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.values import replace
 from deskwire.engine.events.project_events import contact_changed, contact_merged
 from deskwire.engine.events.types import contact_lane
-from deskwire.engine.webhooks.publish import PublishTransaction, append, extend, targets
+from deskwire.engine.webhooks.publish import PublishTransaction, publish_event, publish_extension, recipients
 
 
 class IdentityTransaction(ContactTransaction, PublishTransaction, Protocol):
@@ -95,7 +95,7 @@ def put_profile(
     if names:
         draft = contact_changed(contact_with_profile_view(contact, profile), names, by)
         lane = contact_lane(contact.rowid)
-        extend(tx, project, draft, lane, at, lane=lane)
+        publish_extension(tx, project, draft, lane, at, lane=lane)
     return contact
 
 
@@ -112,7 +112,7 @@ def end_merge(tx: IdentityTransaction, project: Project, merged: MergedContact, 
     draft = contact_merged(
         contact_with_profile_view(target, tx.profile(target.rowid)), gone.id, gone.user_id, by
     )
-    extend(tx, project, draft, lane, at, lane=lane)
+    publish_extension(tx, project, draft, lane, at, lane=lane)
     return True
 
 
@@ -131,4 +131,6 @@ def _announce_contact(
 ) -> None:
     draft = contact_updated(contact)
     lane = contact_lane(contact.rowid)
-    append(tx, project, draft, subject, targets(tx.routed_endpoints(project.rowid), draft, {}), at, lane=lane)
+    publish_event(
+        tx, project, draft, subject, recipients(tx.routed_endpoints(project.rowid), draft, {}), at, lane=lane
+    )

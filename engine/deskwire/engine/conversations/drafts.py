@@ -21,7 +21,7 @@ from deskwire.engine.conversations.writing_changes import DraftChanged, WritingC
 from deskwire.engine.core.clock import iso
 from deskwire.engine.core.errors import Conflict, Invalid
 from deskwire.engine.core.values import replace
-from deskwire.engine.uploads.links import Shown
+from deskwire.engine.uploads.links import AttachmentsView
 from deskwire.engine.uploads.ports import UploadTransaction
 from deskwire.engine.uploads.upload import Attachment, unknown_upload
 
@@ -127,7 +127,7 @@ def check_size(draft: Draft) -> None:
         )
 
 
-def draft_view(draft: Draft, show: Shown) -> dict[str, Any]:
+def draft_view(draft: Draft, show: AttachmentsView) -> dict[str, Any]:
     """Return the draft as its author sees it."""
     return {
         "mode": draft.key.mode,
@@ -139,7 +139,7 @@ def draft_view(draft: Draft, show: Shown) -> dict[str, Any]:
     }
 
 
-def drafts_view(drafts: Mapping[DraftMode, Draft], show: Shown) -> dict[str, Any]:
+def drafts_view(drafts: Mapping[DraftMode, Draft], show: AttachmentsView) -> dict[str, Any]:
     """Return the two drafts of a conversation, null for one that does not exist."""
     modes: tuple[DraftMode, ...] = get_args(DraftMode)
     return {mode: draft_view(drafts[mode], show) if mode in drafts else None for mode in modes}

@@ -41,7 +41,7 @@ from deskwire.engine.core.actor import Actor
 from deskwire.engine.core.clock import iso, iso_or_none
 from deskwire.engine.core.values import replace
 from deskwire.engine.events.types import EventDraft
-from deskwire.engine.uploads.links import Shown
+from deskwire.engine.uploads.links import AttachmentsView
 
 
 def conversation_view(state: Conversation, contact: Contact, project_id: str) -> dict[str, Any]:
@@ -77,7 +77,7 @@ def conversation_view(state: Conversation, contact: Contact, project_id: str) ->
     return view
 
 
-def message_view(message: Message, conversation_id: str, show: Shown) -> dict[str, Any]:
+def message_view(message: Message, conversation_id: str, show: AttachmentsView) -> dict[str, Any]:
     """Return the message object of the public API (decisions 4)."""
     author = message.author
     return {
@@ -92,7 +92,7 @@ def message_view(message: Message, conversation_id: str, show: Shown) -> dict[st
     }
 
 
-def dashboard_message_view(message: Message, conversation_id: str, show: Shown) -> dict[str, Any]:
+def dashboard_message_view(message: Message, conversation_id: str, show: AttachmentsView) -> dict[str, Any]:
     """Return the message object for agents, in which `internal` marks notes."""
     return {**message_view(message, conversation_id, show), "internal": message.internal}
 
@@ -140,7 +140,7 @@ def public_events(
     contact: Contact,
     project_id: str,
     earlier: Sequence[Message],
-    show: Shown,
+    show: AttachmentsView,
 ) -> Iterator[EventDraft]:
     """Yield the public events of a fact, in order.
 
@@ -188,7 +188,7 @@ def public_events(
 
 
 def _reveal(
-    after: Conversation, contact: Contact, project_id: str, earlier: Sequence[Message], show: Shown
+    after: Conversation, contact: Contact, project_id: str, earlier: Sequence[Message], show: AttachmentsView
 ) -> Iterator[EventDraft]:
     """Yield the events of a revealed conversation: its creation, its messages, and its closing if it is closed."""
     closed = after.status == "CLOSED"

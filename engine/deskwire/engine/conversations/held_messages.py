@@ -32,7 +32,7 @@ from deskwire.engine.conversations.writing_changes import HeldEnded, MessageHeld
 from deskwire.engine.core.clock import iso
 from deskwire.engine.core.errors import Conflict, DomainError, Invalid, NotFound
 from deskwire.engine.core.values import replace
-from deskwire.engine.uploads.links import Shown
+from deskwire.engine.uploads.links import AttachmentsView
 from deskwire.engine.uploads.upload import Attachment, unknown_upload
 
 HOLD_MAX_S: Final = 60
@@ -87,7 +87,7 @@ class HeldMessage(Struct, frozen=True):
     rowid: int = 0
 
 
-def held_view(held: HeldMessage, show: Shown) -> dict[str, Any]:
+def held_view(held: HeldMessage, show: AttachmentsView) -> dict[str, Any]:
     """Return the held message as its author sees it."""
     problem = held.problem
     return {

@@ -25,7 +25,7 @@ from deskwire.engine.core.clock import iso_or_none
 from deskwire.engine.core.values import replace
 from deskwire.engine.events.log import NO_EVENT_ID
 from deskwire.engine.events.ports import EventReader
-from deskwire.engine.uploads.links import Shown
+from deskwire.engine.uploads.links import AttachmentsView
 
 
 class InboxReader(ConversationReader, EventReader, ContactReader, TeamReader, Protocol):
@@ -41,7 +41,7 @@ def mine_view(state: Conversation, seen: SeenMessages | None) -> dict[str, Any]:
     }
 
 
-def thread_view(sequenced: ThreadMessage, state: Conversation, show: Shown) -> dict[str, Any]:
+def thread_view(sequenced: ThreadMessage, state: Conversation, show: AttachmentsView) -> dict[str, Any]:
     """Return the message object of a thread: with its event's sequence and the time at which the contact saw it."""
     message, newest = sequenced.message, state.contact_seen_index
     seen = newest is not None and message.index is not None and message.index <= newest

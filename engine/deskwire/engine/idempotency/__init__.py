@@ -1,1 +1,1 @@
-"""Requests that are carried out once, however often they are sent (decisions 1)."""
+"""Idempotency keys: a repeated request is executed once (decisions 1)."""

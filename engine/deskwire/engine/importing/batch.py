@@ -32,7 +32,7 @@ from deskwire.engine.importing.records import (
 from deskwire.engine.importing.storing import store_silently, store_with_events
 from deskwire.engine.importing.thread import ImportedConversation
 from deskwire.engine.importing.times import duration_known
-from deskwire.engine.uploads.links import Shown
+from deskwire.engine.uploads.links import AttachmentsView
 from deskwire.engine.uploads.upload import Attachment, unknown_upload
 
 _NOBODY: Final = (None, None)
@@ -44,7 +44,7 @@ def import_batch(
     project: Project,
     records: Sequence[Record],
     at: int,
-    show: Shown | None,
+    show: AttachmentsView | None,
     *,
     as_users: bool = True,
 ) -> ImportOutcome:

@@ -19,8 +19,8 @@ from deskwire.engine.events.project_events import conversations_imported
 from deskwire.engine.events.types import EventDraft
 from deskwire.engine.importing.ports import ConversationMark, ImportBatchTransaction, MessageMark, MessageRow
 from deskwire.engine.importing.thread import Addition, ImportedConversation, milestones, with_messages
-from deskwire.engine.uploads.links import Shown
-from deskwire.engine.webhooks.publish import append, extend, targets
+from deskwire.engine.uploads.links import AttachmentsView
+from deskwire.engine.webhooks.publish import publish_event, publish_extension, recipients
 
 
 def store_silently(
@@ -32,7 +32,7 @@ def store_silently(
     _store(tx, project, threads)
     imported = [_imported(thread) for thread in threads if thread.before is None or thread.shown]
     if imported:
-        extend(tx, project, conversations_imported(imported), None, at, lane=None)
+        publish_extension(tx, project, conversations_imported(imported), None, at, lane=None)
 
 
 def _imported(thread: ImportedConversation) -> Mapping[str, Any]:
@@ -52,7 +52,7 @@ def store_with_events(
     project: Project,
     threads: Sequence[ImportedConversation],
     at: int,
-    show: Shown,
+    show: AttachmentsView,
 ) -> None:
     """Store the conversations with their events and deliveries.
 
@@ -61,16 +61,16 @@ def store_with_events(
     """
     drafts = [(thread, list(_drafts(thread, project, show))) for thread in threads]
     plan = [
-        (thread, draft, targets(tx.routed_endpoints(project.rowid), draft, thread.routed))
+        (thread, draft, recipients(tx.routed_endpoints(project.rowid), draft, thread.routed))
         for thread, of_thread in drafts
         for draft in of_thread
     ]
     _store(tx, project, threads)
     for thread, draft, endpoints in plan:
-        append(tx, project, draft, thread.state.rowid, endpoints, at, lane=thread.state.rowid)
+        publish_event(tx, project, draft, thread.state.rowid, endpoints, at, lane=thread.state.rowid)
 
 
-def _drafts(thread: ImportedConversation, project: Project, show: Shown) -> Iterator[EventDraft]:
+def _drafts(thread: ImportedConversation, project: Project, show: AttachmentsView) -> Iterator[EventDraft]:
     """Yield the events of a conversation, and advance its state with each."""
     if thread.before is None:
         thread.state = replace(thread.state, sequence=1)

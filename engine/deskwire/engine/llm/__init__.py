@@ -1,1 +1,1 @@
-"""Language models: the port, and the one implementation."""
+"""Language models: the interface, and its implementation over HTTP."""

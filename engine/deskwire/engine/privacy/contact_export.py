@@ -32,7 +32,7 @@ from deskwire.engine.surveys.survey import response_view
 from deskwire.engine.tickets.activity import activity_view
 from deskwire.engine.tickets.ports import TicketFilter, TicketReader, TicketSort
 from deskwire.engine.tickets.ticket import Ticket, ticket_view
-from deskwire.engine.uploads.links import Shown
+from deskwire.engine.uploads.links import AttachmentsView
 
 C = TypeVar("C")
 T = TypeVar("T")
@@ -55,7 +55,7 @@ class ExportSubject(Struct, frozen=True):
 
     project: Project
     contact: Contact
-    show: Shown
+    show: AttachmentsView
     internal: bool
 
 

@@ -38,7 +38,7 @@ from deskwire.engine.events.types import response_lane
 from deskwire.engine.surveys.ports import SurveyTransaction
 from deskwire.engine.tickets.change import erase_tickets_of
 from deskwire.engine.tickets.ports import TicketTransaction
-from deskwire.engine.webhooks.publish import extend
+from deskwire.engine.webhooks.publish import publish_extension
 
 log: Final = structlog.get_logger(__name__)
 _RESUME_INTERVAL_S: Final = 5.0
@@ -239,7 +239,7 @@ def _erase_responses(tx: ErasureTransaction, project: Project, contact: int, at:
     for survey_id, response_id in gone:
         if survey_id is not None:
             lane = response_lane(response_id)
-            extend(tx, project, response_deleted(survey_id, response_id), None, at, lane=lane)
+            publish_extension(tx, project, response_deleted(survey_id, response_id), None, at, lane=lane)
     return len(gone)
 
 

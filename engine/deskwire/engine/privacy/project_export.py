@@ -33,7 +33,7 @@ from deskwire.engine.surveys.ports import SurveyReader
 from deskwire.engine.surveys.survey import ResponseFilter, Survey, SurveyResponse, response_view
 from deskwire.engine.tickets.ports import TicketFilter, TicketPageKey, TicketReader, TicketSort
 from deskwire.engine.tickets.ticket import ticket_view
-from deskwire.engine.uploads.links import Shown
+from deskwire.engine.uploads.links import AttachmentsView
 
 T = TypeVar("T")
 ExportKind = Literal["conversations", "messages", "tickets", "survey-responses"]
@@ -77,7 +77,7 @@ class ExportRequest(Struct, frozen=True):
 
     project: Project
     kind: ExportKind
-    show: Shown
+    show: AttachmentsView
     since: ExportMark | None = None
     changed_since: int | None = None
 

@@ -35,7 +35,7 @@ from deskwire.engine.core.errors import DomainError, Unavailable
 from deskwire.engine.core.store import InlineQuery, Store
 from deskwire.engine.core.tasks.failure import contain_failures
 from deskwire.engine.events.ports import EventTransaction
-from deskwire.engine.idempotency.ports import AnswerTransaction
+from deskwire.engine.idempotency.idempotent_requests import StoredResponseTransaction
 from deskwire.engine.webhooks.ports import DeliveryTransaction
 
 log: Final = structlog.get_logger(__name__)
@@ -213,7 +213,7 @@ class RetentionPeriods(Struct, frozen=True):
 
 class RetentionTransaction(
     DeliveryTransaction,
-    AnswerTransaction,
+    StoredResponseTransaction,
     EventTransaction,
     AuditTransaction,
     SessionTransaction,
@@ -286,7 +286,7 @@ class Retention:
         older_than = int(now - self._keep.delivery_log * 1000)
         await self._prune("deliveries", lambda tx: tx.prune_deliveries(older_than, BATCH_SIZE))
         answered = int(now - self._keep.answers * 1000)
-        await self._prune("answers", lambda tx: tx.prune_answers(answered, BATCH_SIZE))
+        await self._prune("answers", lambda tx: tx.prune_responses(answered, BATCH_SIZE))
         done = int(now - self._keep.audit * 1000)
         await self._prune("audit", lambda tx: tx.prune_audit(done, BATCH_SIZE))
         over = self._keep.sessions.over(now)

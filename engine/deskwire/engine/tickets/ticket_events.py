@@ -10,7 +10,7 @@ from deskwire.engine.events.project_events import ticket_event
 from deskwire.engine.events.types import EventDraft, contact_lane, ticket_lane
 from deskwire.engine.tickets.ports import TicketTransaction
 from deskwire.engine.tickets.ticket import Ticket, ticket_view
-from deskwire.engine.webhooks.publish import extend
+from deskwire.engine.webhooks.publish import publish_extension
 
 
 def created(tx: TicketTransaction, project: Project, ticket: Ticket, by: Actor, at: int) -> None:
@@ -31,9 +31,9 @@ def deleted(tx: TicketTransaction, project: Project, ticket: Ticket, by: Actor, 
     """Emit the event of a deleted ticket, with its ids but without its content."""
     ids = {"id": ticket.id, "conversationId": ticket.conversation_id, "contactId": ticket.contact_id}
     draft = ticket_event("deleted", ids, (), by)
-    extend(tx, project, draft, None, at, lane=ticket_lane(ticket.rowid))
+    publish_extension(tx, project, draft, None, at, lane=ticket_lane(ticket.rowid))
 
 
 def _emit(tx: TicketTransaction, project: Project, draft: EventDraft, ticket: Ticket, at: int) -> None:
     subject = None if ticket.contact is None else contact_lane(ticket.contact)
-    extend(tx, project, draft, subject, at, lane=ticket_lane(ticket.rowid), ticket=ticket.rowid)
+    publish_extension(tx, project, draft, subject, at, lane=ticket_lane(ticket.rowid), ticket=ticket.rowid)

@@ -1,1 +1,1 @@
-"""Uploads: files that clients send, their links, their attachment to messages, and their removal."""
+"""Uploads: files from clients, their signed links, attachments and deletion."""

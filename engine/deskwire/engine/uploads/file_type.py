@@ -1,4 +1,7 @@
-"""The media type of a file, found from its first bytes; what the sender claims is ignored (decisions 7)."""
+"""Media type detection from a file's first bytes (decisions 7).
+
+The media type that the sender claims is ignored.
+"""
 
 from __future__ import annotations
 
@@ -7,46 +10,49 @@ from typing import Final
 
 import filetype
 
-from deskwire.engine.uploads.mpeg_audio import begins_with_frames
+from deskwire.engine.uploads.audio import begins_with_frames
 
-HEAD: Final = 8_192
-"""The bytes that are looked at; the signature of every known type lies within them."""
+# Number of bytes examined. The signatures of all known types lie within them.
+HEAD_BYTES: Final = 8_192
 
 UNKNOWN: Final = "application/octet-stream"
 TEXT: Final = "text/plain"
 
+# Registered or better known names of media types, by the library's names.
 _ALIASES: Final = {
     "audio/x-aiff": "audio/aiff",
     "audio/x-flac": "audio/flac",
     "audio/x-wav": "audio/wav",
     "image/x-icon": "image/vnd.microsoft.icon",
 }
-"""The registered or better known names of types, by the library's names."""
 
+# First bytes of a WAV file with 64-bit lengths, as some recorders write them.
 _LONG_WAVE: Final = (b"RF64", b"BW64")
-"""First bytes of a WAV file with lengths of 64 bits, as recorders write them."""
 
 _CONTROL: Final = frozenset(range(32)) - frozenset(b"\t\n\f\r\x1b")
 
 
 def sniff(head: bytes) -> str:
-    """Return the media type of a file that begins with `head`.
+    """Return the media type of a file that starts with `head`.
 
-    Text of any kind is `text/plain`, so that no HTML or SVG is ever shown as such.
+    Every kind of text is `text/plain`, so that no HTML or SVG is ever rendered.
     """
-    match = filetype.guess(head[:HEAD])
+    match = filetype.guess(head[:HEAD_BYTES])
     if match is not None:
         name: str = match.mime
         return _ALIASES.get(name, name)
     if head[:4] in _LONG_WAVE and head[8:12] == b"WAVE":
         return "audio/wav"
-    if begins_with_frames(head):  # the library knows the commonest of their first bytes alone
+    if begins_with_frames(head):  # the library detects only the most common frame headers
         return "audio/mpeg"
-    return TEXT if head and _is_text(head[:HEAD]) else UNKNOWN
+    return TEXT if head and _is_text(head[:HEAD_BYTES]) else UNKNOWN
 
 
 def _is_text(head: bytes) -> bool:
-    """Tell whether this is UTF-8 without control characters; a character may be cut at the end."""
+    """Return whether this is UTF-8 without control characters.
+
+    The last character may be incomplete.
+    """
     try:
         codecs.getincrementaldecoder("utf-8")().decode(head)
     except UnicodeDecodeError:

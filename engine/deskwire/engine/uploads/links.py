@@ -1,4 +1,7 @@
-"""Signed, expiring URLs of uploads: whoever has one may fetch that file without a credential (contract 6.4.7)."""
+"""Signed, expiring URLs of uploads (contract 6.4.7).
+
+The URL is sufficient to fetch the file; no credential is needed.
+"""
 
 from __future__ import annotations
 
@@ -14,22 +17,22 @@ from deskwire.engine.core.errors import Forbidden
 from deskwire.engine.core.secret import Keyring
 from deskwire.engine.uploads.upload import Attachment
 
-Shown = Callable[[Sequence[Attachment]], list[dict[str, Any]]]
-"""Attachments as a message shows them."""
+# Returns attachments as a message shows them.
+AttachmentsView = Callable[[Sequence[Attachment]], list[dict[str, Any]]]
 
+# Lifetime of a URL: about 30 days (contract 8).
 LIFETIME_S: Final = 30 * 24 * 3_600
-"""The lifetime of a URL: about 30 days (contract 8)."""
 
 _SECOND_MS: Final = 1_000
 
 
 class Links:
-    """A signer and verifier of the URLs of uploads.
+    """Signs and verifies the URLs of uploads.
 
     Args:
         keys: the signing keys, the current one first.
-        base: the beginning of every URL, such as `https://support.example.com/v3/uploads`.
-        lifetime_s: the seconds for which a URL is valid.
+        base: the start of every URL, such as `https://support.example.com/v3/uploads`.
+        lifetime_s: lifetime of a URL in seconds.
     """
 
     def __init__(self, keys: Keyring, base: str, *, lifetime_s: float = LIFETIME_S) -> None:
@@ -38,7 +41,7 @@ class Links:
         self._lifetime_ms = int(lifetime_s * _SECOND_MS)
 
     def url(self, upload_id: str, name: str, now: int) -> tuple[str, int]:
-        """Return a URL that is signed now, and the time at which it expires; both times in milliseconds."""
+        """Return a URL signed now, and its expiry; both times are in milliseconds."""
         expires = (now + self._lifetime_ms) // _SECOND_MS
         return self._signed(self._keys()[0], upload_id, name, str(expires)), expires * _SECOND_MS
 
@@ -56,9 +59,9 @@ class Links:
         ]
 
     def check(self, upload_id: str, name: str, expires: str | None, signature: str | None, now: int) -> None:
-        """Check the parts of a URL that `url` has made.
+        """Verify the parts of a signed URL.
 
-        Raises Forbidden: `link_invalid` if it is altered or incomplete, `link_expired`.
+        Raises Forbidden: `link_invalid` if the URL is altered or incomplete, `link_expired`.
         """
         signatures = [_signature(key, upload_id, name, expires or "") for key in self._keys()]
         if not _is_one_of(signatures, signature or ""):
@@ -69,7 +72,10 @@ class Links:
             )
 
     def upload_id(self, url: str, now: int) -> str | None:
-        """Return the id of the upload that a URL leads to; None unless it is, letter by letter, a valid one of this service."""
+        """Return the id of the upload that a URL leads to.
+
+        None unless the URL is exactly one that this service signed and has not expired.
+        """
         if not url.startswith(f"{self._base}/"):
             return None
         try:
@@ -93,7 +99,7 @@ def _signature(key: bytes, upload_id: str, name: str, expires: str) -> str:
 
 
 def _is_one_of(genuine: Sequence[str], text: str) -> bool:
-    """Tell whether a text is one of these, in a time that reveals nothing but their number."""
+    """Return whether a text is one of these, in constant time for each."""
     return any(hmac.compare_digest(one.encode(), text.encode(errors="replace")) for one in genuine)
 
 
@@ -101,7 +107,7 @@ def _quoted(text: str) -> str:
     return quote(text, safe="", errors="replace")
 
 
-def nowhere() -> Links:
-    """Return links that lead nowhere, for a program that serves no files."""
+def no_links() -> Links:
+    """Return links for a program that serves no files; they can't be opened."""
     key = secrets.token_bytes(32)
     return Links(lambda: (key,), "")

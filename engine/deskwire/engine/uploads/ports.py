@@ -1,4 +1,4 @@
-"""The queries and changes of a store that uploads need, and the files themselves."""
+"""The storage that uploads need: rows and files."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from msgspec import Struct
 from deskwire.engine.uploads.upload import Upload
 
 
-class Content(Struct, frozen=True):
-    """A content that a project has: all its uploads with these bytes share one file.
+class FileContent(Struct, frozen=True):
+    """The content of a project's uploads. Uploads with the same bytes share one file.
 
     Args:
         project: storage key.
         sha256: 64 hex digits.
-        entry: the key of its entry on a shelf that nodes share, which the file is named by as well; 0 on a shelf of one's own.
+        entry: storage key of its entry in a shared file store, which is part of the file's name; 0 in a
+            single node's file store.
     """
 
     project: int
@@ -24,123 +25,166 @@ class Content(Struct, frozen=True):
     entry: int = 0
 
 
-class Doomed(Struct, frozen=True):
-    """A content that nothing refers to any more, so that its file is to be removed; `rowid` is the key of this entry."""
+class OrphanedContent(Struct, frozen=True):
+    """A content without references, whose file must be removed.
+
+    `rowid` is the storage key of this record.
+    """
 
     rowid: int
-    content: Content
+    content: FileContent
 
 
 class UploadReader(Protocol):
     """Queries on uploads."""
 
     def upload(self, project: int | None, upload_id: str) -> Upload | None:
-        """Return the upload, None if the project, or with None any project, has none with this id."""
+        """Return the project's upload with this id, or None.
+
+        Args:
+            project: storage key; None for any project.
+        """
 
     def is_attached(self, upload_id: str) -> bool:
-        """True if a message refers to the upload with this id."""
+        """Return whether a message refers to the upload with this id."""
 
     def uploads_size(self, project: int) -> int:
-        """Return the bytes that the project's uploads take, each content counted once."""
+        """Return the bytes that the project's uploads use, each content counted once."""
 
-    def without_upload(self, contents: Sequence[Content]) -> Sequence[Content]:
-        """Return those of the contents that no upload refers to."""
+    def contents_without_upload(self, contents: Sequence[FileContent]) -> Sequence[FileContent]:
+        """Return those of the contents to which no upload refers."""
 
-    def doomed_contents(self, limit: int) -> Sequence[Doomed]:
-        """Return contents whose files are to be removed, in the order in which that was noticed."""
+    def orphaned_contents(self, limit: int) -> Sequence[OrphanedContent]:
+        """Return up to `limit` contents whose files must be removed, oldest record first."""
 
-    def content_entry(self, content: Content) -> int | None:
-        """Return the key of the content's entry on a shared shelf, None if it has none that is not going."""
+    def content_entry(self, content: FileContent) -> int | None:
+        """Return the key of the content's active entry in a shared file store, or None."""
 
-    def left_contents(self, older_than: int, limit: int) -> Sequence[Content]:
-        """Return entries that are going, or made before `older_than` (ms) and without an upload."""
+    def abandoned_contents(self, older_than: int, limit: int) -> Sequence[FileContent]:
+        """Return retired entries and old entries without an upload.
 
-    def without_entry(self, contents: Sequence[Content]) -> Sequence[Content]:
-        """Return those of the contents whose entry on the shared shelf is gone."""
+        An entry is old if it was created before `older_than` (ms).
+        """
+
+    def contents_without_entry(self, contents: Sequence[FileContent]) -> Sequence[FileContent]:
+        """Return those of the contents whose entry in the shared file store is gone."""
 
 
 class UploadTransaction(UploadReader, Protocol):
     """Changes of uploads."""
 
     def insert_upload(self, upload: Upload, quota: int) -> None:
-        """Store an upload. Raises Conflict if the project's uploads would take more than `quota` bytes."""
+        """Store an upload.
+
+        Raises Conflict if the project's uploads would use more than `quota` bytes.
+        """
 
     def attach_uploads(self, project: int, conversation: int, upload_ids: Collection[str]) -> Collection[str]:
-        """Note that a conversation's message refers to these uploads; return those that do not exist."""
+        """Store that a conversation's message refers to these uploads.
+
+        Returns the ids that do not exist.
+        """
 
     def expire_uploads(self, older_than: int, limit: int) -> int:
-        """Remove up to `limit` uploads made before `older_than` (ms) that no message refers to; return their number."""
+        """Delete up to `limit` unattached uploads created before `older_than` (ms).
+
+        Returns their number.
+        """
 
     def remove_upload(self, upload: Upload) -> bool:
-        """Remove an upload that no message refers to; return False, and change nothing, if one does or it is gone."""
+        """Delete an upload if no message refers to it.
 
-    def forget_doomed(self, rowid: int) -> None:
-        """Note that a doomed content's file is gone."""
+        Returns False, with nothing changed, if a message does or the upload is gone.
+        """
 
-    def claim_content(self, content: Content, now: int) -> int:
-        """Return the key of the content's entry on a shared shelf, made if it has none that is not going."""
+    def delete_orphan(self, rowid: int) -> None:
+        """Delete the record of an orphaned content, whose file is gone."""
 
-    def hold_content(self, entry: int) -> bool:
-        """Keep an entry from going until this transaction has ended; False if it is going or gone."""
+    def claim_content(self, content: FileContent, now: int) -> int:
+        """Return the key of the content's active entry in a shared file store.
 
-    def doom_content(self, content: Content) -> Sequence[int]:
-        """Have the content's entry go unless an upload refers to it; return its entries that are going."""
+        Creates an entry if there is no active one.
+        """
 
-    def forget_content(self, entry: int) -> None:
-        """Remove an entry that was going: its file is gone."""
+    def lock_content_entry(self, entry: int) -> bool:
+        """Keep an entry active until this transaction ends.
+
+        Returns False if the entry is retired or gone.
+        """
+
+    def retire_content(self, content: FileContent) -> Sequence[int]:
+        """Retire the content's entry unless an upload refers to it.
+
+        Returns all its retired entries.
+        """
+
+    def delete_content_entry(self, entry: int) -> None:
+        """Delete a retired entry, whose file is gone."""
 
 
 class EraseCommit(Protocol):
-    """The conversations that a commit has erased, and those of which it has redacted messages."""
+    """The conversations that a commit has erased or redacted."""
 
     @property
     def erased(self) -> frozenset[int]:
-        """The conversations that are gone, by their storage keys."""
+        """Storage keys of erased conversations."""
 
     @property
     def redacted(self) -> frozenset[int]:
-        """The conversations of which messages were redacted or deleted."""
+        """Storage keys of conversations with redacted or deleted messages."""
 
 
-class Draft(Protocol):
-    """A file that is being received. It is used by one thread at a time; every method may raise OSError.
+class FileDraft(Protocol):
+    """A file being received.
 
-    On a shelf that nodes share a finished draft may be kept again, under another entry.
+    One thread at a time uses it. Every method may raise OSError. In a shared file store, a finished draft may be kept more than once, under different entries.
     """
 
     def write(self, data: bytes) -> None:
-        """Add bytes."""
+        """Append bytes."""
 
     def finish(self) -> str:
-        """Take no more; return the SHA-256 as hex digits. A draft on a disk is written through to it."""
+        """Finish the file; return its SHA-256 as hex digits.
 
-    def keep(self, content: Content) -> None:
-        """Make the finished draft the file of this content, durably; a file that is there already is kept instead."""
+        A draft on a disk is synced.
+        """
+
+    def keep(self, content: FileContent) -> None:
+        """Make the finished draft the durable file of this content.
+
+        If the file exists already, it is kept instead.
+        """
 
     def discard(self) -> None:
-        """Remove the draft, unless it was kept."""
+        """Delete the draft, unless it was kept."""
 
 
 class Files(Protocol):
-    """The contents, on a disk or elsewhere. Every method may wait, and may raise OSError."""
+    """The files of contents, on a disk or elsewhere.
+
+    Every method may block, and may raise OSError.
+    """
 
     def clear_drafts(self) -> None:
-        """Remove what an earlier process was receiving or removing."""
+        """Delete the drafts and partly removed files of an earlier process."""
 
-    def draft(self) -> Draft:
-        """Open a new file to receive into."""
+    def draft(self) -> FileDraft:
+        """Open a new draft."""
 
-    def size(self, content: Content) -> int | None:
+    def size(self, content: FileContent) -> int | None:
         """Return the size of the file in bytes, None if there is none."""
 
-    def read(self, content: Content, start: int, length: int) -> bytes:
-        """Read a part of the file; fewer bytes at its end."""
+    def read(self, content: FileContent, start: int, length: int) -> bytes:
+        """Return a part of the file, shorter at its end."""
 
-    def remove(self, content: Content) -> None:
-        """Remove the file, overwritten where that can be done; nothing happens if there is none."""
+    def remove(self, content: FileContent) -> None:
+        """Delete the file if it exists, overwritten where possible."""
 
-    def contents(self) -> Iterator[Content]:
-        """Yield every content that has a file, in no order; of a shelf that nodes share only what is a day old."""
+    def contents(self) -> Iterator[FileContent]:
+        """Yield every content that has a file, in any order.
+
+        In a shared file store, only files at least a day old are included.
+        """
 
     def close(self) -> None:
-        """Let go of what is open; nothing is asked any more."""
+        """Release open resources. No other method is called afterwards."""

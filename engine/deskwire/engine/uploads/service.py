@@ -1,4 +1,4 @@
-"""The upload service: receives uploads, serves them, and removes those without a reference (ADR 17)."""
+"""Upload service: receives and serves uploads, and deletes unused ones (ADR 17)."""
 
 from __future__ import annotations
 
@@ -28,36 +28,42 @@ from deskwire.engine.core.errors import (
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.limits.fair_share import Shares
 from deskwire.engine.core.store import Store
-from deskwire.engine.uploads.file_type import HEAD, sniff
+from deskwire.engine.uploads.file_store import FileStore, IntakeTransaction, Job, in_thread
+from deskwire.engine.uploads.file_type import HEAD_BYTES, sniff
 from deskwire.engine.uploads.links import Links
-from deskwire.engine.uploads.ports import Content, Draft, EraseCommit, UploadReader, UploadTransaction
-from deskwire.engine.uploads.shelf import IntakeTransaction, Job, Shelf, in_thread
+from deskwire.engine.uploads.ports import (
+    EraseCommit,
+    FileContent,
+    FileDraft,
+    UploadReader,
+    UploadTransaction,
+)
 from deskwire.engine.uploads.upload import Upload, clean_name
 
 log: Final = structlog.get_logger(__name__)
-Around = Callable[[Job, Upload], Job]
-"""A function that puts a wrapper around the commit of an upload."""
+# Adds a commit hook to the commit of an upload.
+JobWrapper = Callable[[Job, Upload], Job]
 
-AT_ONCE: Final = 32
-"""The uploads that may be under way together; each takes a thread now and then, and room on the disk."""
+# Concurrent uploads. Each needs a thread at times, and disk space.
+UPLOADS_MAX: Final = 32
 
-BATCH: Final = 200
-"""The rows that are looked at or removed in one go."""
+# Rows examined or deleted at a time.
+BATCH_SIZE: Final = 200
 
-_SWEEP_S: Final = 6 * 3_600.0
-"""The time between two looks at all files for what crashes have left."""
+# Interval of scans for files left by crashes.
+_SWEEP_INTERVAL_S: Final = 6 * 3_600.0
 
-_RETRY_S: Final = 1.0
+_RETRY_DELAY_S: Final = 1.0
 
 
 class UploadSession:
-    """One upload while it is received; made by `UploadService.receiving`.
+    """One upload being received; made by `UploadService.receiving`.
 
     Args:
-        limit: bytes that the file may have.
+        limit: maximum size of the file in bytes.
     """
 
-    def __init__(self, uploads: UploadService, project: Project, draft: Draft, limit: int) -> None:
+    def __init__(self, uploads: UploadService, project: Project, draft: FileDraft, limit: int) -> None:
         self._uploads = uploads
         self._project = project
         self._draft = draft
@@ -66,22 +72,22 @@ class UploadSession:
         self._size = 0
 
     async def write(self, data: bytes) -> None:
-        """Add bytes. Raises TooLarge, and Unavailable if the disk refuses."""
+        """Append bytes. Raises TooLarge, and Unavailable if the disk fails."""
         self._size += len(data)
         if self._size > self._limit:
             raise TooLarge(f"A file may have at most {self._limit:,} bytes.")
-        if len(self._head) < HEAD:
-            self._head += data[: HEAD - len(self._head)]
+        if len(self._head) < HEAD_BYTES:
+            self._head += data[: HEAD_BYTES - len(self._head)]
         await in_thread(partial(self._draft.write, data))
 
-    async def finish(self, filename: str, around: Around = lambda job, _: job) -> Upload:
-        """Keep what was received under this name.
+    async def finish(self, filename: str, around: JobWrapper = lambda job, _: job) -> Upload:
+        """Store the received file under this name.
 
         Args:
-            around: puts a wrapper around the upload's commit; it is given the job and the upload.
+            around: adds a commit hook to the upload's commit; it is given the job and the upload.
 
-        Raises what the wrapper does; Invalid if nothing was received; Conflict (`upload_quota_exceeded`); Unavailable.
-        Cancellation: from the moment at which the file is put in its place, it is carried out.
+        Raises the hook's errors; Invalid if the file is empty; Conflict (`upload_quota_exceeded`);
+        Unavailable. Cancellation: after the file has moved to its final place, the upload completes.
         """
         if not self._size:
             raise Invalid(Problem("/file", "too_short", "The file is empty."))
@@ -97,19 +103,20 @@ class UploadSession:
 class UploadService:
     """All uploads of all projects.
 
-    `expired` counts those that were removed since the start as no message came to refer to them.
-
     Args:
-        shelf: where their files are.
+        file_store: stores their files.
         links: makes their URLs.
-        limit: bytes that one file may have.
-        unattached_s: how long an upload that no message refers to is kept.
+        limit: maximum size of a file in bytes.
+        unattached_s: how long an upload without a message is kept.
+
+    Attributes:
+        expired: uploads deleted since the start because no message referred to them.
     """
 
     def __init__(
         self,
         store: Store[UploadReader, IntakeTransaction],
-        shelf: Shelf,
+        file_store: FileStore,
         clock: Clock,
         links: Links,
         *,
@@ -121,17 +128,17 @@ class UploadService:
         self.limit = limit
         self.expired = 0
         self._store = store
-        self._shelf = shelf
+        self._file_store = file_store
         self._unattached_ms = int(unattached_s * 1000)
-        self._under_way = Shares(AT_ONCE)
+        self._under_way = Shares(UPLOADS_MAX)
         self._wake = trio.Event()
 
     @asynccontextmanager
     async def receiving(self, project: Project) -> AsyncIterator[UploadSession]:
-        """Receive an upload; nothing is left of it unless it is finished.
+        """Receive an upload; discard it unless it is finished.
 
-        Raises Unavailable if the disk refuses, or too many uploads are under way (`uploads_busy`), and TooManyRequests
-        (`too_many_at_once`) if too many of them are the project's.
+        Raises Unavailable if the disk fails or too many uploads are running (`uploads_busy`), and
+        TooManyRequests (`too_many_at_once`) if too many of them are the project's.
         """
         who, under_way = project.rowid, self._under_way
         if under_way.full():
@@ -140,7 +147,7 @@ class UploadService:
             raise TooManyRequests("Too many uploads of yours are under way.", code="too_many_at_once")
         under_way.take(who)
         try:
-            draft = await in_thread(self._shelf.files.draft)
+            draft = await in_thread(self._file_store.files.draft)
             try:
                 yield UploadSession(self, project, draft, self.limit)
             finally:
@@ -149,20 +156,22 @@ class UploadService:
         finally:
             under_way.give_back(who)
 
-    async def put(self, upload: Upload, draft: Draft, quota: int, around: Around) -> None:
-        """Put a finished draft in its place and write its row; neither stays without the other."""
+    async def put(self, upload: Upload, draft: FileDraft, quota: int, around: JobWrapper) -> None:
+        """Store a finished draft and its row; either both are stored or none."""
         job = around(lambda tx: tx.insert_upload(upload, quota), upload)
-        await self._shelf.keep(Content(upload.project, upload.sha256), draft, job)
+        await self._file_store.keep(FileContent(upload.project, upload.sha256), draft, job)
 
     async def remove(
         self, project: Project, upload_id: str, wrapper: CommitHook[Upload] | None = None
     ) -> Upload:
-        """Remove an upload that no message refers to; return what it was. Its file goes right after the commit.
+        """Delete an upload that no message refers to; return it.
+
+        Its file is deleted right after the commit.
 
         Args:
-            wrapper: adds to the commit.
+            wrapper: hook of the commit.
 
-        Raises NotFound, and Conflict (`upload_attached`) if a message has it.
+        Raises NotFound, and Conflict (`upload_attached`) if a message refers to it.
         """
 
         def remove(tx: UploadTransaction) -> Upload:
@@ -173,41 +182,45 @@ class UploadService:
         return upload
 
     async def size(self, upload: Upload) -> int | None:
-        """Return the bytes of the upload that are stored, None if its file is not there."""
-        place = await self._shelf.place(Content(upload.project, upload.sha256))
-        return None if place is None else await in_thread(partial(self._shelf.files.size, place))
+        """Return the stored size of the upload's file, None if the file is missing."""
+        place = await self._file_store.locate(FileContent(upload.project, upload.sha256))
+        return None if place is None else await in_thread(partial(self._file_store.files.size, place))
 
     async def read(self, upload: Upload, start: int, length: int) -> bytes:
-        """Read a part of the upload's bytes. Raises Unavailable if the disk refuses, or the upload was removed."""
-        place = await self._shelf.place(Content(upload.project, upload.sha256))
+        """Return a part of the upload's bytes.
+
+        Raises Unavailable if the disk fails, or if the upload was deleted.
+        """
+        place = await self._file_store.locate(FileContent(upload.project, upload.sha256))
         if place is None:
             raise Unavailable("The upload was removed while it was read.", code="storage_failed")
-        return await in_thread(partial(self._shelf.files.read, place, start, length))
+        return await in_thread(partial(self._file_store.files.read, place, start, length))
 
     def follow(self, commits: Commits[EraseCommit]) -> None:
-        """Remove the files of what commits erase or redact from now on."""
+        """Subscribe to commits and delete the files of erased or redacted content."""
         commits.subscribe(lambda _: self.wake_nowait(), "erased", "redacted")
 
     def wake_nowait(self) -> None:
-        """Wake the task that removes files: something was erased."""
+        """Wake the task that deletes files, because content was erased."""
         self._wake.set()
 
     async def clear(self) -> None:
-        """Remove what an earlier process was receiving; called before the first upload."""
-        await in_thread(self._shelf.files.clear_drafts)
+        """Delete drafts left by an earlier process; call it before the first upload."""
+        await in_thread(self._file_store.files.clear_drafts)
 
-    async def run(self, interval_s: float, cluster: Cluster = SingleNode()) -> None:  # noqa: B008  # it has no state
-        """Remove what nothing refers to, until cancelled.
+    async def run(self, interval_s: float, cluster: Cluster = SingleNode()) -> None:  # noqa: B008  # Alone has no state
+        """Delete unused uploads and files until cancelled.
 
-        What this node's commits erase goes at once. Whoever has the duties removes at the start and now and then whatever
-        crashes have left, and every `interval_s` seconds what was never attached, and what other nodes did not come to.
+        Content erased by this node's commits is deleted at once. The node that has the duties also deletes,
+        at the start and at intervals, files left by crashes, and every `interval_s` seconds unattached
+        uploads and the content that other nodes did not delete.
         """
         async with trio.open_nursery() as nursery:
             nursery.start_soon(cluster.while_leader, partial(self._tidy, interval_s))
             while True:
                 await self._wake.wait()
                 self._wake = trio.Event()
-                await _until_done(self._remove_doomed)
+                await _until_done(self._remove_orphans)
 
     async def _tidy(self, interval_s: float) -> None:
         forward = ClockJumpDetector(self.clock)
@@ -215,34 +228,34 @@ class UploadService:
         while True:
             if not forward.noticed():
                 if trio.current_time() >= sweep_at:
-                    await _until_done(lambda: self._shelf.sweep(self.clock()))
-                    sweep_at = trio.current_time() + _SWEEP_S
+                    await _until_done(lambda: self._file_store.sweep(self.clock()))
+                    sweep_at = trio.current_time() + _SWEEP_INTERVAL_S
                 await _until_done(self._expire)
-            await _until_done(self._remove_doomed)
+            await _until_done(self._remove_orphans)
             await trio.sleep(interval_s)
 
     async def _expire(self) -> None:
         older_than = self.clock() - self._unattached_ms
-        count = BATCH
-        while count == BATCH:
-            count = await self._store.write(lambda tx: tx.expire_uploads(older_than, BATCH))
+        count = BATCH_SIZE
+        while count == BATCH_SIZE:
+            count = await self._store.write(lambda tx: tx.expire_uploads(older_than, BATCH_SIZE))
             self.expired += count
 
-    async def _remove_doomed(self) -> None:
-        while doomed := await self._store.read(lambda reader: reader.doomed_contents(BATCH)):
-            for doom in doomed:
-                await self._shelf.remove_unused(doom.content)
-                await self._store.write(_forgetting(doom.rowid))
+    async def _remove_orphans(self) -> None:
+        while orphans := await self._store.read(lambda reader: reader.orphaned_contents(BATCH_SIZE)):
+            for orphan in orphans:
+                await self._file_store.remove_unused(orphan.content)
+                await self._store.write(_deleting_orphan(orphan.rowid))
 
 
 async def _until_done(work: Callable[[], Awaitable[object]]) -> None:
-    """Do something, again and again while the disk or the store refuses."""
+    """Run `work` repeatedly until the disk and the store succeed."""
     while True:
         try:
             await work()
         except Unavailable as error:
             log.warning("uploads.removal_delayed", reason=error.reason, error=str(error))
-            await trio.sleep(_RETRY_S)
+            await trio.sleep(_RETRY_DELAY_S)
         else:
             return
 
@@ -258,10 +271,10 @@ def find_upload(reader: UploadReader, project: int, upload_id: str) -> Upload:
 def _remove(tx: UploadTransaction, project: int, upload_id: str) -> Upload:
     upload = find_upload(tx, project, upload_id)
     if not tx.remove_upload(upload):
-        message = "A message has this upload; it goes with the last conversation that does."
+        message = "A message has this upload; it is deleted with the last such conversation."
         raise Conflict(message, code="upload_attached")
     return upload
 
 
-def _forgetting(rowid: int) -> Callable[[UploadTransaction], None]:
-    return lambda tx: tx.forget_doomed(rowid)
+def _deleting_orphan(rowid: int) -> Callable[[UploadTransaction], None]:
+    return lambda tx: tx.delete_orphan(rowid)

@@ -1,4 +1,4 @@
-"""Uploads, attachments, and the names of files (decisions 7)."""
+"""Uploads, attachments, and cleaning of file names (decisions 7)."""
 
 from __future__ import annotations
 
@@ -10,27 +10,28 @@ from msgspec import Struct
 
 from deskwire.engine.core.errors import Conflict, Problem
 
+# Characters of a name. With three bytes each, it still fits into a header and a file system.
 NAME_MAX: Final = 200
-"""The characters that a name may have; with three bytes each it still fits a header and a file system."""
 
 _SUFFIX_MAX: Final = 20
 _REPLACED: Final = str.maketrans(dict.fromkeys('"*:<>?|', "_"))
+# Categories of characters that are invisible or change the order of others.
 _UNSEEN: Final = frozenset({"Cc", "Cf", "Cn", "Co", "Cs"})
-"""The categories of characters that show nothing, or turn the order of others around."""
+# Joiners combine emoji, and connect or separate letters of Persian and Indic scripts, so they are part of a
+# name's spelling.
 _JOINERS: Final = "\u200c\u200d"
-"""What joins emoji to one, and letters of Persian and Indic scripts or keeps them apart: it is part of how a name is written."""
+# A joiner without effect: at an end, or between ASCII characters, where it could make two names look alike.
 _STRAY_JOINER: Final = re.compile(
     f"(?:^|(?<=[\\s.{_JOINERS}]))[{_JOINERS}]+|[{_JOINERS}]+(?=[\\s.{_JOINERS}]|$)|(?<=[ -~])[{_JOINERS}]+(?=[ -~])"
 )
-"""A joiner that joins nothing: at an end, or between characters of ASCII, where two names that look alike would differ."""
 
 
 class Upload(Struct, frozen=True):
-    """A file that a project has sent. Its bytes are kept once for each project and content.
+    """A file sent to a project. Each content is stored once per project.
 
     Args:
         project: storage key.
-        type: media type, found from the bytes.
+        type: media type, detected from the bytes.
         size: in bytes.
         sha256: of the content, as 64 hex digits.
         created_at: in milliseconds.
@@ -46,7 +47,7 @@ class Upload(Struct, frozen=True):
 
 
 class Attachment(Struct, frozen=True):
-    """An upload as a message refers to it; `size` in bytes."""
+    """An upload as a message refers to it; `size` is in bytes."""
 
     id: str
     name: str
@@ -55,23 +56,24 @@ class Attachment(Struct, frozen=True):
 
 
 def unknown_upload(pointer: str, upload_id: str) -> Problem:
-    """Return the problem with the id of no upload, or of another project's."""
+    """Return the problem with an id that is not an upload of the project."""
     return Problem(pointer, "unknown", f"There is no upload {upload_id!r} in this project.")
 
 
 def quota_exceeded(quota: int) -> Conflict:
-    """Return the refusal of an upload that does not fit a project's quota."""
+    """Return the refusal of an upload that exceeds a project's quota."""
     return Conflict(
-        f"The project's uploads may take {quota:,} bytes together; this one does not fit any more.",
+        f"The project's uploads may take {quota:,} bytes together; this one does not fit.",
         code="upload_quota_exceeded",
     )
 
 
 def clean_name(filename: str) -> str:
-    """Return a name that harms no shell, header or file system, as close to the given one as possible.
+    """Return a name that is safe for shells, headers and file systems.
 
-    It is the last part of a path, without control characters, characters that write from right to left, and those
-    that a file system forbids; at most 200 characters, the ending kept; `file` if nothing is left.
+    The name is as close to the given one as possible: the last part of a path, without control characters,
+    characters that change the text direction, and characters that file systems forbid. It has at most 200
+    characters and keeps its extension. An empty name becomes `file`.
     """
     last = filename.replace("\\", "/").rpartition("/")[2]
     seen = "".join(" " if each.isspace() else each for each in unicodedata.normalize("NFC", last))

@@ -1,1 +1,1 @@
-"""Spoken replies: audio and a ticket go in, a text to send comes out."""
+"""Voice replies: turns a recording and a ticket into a text to send."""

@@ -1,1 +1,1 @@
-"""Webhooks: endpoints, deliveries, and the workers that make them."""
+"""Webhooks: endpoints, their deliveries, and the workers that send them."""

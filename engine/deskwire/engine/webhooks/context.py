@@ -1,4 +1,4 @@
-"""The parts that all workers share: the numbers of decisions 6, the store, and the way to receivers."""
+"""Dependencies and settings shared by all workers (decisions 6)."""
 
 from __future__ import annotations
 
@@ -17,32 +17,31 @@ from deskwire.engine.core.encryption import Encryption
 from deskwire.engine.core.store import Store
 from deskwire.engine.webhooks.delivery import Delivery
 from deskwire.engine.webhooks.endpoint import Endpoint
-from deskwire.engine.webhooks.health import HealthTransaction
-from deskwire.engine.webhooks.http.address import Policy
+from deskwire.engine.webhooks.http.address import AddressPolicy, Resolver, SystemResolver
 from deskwire.engine.webhooks.http.client import Client
-from deskwire.engine.webhooks.http.dialer import Dialer
-from deskwire.engine.webhooks.http.proxy import Proxy, ProxyDialer
-from deskwire.engine.webhooks.http.resolver import Resolver, SystemResolver
+from deskwire.engine.webhooks.http.connectors import DirectConnector, Proxy, ProxyConnector
 from deskwire.engine.webhooks.ports import DeliveryReader
+from deskwire.engine.webhooks.publish import HealthTransaction
 from deskwire.engine.webhooks.queue.backlog import Backlog
 from deskwire.engine.webhooks.queue.outbox import Outbox
 from deskwire.engine.webhooks.queue.retries import Retries
-from deskwire.engine.webhooks.retry.breaker import Breaker
-from deskwire.engine.webhooks.retry.circuit import Rule
+from deskwire.engine.webhooks.retry.circuit_breaker import CircuitBreaker, CircuitRule
 from deskwire.engine.webhooks.retry.schedule import Schedule
 from deskwire.engine.webhooks.signature import SigningSecrets
 
 
-def nobody(_delivery: Delivery) -> None:
-    """Ignore what happens to a delivery."""
+def ignore_delivery(_delivery: Delivery) -> None:
+    """Ignore a change of a delivery."""
 
 
-class Counters(Struct):
-    """Counts since the start, for metrics; typing, which leaves no rows, is counted apart.
+class DeliveryCounters(Struct):
+    """Counts since the start, for metrics.
+
+    Typing events leave no rows, so they have counters of their own.
 
     Args:
-        failed_attempts, paused_attempts: the attempts that failed, and those whose response asked for a pause.
-        attempt_s: the duration of the attempts that are counted in `attempts`, in seconds.
+        failed_attempts, paused_attempts: attempts that failed, and attempts whose response asked for a pause.
+        attempt_s: durations of the attempts counted in `attempts`, in seconds.
     """
 
     attempts: int = 0
@@ -60,50 +59,53 @@ class Counters(Struct):
 
 
 class DeliveryContext(Struct, frozen=True, kw_only=True):
-    """The dispatcher's arguments and the parts that are made of them; see `Dispatcher`.
+    """The dispatcher's arguments and shared dependencies; see `Dispatcher`.
 
     Args:
-        pause_s: pause before the store is asked again after it has refused.
-        watched: for each delivery whose first result is waited for, by its position, the event to set.
-        note: is told of each delivery that was made, and of each whose attempt is recorded.
-        cluster: this node among those that deliver; no attempt begins while its lease may not be its own.
+        store_retry_delay_s: delay before a failed database operation is retried.
+        watched: for each delivery position whose first result a caller awaits, the event to set.
+        notify: called with each new delivery, and with each delivery whose attempt was recorded.
+        cluster: this node and its lease. No attempt starts after the lease has expired.
     """
 
     store: Store[DeliveryReader, HealthTransaction]
     clock: Clock
     sealing: Encryption
-    policy: Policy
+    policy: AddressPolicy
     schedule: Schedule
     timeout_s: float
-    rule: Rule
+    rule: CircuitRule
     concurrency: int
     waiting: int
     catch_up_per_s: float
     memory: int
     stop_grace_s: float
-    pause_s: float
+    store_retry_delay_s: float
     ssl_context: ssl.SSLContext = field(default_factory=httpx.create_ssl_context)
     proxy: Proxy | None = None
     resolver: Resolver | None = None
     rng: random.Random = field(default_factory=random.Random)
-    counters: Counters = field(default_factory=Counters)
+    counters: DeliveryCounters = field(default_factory=DeliveryCounters)
     watched: dict[int, trio.Event] = field(default_factory=dict)
-    note: Callable[[Delivery], None] = nobody
+    notify: Callable[[Delivery], None] = ignore_delivery
     cluster: Cluster = field(default_factory=SingleNode)
 
     def signing(self, endpoint: Endpoint) -> SigningSecrets:
-        """Return the secrets that sign the endpoint's deliveries. Raises DecryptionFailed if one can't be opened."""
+        """Return the endpoint's signing secrets.
+
+        Raises DecryptionFailed if one can't be opened.
+        """
         old = None if endpoint.old_secret is None else self.sealing.open(endpoint.old_secret)
         return SigningSecrets(self.sealing.open(endpoint.sealed_secret), old, endpoint.old_secret_until)
 
-    def breaker(self, endpoint: Endpoint) -> Breaker:
-        """Return a breaker with the endpoint's stored circuit."""
-        return Breaker(
+    def breaker(self, endpoint: Endpoint) -> CircuitBreaker:
+        """Return a circuit breaker with the endpoint's stored circuit."""
+        return CircuitBreaker(
             endpoint.circuit, self.rule, succeeded_at=endpoint.last_success_at, held_upto=endpoint.held_upto
         )
 
-    def outbox(self, breaker: Breaker) -> Outbox:
-        """Return an empty outbox for an endpoint with this breaker."""
+    def outbox(self, breaker: CircuitBreaker) -> Outbox:
+        """Return an empty outbox for an endpoint with this circuit breaker."""
         return Outbox(
             self.memory,
             max(1, self.concurrency // 4),
@@ -114,11 +116,16 @@ class DeliveryContext(Struct, frozen=True, kw_only=True):
         )
 
     def client(self, url: str) -> Client:
-        """Return a client for one endpoint, with a resolver of its own unless one was given."""
+        """Return a client for one endpoint.
+
+        It has its own resolver unless one was configured.
+        """
         resolver = self.resolver or SystemResolver()
-        route = (
-            Dialer(self.policy, resolver)
+        connector = (
+            DirectConnector(self.policy, resolver)
             if self.proxy is None
-            else ProxyDialer(self.proxy, self.policy, resolver, self.ssl_context)
+            else ProxyConnector(self.proxy, self.policy, resolver, self.ssl_context)
         )
-        return Client(url, route, ssl_context=self.ssl_context, timeout_s=self.timeout_s, clock=self.clock)
+        return Client(
+            url, connector, ssl_context=self.ssl_context, timeout_s=self.timeout_s, clock=self.clock
+        )

@@ -1,4 +1,4 @@
-"""Deliveries as they are stored, and as the delivery log shows them (decisions 6)."""
+"""Deliveries as stored, and as the delivery log shows them (decisions 6)."""
 
 from __future__ import annotations
 
@@ -15,18 +15,20 @@ DeliveryStatus = Literal["pending", "delivered", "dropped", "skipped"]
 
 
 class Delivery(Struct, frozen=True):
-    """One event on its way to one endpoint; it keeps its id over all attempts (decisions 6).
+    """One event to be sent to one endpoint. All attempts share its id (decisions 6).
 
     Args:
-        ordering_key: the conversation (or the contact's key) whose order its first attempt keeps, None for none.
+        ordering_key: the conversation (or the contact's key) within which first attempts keep their order;
+            None for no order.
         previous: sequence of the conversation's event that this endpoint was sent before, 0 for none.
-        attempts: the number of attempts that were made.
-        due_at: time at which the next attempt may start, in milliseconds since the epoch.
-        planned_from: time from which its attempts are planned (ms), None before the first one has ended.
-        failing_since: time at which its first attempt had failed (ms), None if none has.
-        redelivery: whether it repeats another one.
-        refusals: number of responses with `Retry-After` in a row that concern it, as far as is known: 1 after the first one, 2
-            once another conversation's delivery has succeeded in between, 3 once it has failed by itself.
+        attempts: number of attempts made so far.
+        due_at: when the next attempt may start, in milliseconds since the epoch.
+        planned_from: time from which attempts are planned (ms); None until the first attempt has ended.
+        failing_since: when its first attempt failed (ms); None if none has failed.
+        redelivery: whether it repeats another delivery.
+        refusals: consecutive `Retry-After` responses attributed to this delivery: 1 after the first one, 2
+            after another conversation's delivery has succeeded in between, 3 after the refusal counts as its
+            own failure.
     """
 
     position: int
@@ -45,7 +47,7 @@ class Delivery(Struct, frozen=True):
 
 
 def with_event(delivery: Delivery, events: Mapping[int, StoredEvent]) -> Delivery:
-    """Return the delivery with its event as it is among these, by its position; the delivery itself if it is not."""
+    """Return the delivery with its event replaced, if `events` has its position."""
     event = events.get(delivery.event.position)
     return delivery if event is None else replace(delivery, event=event)
 
@@ -54,11 +56,11 @@ class Attempt(Struct, frozen=True):
     """One attempt at a delivery.
 
     Args:
-        at: time at which it began, in milliseconds since the epoch.
-        latency_ms: time until its end.
-        error: the reason for which it failed, in words; None only after a 2xx.
-        answer: the begin of the response's body.
-        wait_ms: pause that the receiver asked for (`Retry-After` of a 429 or 503); it is used once and not stored.
+        at: start time in milliseconds since the epoch.
+        latency_ms: duration of the attempt.
+        error: why the attempt failed; None only after a 2xx.
+        answer: the first bytes of the response's body.
+        wait_ms: the pause that the receiver asked for (`Retry-After` of a 429 or 503); it is not stored.
     """
 
     number: int
@@ -71,14 +73,14 @@ class Attempt(Struct, frozen=True):
 
 
 class DeliveryRecord(Struct, frozen=True):
-    """A delivery in the log, with its attempts; it outlives the event that it carried.
+    """A delivery in the log with its attempts. The record outlives its event.
 
-    A delivery from before there was a log whose event is gone has no event id and type.
+    Deliveries older than the log whose event is gone have no event id and no type.
 
     Args:
-        due_at: time at which the next attempt may start (ms), if it is pending.
-        redelivery_of: id of the delivery that this one repeats.
-        redelivered_as: id of the delivery that repeats this one.
+        due_at: when the next attempt may start (ms), if the delivery is pending.
+        redelivery_of: id of the delivery that this delivery repeats.
+        redelivered_as: id of the delivery that repeats this delivery.
     """
 
     position: int
@@ -98,13 +100,13 @@ class DeliveryRecord(Struct, frozen=True):
     ended_at: int | None
 
 
-class HeldBack(Struct, frozen=True):
-    """The numbers of an endpoint's deliveries that an outage keeps waiting.
+class OutageCounts(Struct, frozen=True):
+    """Numbers of an endpoint's deliveries that wait because of an outage.
 
     Args:
         held: deliveries that are pending because the circuit was open.
-        missed: deliveries that used up their attempts in the outage and are to be sent once more.
-        held_since, missed_since: time at which the oldest of them was made (ms), None if there is none.
+        missed: deliveries that used up their attempts in the outage and will be sent again.
+        held_since, missed_since: creation time of the oldest of them (ms), None if there is none.
     """
 
     held: int
@@ -113,11 +115,14 @@ class HeldBack(Struct, frozen=True):
     missed_since: int | None
 
 
-NOTHING_HELD: Final = HeldBack(0, None, 0, None)
+NO_OUTAGE: Final = OutageCounts(0, None, 0, None)
 
 
 class DeliveryFilter(Struct, frozen=True):
-    """The filter of a listing of deliveries; None matches any. Times are in milliseconds, `until` is excluded."""
+    """Criteria for listing deliveries; None matches all. Times are in ms.
+
+    `since` is included, `until` is excluded.
+    """
 
     status: DeliveryStatus | None = None
     event_type: str | None = None
@@ -127,10 +132,11 @@ class DeliveryFilter(Struct, frozen=True):
 
 
 class FoundDeliveries(Struct, frozen=True):
-    """The deliveries that a search has found, newest first, and the delivery at which it stopped for this time.
+    """One page of a search for deliveries, newest first.
 
     Args:
-        reached: position and time (ms) of the oldest delivery that was looked at; None if none is left to look at.
+        reached: position and time (ms) of the oldest delivery that this search examined; None if it examined
+            all of them.
     """
 
     records: Sequence[DeliveryRecord]
@@ -166,3 +172,28 @@ def _attempt_view(attempt: Attempt) -> dict[str, Any]:
         "error": attempt.error,
         "answer": attempt.answer.decode(errors="replace"),
     }
+
+
+class ReplayRange(Struct, frozen=True):
+    """The events to replay: these types, from one sequence to another, both included.
+
+    `first` and `last` are None for an open range.
+    """
+
+    types: frozenset[str]
+    first: int | None = None
+    last: int | None = None
+
+
+class ReplayCounts(Struct, frozen=True):
+    """Numbers of events in the range of a replay.
+
+    Args:
+        count: events that the replay sends.
+        pending: events that it leaves out because a delivery of them is still pending.
+        not_stored: deliveries that can't be repeated because their event is no longer stored.
+    """
+
+    count: int
+    pending: int
+    not_stored: int

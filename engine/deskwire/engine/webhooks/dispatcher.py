@@ -1,4 +1,9 @@
-"""The workers that deliver to webhook endpoints: one for each enabled endpoint, each in a supervised task."""
+"""The dispatcher: one supervised worker per enabled webhook endpoint.
+
+It also cleans up after disabled and removed endpoints, in small commits so that other commits do not wait
+long. Pending deliveries of a disabled endpoint end as skipped; deliveries of a removed endpoint are deleted.
+After a crash, the next start continues.
+"""
 
 from __future__ import annotations
 
@@ -9,61 +14,73 @@ from contextvars import Context
 from typing import Final, get_args
 
 import httpx
+import structlog
 import trio
 
 from deskwire.engine.cluster.cluster import Cluster, SingleNode
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.commits import Commits
 from deskwire.engine.core.encryption import DecryptionFailed, Encryption
+from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.core.store import Store
 from deskwire.engine.core.values import replace
 from deskwire.engine.events.types import EphemeralEvent, StoredEvent
-from deskwire.engine.webhooks.cleanup import close_endpoint
-from deskwire.engine.webhooks.context import Counters, DeliveryContext, nobody
+from deskwire.engine.webhooks.base_worker import SupervisedWorker
+from deskwire.engine.webhooks.context import DeliveryContext, DeliveryCounters, ignore_delivery
 from deskwire.engine.webhooks.delivery import Delivery
-from deskwire.engine.webhooks.endpoint import LOST_MS, Endpoint, Unhealthy, unhealthy_code
-from deskwire.engine.webhooks.ephemeral_dispatcher import EphemeralDispatcher
-from deskwire.engine.webhooks.health import HealthTransaction
-from deskwire.engine.webhooks.http.address import Policy
-from deskwire.engine.webhooks.http.proxy import Proxy
-from deskwire.engine.webhooks.http.resolver import Resolver
-from deskwire.engine.webhooks.ports import DeliveryCommit, DeliveryReader
-from deskwire.engine.webhooks.retry.circuit import DEFAULT_RULE, SECRET_LOST, Rule, State
+from deskwire.engine.webhooks.endpoint import DROPPED_WINDOW_MS, Endpoint, HealthCode, unhealthy_code
+from deskwire.engine.webhooks.ephemeral import EphemeralDispatcher
+from deskwire.engine.webhooks.http.address import AddressPolicy, Resolver
+from deskwire.engine.webhooks.http.connectors import Proxy
+from deskwire.engine.webhooks.ports import DeliveryCommit, DeliveryReader, DeliveryTransaction
+from deskwire.engine.webhooks.publish import HealthTransaction
+from deskwire.engine.webhooks.retry.circuit_breaker import (
+    DEFAULT_CIRCUIT_RULE,
+    SECRET_LOST,
+    CircuitRule,
+    CircuitStatus,
+)
 from deskwire.engine.webhooks.retry.schedule import DEFAULT_RETRY_DELAYS_S, Schedule
-from deskwire.engine.webhooks.supervision import Supervised
 from deskwire.engine.webhooks.worker import EndpointWorker
 
+# Most receivers answer within this time, and a silent one must not delay a stop.
 _STOP_GRACE_S: Final = 1.0
-"""Time that a stop leaves to attempts under way: most receivers answer in less, and a silent one must not delay it."""
 
-_PAUSE_S: Final = 1.0
-"""Pause before the store is asked again after it has refused."""
+# Delay before a failed database operation is retried.
+_STORE_RETRY_DELAY_S: Final = 1.0
+
+
+# Deliveries per commit; a few milliseconds of the writer's time.
+CLEANUP_BATCH_SIZE: Final = 500
+_CLEANUP_RETRY_DELAY_S: Final = 1.0
 
 
 class Dispatcher:
-    """Delivers what is committed to the endpoints that it is for (contract 6.4).
+    """Sends committed events to the webhook endpoints (contract 6.4).
 
     Args:
         store: the store of deliveries and attempts.
-        clock: gives wall-clock milliseconds, for what is stored.
+        clock: gives wall-clock milliseconds for stored times.
         sealing: opens the endpoints' secrets.
-        policy: says which addresses may be dialled.
-        webhook_timeout_s: time for one attempt, from the name's lookup to the head of the response.
+        policy: which addresses may be dialled.
+        webhook_timeout_s: timeout of one attempt, from the name lookup to the head of the response.
         retry_delays_s: see `Schedule`.
-        jitter: share of a delay by which it varies, up and down.
-        concurrency: attempts under way to one endpoint at the same time at most.
-        waiting: further attempts that may wait for a response, after a second without one.
-        rule: says when an endpoint's circuit opens.
-        horizon_s: age of a delivery after which no attempt begins.
-        catch_up_per_s: attempts a second at most to each endpoint for what an outage left behind; see `queue.pace`.
-        memory_deliveries: deliveries of one endpoint that are in memory at most, of each part of its outbox.
-        stop_grace_s: time that a stop leaves to attempts under way.
-        ssl_context: verifies receivers; the default trusts the public authorities.
-        proxy: the proxy that all attempts go through; without one they go straight to the receivers.
-        resolver: looks up names for all endpoints; by default each endpoint has one of its own.
-        rng: draws the jitter.
-        note: is told of each delivery that was made, and of each whose attempt is recorded.
-        cluster: this node among those that deliver. If it is not alone, `Couriers` says which endpoints are this one's.
+        jitter: maximum relative change of a delay, up or down.
+        concurrency: maximum concurrent attempts at one endpoint.
+        waiting: maximum further attempts that may wait for a response, after one second without one.
+        rule: when an endpoint's circuit opens.
+        horizon_s: age of a delivery after which no attempt starts.
+        catch_up_per_s: maximum attempts per second at each endpoint for its backlog after an outage; see
+            `queue.limits`.
+        memory_deliveries: maximum deliveries of one endpoint in memory, for each part of its outbox.
+        stop_grace_s: time that a stop leaves running attempts to finish.
+        ssl_context: verifies receivers; by default with the public certificate authorities.
+        proxy: the proxy for all attempts; None for direct connections.
+        resolver: resolves names for all endpoints; by default each endpoint has its own.
+        rng: source of the jitter.
+        notify: called with each new delivery, and with each delivery whose attempt was recorded.
+        cluster: this node among the nodes that share the store; None for a single node. In a cluster,
+            `EndpointLeases` chooses this node's endpoints.
     """
 
     def __init__(
@@ -71,14 +88,14 @@ class Dispatcher:
         store: Store[DeliveryReader, HealthTransaction],
         clock: Clock,
         sealing: Encryption,
-        policy: Policy,
+        policy: AddressPolicy,
         *,
         webhook_timeout_s: float = 5.0,  # contract 6.4.1
         retry_delays_s: tuple[float, ...] = DEFAULT_RETRY_DELAYS_S,
         jitter: float = 0.2,  # decisions 6
         concurrency: int = 16,  # decisions 6
         waiting: int = 96,  # ADR 6
-        rule: Rule = DEFAULT_RULE,  # contract 6.4.3, ADR 10
+        rule: CircuitRule = DEFAULT_CIRCUIT_RULE,  # contract 6.4.3, ADR 10
         horizon_s: float = 86_400.0,  # ADR 10
         catch_up_per_s: float = 10_000.0,  # ADR 10
         memory_deliveries: int = 1000,
@@ -87,12 +104,12 @@ class Dispatcher:
         proxy: Proxy | None = None,
         resolver: Resolver | None = None,
         rng: random.Random | None = None,
-        note: Callable[[Delivery], None] = nobody,
+        notify: Callable[[Delivery], None] = ignore_delivery,
         cluster: Cluster | None = None,
     ) -> None:
         self._shared = cluster is not None
         self._store = store
-        self.counters = Counters()
+        self.counters = DeliveryCounters()
         self._context = DeliveryContext(
             store=store,
             clock=clock,
@@ -106,34 +123,37 @@ class Dispatcher:
             catch_up_per_s=catch_up_per_s,
             memory=memory_deliveries,
             stop_grace_s=stop_grace_s,
-            pause_s=_PAUSE_S,
+            store_retry_delay_s=_STORE_RETRY_DELAY_S,
             ssl_context=ssl_context or httpx.create_ssl_context(),
             proxy=proxy,
             resolver=resolver,
             rng=rng or random.Random(),
             counters=self.counters,
-            note=note,
+            notify=notify,
             cluster=cluster or SingleNode(),
         )
-        self._workers: dict[int, Supervised[EndpointWorker]] = {}
+        self._workers: dict[int, SupervisedWorker[EndpointWorker]] = {}
         self._projects: dict[int, set[int]] = {}
-        self._leaving: set[Supervised[EndpointWorker]] = set()
+        self._releasing: set[SupervisedWorker[EndpointWorker]] = set()
         self._ephemeral = EphemeralDispatcher(self._context)
         self._nursery: trio.Nursery | None = None
 
     @property
     def held(self) -> int:
-        """The number of pending deliveries in memory; more may wait as rows."""
+        """The number of pending deliveries in memory. More may be waiting as rows."""
         return sum(supervised.worker.held for supervised in self._workers.values())
 
     @property
     def typing_held(self) -> int:
-        """The number of deliveries of typing events that wait."""
+        """The number of waiting deliveries of typing events."""
         return self._ephemeral.held
 
     @property
     def outages(self) -> Mapping[str, int]:
-        """The numbers of deliveries that outages keep waiting: `held` by an open circuit, or `missed`, to be sent once more."""
+        """The number of deliveries that wait because of outages, by kind.
+
+        `held` deliveries wait for an open circuit to close; `missed` ones will be sent again.
+        """
         outages = [supervised.worker.outage for supervised in self._workers.values()]
         return {
             "held": sum(outage.held for outage in outages),
@@ -141,13 +161,13 @@ class Dispatcher:
         }
 
     def circuits(self) -> Mapping[str, int]:
-        """Return the number of enabled endpoints with a circuit in each state."""
+        """Return the number of enabled endpoints by the status of their circuit."""
         now = self._context.clock()
         states = [supervised.worker.breaker.circuit.state(now) for supervised in self._workers.values()]
-        return {state: states.count(state) for state in get_args(State)}
+        return {state: states.count(state) for state in get_args(CircuitStatus)}
 
-    async def conditions(self) -> Mapping[str, int]:
-        """Return the number of enabled endpoints with a worker here that are `healthy`, or not, by `unhealthy_code`.
+    async def health_counts(self) -> Mapping[str, int]:
+        """Return the number of this node's endpoints by health code, or `healthy`.
 
         Raises Unavailable.
         """
@@ -156,22 +176,24 @@ class Dispatcher:
             replace(each.worker.endpoint, circuit=each.worker.breaker.circuit)
             for each in self._workers.values()
         ]
-        found = await self._store.read(lambda reader: _conditions(reader, endpoints, now))
-        return {code: found.count(code) for code in ("healthy", *get_args(Unhealthy)) if code != "disabled"}
+        found = await self._store.read(lambda reader: _health_codes(reader, endpoints, now))
+        return {code: found.count(code) for code in ("healthy", *get_args(HealthCode)) if code != "disabled"}
 
     @property
     def unsigned(self) -> int:
-        """The number of enabled endpoints whose signing secret the installation's secret does not open."""
+        """The number of enabled endpoints whose signing secret can't be unsealed."""
         return sum(
             supervised.worker.breaker.circuit.reason == SECRET_LOST for supervised in self._workers.values()
         )
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Deliver to all enabled endpoints until cancelled, beginning with what is pending; to none yet if others do, too.
+        """Deliver to all enabled endpoints until cancelled.
+
+        Pending deliveries come first. In a cluster it starts with no endpoint; `EndpointLeases` adds them.
 
         Raises Unavailable if the endpoints can't be read at the start.
 
-        Cancellation: attempts under way have `stop_grace_s` to end; the rest stays pending.
+        Cancellation: running attempts have `stop_grace_s` to finish; other deliveries stay pending.
         """
         try:
             async with trio.open_nursery() as nursery:
@@ -184,7 +206,7 @@ class Dispatcher:
             self._nursery = None
             self._workers.clear()
             self._projects.clear()
-            self._leaving.clear()
+            self._releasing.clear()
             self._ephemeral.clear()
 
     async def _begin(self) -> None:
@@ -195,13 +217,14 @@ class Dispatcher:
             self._close(rowid)
 
     def add(self, endpoint: Endpoint, generation: int | None = None) -> None:
-        """Deliver to an endpoint from now on, beginning with what is pending for it.
+        """Start to deliver to an endpoint, pending deliveries first.
 
-        A worker that it has already is replaced. Without effect if the endpoint is not enabled, and while
-        `run` does not run, which reads what is stored.
+        Replaces the worker that the endpoint has already. Without effect if the endpoint is disabled, or if
+        `run` is not running: `run` reads the stored endpoints when it starts.
 
         Args:
-            generation: that of the courier's lease, if there is one; a worker that is replaced leaves its own.
+            generation: generation of the endpoint's lease, if there is one. By default the new worker keeps
+                that of its predecessor.
         """
         previous = self._workers.get(endpoint.rowid)
         self._stop_worker(endpoint.rowid)
@@ -210,14 +233,17 @@ class Dispatcher:
         breaker = self._context.breaker(endpoint)
         if generation is None and previous is not None:
             generation = previous.worker.generation
-        supervised = Supervised(EndpointWorker(endpoint, self._context, breaker, generation))
+        supervised = SupervisedWorker(EndpointWorker(endpoint, self._context, breaker, generation))
         self._workers[endpoint.rowid] = supervised
         self._projects.setdefault(endpoint.project, set()).add(endpoint.rowid)
         supervised.start(self._nursery, previous)
         self._ephemeral.add(endpoint, breaker, self._nursery)
 
     def change(self, endpoint: Endpoint) -> None:
-        """Go on with an endpoint's changed fields; attempts under way are cut off only if its URL has changed."""
+        """Apply an endpoint's changed fields.
+
+        Running attempts are cancelled only if the URL has changed.
+        """
         supervised = self._workers.get(endpoint.rowid)
         if endpoint.status != "enabled":
             self.remove(endpoint.rowid)
@@ -227,37 +253,50 @@ class Dispatcher:
             try:
                 supervised.worker.change(endpoint)
                 self._ephemeral.change(endpoint, supervised.worker.breaker, self._nursery)
-            except DecryptionFailed:  # the new worker says so in the log
+            except DecryptionFailed:  # the new worker logs it
                 self.add(endpoint)
 
     def remove(self, endpoint_rowid: int) -> None:
-        """Stop delivering to an endpoint at once, in mid-attempt too, and close what is pending for it."""
+        """Stop deliveries to an endpoint at once, and end its pending deliveries.
+
+        Running attempts are cancelled.
+        """
         self._stop_worker(endpoint_rowid)
         self._close(endpoint_rowid)
 
     def drop(self, endpoint_rowid: int) -> None:
-        """Stop delivering to an endpoint at once, in mid-attempt too; what is pending stays so."""
+        """Stop deliveries to an endpoint at once; pending deliveries stay pending.
+
+        Running attempts are cancelled.
+        """
         self._stop_worker(endpoint_rowid)
 
-    async def let_go(self, endpoint_rowid: int) -> None:
-        """Begin no more attempts for an endpoint, and return when those under way have ended, or their grace has."""
-        supervised = self._take_out(endpoint_rowid)
+    async def release(self, endpoint_rowid: int) -> None:
+        """Start no more attempts at an endpoint; return when the running ones have ended.
+
+        They have at most the grace period of a stop.
+        """
+        supervised = self._detach(endpoint_rowid)
         if supervised is not None:
             supervised.cancel()
-            self._leaving.add(supervised)
+            self._releasing.add(supervised)
             await supervised.ended()
-            self._leaving.discard(supervised)
+            self._releasing.discard(supervised)
 
     def probe(self, endpoint_rowid: int, position: int | None = None) -> None:
-        """Send a probe at once if the circuit is open: the delivery at this position, or the oldest."""
+        """Send a probe at once if the circuit is open.
+
+        Args:
+            position: the delivery to send; None for the oldest.
+        """
         supervised = self._workers.get(endpoint_rowid)
         if supervised is not None:
             supervised.worker.probe(position)
 
     async def first_result(self, delivery: Delivery, timeout_s: float) -> None:
-        """Return when an attempt at a delivery that was just made is recorded, or it ended without one.
+        """Return when an attempt at a new delivery is recorded, or after `timeout_s`.
 
-        Or after `timeout_s`, if that is earlier.
+        Also returns if the delivery ends without an attempt.
         """
         recorded = self._context.watched.setdefault(delivery.position, trio.Event())
         try:
@@ -267,7 +306,7 @@ class Dispatcher:
             self._context.watched.pop(delivery.position, None)
 
     def follow(self, commits: Commits[DeliveryCommit]) -> None:
-        """Deliver what is committed from now on."""
+        """Subscribe to commits and send their deliveries."""
         commits.subscribe(
             lambda commit: self.commit_nowait(commit.deliveries, commit.erased, commit.rewritten),
             "deliveries",
@@ -281,12 +320,12 @@ class Dispatcher:
         erased: frozenset[int] = frozenset(),
         rewritten: Sequence[StoredEvent] = (),
     ) -> None:
-        """Take note of a commit; to be called on the Trio thread, in commit order.
+        """Process a commit. Call it on the Trio thread, in commit order.
 
         Args:
             deliveries: the new deliveries.
-            erased: conversations that were erased; nothing more of them is sent.
-            rewritten: events of which something was redacted; see `rewrite`.
+            erased: erased conversations, whose deliveries must not be sent any longer.
+            rewritten: events with redacted content; see `rewrite`.
         """
         if erased:
             self.forget(erased)
@@ -296,67 +335,71 @@ class Dispatcher:
             addressee = self._workers.get(delivery.endpoint)
             if addressee is not None:
                 addressee.worker.offer(delivery)
-            self._context.note(delivery)
+            self._context.notify(delivery)
 
     def forget(self, conversations: frozenset[int]) -> None:
-        """Send nothing more of erased conversations."""
+        """Stop sending deliveries of erased conversations."""
         self._ephemeral.forget(conversations)
-        for supervised in (*self._workers.values(), *self._leaving):
+        for supervised in (*self._workers.values(), *self._releasing):
             supervised.worker.forget(conversations)
 
     def rewrite(self, events: Sequence[StoredEvent]) -> None:
-        """Send these events as they are now; an attempt of which something was sent goes on as it began."""
+        """Send these events with their new content.
+
+        An attempt that has already sent bytes continues with the old content.
+        """
         now = {event.position: event for event in events}
-        for supervised in (*self._workers.values(), *self._leaving):
+        for supervised in (*self._workers.values(), *self._releasing):
             supervised.worker.rewrite(now)
 
     @property
     def projects(self) -> Collection[int]:
-        """The projects with an endpoint that has a worker here, by their storage keys."""
+        """Projects that have an endpoint with a worker here, by storage key."""
         return self._projects.keys()
 
     def delivers_to(self, endpoint_rowid: int) -> bool:
-        """Tell whether the endpoint has a worker here."""
+        """Return whether the endpoint has a worker here."""
         return endpoint_rowid in self._workers
 
     def note_rows(self, project: int, upto: int, *, again: bool = False) -> None:
-        """Take note that deliveries of a project are stored up to this position, which nobody has given to `commit_nowait`.
+        """Announce stored deliveries of a project that `commit_nowait` was not given.
 
         Args:
-            again: whether there may be redeliveries among them.
+            upto: position of the last of them.
+            again: whether redeliveries may be among them.
         """
         for endpoint in self._projects.get(project, ()):
             self._workers[endpoint].worker.note_rows(upto, again=again)
 
     def note_redeliveries(self, endpoint_rowid: int) -> None:
-        """Take note that there are redeliveries for an endpoint that nobody has given to `commit_nowait`."""
+        """Announce redeliveries for an endpoint that `commit_nowait` was not given."""
         supervised = self._workers.get(endpoint_rowid)
         if supervised is not None:
             supervised.worker.note_rows(0, again=True)
 
-    def begin_anew(self, project: int) -> None:
-        """Replace a project's workers by new ones, which begin with what is stored."""
+    def restart_workers(self, project: int) -> None:
+        """Replace a project's workers by new ones, which reload pending rows."""
         for endpoint in [*self._projects.get(project, ())]:
             self.add(self._workers[endpoint].worker.endpoint)
 
     @property
     def typing_projects(self) -> Collection[int]:
-        """The projects with an endpoint here that lists typing events, by their storage keys."""
+        """Projects with an endpoint here that lists typing events, by storage key."""
         return self._ephemeral.projects
 
     def offer_ephemeral(self, event: EphemeralEvent) -> None:
-        """Deliver a typing event, from memory, to the endpoints that list its type (contract 6.2.4)."""
+        """Queue a typing event for the endpoints that list its type (contract 6.2.4)."""
         self._ephemeral.offer(event)
 
     def _stop_worker(self, endpoint_rowid: int) -> None:
-        stopped = [each for each in self._leaving if each.worker.endpoint.rowid == endpoint_rowid]
-        if (supervised := self._take_out(endpoint_rowid)) is not None:
+        stopped = [each for each in self._releasing if each.worker.endpoint.rowid == endpoint_rowid]
+        if (supervised := self._detach(endpoint_rowid)) is not None:
             stopped.append(supervised)
         for each in stopped:
             each.worker.abandon()
             each.cancel()
 
-    def _take_out(self, endpoint_rowid: int) -> Supervised[EndpointWorker] | None:
+    def _detach(self, endpoint_rowid: int) -> SupervisedWorker[EndpointWorker] | None:
         supervised = self._workers.pop(endpoint_rowid, None)
         if supervised is not None:
             served = self._projects[supervised.worker.endpoint.project]
@@ -369,16 +412,44 @@ class Dispatcher:
     def _close(self, endpoint_rowid: int) -> None:
         if self._nursery is not None:
             start = self._nursery.start_soon
-            Context().run(start, close_endpoint, self._store, self._context.clock, endpoint_rowid)
+            Context().run(start, clean_up_endpoint, self._store, self._context.clock, endpoint_rowid)
 
 
-def _conditions(reader: DeliveryReader, endpoints: Sequence[Endpoint], now: int) -> Sequence[str]:
-    """Return for each of these endpoints whether it is `healthy`, or why not; one dropped delivery is enough."""
+def _health_codes(reader: DeliveryReader, endpoints: Sequence[Endpoint], now: int) -> Sequence[str]:
+    """Return the health code of each endpoint, or `healthy`.
+
+    One dropped delivery is enough for `dropped`, so no more are counted.
+    """
     found = []
     for each in endpoints:
         code = unhealthy_code(each, 0)
         if code is None:
-            dropped = reader.dropped_since(each.project, each.rowid, now - LOST_MS, 1)
+            dropped = reader.dropped_since(each.project, each.rowid, now - DROPPED_WINDOW_MS, 1)
             code = unhealthy_code(each, dropped)
         found.append(code or "healthy")
     return found
+
+
+log: Final = structlog.get_logger(__name__)
+
+
+async def clean_up_endpoint(
+    store: Store[DeliveryReader, DeliveryTransaction], clock: Clock, endpoint: int
+) -> None:
+    """End or delete the deliveries of a disabled or removed endpoint.
+
+    Returns when none is left, or when the endpoint is enabled again.
+    """
+    while True:
+        try:
+            while await store.write(_cleanup_part(endpoint, clock())):
+                await trio.lowlevel.checkpoint()
+        except Unavailable as refusal:
+            log.warning("delivery.closing_delayed", reason=refusal.reason)
+            await trio.sleep(_CLEANUP_RETRY_DELAY_S)
+        else:
+            return
+
+
+def _cleanup_part(endpoint: int, now: int) -> Callable[[DeliveryTransaction], int]:
+    return lambda tx: tx.close_deliveries(endpoint, now, CLEANUP_BATCH_SIZE)

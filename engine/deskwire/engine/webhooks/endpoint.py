@@ -1,4 +1,4 @@
-"""A webhook endpoint, and its object in the API (contract 2.9, decisions 6)."""
+"""Webhook endpoints and their object in the API (contract 2.9, decisions 6)."""
 
 from __future__ import annotations
 
@@ -8,42 +8,45 @@ from msgspec import Struct
 
 from deskwire.engine.core.clock import iso, iso_or_none
 from deskwire.engine.core.values import replace
-from deskwire.engine.events.types import CONFIDENTIAL, REGISTRY, matches
-from deskwire.engine.webhooks.delivery import NOTHING_HELD, HeldBack
-from deskwire.engine.webhooks.retry.circuit import CLOSED, Circuit
+from deskwire.engine.events.types import CONFIDENTIAL, REGISTRY, STORED, matches
+from deskwire.engine.webhooks.delivery import NO_OUTAGE, OutageCounts
+from deskwire.engine.webhooks.retry.circuit_breaker import CLOSED, Circuit
 
+# Endpoints per project (contract 6.2.1).
 ENDPOINTS_MAX: Final = 5
-"""Endpoints per project (contract 6.2.1)."""
 
-BOTH_SIGN_MS: Final = 24 * 3_600_000
-"""Time for which a replaced secret still signs beside the new one (decisions 6)."""
+# How long the old secret signs beside the new one after a rotation (decisions 6).
+SECRET_OVERLAP_MS: Final = 24 * 3_600_000
 
 CatchUp = Literal["automatic", "off"]
 
-NOT_ASKED: Final = "the endpoint does not ask for internal events any more"
-"""The reason for which one is not sent what was made for it before."""
+# Reason for skipping a pending delivery after the endpoint turned `internal` off.
+INTERNAL_NOT_REQUESTED: Final = "the endpoint no longer asks for internal events"
 
-NOT_LISTED: Final = "the endpoint belongs to a machine credential and does not list this type any more"
-"""The reason for which an endpoint of a machine is not sent what was made for it when it had other types."""
+# Reason for skipping a pending delivery after a machine's endpoint removed its type from the list.
+TYPE_NOT_LISTED: Final = "the endpoint belongs to a machine credential and no longer lists this type"
 
-DISABLED: Final = "the endpoint is disabled"
-"""The begin of the reason for which nothing is sent to one."""
+# All reasons for skipping the deliveries of a disabled endpoint start with this text.
+DISABLED_PREFIX: Final = "the endpoint is disabled"
 
-_TAIL: Final = 4
+_TAIL_LENGTH: Final = 4
 
 
 class Endpoint(Struct, frozen=True):
-    """A URL that a project's events are posted to. Secrets are sealed (see `core.sealing`).
+    """A URL that a project's events are posted to.
+
+    Secrets are sealed (see `core.sealing`).
 
     Args:
-        status: `removed` while some of its deliveries are still there.
-        status_reason: the reason for which it is disabled.
-        last_success_at: begin of the last attempt that it answered with a 2xx (ms).
-        held_upto: position up to which its circuit had held deliveries that are not all sent yet.
-        catch_up: whether missed deliveries are sent once more after an outage by themselves.
-        internal: whether it asks for what agents write for agents, see `Kind.confidential`.
-        credential: id of the machine credential that it belongs to and ends with; None if it is a person's, a key's or the operator's.
-        old_secret: the secret before, which signs, too, until `old_secret_until` (ms).
+        status: `removed` until the last of its deliveries is deleted.
+        status_reason: why the endpoint is disabled.
+        last_success_at: start of the last attempt that got a 2xx response (ms).
+        held_upto: position of the last delivery that its circuit held, until all held deliveries are sent.
+        catch_up: whether missed deliveries are sent again automatically after an outage.
+        internal: whether the endpoint receives what agents write for agents, see `Kind.confidential`.
+        credential: id of the machine credential that owns the endpoint and ends with it; None if a person, a
+            key or the operator owns it.
+        old_secret: the previous secret, which also signs until `old_secret_until` (ms).
     """
 
     rowid: int
@@ -70,48 +73,53 @@ class Endpoint(Struct, frozen=True):
     circuit: Circuit = CLOSED
 
     def with_secret(self, sealed: bytes, tail: str, at: int) -> Endpoint:
-        """Return the endpoint with a new secret; the present one signs beside it for 24 h, an older one no more."""
+        """Return the endpoint with a new secret.
+
+        The current secret signs beside the new one for 24 hours. An older secret stops signing at once.
+        """
         return replace(
             self,
             sealed_secret=sealed,
             secret_tail=tail,
             old_secret=self.sealed_secret,
-            old_secret_until=at + BOTH_SIGN_MS,
+            old_secret_until=at + SECRET_OVERLAP_MS,
             updated_at=at,
         )
 
 
-def may_have(endpoint: Endpoint, event_type: str) -> bool:
-    """Tell whether the endpoint is one that events of this type may be sent to."""
+def may_receive(endpoint: Endpoint, event_type: str) -> bool:
+    """Return whether events of this type may be sent to the endpoint."""
     return withheld_reason(endpoint, event_type) is None
 
 
 def withheld_reason(endpoint: Endpoint, event_type: str) -> str | None:
-    """Return why an event of this type, delivered to the endpoint earlier, is not sent to it now; None if it is."""
+    """Return why a stored delivery of this type may not be sent now, or None."""
     if event_type in CONFIDENTIAL and not endpoint.internal:
-        return NOT_ASKED
+        return INTERNAL_NOT_REQUESTED
     if endpoint.credential is None or matches(endpoint.events, event_type):
         return None
-    # What a machine may read is checked against the list alone, so nothing else may be sent in its name.
-    return None if REGISTRY[event_type].directed else NOT_LISTED
+    # A machine's permissions are checked against its list of types, so it must get no other type.
+    return None if REGISTRY[event_type].directed else TYPE_NOT_LISTED
 
 
-LOST_MS: Final = 24 * 3_600_000
-"""Age up to which a dropped delivery that was not made good counts against its endpoint."""
+# A dropped delivery makes its endpoint unhealthy for this long, unless it is redelivered.
+DROPPED_WINDOW_MS: Final = 24 * 3_600_000
 
 
-DROPPED_MAX: Final = 10_000
-"""The number up to which the dropped deliveries of an endpoint are counted."""
+# Dropped deliveries of an endpoint are counted up to this number.
+DROPPED_COUNT_MAX: Final = 10_000
 
-Unhealthy = Literal["disabled", "circuit_open", "failing", "dropped"]
-"""The reason for which an endpoint is not healthy, as a code; the first that holds."""
+# Why an endpoint is unhealthy. If several codes apply, the first one is reported.
+HealthCode = Literal["disabled", "circuit_open", "failing", "dropped"]
 
 
-def unhealthy_code(endpoint: Endpoint, dropped: int) -> Unhealthy | None:
-    """Return why an endpoint does not get everything; None if it is healthy. The API, the desk, metrics and alerts use it.
+def unhealthy_code(endpoint: Endpoint, dropped: int) -> HealthCode | None:
+    """Return why an endpoint is unhealthy, None if it is healthy.
+
+    The API, the desk, metrics and alerts all use this rule.
 
     Args:
-        dropped: its deliveries of the last 24 hours that were dropped and not made good.
+        dropped: its deliveries of the last 24 hours that were dropped and not redelivered.
     """
     if endpoint.status != "enabled":
         return "disabled"
@@ -122,8 +130,8 @@ def unhealthy_code(endpoint: Endpoint, dropped: int) -> Unhealthy | None:
     return "dropped" if dropped else None
 
 
-def condition_view(endpoint: Endpoint, dropped: int) -> dict[str, Any]:
-    """Return the health of an endpoint as the API has it; see `unhealthy_code`."""
+def health_view(endpoint: Endpoint, dropped: int) -> dict[str, Any]:
+    """Return the endpoint's health fields for the API; see `unhealthy_code`."""
     code = unhealthy_code(endpoint, dropped)
     return {
         "healthy": code is None,
@@ -133,7 +141,7 @@ def condition_view(endpoint: Endpoint, dropped: int) -> dict[str, Any]:
     }
 
 
-def _unhealthy_reason(code: Unhealthy, endpoint: Endpoint, dropped: int) -> str:
+def _unhealthy_reason(code: HealthCode, endpoint: Endpoint, dropped: int) -> str:
     match code:
         case "disabled":
             return disabled_reason(endpoint.status_reason)
@@ -149,26 +157,27 @@ def _unhealthy_reason(code: Unhealthy, endpoint: Endpoint, dropped: int) -> str:
 
 
 def disabled_reason(status_reason: str | None) -> str:
-    """Return the reason for which a disabled endpoint is sent nothing."""
-    return f"{DISABLED}: {status_reason}"
+    """Return the reason that the delivery log shows for a disabled endpoint."""
+    return f"{DISABLED_PREFIX}: {status_reason}"
 
 
 def secret_tail(secret: str) -> str:
-    """Return the part of a secret that is always shown."""
-    return secret[-_TAIL:]
+    """Return the last characters of a secret, which are always shown."""
+    return secret[-_TAIL_LENGTH:]
 
 
 def endpoint_view(
     endpoint: Endpoint,
     now: int,
-    waiting: HeldBack = NOTHING_HELD,
+    waiting: OutageCounts = NO_OUTAGE,
     secret: str | None = None,
     *,
     dropped: int = 0,
 ) -> dict[str, Any]:
-    """Return the endpoint object at `now` (ms); the secret is masked unless given (shown once, at creation).
+    """Return the endpoint object of the API at `now` (ms).
 
     Args:
+        secret: shown in full if given (once, at creation and rotation); otherwise the secret is masked.
         dropped: see `unhealthy_code`.
     """
     circuit = endpoint.circuit
@@ -177,7 +186,7 @@ def endpoint_view(
         "url": endpoint.url,
         "events": sorted(endpoint.events),
         "secret": secret or f"whsec_…{endpoint.secret_tail}",
-        "oldSecretUntil": _ahead(endpoint.old_secret_until, now),
+        "oldSecretUntil": _future(endpoint.old_secret_until, now),
         "status": endpoint.status,
         "statusReason": endpoint.status_reason,
         "description": endpoint.description,
@@ -185,22 +194,22 @@ def endpoint_view(
         "updatedAt": iso(endpoint.updated_at),
         "lastDelivery": endpoint.last_delivery_at
         and {"at": iso_or_none(endpoint.last_delivery_at), "status": endpoint.last_delivery_status},
-        **condition_view(endpoint, dropped),
+        **health_view(endpoint, dropped),
         "circuit": circuit.state(now),
-        "circuitOpenUntil": _ahead(circuit.probe_at, now),
+        "circuitOpenUntil": _future(circuit.probe_at, now),
         "circuitReason": circuit.reason,
         "failingSince": iso_or_none(circuit.failing_since),
         "pausedUntil": iso_or_none(circuit.paused_until if circuit.paused(now) else None),
         "catchUp": endpoint.catch_up,
         "internal": endpoint.internal,
         "credentialId": endpoint.credential,
-        "held": _counted(waiting.held, waiting.held_since),
-        "missed": _counted(waiting.missed, waiting.missed_since),
+        "held": _count_view(waiting.held, waiting.held_since),
+        "missed": _count_view(waiting.missed, waiting.missed_since),
     }
 
 
-def endpoint_health(endpoint: Endpoint, now: int, waiting: HeldBack) -> dict[str, Any]:
-    """Return the part of the endpoint object that says how it is, as other endpoints are told it at `now` (ms)."""
+def endpoint_health(endpoint: Endpoint, now: int, waiting: OutageCounts) -> dict[str, Any]:
+    """Return the fields of an endpoint that health events carry, at `now` (ms)."""
     circuit = endpoint.circuit
     return {
         "id": endpoint.id,
@@ -210,15 +219,20 @@ def endpoint_health(endpoint: Endpoint, now: int, waiting: HeldBack) -> dict[str
         "statusReason": endpoint.status_reason,
         "circuit": circuit.state(now),
         "circuitReason": circuit.reason,
-        "circuitOpenUntil": _ahead(circuit.probe_at, now),
+        "circuitOpenUntil": _future(circuit.probe_at, now),
         "failingSince": iso_or_none(circuit.failing_since),
-        "held": _counted(waiting.held, waiting.held_since),
+        "held": _count_view(waiting.held, waiting.held_since),
     }
 
 
-def _counted(count: int, since: int | None) -> dict[str, Any] | None:
+def _count_view(count: int, since: int | None) -> dict[str, Any] | None:
     return {"count": count, "since": iso_or_none(since)} if count else None
 
 
-def _ahead(at: int | None, now: int) -> str | None:
+def _future(at: int | None, now: int) -> str | None:
     return iso(at) if at is not None and at > now else None
+
+
+def replayed_types(endpoint: Endpoint) -> frozenset[str]:
+    """Return the numbered conversation event types that the endpoint receives."""
+    return frozenset(name for name in STORED if matches(endpoint.events, name))

@@ -1,4 +1,4 @@
-"""Figures of what became of the deliveries to an endpoint: how many in each hour or day, and how long they took."""
+"""Delivery statistics of an endpoint: counts per hour or day, and latencies."""
 
 from __future__ import annotations
 
@@ -15,42 +15,57 @@ Bucket = Literal["hour", "day"]
 
 BUCKET_MS: Final[Mapping[Bucket, int]] = {"hour": 3_600_000, "day": 86_400_000}
 
+# Maximum buckets per request: a week of hours.
 BUCKETS_MAX: Final = 168
-"""Buckets that are counted at once: a week of hours."""
 
-SAMPLE: Final = 1_000
-"""Deliveries whose times are looked at, the newest that arrived."""
-
-
-COUNTED_AT_ONCE: Final[Mapping[Bucket, int]] = {"hour": 24, "day": 1}
-"""Buckets that one read counts, so that it stays short with a million deliveries a day."""
+# Latencies are of this many deliveries, the newest that arrived.
+LATENCY_SAMPLE_MAX: Final = 1_000
 
 
-class Counts(Struct, frozen=True):
-    """The numbers of deliveries that were made within a bucket, by their state now; `at` is its begin in milliseconds."""
+# Buckets counted by one database read, which keeps it short even with a million deliveries a day.
+BUCKET_BATCH_SIZE: Final[Mapping[Bucket, int]] = {"hour": 24, "day": 1}
+
+
+class BucketCounts(Struct, frozen=True):
+    """Number of deliveries created within a bucket, by their current status.
+
+    `at` is the start of the bucket in milliseconds.
+    """
 
     at: int
     of: Mapping[DeliveryStatus, int]
 
 
 class Figures(Struct, frozen=True):
-    """The buckets, oldest first, and the times from the making of a delivery to its arrival (ms), those of the newest first."""
+    """Delivery statistics.
 
-    buckets: Sequence[Counts]
+    Args:
+        buckets: oldest first.
+        took: latencies from creation to arrival (ms), of the newest delivery first.
+    """
+
+    buckets: Sequence[BucketCounts]
     took: Sequence[int]
 
 
 def bucket_starts(since: int, now: int, bucket: Bucket) -> Sequence[int]:
-    """Return where the buckets from `since` to `now` begin (ms), at whole hours or days of UTC; the newest ones if they are too many."""
+    """Return the starts (ms) of the buckets from `since` to `now`.
+
+    Buckets start at whole hours or days of UTC. If there are more than the maximum, only the newest are
+    returned.
+    """
     length = BUCKET_MS[bucket]
     last = now // length
     first = max(min(since, now) // length, last - BUCKETS_MAX + 1)
     return [number * length for number in range(first, last + 1)]
 
 
-def parts_of(starts: Sequence[int], bucket: Bucket) -> Iterator[tuple[Sequence[int], int | None]]:
-    """Yield what each read counts, the newest part first: where its buckets begin, and where its last one ends, if it does."""
-    size = COUNTED_AT_ONCE[bucket]
+def bucket_batches(starts: Sequence[int], bucket: Bucket) -> Iterator[tuple[Sequence[int], int | None]]:
+    """Yield the bucket starts of each database read, newest first, and the end (ms).
+
+    The end is None for the newest batch.
+    """
+    size = BUCKET_BATCH_SIZE[bucket]
     until: int | None = None
     for end in range(len(starts), 0, -size):
         part = starts[max(0, end - size) : end]
@@ -58,19 +73,19 @@ def parts_of(starts: Sequence[int], bucket: Bucket) -> Iterator[tuple[Sequence[i
         until = part[0]
 
 
-def joined(newest_first: Sequence[Figures]) -> Figures:
-    """Return the figures of parts as one."""
+def merged_figures(newest_first: Sequence[Figures]) -> Figures:
+    """Return the figures of all batches as one."""
     buckets = [each for part in reversed(newest_first) for each in part.buckets]
-    return Figures(buckets, [ms for part in newest_first for ms in part.took][:SAMPLE])
+    return Figures(buckets, [ms for part in newest_first for ms in part.took][:LATENCY_SAMPLE_MAX])
 
 
 def percentile(sorted_values: Sequence[int], percent: int) -> int | None:
-    """Return the smallest value that so many of a hundred values do not exceed; None without values."""
+    """Return the nearest-rank percentile, None without values."""
     return sorted_values[nearest_rank(len(sorted_values), percent)] if sorted_values else None
 
 
 def figures_view(figures: Figures, bucket: Bucket) -> dict[str, Any]:
-    """Return the figures as the API shows them."""
+    """Return the figures for the API."""
     took = sorted(figures.took)
     return {
         "bucket": bucket,

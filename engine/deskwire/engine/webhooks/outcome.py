@@ -1,6 +1,7 @@
-"""The outcome of an event at an endpoint, in the words of those who answer customers.
+"""Outcomes of a conversation's events at the endpoints, as agents see them.
 
-They are not told where an endpoint is and what it answers: it has a name, and a failure is one of a few kinds.
+Agents must not learn an endpoint's URL or its responses, so an endpoint is shown by name and a failure by its
+kind.
 """
 
 from __future__ import annotations
@@ -13,18 +14,19 @@ from msgspec import Struct
 from deskwire.engine.core.clock import iso, iso_or_none
 from deskwire.engine.core.ids import id_time_ms
 from deskwire.engine.webhooks.delivery import DeliveryStatus
-from deskwire.engine.webhooks.endpoint import DISABLED, Endpoint
-from deskwire.engine.webhooks.http.failure import not_connected
+from deskwire.engine.webhooks.endpoint import DISABLED_PREFIX, Endpoint
+from deskwire.engine.webhooks.http.failure import is_unreachable
 
+# Why an event has not arrived.
 Reason = Literal[
     "on_its_way", "retrying", "held", "paused", "failed", "endpoint_disabled", "waited_too_long", "not_stored"
 ]
-"""The reason for which an event has not arrived, as a code."""
 
+# Reason in the delivery log of a delivery that waited until its event was deleted.
 NOT_STORED: Final = "the event is no longer stored"
-"""The reason in the delivery log of what waited until its event was gone."""
 
-_FAILURES: Final = (
+# Text in the delivery log, and the wording for agents.
+_FAILURE_TEXTS: Final = (
     ("timeout", "it did not answer in time"),
     ("TLS", "no secure connection was possible"),
     ("proxy", "the proxy on the way to it failed"),
@@ -33,7 +35,6 @@ _FAILURES: Final = (
     ("connection closed", "it hung up before it answered"),
     ("malformed answer", "its answer could not be understood"),
 )
-"""How the delivery log's words begin, and what is said of them here."""
 
 
 class Outcome(Struct, frozen=True):
@@ -41,9 +42,9 @@ class Outcome(Struct, frozen=True):
 
     Args:
         endpoint: the endpoint's storage key.
-        made_at: time of the event; None for one that is no longer stored.
+        made_at: time of the event; None if the event is no longer stored.
         last_status, last_error: HTTP status and failure of the last attempt.
-        missed: 1 if it is sent once more by itself, else None.
+        missed: 1 if it will be sent again automatically, else None.
     """
 
     position: int
@@ -61,20 +62,20 @@ class Outcome(Struct, frozen=True):
     missed: int | None
 
 
-class Sequences(Struct, frozen=True):
-    """The sequences to look at: from the first to the last, both included; None is for no bound."""
+class SequenceRange(Struct, frozen=True):
+    """A range of sequences, both ends included; None leaves an end open."""
 
     first: int | None = None
     last: int | None = None
 
 
 def endpoint_name(endpoint: Endpoint) -> str:
-    """Return what agents know the endpoint by: its description, or else the host of its URL."""
+    """Return the name of the endpoint for agents: its description or its URL's host."""
     return endpoint.description or urlsplit(endpoint.url).hostname or endpoint.id
 
 
 def outcome_view(outcome: Outcome, endpoint: Endpoint, now: int) -> dict[str, Any]:
-    """Return what became of an event at an endpoint, as agents see it at `now` (ms)."""
+    """Return the outcome of an event at an endpoint for agents, at `now` (ms)."""
     name = endpoint_name(endpoint)
     reason = _reason(outcome, endpoint, now)
     arrived = outcome.ended_at if outcome.status == "delivered" else None
@@ -86,12 +87,12 @@ def outcome_view(outcome: Outcome, endpoint: Endpoint, now: int) -> dict[str, An
         "endpoint": name,
         "status": outcome.status,
         "reasonCode": reason,
-        "reason": None if reason is None else _said(reason, outcome, name),
+        "reason": None if reason is None else _reason_text(reason, outcome, name),
         "attempts": outcome.attempts,
         "lastStatus": outcome.last_status,
         "deliveredAt": iso_or_none(arrived),
         "afterMs": None if arrived is None else max(0, arrived - made),
-        "nextAttemptAt": iso(_next(outcome, endpoint)) if outcome.status == "pending" else None,
+        "nextAttemptAt": iso(_next_attempt_at(outcome, endpoint)) if outcome.status == "pending" else None,
     }
 
 
@@ -102,7 +103,7 @@ def _reason(outcome: Outcome, endpoint: Endpoint, now: int) -> Reason | None:
         case "dropped":
             return "not_stored" if outcome.reason == NOT_STORED else "failed"
         case "skipped":
-            disabled = (outcome.reason or "").startswith(DISABLED)
+            disabled = (outcome.reason or "").startswith(DISABLED_PREFIX)
             return "endpoint_disabled" if disabled else "waited_too_long"
     if endpoint.circuit.probe_at is not None:
         return "held"
@@ -111,44 +112,44 @@ def _reason(outcome: Outcome, endpoint: Endpoint, now: int) -> Reason | None:
     return "retrying" if outcome.attempts else "on_its_way"
 
 
-def _said(reason: Reason, outcome: Outcome, name: str) -> str:
-    failure = _failure(outcome)
+def _reason_text(reason: Reason, outcome: Outcome, name: str) -> str:
+    failure = _failure_text(outcome)
     match reason:
         case "on_its_way":
             return f"It is on its way to {name}."
         case "retrying":
-            return f"It is tried again, as {_tries(outcome.attempts)} {failure}."
+            return f"It is retried because {_attempts_text(outcome.attempts)} {failure}."
         case "held":
-            return f"It is held until {name} is well again, and sent then."
+            return f"It is held until {name} has recovered, and sent then."
         case "paused":
             return f"{name} has asked for a pause; it is sent after that."
         case "failed":
-            again = f" It is sent once more when {name} is well again." if outcome.missed else ""
-            return f"It did not arrive, as {_tries(outcome.attempts)} {failure}.{again}"
+            again = f" It is sent again when {name} has recovered." if outcome.missed else ""
+            return f"It did not arrive because {_attempts_text(outcome.attempts)} {failure}.{again}"
         case "endpoint_disabled":
-            return f"It was not sent, as {name} was switched off."
+            return f"It was not sent because {name} was switched off."
         case "waited_too_long":
-            return f"It was not sent, as it had waited for {name} too long."
+            return f"It was not sent because it had waited for {name} too long."
         case "not_stored":
-            return f"It was not sent, as it had waited for {name} for longer than events are kept."
+            return f"It was not sent because it had waited for {name} for longer than events are kept."
 
 
-def _tries(attempts: int) -> str:
-    return "an attempt failed:" if attempts == 1 else f"{attempts} attempts failed, the last because"
+def _attempts_text(attempts: int) -> str:
+    return "an attempt failed:" if attempts == 1 else f"{attempts} attempts failed; the last time"
 
 
-def _failure(outcome: Outcome) -> str:
-    """Return why the last attempt failed, without an address and without what the receiver said."""
+def _failure_text(outcome: Outcome) -> str:
+    """Return why the last attempt failed, without an address or the response's text."""
     error = outcome.last_error or ""
     if outcome.last_status is not None:
         return f"it answered {outcome.last_status}"
-    if not_connected(error):
+    if is_unreachable(error):
         return "it could not be reached"
-    found = (words for begin, words in _FAILURES if begin in error)
+    found = (words for begin, words in _FAILURE_TEXTS if begin in error)
     return next(found, "it could not be reached")
 
 
-def _next(outcome: Outcome, endpoint: Endpoint) -> int:
-    """Return the time before which no attempt is made."""
+def _next_attempt_at(outcome: Outcome, endpoint: Endpoint) -> int:
+    """Return the earliest time of the next attempt."""
     circuit = endpoint.circuit
     return max(outcome.due_at, circuit.probe_at or 0, circuit.paused_until or 0)

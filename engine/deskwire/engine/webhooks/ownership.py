@@ -1,7 +1,8 @@
-"""Endpoints that belong to a machine credential: they deliver while that may read what they are sent (ADR 70).
+"""Endpoints owned by machine credentials (ADR 70).
 
-An endpoint belongs to the machine that was the last to decide where it delivers or what. When the credential is revoked,
-expires or loses a permission, its endpoints are disabled with the reason; a person can enable them and has them then.
+An endpoint belongs to the machine that last decided its URL or its event types. It delivers while the
+credential may read its events. When the credential is revoked, expires or loses a permission, its endpoints
+are disabled with the reason. A person who enables such an endpoint becomes responsible for it.
 """
 
 from __future__ import annotations
@@ -27,35 +28,35 @@ from deskwire.engine.core.store import Store
 from deskwire.engine.core.values import replace
 from deskwire.engine.events.types import STORED, permissions_to_read
 from deskwire.engine.webhooks.endpoint import Endpoint
-from deskwire.engine.webhooks.health import HealthTransaction, tell
 from deskwire.engine.webhooks.ports import DeliveryReader
+from deskwire.engine.webhooks.publish import HealthTransaction, publish_transition
 
 log: Final = structlog.get_logger(__name__)
 
-MANAGE: Final = "webhooks.manage"
+MANAGE_PERMISSION: Final = "webhooks.manage"
 
-_LONGEST_WAIT_S: Final = 30.0  # clocks can be set, so no end is waited for in one go
+_POLL_INTERVAL_MAX_S: Final = 30.0  # clocks can be set, so a long wait is split
 _RETRY_DELAY_S: Final = 1.0
 
 
 class OwnedReader(DeliveryReader, MachineReader, Protocol):
-    """Queries on endpoints and on the credentials that they belong to."""
+    """Queries on endpoints and the credentials that own them."""
 
 
 class OwnedTransaction(HealthTransaction, MachineTransaction, Protocol):
-    """Changes of endpoints that belong to credentials."""
+    """Changes of endpoints owned by credentials."""
 
 
-def reading_needed(events: Iterable[str]) -> Sequence[str]:
-    """Return the permissions that reading takes of what an endpoint with this `events` list is sent."""
+def permissions_of_endpoint(events: Iterable[str]) -> Sequence[str]:
+    """Return the permissions needed to read the events of this `events` list."""
     return permissions_to_read(frozenset(events) or STORED)
 
 
 def lapsed_reason(endpoint: Endpoint, machine: Machine | None, now: int) -> str | None:
-    """Return why the credential that an endpoint belongs to no longer lets it deliver; None if it does.
+    """Return why an endpoint's credential no longer allows deliveries, or None.
 
     Args:
-        machine: that credential, None if there is none with this id.
+        machine: the endpoint's credential, None if it does not exist.
     """
     if endpoint.credential is None:
         return None
@@ -66,30 +67,38 @@ def lapsed_reason(endpoint: Endpoint, machine: Machine | None, now: int) -> str 
         return f"{named} was revoked"
     if machine.expires_at is not None and machine.expires_at <= now:
         return f"{named} has expired"
-    lacking = [each for each in (MANAGE, *reading_needed(endpoint.events)) if each not in machine.permissions]
+    lacking = [
+        each
+        for each in (MANAGE_PERMISSION, *permissions_of_endpoint(endpoint.events))
+        if each not in machine.permissions
+    ]
     return f"{named} does not have the permission {', '.join(lacking)}" if lacking else None
 
 
 def disable_lapsed(tx: OwnedTransaction, project: int | None, now: int) -> list[Endpoint]:
-    """Disable the endpoints of a project, or of all, whose credentials no longer let them deliver; return them."""
-    tx.lock_across_nodes()  # else two nodes would both see it enabled, and tell of it twice
+    """Disable endpoints whose credentials no longer allow deliveries; return them.
+
+    Args:
+        project: storage key of the project; None for all projects.
+    """
+    tx.lock_across_nodes()  # else two nodes could both disable it and publish two events
     lapsed: list[Endpoint] = []
     for endpoint in tx.endpoints(project):
         reason = _reason(tx, endpoint, now) if endpoint.status == "enabled" else None
         if reason is not None:
             disabled = replace(endpoint, status="disabled", status_reason=reason, updated_at=now)
             tx.save_endpoint(disabled)
-            tell(tx, "disabled", disabled, now)
+            publish_transition(tx, "disabled", disabled, now)
             lapsed.append(disabled)
     return lapsed
 
 
-class Lapses:
-    """Disables endpoints when the credentials that they belong to end, also those that end by the clock.
+class LapseMonitor:
+    """Disables endpoints when the credentials that own them end or expire.
 
     Args:
-        signed: gives the store that writes in the name of the service at a time (ms).
-        stop: stops the deliveries to an endpoint, by its storage key; without effect if there are none.
+        signed: returns the store that writes in the name of the service at a time (ms).
+        stop: stops deliveries to an endpoint, by its storage key; without effect if there are none.
     """
 
     def __init__(
@@ -104,33 +113,39 @@ class Lapses:
         self._wakeup = trio.Event()
 
     def follow(self, commits: Commits[CallerCommit]) -> None:
-        """Look after each commit that changes credentials from now on."""
+        """Check after each commit that changes credentials."""
         commits.subscribe(lambda _: self._wakeup.set(), "callers")
 
-    async def begin(self) -> None:
-        """Disable what has lapsed while nothing ran, before anything is delivered. Raises Unavailable."""
+    async def start(self) -> None:
+        """Disable endpoints that lapsed while the service was down. Raises Unavailable.
+
+        Call it before any deliveries start.
+        """
         now = self._clock()
         store = self._signed(now)
         if await store.read(has_unrestricted_children):
             log.warning(
                 "credentials.settled", changed=await store.write(lambda tx: restrict_children(tx, now))
             )
-        await self.look()
+        await self.check()
 
     async def run(self) -> None:
-        """Disable what has lapsed, until cancelled."""
+        """Disable lapsed endpoints until cancelled."""
         while True:
             self._wakeup = trio.Event()
             try:
-                wait_s = await self.look()
+                wait_s = await self.check()
             except Unavailable as refusal:
                 log.warning("webhooks.lapses_not_read", reason=refusal.reason)
                 wait_s = _RETRY_DELAY_S
             with trio.move_on_after(wait_s):
                 await self._wakeup.wait()
 
-    async def look(self) -> float:
-        """Disable what has lapsed by now; return the seconds until the next look. Raises Unavailable."""
+    async def check(self) -> float:
+        """Disable endpoints that have lapsed; return the seconds until the next check.
+
+        Raises Unavailable.
+        """
         now = self._clock()
         store = self._signed(now)
         owned = await store.read(_owned)
@@ -142,15 +157,15 @@ class Lapses:
                 log.warning("webhook.lapsed", endpoint=endpoint.id, reason=endpoint.status_reason)
                 self._stop(endpoint.rowid)
         for endpoint, _ in owned:
-            if endpoint.status != "enabled":  # a commit has disabled it of which only the store knows
+            if endpoint.status != "enabled":  # disabled by a commit that did not reach the dispatcher
                 self._stop(endpoint.rowid)
-        # Of all credentials, because a commit that gives one of them an endpoint wakes nobody here.
+        # All credentials count, because a commit that makes one of them an owner does not wake this task.
         end = await store.read(lambda reader: reader.next_machine_end(now))
-        return _LONGEST_WAIT_S if end is None else min((end - now) / 1000, _LONGEST_WAIT_S)
+        return _POLL_INTERVAL_MAX_S if end is None else min((end - now) / 1000, _POLL_INTERVAL_MAX_S)
 
 
 def _owned(reader: OwnedReader) -> list[tuple[Endpoint, Machine | None]]:
-    """Return the endpoints that belong to credentials, each with its credential."""
+    """Return the endpoints owned by credentials, each with its credential."""
     return [
         (endpoint, reader.machine(endpoint.credential))
         for endpoint in reader.endpoints()

@@ -1,4 +1,4 @@
-"""The store and the commits as the deliveries to webhooks need them."""
+"""The parts of the store and of commits that webhook deliveries need."""
 
 from __future__ import annotations
 
@@ -15,23 +15,24 @@ from deskwire.engine.webhooks.delivery import (
     DeliveryRecord,
     DeliveryStatus,
     FoundDeliveries,
-    HeldBack,
+    OutageCounts,
+    ReplayCounts,
+    ReplayRange,
 )
 from deskwire.engine.webhooks.endpoint import Endpoint
 from deskwire.engine.webhooks.figures import Figures
-from deskwire.engine.webhooks.outcome import Outcome, Sequences
-from deskwire.engine.webhooks.replay import Replayable, Replayed
-from deskwire.engine.webhooks.retry.circuit import Circuit
+from deskwire.engine.webhooks.outcome import Outcome, SequenceRange
+from deskwire.engine.webhooks.retry.circuit_breaker import Circuit
 
 
-class Courier(Struct, frozen=True):
-    """The node that delivers to an enabled endpoint.
+class EndpointLease(Struct, frozen=True):
+    """The lease of the node that delivers to an enabled endpoint.
 
     Args:
-        endpoint: the endpoint, by its storage key.
+        endpoint: the endpoint's storage key.
         changed_at: when the endpoint was changed last (ms).
-        incarnation: the life of the node; None if nobody delivers.
-        generation: how often that has changed.
+        incarnation: the incarnation of the node; None if no node holds the lease.
+        generation: number of times that the lease was acquired.
     """
 
     endpoint: int
@@ -41,16 +42,22 @@ class Courier(Struct, frozen=True):
 
 
 class DeliveryReader(Protocol):
-    """Queries on endpoints and on what is delivered to them."""
+    """Queries on endpoints and deliveries."""
 
     def endpoints(self, project: int | None = None) -> Sequence[Endpoint]:
-        """Return the webhook endpoints of one project or of all, oldest first, without removed ones."""
+        """Return the endpoints of one project or of all, without removed ones.
+
+        Oldest first.
+        """
 
     def secret_id(self) -> str | None:
-        """Return the id of the secret that the database belongs to; None until a start has stored it."""
+        """Return the id of the secret that the database belongs to.
+
+        None until the first start has stored it.
+        """
 
     def unserved_endpoints(self) -> Sequence[int]:
-        """Return the endpoints that are disabled, or removed with deliveries left."""
+        """Return the disabled endpoints, and the removed ones that still have deliveries."""
 
     def pending_deliveries(
         self,
@@ -62,104 +69,120 @@ class DeliveryReader(Protocol):
         redeliveries: bool | None = None,
         other_than: int | None = None,
     ) -> Sequence[Delivery]:
-        """Return pending deliveries at positions larger than `after` and up to `upto`, in that order.
+        """Return pending deliveries in the order of their positions.
+
+        The positions are greater than `after` and at most `upto`.
 
         Args:
-            other_than: the ordering key of those that are left out.
-            redeliveries: True for those alone that repeat another one, False for those that do not, None for both.
+            redeliveries: True for redeliveries only, False for other deliveries only, None for both.
+            other_than: leave out deliveries with this ordering key.
         """
 
     def due_retries(
         self, endpoint: int, limit: int, *, upto: int, unread: tuple[int, int], redelivered_upto: int
     ) -> Sequence[Delivery]:
-        """Return pending deliveries of which an attempt was made, in the order in which they are due.
+        """Return pending deliveries that had an attempt, in the order of their due times.
 
         Args:
             upto: the last position, except for redeliveries.
-            unread: the positions, the first excluded, between which nothing is returned except redeliveries.
+            unread: leave out positions in this range (the first excluded), except redeliveries.
             redelivered_upto: the last position for redeliveries.
         """
 
-    def couriers(self) -> Sequence[Courier]:
-        """Return who delivers to each enabled endpoint."""
+    def endpoint_leases(self) -> Sequence[EndpointLease]:
+        """Return the lease of each enabled endpoint."""
 
-    def courier_generation(self, endpoint: int) -> int | None:
-        """Return the generation of the lease on an endpoint's deliveries; None if there has been none."""
+    def endpoint_lease_generation(self, endpoint: int) -> int | None:
+        """Return the generation of an endpoint's lease, None if it never had one."""
 
     def is_untried(self, delivery: Delivery) -> bool:
-        """Return whether a delivery waits for the result of its first attempt."""
+        """Return whether a delivery is pending without a recorded attempt."""
 
-    def held_back(self, endpoint: int) -> HeldBack:
-        """Return the numbers of the endpoint's deliveries that an outage keeps waiting."""
+    def outage_counts(self, endpoint: int) -> OutageCounts:
+        """Return how many of the endpoint's deliveries wait because of an outage."""
 
     def outstanding(self, endpoint: int, bound: int) -> int:
-        """Return the number of the endpoint's deliveries that still have to be made, counted up to a bound."""
+        """Return the number of the endpoint's pending deliveries, at most `bound`."""
 
     def dropped_since(self, project: int, endpoint: int, since: int, bound: int) -> int:
-        """Count the endpoint's deliveries from this time (ms) on that were dropped and not repeated, up to a bound."""
+        """Count dropped deliveries created since a time (ms) and not redelivered.
+
+        The count stops at `bound`.
+        """
 
     def delivery_records(
         self, project: int, endpoint: int, wanted: DeliveryFilter, before: int | None, limit: int
     ) -> FoundDeliveries:
-        """Return an endpoint's delivery log, newest first, at positions smaller than `before`.
+        """Return a page of an endpoint's delivery log, newest first.
 
-        A search for an event type looks at a bounded number of deliveries, and says where it stopped (ADR 54).
+        Positions are smaller than `before`. A search for an event type examines a limited number of
+        deliveries and returns where it stopped (ADR 54).
         """
 
     def delivery_record(self, project: int, delivery_id: str) -> DeliveryRecord | None:
-        """Return the project's delivery with this id, None if it has none."""
+        """Return the project's delivery with this id, None if there is none."""
 
     def conversation_id(self, conversation: int) -> str | None:
         """Return the id of the conversation with this storage key, None if there is none."""
 
     def outcomes(
-        self, conversation: int, wanted: Sequences, before: tuple[int, int] | None, limit: int
+        self, conversation: int, wanted: SequenceRange, before: tuple[int, int] | None, limit: int
     ) -> Sequence[Outcome]:
-        """Return what became of a conversation's events, newest first, behind a sequence and a position.
+        """Return the outcomes of a conversation's events, newest first.
 
-        An event has one outcome at each endpoint: the first delivery that arrived, else the last one that was made. Those at
-        endpoints that were removed are left out.
+        An event has one outcome per endpoint: the first delivery that arrived, else the newest one. Removed
+        endpoints are left out.
+
+        Args:
+            before: the sequence and position where the previous page ended.
         """
 
     def recoverable(self, endpoint: int, after: str) -> tuple[int, int]:
-        """Count the deliveries of events behind this event id that ended dropped or skipped and were not repeated.
+        """Count deliveries to recover: dropped or skipped, and not redelivered.
 
-        Returns two numbers: those whose event is stored, and those whose event is not stored any more.
+        Their events come after the id `after`.
+
+        Returns two numbers: those whose event is stored, and those whose event is no longer stored.
         """
 
-    def replayable(self, endpoint: int, conversation: int, wanted: Replayed) -> Replayable:
-        """Count what `replay` would send of a conversation's events to an endpoint."""
+    def replayable(self, endpoint: int, conversation: int, wanted: ReplayRange) -> ReplayCounts:
+        """Count the events that `replay` would send to an endpoint."""
 
     def delivery_figures(
         self, project: int, endpoint: int, starts: Sequence[int], until: int | None
     ) -> Figures:
-        """Count the endpoint's deliveries in buckets by the time at which they were made.
+        """Count the endpoint's deliveries in buckets by creation time.
 
         Args:
             project: storage key of the endpoint's project.
-            starts: where the buckets begin (ms), in ascending order, at least one.
-            until: where the last one ends (ms); None if it has no end.
+            starts: starts of the buckets (ms), ascending, at least one.
+            until: end of the last bucket (ms); None for no end.
         """
 
 
 class DeliveryTransaction(DeliveryReader, Protocol):
-    """Changes of endpoints and of deliveries."""
+    """Changes of endpoints and deliveries."""
 
-    def take_courier(self, endpoint: int, generation: int, incarnation: int) -> int | None:
-        """Make a node the one that delivers to an endpoint, if nobody does whose lease is not over; return the generation.
+    def acquire_endpoint_lease(self, endpoint: int, generation: int, incarnation: int) -> int | None:
+        """Acquire an endpoint's lease for a node.
+
+        Returns the new generation; None if a live node holds the lease or its generation has changed.
 
         Args:
-            generation: the one before, as it was read; if it is another by now, None is returned.
+            generation: the generation as it was read.
         """
 
-    def release_courier(self, endpoint: int, generation: int) -> None:
-        """Have nobody deliver to an endpoint, if this generation still does."""
+    def release_endpoint_lease(self, endpoint: int, generation: int) -> None:
+        """Release an endpoint's lease if its generation is still this one."""
 
-    def forget_couriers(self) -> None:
-        """Remove the leases on endpoints that are gone."""
+    def delete_stale_endpoint_leases(self) -> None:
+        """Delete the leases of endpoints that no longer exist."""
 
     def routed_endpoints(self, project: int) -> Sequence[Endpoint]:
-        """Return the endpoints that new events are for, disabled ones too; cheap. Their circuits may be stale."""
+        """Return a project's endpoints for routing new events, including disabled ones.
+
+        Endpoints are cached, so their circuits may be stale.
+        """
 
     def insert_delivery(
         self,
@@ -171,36 +194,46 @@ class DeliveryTransaction(DeliveryReader, Protocol):
         *,
         skipped: str | None = None,
     ) -> Delivery:
-        """Store a delivery with this ordering key: pending and due at once, or `skipped` for this reason."""
+        """Store a delivery: pending and due at once, or `skipped` for this reason."""
 
     def redeliver(self, position: int, at: int) -> Delivery | None:
-        """Store a pending delivery that repeats this one; None if its event is no longer stored."""
+        """Store a pending delivery that repeats the one at this position.
+
+        Returns None if its event is no longer stored.
+        """
 
     def recover(self, endpoint: int, after: str, at: int, limit: int) -> int:
-        """Repeat up to `limit` of the deliveries that `recoverable` counts, oldest first; return their number."""
+        """Redeliver deliveries that `recoverable` counts; return their number.
+
+        The oldest come first, up to `limit`.
+        """
 
     def replay(
-        self, endpoint: int, conversation: int, wanted: Replayed, at: int, limit: int
+        self, endpoint: int, conversation: int, wanted: ReplayRange, at: int, limit: int
     ) -> tuple[int, int | None]:
-        """Store pending deliveries of a conversation's events, whatever became of them before, in their order.
+        """Store pending deliveries of a conversation's events, in their order.
 
-        An event that is on its way to the endpoint is left out. One that was never for it gets its first delivery.
+        Earlier outcomes do not matter, except that an event with a pending delivery is left out. An event
+        that the endpoint never got has its first delivery.
 
         Args:
-            limit: events that are looked at.
+            limit: maximum number of events to examine.
 
-        Returns the number of deliveries, and the sequence of the last event that was looked at: the next part begins
-        behind it. It is None once there is no further event.
+        Returns the number of deliveries, and the sequence of the last event examined, after which the next
+        call continues; None if there are no further events.
         """
 
     def prefetch_results(self, endpoint: int, deliveries: Sequence[Delivery]) -> None:
-        """Read the rows that recording the results of these deliveries needs, in one exchange with the database.
+        """Prefetch the rows needed to record these results in one database exchange.
 
-        Without effect on the outcome, and in a store that has no exchanges.
+        This is an optimization only. A local database does nothing.
         """
 
     def record_retry(self, planned: Delivery, attempt: Attempt) -> bool:
-        """Store an attempt and the new plan; return False, with nothing stored, if the delivery is not pending."""
+        """Store an attempt and the new plan.
+
+        Returns False, with nothing stored, if the delivery is not pending.
+        """
 
     def record_end(
         self,
@@ -211,32 +244,42 @@ class DeliveryTransaction(DeliveryReader, Protocol):
         *,
         missed: bool = False,
     ) -> bool:
-        """Store a delivery's last attempt and its end; return False, with nothing stored, if it is not pending.
+        """Store a delivery's last attempt and its end.
+
+        Returns False, with nothing stored, if the delivery is not pending.
 
         Args:
-            missed: whether it is to be sent once more, see `catch_up`.
+            missed: whether it will be sent again, see `catch_up`.
         """
 
     def end_delivery(self, delivery: Delivery, status: DeliveryStatus, reason: str, at: int) -> bool:
-        """End a delivery without an attempt; return False, with nothing stored, if it is not pending."""
+        """End a delivery without an attempt.
+
+        Returns False, with nothing stored, if the delivery is not pending.
+        """
 
     def end_too_old(self, endpoint: int, before: int, reason: str, at: int, limit: int) -> int:
-        """End up to `limit` pending deliveries from before this time (ms) as skipped; return their number."""
+        """Skip up to `limit` pending deliveries created before this time (ms).
+
+        Returns their number.
+        """
 
     def catch_up(self, endpoint: int, after: str, at: int, limit: int, *, beyond: int = 0) -> int:
-        """Repeat up to `limit` missed deliveries of events behind this event id, oldest first; return their number.
+        """Redeliver up to `limit` missed deliveries, oldest first; return their number.
+
+        Missed deliveries of events up to the id `after`, and of events that are no longer stored, stop
+        counting as missed.
 
         Args:
-            beyond: position of the event after which to begin.
-
-        Those of older events, and of events that are not stored any more, stop counting as missed.
+            beyond: start after the event at this position.
         """
 
     def close_deliveries(self, endpoint: int, at: int, limit: int) -> int:
-        """Clear away a part of the deliveries that an endpoint leaves behind.
+        """End or delete a batch of an unserved endpoint's deliveries.
 
-        Of a disabled endpoint up to `limit` pending deliveries end as skipped. Of a removed one that many
-        deliveries are deleted, and at last the endpoint itself. Returns the number of rows, 0 when nothing is left.
+        For a disabled endpoint, up to `limit` pending deliveries end as skipped. For a removed endpoint, up
+        to `limit` deliveries are deleted, and finally the endpoint itself. Returns the number of rows, 0 when
+        none is left.
         """
 
     def insert_endpoint(self, endpoint: Endpoint) -> Endpoint:
@@ -246,47 +289,54 @@ class DeliveryTransaction(DeliveryReader, Protocol):
         """Store a changed endpoint, except for its last delivery and its circuit."""
 
     def reset_circuit(self, endpoint: int) -> None:
-        """Close an endpoint's circuit, and release the deliveries that it has held."""
+        """Close an endpoint's circuit and release the deliveries that it held."""
 
-    def note_deliveries(
+    def record_last_delivery(
         self, endpoint: int, at: int, status: DeliveryStatus, succeeded_at: int | None
     ) -> None:
-        """Store the last delivery's end (ms) and status, and the begin of the last attempt that succeeded (ms)."""
+        """Store the end (ms) and status of the last delivery, and the last success.
 
-    def circuit_turns(self, endpoint: int, *, closed: bool) -> bool:
-        """Tell whether a circuit that is closed, or is not, is another state than the one stored.
+        Args:
+            succeeded_at: start of the last successful attempt (ms).
+        """
 
-        Nobody else stores one until this transaction has ended.
+    def circuit_changes(self, endpoint: int, *, closed: bool) -> bool:
+        """Return whether the stored circuit is open and should be closed, or vice versa.
+
+        Locks the endpoint's circuit until the transaction ends.
         """
 
     def save_circuit(self, endpoint: int, circuit: Circuit) -> None:
         """Store the circuit."""
 
     def release_held(self, endpoint: int, upto: int | None) -> int:
-        """Store and return the position up to which deliveries were held, now that the circuit is closed.
+        """Store and return the position up to which a closed circuit had held deliveries.
 
         Args:
-            upto: that position; None for that of the newest pending delivery.
+            upto: that position; None for the position of the newest pending delivery.
         """
 
-    def forget_held(self, endpoint: int) -> None:
-        """Store that all deliveries that a circuit had held are sent."""
+    def clear_held_position(self, endpoint: int) -> None:
+        """Store that all deliveries held by a circuit are sent."""
 
     def set_secret_id(self, secret_id: str) -> None:
-        """Store the id of the secret that the installation has from now on."""
+        """Store the id of the installation's new secret."""
 
     def renew_seals(self, renewed: Callable[[bytes], bytes]) -> int:
-        """Store the endpoints' sealed secrets as `renewed` makes them; return the number of changed ones."""
+        """Reseal the endpoints' secrets with `renewed`; return the number of changes."""
 
     def forget_old_secrets(self, now: int) -> int:
-        """Remove the secrets that do not sign any more at `now` (ms); return their number."""
+        """Delete old secrets that no longer sign at `now` (ms); return their number."""
 
     def prune_deliveries(self, older_than: int, limit: int) -> int:
-        """Remove up to `limit` finished deliveries made before `older_than` (ms); return their number."""
+        """Delete up to `limit` finished deliveries created before `older_than` (ms).
+
+        Returns their number.
+        """
 
 
 class DeliveryCommit(Protocol):
-    """The part of a commit that concerns deliveries."""
+    """The parts of a commit that concern deliveries."""
 
     @property
     def deliveries(self) -> Sequence[Delivery]:
@@ -294,8 +344,8 @@ class DeliveryCommit(Protocol):
 
     @property
     def erased(self) -> frozenset[int]:
-        """The conversations that it erased, by their storage keys; nothing more of them is sent."""
+        """Storage keys of erased conversations, whose deliveries are no longer sent."""
 
     @property
     def rewritten(self) -> Sequence[StoredEvent]:
-        """The events from before it of which something was redacted, as they are sent from now on."""
+        """Earlier events whose content was redacted, with the new content."""

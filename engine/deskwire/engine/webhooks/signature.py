@@ -1,7 +1,7 @@
-"""The signature that lets a receiver trust a delivery (contract 6.3).
+"""Signatures that let a receiver verify a delivery (contract 6.3).
 
-The key is the whole secret string as UTF-8 bytes, `whsec_` included; what follows the prefix is not
-decoded first (decisions 6).
+The HMAC key is the whole secret as UTF-8 bytes, including `whsec_`. The part after the prefix is not decoded
+(decisions 6).
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ SECRET_PREFIX: Final = "whsec_"
 
 _SECRET_BYTES: Final = 32
 _BASE62: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+# Number of base 62 digits that encode 32 bytes.
 _SECRET_DIGITS: Final = 43
-"""Base 62 digits that 32 bytes need."""
 
 
 def new_secret() -> str:
-    """Make a signing secret: `whsec_` and 32 random bytes in base 62."""
+    """Return a new signing secret: `whsec_` and 32 random bytes in base 62."""
     number = int.from_bytes(secrets.token_bytes(_SECRET_BYTES))
     digits = []
     for _ in range(_SECRET_DIGITS):
@@ -32,21 +32,26 @@ def new_secret() -> str:
 
 
 class SigningSecrets(Struct, frozen=True):
-    """The secrets that sign an endpoint's deliveries: the present one, and until a time (ms) the one before."""
+    """An endpoint's signing secrets.
+
+    The old secret signs until `old_until` (ms).
+    """
 
     secret: str
     old: str | None = None
     old_until: int | None = None
 
     def at(self, now: int) -> tuple[str, ...]:
-        """Return the secrets that sign at `now` (ms), the new one first."""
+        """Return the secrets that sign at `now` (ms), the current one first."""
         if self.old is None or self.old_until is None or now >= self.old_until:
             return (self.secret,)
         return (self.secret, self.old)
 
 
 def sign(secret: str, t: int, body: bytes) -> str:
-    """Return the `v1` signature: HMAC-SHA256 over `<t>.<body>`, hex encoded (contract 6.3.1).
+    """Return the `v1` signature (contract 6.3.1).
+
+    It is the HMAC-SHA256 of `<t>.<body>`, hex encoded.
 
     Args:
         secret: the endpoint's whole secret string.
@@ -57,8 +62,8 @@ def sign(secret: str, t: int, body: bytes) -> str:
 
 
 def signature_header(secrets_: Sequence[str], t: int, body: bytes) -> str:
-    """Return the value of `Service-Signature`: `t=<t>` and one `v1=` for each secret, in their order.
+    """Return the value of `Service-Signature`: `t=<t>` and one `v1=` per secret.
 
-    While a secret is being rotated both the new and the old one sign (decisions 6).
+    While a secret is rotated, both the new and the old one sign (decisions 6).
     """
     return ",".join((f"t={t}", *(f"v1={sign(secret, t, body)}" for secret in secrets_)))

@@ -1,12 +1,12 @@
-"""The worker of one endpoint: it takes deliveries from an outbox, posts them, and has the results recorded.
+"""Worker of one endpoint: posts the outbox's deliveries and records results.
 
-A main task reads rows and starts attempts; each attempt has a task that goes on with the next delivery as
-long as there is one; a recorder stores results. A conversation's next delivery starts when the response is
-there, not when it is recorded. On cancellation nothing new is started, and what is under way gets a short
-grace to end and be recorded; whatever is not recorded by then is still a pending row.
+The main task reads rows and starts attempts. Each attempt has a task, which continues with the next delivery
+as long as there is one. A recorder stores the results. The next delivery of a conversation starts when the
+response has arrived, before it is recorded. On cancellation no new attempt starts, and running attempts have
+a short grace period to finish and be recorded. A delivery without a recorded result is still a pending row.
 
-While the circuit is open nothing is in memory. The main task reads a row for each probe, and ends rows that have become
-too old; when a success is recorded, what is pending by then is released as a backlog.
+While the circuit is open, no delivery is kept in memory. The main task reads one row per probe and ends rows
+that are too old. When a success is recorded, the deliveries pending at that time become the backlog.
 """
 
 from __future__ import annotations
@@ -22,30 +22,30 @@ from deskwire.engine.core.encryption import DecryptionFailed
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.core.values import replace
 from deskwire.engine.events.types import StoredEvent
+from deskwire.engine.webhooks.base_worker import BaseWorker
 from deskwire.engine.webhooks.context import DeliveryContext
 from deskwire.engine.webhooks.delivery import Attempt, Delivery
-from deskwire.engine.webhooks.endpoint import Endpoint, may_have, withheld_reason
-from deskwire.engine.webhooks.health import save_circuit
-from deskwire.engine.webhooks.queue.outage import Outage
-from deskwire.engine.webhooks.queue.slots import AttemptSlots
-from deskwire.engine.webhooks.recorder import Recorder, Result
-from deskwire.engine.webhooks.retry.breaker import Breaker
-from deskwire.engine.webhooks.retry.circuit import SECRET_LOST, Circuit
-from deskwire.engine.webhooks.retry.schedule import Ended, Retry
-from deskwire.engine.webhooks.sender import Sender
+from deskwire.engine.webhooks.endpoint import Endpoint, may_receive, withheld_reason
+from deskwire.engine.webhooks.outage import Outage
+from deskwire.engine.webhooks.publish import save_circuit
+from deskwire.engine.webhooks.queue.limits import AttemptSlots
+from deskwire.engine.webhooks.recorder import AttemptResult, Recorder
+from deskwire.engine.webhooks.retry.circuit_breaker import SECRET_LOST, Circuit, CircuitBreaker
+from deskwire.engine.webhooks.retry.schedule import DeliveryEnd, Retry
 
 log: Final = structlog.get_logger(__name__)
 
 _NEVER: Final = float("inf")
 
 
-class EndpointWorker(Sender):
-    """The worker that delivers to one endpoint what is stored for it. `offer` and `forget` never wait.
+class EndpointWorker(BaseWorker):
+    """Sends the stored deliveries of one endpoint. `offer` and `forget` never wait.
 
     Args:
-        generation: that of the courier's lease, without which no result is stored; None if nobody else delivers.
+        generation: generation of the endpoint's lease, required to store results; None without a lease (a
+            single node).
 
-    `run`, when cancelled, gives attempts under way `stop_grace_s` to end and be recorded.
+    `run`, when cancelled, gives running attempts `stop_grace_s` to finish and be recorded.
     """
 
     _failure_event = "delivery.attempt_failed"
@@ -54,7 +54,7 @@ class EndpointWorker(Sender):
         self,
         endpoint: Endpoint,
         context: DeliveryContext,
-        breaker: Breaker,
+        breaker: CircuitBreaker,
         generation: int | None = None,
     ) -> None:
         super().__init__(endpoint, context, breaker)
@@ -65,10 +65,10 @@ class EndpointWorker(Sender):
             context.store,
             endpoint,
             breaker,
-            context.pause_s,
+            context.store_retry_delay_s,
             context.clock,
             generation,
-            gathered=max(1, context.memory // 4),
+            batch_size=max(1, context.memory // 4),
         )
         self._slots = AttemptSlots(context.concurrency, context.waiting)
         self._probe: int | None = None
@@ -80,7 +80,11 @@ class EndpointWorker(Sender):
         self._grace: Final = trio.CancelScope(shield=True)
 
     async def run(self) -> None:
-        """See `Sender.run`. A secret that can't be opened opens the circuit, so that endpoint, metrics and alerts show it."""
+        """See `BaseWorker.run`.
+
+        A secret that can't be opened opens the circuit, so that the endpoint object, metrics and alerts show
+        it.
+        """
         try:
             self._context.signing(self.endpoint)
         except DecryptionFailed:
@@ -92,7 +96,7 @@ class EndpointWorker(Sender):
         now, before, endpoint = self._context.clock(), self.breaker.circuit, self.endpoint
         if before.reason == SECRET_LOST and before.state(now) == "open":
             return
-        self.breaker.circuit = circuit = before.unsigned(now)
+        self.breaker.circuit = circuit = before.opened_unsigned(now)
         await self._context.store.write(lambda tx: save_circuit(tx, endpoint, before, circuit, now))
 
     @property
@@ -101,58 +105,68 @@ class EndpointWorker(Sender):
         return self._outbox.held
 
     def renewed(self) -> Self:
-        """See `Sender.renewed`."""
+        """See `BaseWorker.renewed`."""
         return type(self)(self.endpoint, self._context, self.breaker, self.generation)
 
     @property
     def outage(self) -> Outage:
-        """The deliveries that an outage keeps waiting."""
+        """The deliveries that wait because of an outage."""
         return self._outage
 
     def offer(self, delivery: Delivery) -> None:
-        """Take in a delivery that was just committed."""
+        """Enqueue a delivery that was just committed."""
         self._outbox.offer(delivery)
         if self._outbox.holds or delivery.redelivery:
-            self._outage.offered(delivery)
+            self._outage.note_offered(delivery)
             self._wakeup.set()
         else:
             self._wake_if_useful()
 
     def note_rows(self, upto: int, *, again: bool) -> None:
-        """Take note of rows up to this position that were not offered; with `again` there may be redeliveries among them."""
+        """Announce rows up to this position that were not offered.
+
+        Args:
+            again: whether redeliveries may be among them.
+        """
         self._outbox.note_rows(upto)
         if again:
             self._outbox.backlog.note_redelivery()
         self._wakeup.set()
 
     def forget(self, conversations: frozenset[int]) -> None:
-        """Send nothing more of erased conversations."""
+        """Stop sending deliveries of erased conversations."""
         self._outbox.forget(conversations)
         self._wakeup.set()
 
     def rewrite(self, events: Mapping[int, StoredEvent]) -> None:
-        """Send these events, by their positions, as they are now."""
+        """Send these events, given by position, with their new content."""
         self._outbox.rewrite(events)
 
     def probe(self, position: int | None) -> None:
-        """Send a probe now if the circuit is open: the delivery at this position, if it is known."""
+        """Send a probe now if the circuit is open.
+
+        Args:
+            position: the delivery to send, None for the oldest.
+        """
         self._outage.probe_position = position
         self.breaker.ask_for_probe(self._context.clock())
         self._wakeup.set()
 
     def _wake_if_useful(self) -> None:
-        """Wake the main task if it can start an attempt or has rows to read, or has to watch those under way.
+        """Wake the main task if a new delivery gives it work.
 
-        With every slot in use it need not be woken: each attempt's task goes on with the next delivery by itself.
+        It may start an attempt, read rows, or move slow attempts to waiting slots.
+
+        If every slot is in use, there is no need: the task of each attempt continues with the next delivery.
         """
         if self._slots.free or not self._relieving or self._outbox.wants_live_rows:
             self._wakeup.set()
 
     def _wake_if_due(self) -> None:
-        """Wake the main task if the end of an attempt, or its record, has given it something to do.
+        """Wake the main task if an attempt's end or record gives it work.
 
-        That may be a delivery: one after an erasure waits for the record of what was under way. The task waits for the next
-        retry by itself, but for one of the backlog only while there is a place for it.
+        For example, a delivery after an erasure waits until the running attempts are recorded. The main task
+        waits for the next retry without a wakeup, but for the backlog only while it has a free slot.
         """
         outbox = self._outbox
         if (
@@ -160,12 +174,12 @@ class EndpointWorker(Sender):
             or (self._slots.free and outbox.next_due() == 0)
             or outbox.wants_rows(self._context.clock())
             or outbox.backlog.next_at() is not None
-            or self._outage.over
+            or self._outage.finished
         ):
             self._wakeup.set()
 
     def abandon(self) -> None:
-        """Give attempts under way no grace once the worker is cancelled, also if it has been."""
+        """Give running attempts no grace period, even if the stop has begun."""
         self._grace_s = 0.0
         if self._stopping:
             self._grace.cancel()
@@ -181,19 +195,19 @@ class EndpointWorker(Sender):
                 self._stop()
 
     async def _run_attempts(self) -> None:
-        """Give attempts their nursery and record them; return when stopped and nothing is under way."""
+        """Run the attempts' nursery and the recorder until stopped and idle."""
         with self._grace:
             async with trio.open_nursery() as self._attempts:
                 try:
                     self._wakeup.set()
                     await self._record()
                 finally:
-                    self._attempts = None  # it takes no more, and the main task may have been woken
+                    self._attempts = None  # the nursery is closed, and the main task may still run once
 
     async def _record(self) -> None:
         while (recorded := await self._recorder.next()) is not None:
             for result, kept in recorded.results:
-                self._settle(result, kept)
+                self._apply(result, kept)
             if recorded.released is not None and self.breaker.closed:
                 self._outbox.release(recorded.released)
                 self._outage.released(self.endpoint)
@@ -217,7 +231,7 @@ class EndpointWorker(Sender):
         await self._guarded(self._outage.count(self.endpoint))
         while True:
             self._wakeup = trio.Event()
-            await self._tend()
+            await self._read_rows()
             self._slots.relieve(trio.current_time())
             if self._attempts is not None:
                 self._start(self._attempts)
@@ -225,8 +239,8 @@ class EndpointWorker(Sender):
             await self._wait(max(0.0, due_s), working=self._working)
             self._relieving = False
 
-    async def _tend(self) -> None:
-        """Read the rows that are needed now, if any; with the circuit open, one for a probe."""
+    async def _read_rows(self) -> None:
+        """Read the next batch of rows, or with an open circuit the next probe."""
         now = self._context.clock()
         if self._outbox.holds:
             if self.breaker.gate(now) == "probe" and self._attempts is not None:
@@ -236,7 +250,7 @@ class EndpointWorker(Sender):
                 self._wakeup.set()
             else:
                 self._outbox.give_up_batch(batch, now)
-        elif self._outage.over:
+        elif self._outage.finished:
             await self._guarded(self._outage.end(self.endpoint))
         elif (probe_at := self._outage.quiet_probe_at(self.endpoint, now)) is not None and probe_at <= now:
             await self._guarded(self._outage.make_quiet_probe(self.endpoint))
@@ -250,16 +264,16 @@ class EndpointWorker(Sender):
         if self.breaker.begin(self._context.clock()):
             self._probe = delivery.position
             self._begin(attempts, delivery)
-        else:  # meanwhile a typing event became the probe, or one succeeded
+        else:  # during the read a typing event became the probe or closed the circuit
             self._outbox.repeat(delivery, now)
 
     async def _guarded(self, work: Awaitable[None]) -> bool:
-        """Await what needs the store; return False, after a pause, if that refused."""
+        """Await a database operation; return False, after a delay, if it failed."""
         try:
             await work
         except Unavailable as refusal:
             log.warning("delivery.not_read", endpoint=self.endpoint.id, reason=str(refusal))
-            await trio.sleep(self._context.pause_s)
+            await trio.sleep(self._context.store_retry_delay_s)
             self._wakeup.set()
             return False
         return True
@@ -277,7 +291,7 @@ class EndpointWorker(Sender):
         attempts.start_soon(self._work, delivery)
 
     def _due_s(self, now: int, at: float) -> float:
-        """Return in how many seconds there is something to do without a wakeup."""
+        """Return the seconds until there is work without a wakeup."""
         if self.breaker.gate(now) != "go":
             opens_at = self.breaker.opens_at(now)
             return _NEVER if opens_at is None else (opens_at - now) / 1000
@@ -291,7 +305,7 @@ class EndpointWorker(Sender):
         return max(due_s, (self._slots.relief_at() or _NEVER) - at)
 
     def _next(self) -> Delivery | None:
-        """Return the delivery to send now, if any; those that are too old end here."""
+        """Return the next delivery to send, if any; end deliveries that are too old."""
         now, at = self._context.clock(), trio.current_time()
         self._slots.narrow(self.breaker.room)
         if self._outbox.holds or not self._slots.free or self.breaker.gate(now) != "go":
@@ -300,59 +314,61 @@ class EndpointWorker(Sender):
             ended = self._context.schedule.too_late(delivery.created_at, now)
             if ended is None:
                 return delivery
-            self._hand_in(Result(delivery, None, ended, now))
+            self._submit(AttemptResult(delivery, None, ended, now))
         return None
 
     async def _work(self, delivery: Delivery | None) -> None:
-        """Make attempts, one after the other, as long as there is something to send."""
+        """Make attempts one after the other while deliveries are ready."""
         try:
             while delivery is not None:
                 try:
-                    self._hand_in(await self._send(delivery))
+                    self._submit(await self._send(delivery))
                 finally:
                     self._slots.end(delivery.position)
                 delivery = self._next()
                 if delivery is not None:
                     self._slots.begin(delivery.position, trio.current_time())
                     if self._outbox.next_due() == 0:
-                        self._wake_if_useful()  # more is due than this task alone can send
+                        self._wake_if_useful()  # more deliveries are due than this task alone can send
         finally:
             self._tasks -= 1
             self._wake_if_due()
             self._close_if_done()
 
-    async def _send(self, delivery: Delivery) -> Result:
+    async def _send(self, delivery: Delivery) -> AttemptResult:
         probe = delivery.position == self._probe
         if probe:
             self._probe = None
         outbox, position = self._outbox, delivery.position
         quiet = position == self._outage.quiet_probe and not probe
         made = await self._attempt(
-            partial(outbox.as_it_is, position),
+            partial(outbox.current_delivery, position),
             partial(self._withheld, delivery),
             probe=probe,
             quiet_pause_ms=self._outage.quiet_pause_ms if quiet else None,
         )
-        if made is None:  # of what is erased the row is gone, so nothing is stored
+        if made is None:  # the row of an erased delivery is gone, so nothing is stored for it
             reason = withheld_reason(self.endpoint, delivery.event.type)
-            return Result(delivery, None, Ended("skipped", reason), self._context.clock())
+            return AttemptResult(delivery, None, DeliveryEnd("skipped", reason), self._context.clock())
         attempt, follows = made
         if quiet:
             self._outage.quiet_probe_ended(well=attempt.error is None)
-        outbox.backlog.answered(position, trio.current_time(), well=attempt.error is None)
-        if outbox.as_it_is(position).event is not delivery.event:
-            attempt = replace(attempt, answer=b"")  # it may quote what was redacted meanwhile
-        follows = self._outage.judged(follows, self.endpoint)
+        outbox.backlog.note_result(position, trio.current_time(), well=attempt.error is None)
+        if outbox.current_delivery(position).event is not delivery.event:
+            attempt = replace(attempt, answer=b"")  # the response may quote redacted content
+        follows = self._outage.apply_catch_up(follows, self.endpoint)
         if self._outbox.backlog.missed:
             self._wakeup.set()
         self._count(
             attempt, paused=attempt.wait_ms is not None and isinstance(follows, Retry) and follows.repeats
         )
-        return Result(delivery, attempt, follows, attempt.at + attempt.latency_ms)
+        return AttemptResult(delivery, attempt, follows, attempt.at + attempt.latency_ms)
 
     def _withheld(self, delivery: Delivery) -> bool:
-        """Tell whether it is erased by now, or the endpoint is one by now that must not have it."""
-        return self._outbox.is_erased(delivery.position) or not may_have(self.endpoint, delivery.event.type)
+        """Return whether the delivery was erased or may no longer be sent."""
+        return self._outbox.is_erased(delivery.position) or not may_receive(
+            self.endpoint, delivery.event.type
+        )
 
     def _count(self, attempt: Attempt, *, paused: bool) -> None:
         counters = self._context.counters
@@ -361,26 +377,26 @@ class EndpointWorker(Sender):
         counters.failed_attempts += attempt.error is not None and not paused
         counters.attempt_s.observe(attempt.latency_ms / 1000)
 
-    def _hand_in(self, result: Result) -> None:
-        if not _holds_up(result.verdict):
+    def _submit(self, result: AttemptResult) -> None:
+        if not _blocks_conversation(result.verdict):
             self._outbox.attempt_ended(result.delivery)
         self._recorder.add(result)
 
-    def _settle(self, result: Result, kept: bool) -> None:
+    def _apply(self, result: AttemptResult, kept: bool) -> None:
         if not kept:
             self._outbox.end(result.delivery)
         else:
-            self._go_on(result)
-            self._context.note(result.delivery)
+            self._finish(result)
+            self._context.notify(result.delivery)
         if (watcher := self._context.watched.pop(result.delivery.position, None)) is not None:
             watcher.set()
 
-    def _go_on(self, result: Result) -> None:
-        """Do what follows from a result that is stored."""
+    def _finish(self, result: AttemptResult) -> None:
+        """Update the outbox after a result is stored."""
         match result.verdict:
             case Retry():
                 self._plan(result)
-            case Ended(status) as ended:
+            case DeliveryEnd(status) as ended:
                 self._outbox.end(result.delivery)
                 self._context.counters.delivered += status == "delivered"
                 self._context.counters.dropped += status == "dropped"
@@ -389,12 +405,12 @@ class EndpointWorker(Sender):
             case _:
                 assert_never(result.verdict)
 
-    def _plan(self, result: Result) -> None:
+    def _plan(self, result: AttemptResult) -> None:
         now, planned = self._context.clock(), result.planned()
-        self._outbox.heed_clock(now)
-        set_back = max(0, result.at - now)  # the clock, while the result was being recorded
+        self._outbox.adjust_clock(now)
+        set_back = max(0, result.at - now)  # the clock moved back while the result was recorded
         planned = replace(planned, due_at=planned.due_at - set_back)
-        if _holds_up(result.verdict):
+        if _blocks_conversation(result.verdict):
             self._outbox.repeat(planned, now)
         else:
             self._outbox.retry(planned, now)
@@ -405,6 +421,6 @@ class EndpointWorker(Sender):
         self._wakeup.set()
 
 
-def _holds_up(verdict: Retry | Ended) -> bool:
-    """Return whether the conversation goes on waiting for the delivery."""
-    return isinstance(verdict, Retry) and verdict.holds_up
+def _blocks_conversation(verdict: Retry | DeliveryEnd) -> bool:
+    """Return whether the conversation keeps waiting for the delivery."""
+    return isinstance(verdict, Retry) and verdict.blocks_conversation

@@ -17,7 +17,7 @@ from deskwire.engine.core.actor import ANONYMOUS, Actor
 from deskwire.engine.core.errors import Forbidden, PersonRequired
 from deskwire.engine.core.values import ANY_TAG, Precondition, replace
 from deskwire.engine.events.project_events import NotifyingStore, Setting
-from deskwire.engine.idempotency.once import Keeping, Once
+from deskwire.engine.idempotency.idempotent_requests import IdempotentRequest, ResponseHook
 from deskwire.engine.ports import Store, Transaction
 from deskwire.http.api.auth.credential_caches import RevocableStore
 from deskwire.http.api.input.headers import Fields
@@ -83,7 +83,7 @@ class Call(Struct, Generic[B, Q], frozen=True):
     raw: bytes
     incoming: Incoming
     address: str | None = None
-    once: Once | None = None
+    once: IdempotentRequest | None = None
 
     async def commit(
         self,
@@ -99,12 +99,12 @@ class Call(Struct, Generic[B, Q], frozen=True):
 
     def keeping(
         self, shown: Callable[[T], Mapping[str, Any]], subject: str | None = None
-    ) -> Keeping[T] | None:
+    ) -> ResponseHook[T] | None:
         """Return the wrapper that stores the response of a commit.
 
-        Returns None without an `Idempotency-Key`. See `Keeping`.
+        Returns None without an `Idempotency-Key`. See `ResponseHook`.
         """
-        return None if self.once is None else Keeping(self.once, shown, subject)
+        return None if self.once is None else ResponseHook(self.once, shown, subject)
 
     def around(
         self,
@@ -114,7 +114,7 @@ class Call(Struct, Generic[B, Q], frozen=True):
     ) -> Callable[[Transaction], T]:
         """Return the job, wrapped to run only once under an `Idempotency-Key`.
 
-        See `Once.around`.
+        See `IdempotentRequest.around`.
         """
         return job if self.once is None else self.once.around(job, shown, subject)
 

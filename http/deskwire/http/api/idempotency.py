@@ -23,7 +23,7 @@ from deskwire.engine.core.errors import (
 )
 from deskwire.engine.core.store import InlineJob, InlineQuery
 from deskwire.engine.core.values import replace
-from deskwire.engine.idempotency.once import Once
+from deskwire.engine.idempotency.idempotent_requests import IdempotentRequest
 from deskwire.http.api.calls import Answer, Call, ReplayedAnswer
 from deskwire.http.api.input.headers import Fields
 from deskwire.http.api.routing import Route
@@ -72,9 +72,9 @@ async def _answered_once(route: Route, call: Call[Any, Any], key: str) -> Answer
     answers = call.services.answers
     path = orjson.dumps(dict(call.path), option=orjson.OPT_SORT_KEYS).decode()
     place = next(iter(call.path.values()), "")
-    with answers.under_way(call.access.credential, route.method, route.path, path, key, place=place) as once:
+    with answers.in_flight(call.access.credential, route.method, route.path, path, key, place=place) as once:
         if not route.streamed:  # a streamed body is known at its end
-            once = once.about(canonical(call.raw))
+            once = once.with_body(canonical(call.raw))
         try:
             try:
                 answer = await route.handler(replace(call, once=once))
@@ -85,20 +85,20 @@ async def _answered_once(route: Route, call: Call[Any, Any], key: str) -> Answer
                     await _look(call, once)
                 raise
         except AlreadyAnswered as found:
-            answers.repeats.replayed += 1
+            answers.counters.replayed += 1
             return ReplayedAnswer(found.body)
         except IdempotencyMismatch:
-            answers.repeats.mismatch += 1
+            answers.counters.mismatch += 1
             raise
         except AnswerErased:
-            answers.repeats.erased += 1
+            answers.counters.erased += 1
             raise
-    answers.repeats.carried_out += 1
+    answers.counters.carried_out += 1
     return answer
 
 
-async def _look(call: Call[Any, Any], once: Once) -> None:
-    """Look for a stored response. Raises as `Once.check`.
+async def _look(call: Call[Any, Any], once: IdempotentRequest) -> None:
+    """Look for a stored response. Raises as `IdempotentRequest.check`.
 
     With several nodes, the response found may belong to a commit that the database's standby does not have
     yet, and

@@ -21,7 +21,7 @@ from deskwire.engine.core.errors import Problem
 from deskwire.engine.core.secret import Keyring, Secrets
 from deskwire.engine.core.values import replace
 from deskwire.engine.events.log import EventLog
-from deskwire.engine.idempotency.once import Answers
+from deskwire.engine.idempotency.idempotent_requests import StoredResponses
 from deskwire.engine.merging.merges import Merges
 from deskwire.engine.ports import Store
 from deskwire.engine.privacy.erasure import Erasures
@@ -137,7 +137,7 @@ class Services(Struct, frozen=True):
     surveys: Surveys
     uploads: UploadService
     voice: Voice
-    answers: Answers
+    answers: StoredResponses
     rate_limits: RateLimits
     admission: Admission
     stream_keys: Keyring

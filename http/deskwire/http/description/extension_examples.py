@@ -26,11 +26,11 @@ from deskwire.engine.events.project_events import (
 from deskwire.engine.events.types import EventDraft, encode_envelope
 from deskwire.engine.surveys.survey import Survey, SurveyResponse, response_view
 from deskwire.engine.tickets.ticket import Ticket, ticket_view
-from deskwire.engine.uploads.links import nowhere
-from deskwire.engine.webhooks.delivery import NOTHING_HELD, HeldBack
+from deskwire.engine.uploads.links import no_links
+from deskwire.engine.webhooks.delivery import NO_OUTAGE, OutageCounts
 from deskwire.engine.webhooks.endpoint import Endpoint
-from deskwire.engine.webhooks.health import health_event
-from deskwire.engine.webhooks.retry.circuit import Circuit
+from deskwire.engine.webhooks.publish import health_event
+from deskwire.engine.webhooks.retry.circuit_breaker import Circuit
 
 _NOON: Final = 1_793_534_400_000  # 2026-11-01T12:00:00.000Z
 _PROJECT: Final = "prj_01KZ000000000000000000SH0P"
@@ -87,11 +87,11 @@ def _drafts() -> Iterator[EventDraft]:
     yield contact_merged(known, "con_01KZ00000000000000000V1S1T", "visitor-7", _ACTOR)
     yield _imported()
     disabled = replace(_ENDPOINT, status="disabled", status_reason="by the API")
-    held = HeldBack(38, _NOON - 60_000, 0, None)
+    held = OutageCounts(38, _NOON - 60_000, 0, None)
     yield health_event("circuit.opened", replace(_ENDPOINT, circuit=_OPEN), held, _NOON)
-    yield health_event("circuit.closed", _ENDPOINT, NOTHING_HELD, _NOON)
-    yield health_event("disabled", disabled, NOTHING_HELD, _NOON)
-    yield health_event("enabled", _ENDPOINT, NOTHING_HELD, _NOON)
+    yield health_event("circuit.closed", _ENDPOINT, NO_OUTAGE, _NOON)
+    yield health_event("disabled", disabled, NO_OUTAGE, _NOON)
+    yield health_event("enabled", _ENDPOINT, NO_OUTAGE, _NOON)
 
 
 def _imported() -> EventDraft:
@@ -109,5 +109,5 @@ def _of_tickets() -> Iterator[EventDraft]:
 
 def _note() -> EventDraft:
     view = agent_view(_CONVERSATION, _CONTACT, _PROJECT, _NOTE, None)
-    shown = partial(nowhere().shown, now=_NOON)
+    shown = partial(no_links().shown, now=_NOON)
     return note_created(dashboard_message_view(_NOTE, _CONVERSATION.id, shown), view)

@@ -58,7 +58,7 @@ async def metrics(call: Call[Body, Query]) -> Answer:
 
 async def _conditions(measured: Measurements) -> Mapping[str, int]:
     try:
-        return await measured.dispatcher.conditions()
+        return await measured.dispatcher.health_counts()
     except Unavailable:  # the metric is omitted; the store's error is logged and counted elsewhere
         return {}
 

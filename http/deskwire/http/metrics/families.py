@@ -192,7 +192,7 @@ METRICS: Final = (
         "idempotency_total",
         "counter",
         "Requests with an `Idempotency-Key`, by `outcome`: carried out, replayed, or the reason of their refusal.",
-        _named(lambda s: asdict(s.answers.repeats)),
+        _named(lambda s: asdict(s.answers.counters)),
         ("outcome",),
     ),
     # Commands and commits

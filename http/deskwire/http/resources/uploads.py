@@ -12,8 +12,8 @@ from deskwire.engine.audit.trail import RecordingHook
 from deskwire.engine.core.clock import iso
 from deskwire.engine.core.errors import NotFound
 from deskwire.engine.core.store import InlineQuery
+from deskwire.engine.uploads.file_store import Job
 from deskwire.engine.uploads.service import find_upload
-from deskwire.engine.uploads.shelf import Job
 from deskwire.engine.uploads.upload import Upload
 from deskwire.http.api.calls import Answer, Call, Streamed
 from deskwire.http.api.input.body_timeout import TimedBody, body_timeout_error
@@ -149,7 +149,7 @@ def _kept(call: Call[Any, Any], job: Job, upload: Upload) -> Job:
     """Return the commit of an upload. Repeated requests are recognised by name and content, as a form's delimiters are new each time."""
     if call.once is None:
         return job
-    once = call.once.about(upload.name.encode(), upload.sha256.encode())
+    once = call.once.with_body(upload.name.encode(), upload.sha256.encode())
     return once.around(job, lambda _: _view(call, upload))
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final, Union
 from pydantic import ConfigDict, Field, RootModel
 
 from deskwire.engine.events.types import EXTENSIONS, NAMEABLE, STORED
-from deskwire.engine.webhooks.retry.circuit import State
+from deskwire.engine.webhooks.retry.circuit_breaker import CircuitStatus
 from deskwire.http.schemas.agent_events import DATA as AGENT_DATA
 from deskwire.http.schemas.base import (
     ConversationId,
@@ -91,7 +91,7 @@ class EndpointHealth(Shape):
     description: Annotated[str, Field(examples=["The CRM"])] | None
     status: EndpointStatus
     status_reason: Annotated[str, Field(examples=["by the API"])] | None
-    circuit: State
+    circuit: CircuitStatus
     circuit_reason: (
         Annotated[str, Field(examples=["20 attempts in a row failed within 61 s; the last: status 500"])]
         | None

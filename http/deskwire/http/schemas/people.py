@@ -8,8 +8,8 @@ from pydantic import Field
 
 from deskwire.engine.accounts.machines import Maker, MakerState
 from deskwire.engine.accounts.people import Role
-from deskwire.engine.webhooks.endpoint import Unhealthy
-from deskwire.engine.webhooks.retry.circuit import State
+from deskwire.engine.webhooks.endpoint import HealthCode
+from deskwire.engine.webhooks.retry.circuit_breaker import CircuitStatus
 from deskwire.http.schemas.base import (
     ConversationId,
     Count,
@@ -243,11 +243,11 @@ class EndpointSummary(Shape):
     id: EndpointId
     name: Annotated[str, Field(examples=["crm"])]
     healthy: bool
-    health_code: Unhealthy | None
+    health_code: HealthCode | None
     health_reason: Annotated[str, Field(examples=["3 deliveries of the last 24 hours did not arrive"])] | None
     status: EndpointStatus
     status_reason: Annotated[str, Field(examples=["by the API"])] | None
-    circuit: State
+    circuit: CircuitStatus
     circuit_reason: Annotated[str, Field(examples=["20 attempts in a row failed"])] | None
     failing_since: Moment | None
     last_delivery_at: Moment | None

@@ -7,10 +7,10 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from deskwire.engine.webhooks.delivery import DeliveryStatus
-from deskwire.engine.webhooks.endpoint import CatchUp, Unhealthy
+from deskwire.engine.webhooks.endpoint import CatchUp, HealthCode
 from deskwire.engine.webhooks.figures import Bucket
 from deskwire.engine.webhooks.outcome import Reason
-from deskwire.engine.webhooks.retry.circuit import State
+from deskwire.engine.webhooks.retry.circuit_breaker import CircuitStatus
 from deskwire.http.schemas.base import (
     ConversationId,
     Count,
@@ -72,7 +72,7 @@ class WebhookEndpoint(Shape):
         ),
     ]
     health_code: Annotated[
-        Unhealthy | None, Field(description="The reason why it is not healthy, as a code.")
+        HealthCode | None, Field(description="The reason why it is not healthy, as a code.")
     ]
     health_reason: Annotated[str, Field(examples=["3 deliveries of the last 24 hours did not arrive"])] | None
     dropped: Annotated[
@@ -83,7 +83,7 @@ class WebhookEndpoint(Shape):
             description="The deliveries of the last 24 hours that were dropped and not sent again, up to 10,000.",
         ),
     ]
-    circuit: State
+    circuit: CircuitStatus
     circuit_open_until: Annotated[Moment | None, Field(description="The time of the next probe.")]
     circuit_reason: (
         Annotated[str, Field(examples=["20 attempts in a row failed within 61 s; the last: status 500"])]
@@ -187,7 +187,7 @@ class Outcome(Shape):
             str,
             Field(
                 description="The reason in words.",
-                examples=["It is held until The CRM is well again, and sent then."],
+                examples=["It is held until The CRM has recovered, and sent then."],
             ),
         ]
         | None

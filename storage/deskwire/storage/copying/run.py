@@ -16,7 +16,7 @@ from typing import Any
 import psycopg
 from msgspec import Struct, field
 
-from deskwire.engine.uploads.ports import Content
+from deskwire.engine.uploads.ports import FileContent
 from deskwire.storage.check.rules import CheckProblem, broken_rules
 from deskwire.storage.copying.source import LEFT_OUT, RowDigest, SqliteSource
 from deskwire.storage.copying.target import PostgresTarget
@@ -60,7 +60,7 @@ class CopyRequest(Struct, frozen=True):
     folder: Path
     url: str
     identity: InstallationIdentity
-    put: Callable[[Content, Path], None] | None
+    put: Callable[[FileContent, Path], None] | None
     on_table: Callable[[str], None]
 
 
@@ -163,7 +163,7 @@ def _copy_files(request: CopyRequest, source: SqliteSource, target: PostgresTarg
     entries: dict[int, str] = {}
     for project, sha256, size, at in source.contents():
         entry = target.add_content(project, sha256, at)
-        path = disk.place(Content(project, sha256))
+        path = disk.place(FileContent(project, sha256))
         if not path.exists():
             done.missing.append(sha256)
             continue
@@ -171,7 +171,7 @@ def _copy_files(request: CopyRequest, source: SqliteSource, target: PostgresTarg
             target.store_file(entry, path)
             entries[entry] = sha256
         else:
-            request.put(Content(project, sha256, entry), path)
+            request.put(FileContent(project, sha256, entry), path)
         done.files += 1
         done.file_bytes += size
     if request.put is None:

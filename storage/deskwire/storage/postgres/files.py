@@ -16,7 +16,7 @@ from typing import IO, Any, Final, TypeAlias, TypeVar
 import psycopg
 from psycopg import errors
 
-from deskwire.engine.uploads.ports import Content
+from deskwire.engine.uploads.ports import FileContent
 from deskwire.storage.postgres.driver.blocking import ThreadSession
 from deskwire.storage.postgres.driver.errors import ConnectionLost
 from deskwire.storage.postgres.driver.servers import Servers, watched
@@ -63,7 +63,7 @@ class DatabaseFiles:
         """See `Files.draft`."""
         return UploadBuffer(self._put)
 
-    def size(self, content: Content) -> int | None:
+    def size(self, content: FileContent) -> int | None:
         """See `Files.size`."""
         sql = (
             f"SELECT number * {PART_BYTES}::bigint + octet_length(data) FROM upload_parts WHERE content = %s "
@@ -72,7 +72,7 @@ class DatabaseFiles:
         row = self._on_connection(lambda connection: connection.execute(sql, (content.entry,)).fetchone())
         return None if row is None else int(row[0])
 
-    def read(self, content: Content, start: int, length: int) -> bytes:
+    def read(self, content: FileContent, start: int, length: int) -> bytes:
         """See `Files.read`."""
         asked = {"content": content.entry, "start": start, "end": start + length}
         parts = self._on_connection(
@@ -82,12 +82,12 @@ class DatabaseFiles:
             raise FileNotFoundError(errno.ENOENT, "the file is gone")
         return parts
 
-    def remove(self, content: Content) -> None:
+    def remove(self, content: FileContent) -> None:
         """See `Files.remove`. The bytes leave the table's file with the next vacuum."""
         sql = "DELETE FROM upload_parts WHERE content = %s"
         self._on_connection(lambda connection: connection.execute(sql, (content.entry,)))
 
-    def contents(self) -> Iterator[Content]:
+    def contents(self) -> Iterator[FileContent]:
         """See `Files.contents`. There are none without an entry."""
         sql = (
             "SELECT project, sha256, rowid FROM contents c WHERE rowid > %s "
@@ -95,11 +95,11 @@ class DatabaseFiles:
         )
         rows = self._on_connection(lambda connection: connection.execute(sql, (0,)).fetchall())
         while rows:
-            yield from (Content(*row) for row in rows)
+            yield from (FileContent(*row) for row in rows)
             behind = rows[-1][2]
             rows = self._on_connection(lambda connection: connection.execute(sql, (behind,)).fetchall())  # noqa: B023
 
-    def _put(self, content: Content, file: IO[bytes], size: int) -> None:
+    def _put(self, content: FileContent, file: IO[bytes], size: int) -> None:
         try:
             self._on_connection(partial(_copy, content, file))
         except errors.UniqueViolation:
@@ -153,7 +153,7 @@ class DatabaseFiles:
         return self._database.options("files")
 
 
-def _copy(content: Content, file: IO[bytes], connection: _Connection) -> None:
+def _copy(content: FileContent, file: IO[bytes], connection: _Connection) -> None:
     file.seek(0)
     known = "SELECT 1 FROM upload_parts WHERE content = %s LIMIT 1"
     with connection.transaction():

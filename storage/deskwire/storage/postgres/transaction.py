@@ -22,8 +22,7 @@ from deskwire.engine.events.types import (
     stored_event,
     ticket_lane,
 )
-from deskwire.engine.idempotency.once import InProgress
-from deskwire.engine.idempotency.ports import KeptAnswer
+from deskwire.engine.idempotency.idempotent_requests import InProgress, StoredResponse
 from deskwire.engine.ports import Commit
 from deskwire.engine.tickets.ticket import Ticket
 from deskwire.engine.webhooks.delivery import Delivery
@@ -176,24 +175,24 @@ class PostgresTransaction(PostgresReader, PostgresTicketWrites, LogWrites, AllWr
     # concurrent requests is refused. If both miss each other all the same, the second insert fails; its
     # transaction finds the answer and has no effect.
 
-    def kept_answer(self, name: bytes, place: str) -> KeptAnswer | None:
+    def stored_response(self, name: bytes, place: str) -> StoredResponse | None:
         number = int.from_bytes(name[:8], signed=True)
         ((free, *kept),) = self.conn.execute(_KEPT, (number, name)).fetchall()
         if kept[0] is not None:
-            return KeptAnswer(*kept)
+            return StoredResponse(*kept)
         if not free:
             raise InProgress
         return None
 
-    def keep_answer(self, answer: KeptAnswer) -> None:
-        before = self.kept_answer(answer.name, answer.place)
+    def store_response(self, answer: StoredResponse) -> None:
+        before = self.stored_response(answer.name, answer.place)
         if before is not None:
             self.conn.execute("DELETE FROM kept_answers WHERE name = ? AND at = ?", (before.name, before.at))
         self.conn.execute(KEEP, (answer.name, answer.fingerprint, answer.subject, answer.sealed, answer.at))
 
     # Endpoint leases: a new holder waits until the results of the previous generation are committed.
 
-    def courier_generation(self, endpoint: int) -> int | None:
+    def endpoint_lease_generation(self, endpoint: int) -> int | None:
         row = self.conn.execute(GENERATION, (endpoint,)).fetchone()
         return None if row is None else int(row[0])
 

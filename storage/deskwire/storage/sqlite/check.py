@@ -17,7 +17,7 @@ from typing import Final
 from deskwire.engine.core.clock import wall_clock
 from deskwire.engine.core.secret import Secrets
 from deskwire.engine.core.values import ProgressReporter, no_progress
-from deskwire.engine.uploads.ports import Content
+from deskwire.engine.uploads.ports import FileContent
 from deskwire.storage.check.credentials import broken_seals, stray_credentials
 from deskwire.storage.check.rules import SHOWN, CheckProblem, CheckReport, broken_rules
 from deskwire.storage.dialect import SQLITE
@@ -156,7 +156,7 @@ class _Files:
         ).fetchall()
         for number, (project, digest, size, upload) in enumerate(rows):
             self._tell("Checking the uploads", number, len(rows))
-            content = Content(project, digest)
+            content = FileContent(project, digest)
             wrong = self._wrong(content, size)
             if wrong is not None and self._is_kept(content):
                 yield CheckProblem(
@@ -164,7 +164,7 @@ class _Files:
                 )
         yield from self._strangers()
 
-    def _wrong(self, content: Content, size: int) -> str | None:
+    def _wrong(self, content: FileContent, size: int) -> str | None:
         path = self._files.place(content)
         try:
             size_on_disk = path.stat().st_size
@@ -194,20 +194,20 @@ class _Files:
                     f"No upload refers to {FOLDER}/{self._name(content)}; the next start removes it.",
                 )
 
-    def _is_kept(self, content: Content) -> bool:
+    def _is_kept(self, content: FileContent) -> bool:
         return self._any("uploads", content)
 
-    def _is_doomed(self, content: Content) -> bool:
+    def _is_doomed(self, content: FileContent) -> bool:
         return self._any("doomed_files", content)
 
-    def _any(self, table: str, content: Content) -> bool:
+    def _any(self, table: str, content: FileContent) -> bool:
         row = self._connection.execute(
             f"SELECT 1 FROM {table} WHERE project = ? AND sha256 = ? LIMIT 1",
             (content.project, content.sha256),
         ).fetchone()
         return row is not None
 
-    def _name(self, content: Content) -> str:
+    def _name(self, content: FileContent) -> str:
         return f"{content.project}/{content.sha256[:2]}/{content.sha256}"
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from deskwire.engine.core.values import replace
-from deskwire.engine.idempotency.ports import KeptAnswer
+from deskwire.engine.idempotency.idempotent_requests import StoredResponse
 from deskwire.storage.tables.idempotency import AnswerReads, AnswerWrites
 
 _ID_TIME: Final = slice(4, 14)
@@ -31,26 +31,26 @@ _EMPTY: Final = (
 class SqliteAnswerReads(AnswerReads):
     """Queries on stored responses."""
 
-    def kept_answer(self, name: bytes, place: str) -> KeptAnswer | None:
+    def stored_response(self, name: bytes, place: str) -> StoredResponse | None:
         """See the port. There may be a second one that has expired."""
         rows = self.conn.execute(_KEPT, (place[_ID_TIME], name)).fetchall()
-        return max((KeptAnswer(*row) for row in rows), key=lambda each: each.at) if rows else None
+        return max((StoredResponse(*row) for row in rows), key=lambda each: each.at) if rows else None
 
 
 class SqliteAnswerWrites(SqliteAnswerReads, AnswerWrites):
     """Changes of stored responses."""
 
-    def keep_answer(self, answer: KeptAnswer) -> None:
+    def store_response(self, answer: StoredResponse) -> None:
         """See the port."""
         place, subject = answer.place, answer.subject
         near = place[_ID_TIME] if place == subject else ""
         self.conn.execute(_KEEP, (near, answer.name, answer.fingerprint, subject, answer.sealed, answer.at))
 
-    def answers_about(self, subject: str) -> Sequence[KeptAnswer]:
+    def responses_about(self, subject: str) -> Sequence[StoredResponse]:
         """See the port."""
         rows = self.conn.execute(_ABOUT, (subject,)).fetchall()
-        return [replace(KeptAnswer(*row), place=subject) for row in rows]
+        return [replace(StoredResponse(*row), place=subject) for row in rows]
 
-    def empty_answer(self, answer: KeptAnswer) -> None:
+    def erase_response(self, answer: StoredResponse) -> None:
         """See the port."""
         self.conn.execute(_EMPTY, (answer.place[_ID_TIME], answer.name))

@@ -54,11 +54,14 @@ from deskwire.storage.tables.tickets.lists import TicketListReads
 from deskwire.storage.tables.tickets.tickets import TicketReads, TicketWrites
 from deskwire.storage.tables.translations import TranslationReads, TranslationWrites
 from deskwire.storage.tables.uploads import UploadReads, UploadWrites
-from deskwire.storage.tables.webhooks.deliveries import DeliveryReads, DeliveryWrites
-from deskwire.storage.tables.webhooks.delivery_log import DeliveryLogReads
+from deskwire.storage.tables.webhooks.deliveries import (
+    DeliveryReads,
+    DeliveryWrites,
+    ReplayReads,
+    ReplayWrites,
+)
+from deskwire.storage.tables.webhooks.delivery_log import DeliveryFigureReads, DeliveryLogReads
 from deskwire.storage.tables.webhooks.endpoints import EndpointReads, EndpointWrites
-from deskwire.storage.tables.webhooks.figures import DeliveryFigureReads
-from deskwire.storage.tables.webhooks.replays import ReplayReads, ReplayWrites
 from deskwire.storage.tables.workflows import WorkflowReads, WorkflowWrites
 
 

@@ -11,7 +11,7 @@ from typing import Final
 
 from deskwire.engine.cluster.ports import HeartbeatResult, JoiningNode, NodeLease
 from deskwire.engine.webhooks.delivery import Delivery
-from deskwire.engine.webhooks.ports import Courier
+from deskwire.engine.webhooks.ports import EndpointLease
 from deskwire.storage.dialect import either
 from deskwire.storage.tables.base import Changes, Queries
 
@@ -43,12 +43,12 @@ class ClusterReads(Queries):
         row = self.conn.execute("SELECT 1 FROM nodes WHERE incarnation = ?", (incarnation,)).fetchone()
         return row is not None
 
-    def couriers(self) -> Sequence[Courier]:
+    def endpoint_leases(self) -> Sequence[EndpointLease]:
         rows = self.conn.execute(
             "SELECT e.rowid, e.updated_at, c.incarnation, coalesce(c.generation, 0) FROM endpoints e "
             "LEFT JOIN couriers c ON c.endpoint = e.rowid WHERE e.status = 'enabled' ORDER BY e.rowid"
         )
-        return [Courier(*row) for row in rows]
+        return [EndpointLease(*row) for row in rows]
 
     def abandoned_erasures(self) -> Sequence[int]:
         rows = self.conn.execute(
@@ -65,7 +65,7 @@ class ClusterReads(Queries):
         ).fetchone()
         return row is not None
 
-    def courier_generation(self, endpoint: int) -> int | None:
+    def endpoint_lease_generation(self, endpoint: int) -> int | None:
         row = self.conn.execute("SELECT generation FROM couriers WHERE endpoint = ?", (endpoint,)).fetchone()
         return None if row is None else int(row[0])
 
@@ -123,7 +123,7 @@ class ClusterWrites(ClusterReads, Changes):
         )
         return bool(taken.rowcount)
 
-    def take_courier(self, endpoint: int, generation: int, incarnation: int) -> int | None:
+    def acquire_endpoint_lease(self, endpoint: int, generation: int, incarnation: int) -> int | None:
         if not generation:
             self.conn.execute(
                 "INSERT INTO couriers (endpoint, generation) VALUES (?, 0) ON CONFLICT (endpoint) DO NOTHING",
@@ -136,13 +136,13 @@ class ClusterWrites(ClusterReads, Changes):
         ).fetchone()
         return None if row is None else int(row[0])
 
-    def release_courier(self, endpoint: int, generation: int) -> None:
+    def release_endpoint_lease(self, endpoint: int, generation: int) -> None:
         self.conn.execute(
             "UPDATE couriers SET incarnation = NULL WHERE endpoint = ? AND generation = ?",
             (endpoint, generation),
         )
 
-    def forget_couriers(self) -> None:
+    def delete_stale_endpoint_leases(self) -> None:
         self.conn.execute("DELETE FROM couriers WHERE endpoint NOT IN (SELECT e.rowid FROM endpoints e)")
 
     def _elect(self, incarnation: int) -> bool:

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Final
 
-from deskwire.engine.idempotency.ports import KeptAnswer
+from deskwire.engine.idempotency.idempotent_requests import StoredResponse
 from deskwire.storage.tables.base import Changes, Queries
 
 _TRIAL: Final = b"a trial"
@@ -14,21 +14,21 @@ _TRIAL_BYTES: Final = 16_384
 
 
 class AnswerReads(Queries):
-    """Queries on kept answers; the methods are those of `idempotency.ports.AnswerReader`."""
+    """Queries on kept answers; the methods are those of `idempotent_requests.StoredResponseReader`."""
 
-    def kept_answer(self, name: bytes, place: str) -> KeptAnswer | None:
+    def stored_response(self, name: bytes, place: str) -> StoredResponse | None:
         """See the port. PostgreSQL has all names in one index."""
         row = self.conn.execute(
             "SELECT name, fingerprint, subject, sealed, at FROM kept_answers WHERE name = ?", (name,)
         ).fetchone()
-        return None if row is None else KeptAnswer(*row)
+        return None if row is None else StoredResponse(*row)
 
 
 class AnswerWrites(AnswerReads, Changes):
-    """Changes of kept answers; the methods are those of `idempotency.ports.AnswerTransaction`."""
+    """Changes of kept answers; the methods are those of `idempotent_requests.StoredResponseTransaction`."""
 
     @abstractmethod
-    def keep_answer(self, answer: KeptAnswer) -> None:
+    def store_response(self, answer: StoredResponse) -> None:
         """See the port. The databases differ because only PostgreSQL has concurrent writers."""
 
     def try_out(self) -> None:
@@ -39,21 +39,21 @@ class AnswerWrites(AnswerReads, Changes):
         )
         self.conn.execute("DELETE FROM kept_answers WHERE rowid = ?", (rowid,))
 
-    def answers_about(self, subject: str) -> Sequence[KeptAnswer]:
+    def responses_about(self, subject: str) -> Sequence[StoredResponse]:
         """See the port."""
         rows = self.conn.execute(
             "SELECT name, fingerprint, subject, sealed, at FROM kept_answers WHERE subject = ? AND sealed IS NOT NULL",
             (subject,),
         )
-        return [KeptAnswer(*row) for row in rows.fetchall()]
+        return [StoredResponse(*row) for row in rows.fetchall()]
 
-    def empty_answer(self, answer: KeptAnswer) -> None:
+    def erase_response(self, answer: StoredResponse) -> None:
         """See the port."""
         self.conn.execute(
             "UPDATE kept_answers SET subject = NULL, sealed = NULL WHERE name = ?", (answer.name,)
         )
 
-    def prune_answers(self, older_than: int, limit: int) -> int:
+    def prune_responses(self, older_than: int, limit: int) -> int:
         """See the port. Rows are stored roughly in order of time, so the oldest need no search."""
         return self.conn.execute(
             "DELETE FROM kept_answers WHERE at < ? AND rowid IN "

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Final
 
-from deskwire.engine.uploads.ports import Content, Doomed
+from deskwire.engine.uploads.ports import FileContent, OrphanedContent
 from deskwire.engine.uploads.upload import Upload, quota_exceeded
 from deskwire.storage.tables.base import Changes, Queries
 
@@ -27,31 +27,31 @@ class UploadReads(Queries):
         row = self.conn.execute("SELECT bytes FROM upload_usage WHERE project = ?", (project,)).fetchone()
         return 0 if row is None else int(row[0])
 
-    def without_upload(self, contents: Sequence[Content]) -> Sequence[Content]:
+    def contents_without_upload(self, contents: Sequence[FileContent]) -> Sequence[FileContent]:
         return [content for content in contents if not self._referred_to(content)]
 
-    def doomed_contents(self, limit: int) -> Sequence[Doomed]:
+    def orphaned_contents(self, limit: int) -> Sequence[OrphanedContent]:
         rows = self.conn.execute(
             "SELECT rowid, project, sha256 FROM doomed_files ORDER BY rowid LIMIT ?", (limit,)
         )
-        return [Doomed(row[0], Content(row[1], row[2])) for row in rows]
+        return [OrphanedContent(row[0], FileContent(row[1], row[2])) for row in rows]
 
-    def content_entry(self, content: Content) -> int | None:
+    def content_entry(self, content: FileContent) -> int | None:
         row = self.conn.execute(
             "SELECT rowid FROM contents WHERE project = ? AND sha256 = ? AND going = 0",
             (content.project, content.sha256),
         ).fetchone()
         return None if row is None else int(row[0])
 
-    def left_contents(self, older_than: int, limit: int) -> Sequence[Content]:
+    def abandoned_contents(self, older_than: int, limit: int) -> Sequence[FileContent]:
         rows = self.conn.execute(
             "SELECT c.project, c.sha256, c.rowid FROM contents c WHERE c.going = 1 OR c.made_at < ? AND NOT EXISTS "
             "(SELECT 1 FROM uploads u WHERE u.project = c.project AND u.sha256 = c.sha256) ORDER BY c.rowid LIMIT ?",
             (older_than, limit),
         )
-        return [Content(*row) for row in rows]
+        return [FileContent(*row) for row in rows]
 
-    def without_entry(self, contents: Sequence[Content]) -> Sequence[Content]:
+    def contents_without_entry(self, contents: Sequence[FileContent]) -> Sequence[FileContent]:
         sql = "SELECT 1 FROM contents WHERE rowid = ? AND project = ? AND sha256 = ?"
         return [
             content
@@ -59,7 +59,7 @@ class UploadReads(Queries):
             if self.conn.execute(sql, (content.entry, content.project, content.sha256)).fetchone() is None
         ]
 
-    def _referred_to(self, content: Content) -> bool:
+    def _referred_to(self, content: FileContent) -> bool:
         row = self.conn.execute(
             "SELECT 1 FROM uploads WHERE project = ? AND sha256 = ? LIMIT 1",
             (content.project, content.sha256),
@@ -71,7 +71,7 @@ class UploadWrites(UploadReads, Changes):
     """Changes of uploads; the methods are those of `uploads.ports.UploadTransaction`."""
 
     def insert_upload(self, upload: Upload, quota: int) -> None:
-        if not self._referred_to(Content(upload.project, upload.sha256)):
+        if not self._referred_to(FileContent(upload.project, upload.sha256)):
             if self.uploads_size(upload.project) + upload.size > quota:
                 raise quota_exceeded(quota)
             self._take_room(upload.project, upload.size)
@@ -144,10 +144,10 @@ class UploadWrites(UploadReads, Changes):
         self.want_scrub()
         return True
 
-    def forget_doomed(self, rowid: int) -> None:
+    def delete_orphan(self, rowid: int) -> None:
         self.conn.execute("DELETE FROM doomed_files WHERE rowid = ?", (rowid,))
 
-    def claim_content(self, content: Content, now: int) -> int:
+    def claim_content(self, content: FileContent, now: int) -> int:
         row = self.conn.execute(
             "INSERT INTO contents (project, sha256, made_at, going) VALUES (?, ?, ?, 0) "
             "ON CONFLICT (project, sha256) WHERE going = 0 DO UPDATE SET made_at = excluded.made_at RETURNING rowid",
@@ -155,12 +155,12 @@ class UploadWrites(UploadReads, Changes):
         ).fetchone()
         return int(row[0])
 
-    def hold_content(self, entry: int) -> bool:
-        # An UPDATE takes a row lock, so this and `doom_content` are serialized, and the second one sees the first.
+    def lock_content_entry(self, entry: int) -> bool:
+        # An UPDATE takes a row lock, so this and `retire_content` are serialized, and the second one sees the first.
         sql = "UPDATE contents SET made_at = made_at WHERE rowid = ? AND going = 0 RETURNING rowid"
         return self.conn.execute(sql, (entry,)).fetchone() is not None
 
-    def doom_content(self, content: Content) -> Sequence[int]:
+    def retire_content(self, content: FileContent) -> Sequence[int]:
         key = content.project, content.sha256
         self.conn.execute(
             "UPDATE contents SET made_at = made_at WHERE project = ? AND sha256 = ? AND going = 0", key
@@ -174,7 +174,7 @@ class UploadWrites(UploadReads, Changes):
         )
         return [row[0] for row in rows]
 
-    def forget_content(self, entry: int) -> None:
+    def delete_content_entry(self, entry: int) -> None:
         self.conn.execute("DELETE FROM contents WHERE rowid = ? AND going = 1", (entry,))
         self.want_scrub()  # the rows with its bytes were deleted after the commit that removed its last upload
 
@@ -187,7 +187,7 @@ class UploadWrites(UploadReads, Changes):
         project, sha256, size = self.conn.execute(
             "DELETE FROM uploads WHERE rowid = ? RETURNING project, sha256, size", (rowid,)
         ).fetchone()
-        if not self._referred_to(Content(project, sha256)):
+        if not self._referred_to(FileContent(project, sha256)):
             self._take_room(project, -size)
             self.conn.execute("INSERT INTO doomed_files (project, sha256) VALUES (?, ?)", (project, sha256))
 

@@ -1,4 +1,4 @@
-"""The addresses and URLs that webhooks may go to (contract 6.2.2, decisions 6)."""
+"""Addresses and URLs that webhooks may go to (contract 6.2.2, decisions 6)."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from trio.testing import MockClock
 
-from deskwire.engine.webhooks.http.address import IPAddress, Policy
-from deskwire.engine.webhooks.http.resolver import ResolutionFailed, SystemResolver
-from deskwire.engine.webhooks.target import URL_MAX, check_url, url_problems
+from deskwire.engine.webhooks.http.address import AddressPolicy, IPAddress, ResolutionFailed, SystemResolver
+from deskwire.engine.webhooks.url import URL_LENGTH_MAX, check_url, url_problems
 from tests.support.sockets.receivers import resolving
 
-STRICT = Policy()
+STRICT = AddressPolicy()
 HINT = (
     "The service's operator can allow it: a network by DESKWIRE_WEBHOOK_ALLOW,"
     " everything, for development, by --allow-private-webhooks."
@@ -63,11 +62,14 @@ REFUSED = {
 
 @pytest.mark.parametrize(("address", "reason"), REFUSED.items())
 def test_an_address_that_is_not_public_is_refused_with_its_reason(address: str, reason: str) -> None:
-    """Decisions 6: loopback, private, link-local, CGNAT, multicast, reserved, and forms that carry them."""
+    """Decisions 6: loopback, private, link-local, CGNAT, multicast, reserved, and addresses that embed them."""
     refusal = STRICT.refusal(ip_address(address))
     assert refusal is not None
     (named, _, flaw), (wanted, _, wanted_flaw) = refusal.partition(" is "), reason.partition(" is ")
-    assert (ip_address(named), flaw) == (ip_address(wanted), wanted_flaw)  # written in two ways by Python
+    assert (ip_address(named), flaw) == (
+        ip_address(wanted),
+        wanted_flaw,
+    )  # Python versions write it in two ways
 
 
 @pytest.mark.parametrize(
@@ -86,7 +88,7 @@ def test_no_form_of_an_address_says_more_than_the_address_itself(address: IPAddr
 
 def test_networks_of_the_allow_list_are_let_through_in_every_form() -> None:
     """Decisions 6: DESKWIRE_WEBHOOK_ALLOW."""
-    policy = Policy(allow=(ip_network("10.0.0.0/8"), ip_network("fd00::/8")))
+    policy = AddressPolicy(allow=(ip_network("10.0.0.0/8"), ip_network("fd00::/8")))
     assert policy.refusal(ip_address("10.9.8.7")) is None
     assert policy.refusal(ip_address("::ffff:10.9.8.7")) is None
     assert policy.refusal(ip_address("fd00::1")) is None
@@ -96,7 +98,7 @@ def test_networks_of_the_allow_list_are_let_through_in_every_form() -> None:
 @given(st.ip_addresses())
 def test_the_development_setting_lets_everything_through(address: IPAddress) -> None:
     """Decisions 6: --allow-private-webhooks."""
-    assert Policy(allow_private=True).refusal(address) is None
+    assert AddressPolicy(allow_private=True).refusal(address) is None
 
 
 @pytest.mark.parametrize(
@@ -129,7 +131,7 @@ def test_the_development_setting_lets_everything_through(address: IPAddress) -> 
         ("https://xn--/", ["url_host_invalid"]),
         ("https://\u2177.example/", ["url_malformed"]),
         ("https://good.example\\@127.0.0.1/", ["url_user_info", "url_host_invalid"]),
-        (f"https://example.com/{'a' * URL_MAX}", ["url_too_long"]),
+        (f"https://example.com/{'a' * URL_LENGTH_MAX}", ["url_too_long"]),
         ("http://me@example.com:22/#x", ["url_not_https", "url_user_info", "url_port", "url_fragment"]),
     ],
 )
@@ -161,12 +163,12 @@ def test_a_good_url_has_no_problem(url: str) -> None:
 
 def test_plain_http_is_for_development_only() -> None:
     """Decisions 6: --allow-private-webhooks (http too)."""
-    assert url_problems("http://localhost/", Policy(allow_private=True)) == ()
-    assert url_problems("http://localhost:8080/", Policy(allow_private=True)) == ()
+    assert url_problems("http://localhost/", AddressPolicy(allow_private=True)) == ()
+    assert url_problems("http://localhost:8080/", AddressPolicy(allow_private=True)) == ()
 
 
 async def test_a_url_is_refused_when_one_of_its_addresses_is() -> None:
-    """Decisions 6: what is refused is refused with its reason, at registration."""
+    """Decisions 6: a refusal at registration contains its reason."""
     problems = await check_url("https://example.com/", STRICT, resolving("8.8.8.8", "10.0.0.1", "::1"))
     assert [(problem.code, problem.message) for problem in problems] == [
         ("url_address_refused", f"The URL must be public: 10.0.0.1 is private. {HINT}"),
@@ -207,8 +209,8 @@ async def test_a_name_server_that_never_answers_is_given_up(autojump_clock: Mock
 
 
 @pytest.mark.parametrize("host", ["0x7f.1", "2130706433", "127.1", "127.0.0.1", "127。0。0。1"])
-async def test_odd_spellings_of_an_address_are_judged_as_what_they_mean(host: str) -> None:
-    """Decisions 6: the address actually dialled is what counts."""
+async def test_odd_spellings_of_an_address_are_checked_by_their_meaning(host: str) -> None:
+    """Decisions 6: the policy checks the address that is actually dialled."""
     problems = await check_url(f"https://{host}/", STRICT, SystemResolver())
     assert [problem.message for problem in problems] == [
         f"The URL must be public: 127.0.0.1 is loopback. {HINT}"

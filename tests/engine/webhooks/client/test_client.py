@@ -1,4 +1,7 @@
-"""One attempt on real sockets: its budget, its answer, and the words for what goes wrong (contract 6.4.1)."""
+"""One attempt over real sockets: timeout, response and error texts.
+
+Source: contract 6.4.1.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +15,8 @@ import trustme
 from trio.testing import MockClock
 
 from deskwire.engine.webhooks.delivery import Attempt
-from deskwire.engine.webhooks.http.address import IPAddress, Policy
-from deskwire.engine.webhooks.http.client import KEPT_MAX, READ_MAX
-from deskwire.engine.webhooks.http.resolver import ResolutionFailed, SystemResolver
+from deskwire.engine.webhooks.http.address import AddressPolicy, IPAddress, ResolutionFailed, SystemResolver
+from deskwire.engine.webhooks.http.client import BODY_KEPT_MAX, BODY_READ_MAX
 from tests.support.sockets.receivers import (
     EPOCH_MS,
     Behaviour,
@@ -29,7 +31,7 @@ from tests.support.sockets.receivers import (
 
 
 async def attempt_at(receiver: Receiver, **options: object) -> Attempt:
-    """The outcome of one attempt by a client of its own."""
+    """Return the result of one attempt by a new client."""
     client = client_for(receiver, **options)  # type: ignore[arg-type]
     try:
         return await client.post(delivery(), ["whsec_test"])
@@ -46,7 +48,7 @@ async def closing(stream: trio.abc.Stream, _request: Request) -> None:
 
 
 def dripping(first: bytes, drop: bytes, every_s: float = 0.5) -> Behaviour:
-    """Sends `first`, and then `drop` again and again."""
+    """Send `first`, then `drop` repeatedly."""
 
     async def drip(stream: trio.abc.Stream, _request: Request) -> None:
         await stream.send_all(first)
@@ -112,7 +114,7 @@ async def test_a_silent_receiver_has_five_seconds(receivers: Receivers, mock_clo
 async def test_a_dripping_head_does_not_stretch_the_budget(
     receivers: Receivers, mock_clock: MockClock, first: bytes, drop: bytes
 ) -> None:
-    """Decisions 6: 5 s cover connect, TLS, request and status line together."""
+    """Decisions 6: the 5 s are for connect, TLS, request and status line together."""
     began = trio.current_time()
     attempt = await attempt_at(await receivers(dripping(first, drop)))
     assert attempt.status is None
@@ -151,14 +153,14 @@ async def test_endless_headers_are_cut_off(receivers: Receivers, mock_clock: Moc
 async def test_an_endless_body_is_read_to_its_bound_and_the_connection_closed(
     receivers: Receivers, mock_clock: MockClock
 ) -> None:
-    """Decisions 6: the body is read to 16 KiB at most; the first 1 KiB is logged."""
+    """Decisions 6: at most 16 KiB of the body are read; the first 1 KiB is logged."""
     head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
     receiver = await receivers(dripping(head, b"400\r\n" + b"x" * 0x400 + b"\r\n", 0.01))
     client = client_for(receiver)
     began = trio.current_time()
     attempt = await client.post(delivery(), ["whsec_test"])
-    assert (attempt.status, attempt.error, attempt.answer) == (200, None, b"x" * KEPT_MAX)
-    assert trio.current_time() - began <= READ_MAX / 0x400 * 0.01 + 0.1
+    assert (attempt.status, attempt.error, attempt.answer) == (200, None, b"x" * BODY_KEPT_MAX)
+    assert trio.current_time() - began <= BODY_READ_MAX / 0x400 * 0.01 + 0.1
     await trio.sleep(1)  # virtual time: the mock clock jumps
     assert receiver.open == 0
 
@@ -193,9 +195,7 @@ async def test_something_that_does_not_speak_http_is_a_failure(
     assert attempt.error.startswith("malformed answer:")
 
 
-async def test_a_port_where_nobody_listens_is_a_refused_connection(
-    receivers: Receivers, mock_clock: MockClock
-) -> None:
+async def test_a_closed_port_is_a_refused_connection(receivers: Receivers, mock_clock: MockClock) -> None:
     receiver = await receivers()
     (listener,) = await trio.open_tcp_listeners(0, host="127.0.0.1")
     receiver.port = listener.socket.getsockname()[1]
@@ -225,7 +225,7 @@ async def test_tls_is_verified_and_carries_the_delivery(
 async def test_an_untrusted_certificate_fails_with_its_reason(
     receivers: Receivers, mock_clock: MockClock
 ) -> None:
-    """Decisions 6: TLS verified; what is refused is refused with its reason."""
+    """Decisions 6: TLS is verified, and the delivery log contains the reason."""
     attempt = await attempt_at(await receivers(tls=True))
     assert attempt.error is not None
     assert attempt.error.startswith("TLS: certificate verify failed: unable to get local issuer")
@@ -234,7 +234,7 @@ async def test_an_untrusted_certificate_fails_with_its_reason(
 async def test_another_hosts_certificate_fails_with_its_reason(
     receivers: Receivers, mock_clock: MockClock, trusting: ssl.SSLContext, authority: trustme.CA
 ) -> None:
-    """Decisions 6: the name that is verified is the URL's, not the address dialled."""
+    """Decisions 6: the certificate must match the URL's name, not the address dialled."""
 
     class Elsewhere(Receiver):
         @property
@@ -250,7 +250,7 @@ async def test_another_hosts_certificate_fails_with_its_reason(
 async def test_a_silent_tls_handshake_ends_with_the_budget_and_leaves_nothing_open(
     receivers: Receivers, mock_clock: MockClock, nursery: trio.Nursery
 ) -> None:
-    """Decisions 6: TLS is within the 5 s, too."""
+    """Decisions 6: the 5 s include TLS."""
     (listener,) = await trio.open_tcp_listeners(0, host="127.0.0.1")
     ended = trio.Event()
 
@@ -272,9 +272,9 @@ async def test_a_silent_tls_handshake_ends_with_the_budget_and_leaves_nothing_op
 async def test_a_refused_address_is_in_the_log_and_is_not_dialled(
     receivers: Receivers, mock_clock: MockClock
 ) -> None:
-    """Decisions 6: what is refused is refused with its reason, in the delivery log."""
+    """Decisions 6: the delivery log contains the reason of a refusal."""
     receiver = await receivers()
-    attempt = await attempt_at(receiver, policy=Policy())
+    attempt = await attempt_at(receiver, policy=AddressPolicy())
     assert attempt.error == "address refused: 127.0.0.1 is loopback"
     assert receiver.connections == 0
 
@@ -282,7 +282,7 @@ async def test_a_refused_address_is_in_the_log_and_is_not_dialled(
 async def test_a_name_that_changes_its_meaning_after_the_check_gains_nothing(
     receivers: Receivers, mock_clock: MockClock
 ) -> None:
-    """Decisions 6: DNS rebinding fails, as the address actually dialled is the one that was judged."""
+    """Decisions 6: DNS rebinding fails because exactly the checked address is dialled."""
     receiver = await receivers()
     answers = iter(["8.8.8.8", "127.0.0.1"])
     asked = []
@@ -291,8 +291,8 @@ async def test_a_name_that_changes_its_meaning_after_the_check_gains_nothing(
         asked.append(host)
         return await resolving(next(answers))(host, port)
 
-    await rebinding("localhost", receiver.port)  # what the check at registration saw
-    attempt = await attempt_at(receiver, policy=Policy(), resolver=rebinding)
+    await rebinding("localhost", receiver.port)  # the result at registration
+    attempt = await attempt_at(receiver, policy=AddressPolicy(), resolver=rebinding)
     assert attempt.error == "address refused: 127.0.0.1 is loopback"
     assert asked == ["localhost", "localhost"]
     assert receiver.connections == 0
@@ -302,7 +302,7 @@ async def test_one_refused_address_among_good_ones_refuses_the_connection(
     receivers: Receivers, mock_clock: MockClock
 ) -> None:
     receiver = await receivers()
-    attempt = await attempt_at(receiver, policy=Policy(), resolver=resolving("8.8.8.8", "10.0.0.1"))
+    attempt = await attempt_at(receiver, policy=AddressPolicy(), resolver=resolving("8.8.8.8", "10.0.0.1"))
     assert attempt.error == "address refused: 10.0.0.1 is private"
 
 

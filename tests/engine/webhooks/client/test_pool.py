@@ -1,4 +1,4 @@
-"""Connections to a receiver, from one attempt to the next: which are used again, and what ends them (RFC 9112)."""
+"""Reuse of connections to a receiver, and when they are closed (RFC 9112)."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ from trio.testing import MockClock
 
 from deskwire.engine.core.values import replace
 from deskwire.engine.webhooks.delivery import Attempt
-from deskwire.engine.webhooks.http.client import KEPT_MAX, READ_MAX, Client
-from deskwire.engine.webhooks.http.connection import BODY_WIRE_MAX, HEAD_MAX, ended_lines
-from deskwire.engine.webhooks.http.pool import KEEPALIVE_S
+from deskwire.engine.webhooks.http.client import BODY_KEPT_MAX, BODY_READ_MAX, Client
+from deskwire.engine.webhooks.http.connection import BODY_WIRE_MAX, HEAD_MAX, KEEPALIVE_S, header_lines
 from tests.support.sockets.receivers import (
     Behaviour,
     Receiver,
@@ -29,7 +28,7 @@ OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
 
 def sending(answer: bytes, *, closing: bool = False) -> Behaviour:
-    """Answers each request with just these bytes."""
+    """Answer each request with exactly these bytes."""
 
     async def send(stream: trio.abc.Stream, _request: Request) -> None:
         await stream.send_all(answer)
@@ -44,7 +43,7 @@ async def post(client: Client, number: int = 1) -> Attempt:
 
 
 async def two_posts(receiver: Receiver) -> tuple[Attempt, Attempt]:
-    """Two attempts, one after the other, by one client."""
+    """Make two attempts, one after the other, with one client."""
     client = client_for(receiver)
     try:
         return await post(client, 1), await post(client, 2)
@@ -87,7 +86,7 @@ async def test_a_connection_with_a_whole_answer_is_used_again(
 async def test_a_connection_that_has_had_its_last_answer_is_closed(
     receivers: Receivers, mock_clock: MockClock, answer: bytes, closing: bool
 ) -> None:
-    """Bytes of one response must not pass for the next one."""
+    """Bytes of one response must not be read as the next one."""
     receiver = await receivers(sending(answer, closing=closing))
     first, second = await two_posts(receiver)
     assert (first.status, first.error, first.answer) == (200, None, b"ok")
@@ -99,7 +98,7 @@ async def test_a_connection_that_has_had_its_last_answer_is_closed(
 async def test_a_tls_connection_with_an_answer_too_many_is_closed(
     receivers: Receivers, trusting: ssl.SSLContext
 ) -> None:
-    """A record that comes together with the answer's is read from the socket along with it."""
+    """A TLS record that arrives together with the response's is read from the socket with it."""
 
     async def answer(stream: trio.abc.Stream, _request: Request) -> None:
         assert isinstance(stream, trio.SSLStream)
@@ -119,10 +118,10 @@ async def test_a_tls_connection_with_an_answer_too_many_is_closed(
     assert receiver.sequences == [1, 2]
 
 
-async def test_a_connection_that_the_receiver_has_closed_meanwhile_costs_no_attempt(
+async def test_a_connection_closed_by_the_receiver_costs_no_attempt(
     receivers: Receivers, mock_clock: MockClock
 ) -> None:
-    """Contract 6.4.2: servers end idle connections as they like; that is no failure of a delivery."""
+    """Contract 6.4.2: servers may close idle connections; this is not a failed delivery."""
 
     async def answer_and_close(stream: trio.abc.Stream, _request: Request) -> None:
         await stream.send_all(OK)
@@ -216,35 +215,35 @@ async def test_an_attempt_that_is_cancelled_leaves_no_connection(
 
 
 async def test_a_flood_of_interim_answers_is_cut_off(receivers: Receivers, mock_clock: MockClock) -> None:
-    """The responses are well-formed; together they are a head without an end."""
+    """Each interim response is well-formed, but the head never ends."""
     receiver = await receivers(flooding(b"", b"HTTP/1.1 102 Processing\r\n\r\n"))
     attempt = await alone(receiver)
     assert (attempt.status, attempt.latency_ms < 5000) == (None, True)
     assert attempt.error == f"malformed answer: no end of its head within {HEAD_MAX} bytes"
 
 
-async def test_a_body_in_tiny_chunks_is_cut_off_by_what_it_takes_on_the_wire(
+async def test_a_body_in_tiny_chunks_is_cut_off_by_its_wire_size(
     receivers: Receivers, mock_clock: MockClock
 ) -> None:
-    """Decisions 6: the body is read to 16 KiB at most; wrapping does not buy a receiver more of our time."""
+    """Decisions 6: at most 16 KiB of the body are read; framing does not give a receiver more time."""
     chunk = b"1;" + b"e" * 1000 + b"\r\nx\r\n"
     receiver = await receivers(flooding(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", chunk))
     attempt = await alone(receiver)
     assert (attempt.status, attempt.error, attempt.latency_ms < 5000) == (200, None, True)
     assert set(attempt.answer) == {ord("x")}
-    assert len(attempt.answer) < BODY_WIRE_MAX / 1000 + READ_MAX / 1000 + 1 < KEPT_MAX
+    assert len(attempt.answer) < BODY_WIRE_MAX / 1000 + BODY_READ_MAX / 1000 + 1 < BODY_KEPT_MAX
 
 
 async def test_an_answer_that_comes_before_the_request_was_read_counts(
     receivers: Receivers, mock_clock: MockClock, nursery: trio.Nursery
 ) -> None:
-    """RFC 9112, 9.6: a server may refuse early, and close."""
+    """RFC 9112, 9.6: a server may refuse early and close."""
     (listener,) = await trio.open_tcp_listeners(0, host="127.0.0.1")
 
     async def refuse(stream: trio.SocketStream) -> None:
         await stream.receive_some(10)
         await stream.send_all(b"HTTP/1.1 413 Too Large\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
-        await stream.aclose()  # with most of the request unread, so that sending the rest fails
+        await stream.aclose()  # most of the request is unread, so sending the rest fails
 
     nursery.start_soon(trio.serve_listeners, refuse, [listener])
     client = client_for(Receiver(answering("200 OK"), listener.socket.getsockname()[1]))
@@ -281,7 +280,7 @@ async def test_a_malformed_answer_is_a_failure_and_ends_the_connection(
 
 
 def flooding(first: bytes, drop: bytes) -> Behaviour:
-    """Sends `first`, and then `drop` as fast as it is taken."""
+    """Send `first`, then `drop` as fast as the client reads."""
 
     async def flood(stream: trio.abc.Stream, _request: Request) -> None:
         await stream.send_all(first)
@@ -292,7 +291,7 @@ def flooding(first: bytes, drop: bytes) -> Behaviour:
 
 
 async def alone(receiver: Receiver) -> Attempt:
-    """Make one attempt with a client of its own."""
+    """Make one attempt with a new client."""
     client = client_for(receiver)
     try:
         return await post(client)
@@ -303,4 +302,4 @@ async def alone(receiver: Receiver) -> Attempt:
 @pytest.mark.parametrize("value", [b"a\r\nX: b", b"a\nX: b", b"a\rb", b"a\0b"])
 def test_a_header_that_would_be_read_as_two_is_not_sent(value: bytes) -> None:
     with pytest.raises(h11.LocalProtocolError):
-        ended_lines(b"Host: x", b"X: " + value)
+        header_lines(b"Host: x", b"X: " + value)

@@ -1,4 +1,4 @@
-"""Deliveries through an HTTP proxy: a real one on loopback, with the receivers' TLS inside its tunnels."""
+"""Deliveries through a real HTTP proxy on loopback, with TLS in its tunnels."""
 
 from __future__ import annotations
 
@@ -14,12 +14,16 @@ import trustme
 from trio.testing import MockClock
 
 from deskwire.engine.webhooks.delivery import Attempt
-from deskwire.engine.webhooks.http.address import IPAddress, Policy
+from deskwire.engine.webhooks.http.address import (
+    AddressPolicy,
+    IPAddress,
+    ResolutionFailed,
+    literal_addresses,
+)
 from deskwire.engine.webhooks.http.client import Client
 from deskwire.engine.webhooks.http.connection import HEAD_MAX
-from deskwire.engine.webhooks.http.proxy import Proxy, ProxyDialer
-from deskwire.engine.webhooks.http.resolver import ResolutionFailed, spelled_addresses
-from deskwire.engine.webhooks.target import check_url
+from deskwire.engine.webhooks.http.connectors import Proxy, ProxyConnector
+from deskwire.engine.webhooks.url import check_url
 from tests.support.sockets.receivers import Receivers, answering, delivery, opened, resolving, wall
 
 Refusal = Callable[[trio.abc.Stream], Awaitable[None]]
@@ -29,7 +33,10 @@ CREDENTIALS = "ada:pw%3A%40%2F"
 
 @dataclass
 class RealProxy:
-    """A small proxy that resolves every name to loopback; `refusal` is done instead of its work if there is one."""
+    """A small proxy that resolves every name to loopback.
+
+    `refusal`, if given, replaces its work.
+    """
 
     port: int = 0
     tls: bool = False
@@ -92,23 +99,23 @@ async def proxies(nursery: trio.Nursery, authority: trustme.CA) -> Proxies:
 
 
 async def nowhere(host: str, _port: int) -> Sequence[IPAddress]:
-    """Knows the proxy's name alone."""
+    """Resolve only the proxy's name."""
     if host == "localhost":
         return await resolving()(host, 0)
     raise ResolutionFailed(f"host not found: {host}")
 
 
 def client_through(
-    proxy: RealProxy, url: str, context: ssl.SSLContext | None = None, policy: Policy | None = None
+    proxy: RealProxy, url: str, context: ssl.SSLContext | None = None, policy: AddressPolicy | None = None
 ) -> Client:
     context = context or ssl.create_default_context()
-    given = policy or Policy(allow_private=True)
-    route = ProxyDialer(Proxy.parse(proxy.url), given, nowhere, context)
+    given = policy or AddressPolicy(allow_private=True)
+    route = ProxyConnector(Proxy.parse(proxy.url), given, nowhere, context)
     return Client(url, route, ssl_context=context, timeout_s=5, clock=wall)
 
 
 async def attempt_through(
-    proxy: RealProxy, url: str, context: ssl.SSLContext | None = None, policy: Policy | None = None
+    proxy: RealProxy, url: str, context: ssl.SSLContext | None = None, policy: AddressPolicy | None = None
 ) -> Attempt:
     client = client_through(proxy, url, context, policy)
     try:
@@ -160,12 +167,12 @@ async def test_plain_http_is_asked_of_the_proxy_by_its_whole_url(
 async def test_a_name_that_only_the_proxy_can_resolve_is_delivered_to_and_verified(
     receivers: Receivers, proxies: Proxies, mock_clock: MockClock, authority: trustme.CA
 ) -> None:
-    """Decisions 6: TLS verified, by the URL's name, to its end and not to the proxy."""
+    """Decisions 6: TLS is verified by the URL's name end to end, not with the proxy."""
     receiver, proxy = await receivers(tls=True), await proxies()
     context = ssl.create_default_context()
     authority.configure_trust(context)
     url = f"https://hooks.example.test:{receiver.port}/"
-    attempt = await attempt_through(proxy, url, context, Policy())
+    attempt = await attempt_through(proxy, url, context, AddressPolicy())
     assert proxy.heads[0].startswith(f"CONNECT hooks.example.test:{receiver.port} ")
     assert attempt.error is not None
     assert attempt.error.startswith("TLS: certificate verify failed: Hostname mismatch")
@@ -189,7 +196,7 @@ async def test_a_name_that_only_the_proxy_can_resolve_is_delivered_to_and_verifi
     ],
     ids=["407", "502", "unknown", "redirect", "SSH", "TLS", "talks first", "endless head", "closes"],
 )
-async def test_what_the_proxy_refuses_is_in_the_log_as_the_proxys(
+async def test_a_refusal_of_the_proxy_is_logged_as_the_proxys(
     receivers: Receivers, proxies: Proxies, mock_clock: MockClock, answer: bytes, error: str
 ) -> None:
     receiver, proxy = await receivers(tls=True), await proxies(refusing(answer))
@@ -203,7 +210,7 @@ async def test_what_the_proxy_refuses_is_in_the_log_as_the_proxys(
 async def test_a_proxy_that_hangs_has_the_five_seconds_and_is_named(
     receivers: Receivers, proxies: Proxies, mock_clock: MockClock
 ) -> None:
-    """Decisions 6: 5 s cover everything together."""
+    """Decisions 6: the 5 s are for everything together."""
     receiver, proxy = await receivers(tls=True), await proxies(hang)
     began = trio.current_time()
     attempt = await attempt_through(proxy, receiver.url)
@@ -227,7 +234,7 @@ async def test_a_proxy_that_drips_its_head_does_not_stretch_the_budget(
     assert trio.current_time() - began <= 5.1
 
 
-async def test_a_silent_receiver_behind_the_proxy_is_not_the_proxys_fault(
+async def test_a_silent_receiver_is_not_the_proxys_fault(
     receivers: Receivers, proxies: Proxies, mock_clock: MockClock, trusting: ssl.SSLContext
 ) -> None:
     async def silent(_stream: trio.abc.Stream, _request: object) -> None:
@@ -238,7 +245,7 @@ async def test_a_silent_receiver_behind_the_proxy_is_not_the_proxys_fault(
     assert attempt.error == "timeout: no answer within 5 s"
 
 
-async def test_a_proxy_where_nobody_listens_is_named(receivers: Receivers, mock_clock: MockClock) -> None:
+async def test_an_unreachable_proxy_is_named(receivers: Receivers, mock_clock: MockClock) -> None:
     receiver = await receivers(tls=True)
     (listener,) = await trio.open_tcp_listeners(0, host="127.0.0.1")
     proxy = RealProxy(listener.socket.getsockname()[1])
@@ -272,23 +279,23 @@ async def test_a_proxy_with_an_untrusted_certificate_is_sent_nothing(
 async def test_an_address_in_the_url_is_judged_in_every_spelling_and_the_proxy_not_asked(
     proxies: Proxies, mock_clock: MockClock, host: str, reason: str
 ) -> None:
-    """Contract 6.2.2: public only, also when somebody else resolves names; at registration and at each attempt."""
+    """Contract 6.2.2: only public addresses, even if a proxy resolves names; at registration and at each attempt."""
     proxy, url = await proxies(), f"https://{host}:8443/"
-    attempt = await attempt_through(proxy, url, policy=Policy())
+    attempt = await attempt_through(proxy, url, policy=AddressPolicy())
     assert attempt.error == f"address refused: {reason}"
     assert proxy.heads == []
-    problems = await check_url(url, Policy(), spelled_addresses)
+    problems = await check_url(url, AddressPolicy(), literal_addresses)
     assert [problem.code for problem in problems] == ["url_address_refused"]
 
 
 async def test_a_name_is_registered_without_being_resolved() -> None:
-    assert await check_url("https://nowhere.invalid/hook", Policy(), spelled_addresses) == ()
+    assert await check_url("https://nowhere.invalid/hook", AddressPolicy(), literal_addresses) == ()
 
 
 async def test_workers_deliver_through_the_proxy_and_log_its_failures(
     tmp_path: Path, receivers: Receivers, proxies: Proxies, mock_clock: MockClock, trusting: ssl.SSLContext
 ) -> None:
-    """Decisions 6: a refusal of the proxy is a failed attempt like any other, and tried again."""
+    """Decisions 6: a refusal by the proxy is an ordinary failed attempt and is retried."""
     receiver = await receivers(answering("200 OK"), tls=True)
     proxy = await proxies(refusing(b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n"))
     async with opened(tmp_path, proxy=Proxy.parse(proxy.url), ssl_context=trusting) as installation:

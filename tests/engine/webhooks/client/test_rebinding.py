@@ -1,4 +1,7 @@
-"""DNS rebinding: no refused address is dialled, however often a resolver changes its results (decisions 6)."""
+"""DNS rebinding: no refused address is dialled, however often the name changes.
+
+Source: decisions 6.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +15,17 @@ import trio
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deskwire.engine.webhooks.http.address import IPAddress, Policy
-from deskwire.engine.webhooks.http.dialer import AddressRefused, Dialer
-from deskwire.engine.webhooks.http.resolver import ResolutionFailed, SystemResolver
-from deskwire.engine.webhooks.target import Target, check_url
+from deskwire.engine.webhooks.http.address import (
+    AddressPolicy,
+    AddressRefused,
+    IPAddress,
+    ResolutionFailed,
+    SystemResolver,
+)
+from deskwire.engine.webhooks.http.connectors import DirectConnector
+from deskwire.engine.webhooks.url import WebhookUrl, check_url
 
-STRICT = Policy()
+STRICT = AddressPolicy()
 CLOSE_CALLS = [
     *(
         "127.0.0.1",
@@ -43,7 +51,7 @@ ANSWERS = st.lists(st.lists(ADDRESSES, max_size=3), min_size=2, max_size=4)
 
 
 class Recorder(trio.abc.SocketFactory):
-    """Sockets that go nowhere, and say where they were to go."""
+    """Creates sockets that connect to nothing and record their destinations."""
 
     def __init__(self) -> None:
         self.dialled: list[str] = []
@@ -53,7 +61,7 @@ class Recorder(trio.abc.SocketFactory):
 
 
 class Nowhere:
-    """A socket on which nobody answers."""
+    """A socket without a peer."""
 
     def __init__(self, dialled: list[str]) -> None:
         self._dialled = dialled
@@ -64,11 +72,11 @@ class Nowhere:
         raise ConnectionRefusedError("nobody answers here")
 
     def close(self) -> None:
-        """Do nothing, as nothing is open."""
+        """Do nothing, because no real socket is open."""
 
 
 class Rebinding:
-    """A name that means something else each time it is asked for."""
+    """A resolver whose result changes with each call."""
 
     def __init__(self, answers: Sequence[Sequence[IPAddress]]) -> None:
         self._answers: Iterator[Sequence[IPAddress]] = iter(answers)
@@ -83,7 +91,7 @@ class Rebinding:
 
 @settings(max_examples=150, deadline=None, derandomize=True)
 @given(ANSWERS)
-def test_a_refused_address_is_never_dialled_whatever_its_name_meant_before(
+def test_a_rebound_name_never_dials_a_refused_address(
     answers: list[list[IPAddress]],
 ) -> None:
     recorder = Recorder()
@@ -92,10 +100,10 @@ def test_a_refused_address_is_never_dialled_whatever_its_name_meant_before(
         trio.socket.set_custom_socket_factory(recorder)
         resolver = Rebinding(answers)
         url = "https://receiver.test/"
-        await check_url(url, STRICT, resolver)  # the registration; what it finds binds nothing
+        await check_url(url, STRICT, resolver)  # registration, whose result is not used for requests
         for _ in answers:
             with pytest.raises((AddressRefused, ResolutionFailed, OSError)), trio.fail_after(5):
-                await Dialer(STRICT, resolver).reach(Target.parse(url))
+                await DirectConnector(STRICT, resolver).connect(WebhookUrl.parse(url))
 
     trio.run(deliver)
     assert [each for each in recorder.dialled if STRICT.refusal(ip_address(each)) is not None] == []

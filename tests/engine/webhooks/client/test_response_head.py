@@ -1,4 +1,4 @@
-"""Plain responses: h11 reads them in the very same way (ADR 7)."""
+"""Plain responses: the fast parser returns the same as h11 (ADR 7)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ ENDS = st.sampled_from((b"\r\n", b"\r\n", b"\r\n", b"\r\n", b"\n", b"\r", b"\r\r
 
 @st.composite
 def answers(draw: st.DrawFn) -> bytes:
-    """Answers of all kinds, most of them with something wrong."""
+    """Responses of all kinds, most of them with an error."""
     lines = [draw(FIRST), *draw(st.lists(LINES, max_size=4))]
     if draw(st.booleans()):
         lines.append(b"Content-Length: 2")
@@ -44,8 +44,8 @@ def answers(draw: st.DrawFn) -> bytes:
     return head + draw(st.sampled_from((b"ok", b"", b"o", b"ok!", b"okHTTP/1.1 200 OK\r\n\r\n")))
 
 
-def judged(data: bytes) -> tuple[int, list[tuple[bytes, bytes]], bytes, bool] | None:
-    """Status, headers and body that h11 reads, and whether another request may follow; None if it reads none."""
+def read_by_h11(data: bytes) -> tuple[int, list[tuple[bytes, bytes]], bytes, bool] | None:
+    """Return h11's status, headers, body and reusability of the connection, or None."""
     client = h11.Connection(h11.CLIENT)
     client.send(
         h11.Request(method=b"POST", target=b"/", headers=[(b"Host", b"x"), (b"Content-Length", b"0")])
@@ -79,7 +79,7 @@ def test_a_plain_response_is_the_same_to_a_strict_reader(data: bytes) -> None:
     if plain is None:
         return
     (status, headers), body = plain
-    assert judged(data) == (status, list(headers), body, True), data
+    assert read_by_h11(data) == (status, list(headers), body, True), data
 
 
 @pytest.mark.thorough
@@ -87,7 +87,7 @@ def test_a_plain_response_is_the_same_to_a_strict_reader(data: bytes) -> None:
 @given(st.binary(max_size=200), st.integers(0, len(PLAIN)))
 def test_no_bytes_make_the_reading_fail(noise: bytes, at: int) -> None:
     for data in (noise, PLAIN[:at] + noise + PLAIN[at:], PLAIN[:at]):
-        assert plain_response(data) is None or judged(data) is not None
+        assert plain_response(data) is None or read_by_h11(data) is not None
 
 
 def test_an_ordinary_answer_is_plain() -> None:
@@ -109,5 +109,5 @@ def test_an_ordinary_answer_is_plain() -> None:
         b"HTTP/1.1 200 OK\r\n\r\n",
     ],
 )
-def test_one_unusual_thing_makes_it_h11s(data: bytes) -> None:
+def test_an_unusual_response_is_parsed_by_h11(data: bytes) -> None:
     assert plain_response(data) is None

@@ -1,4 +1,7 @@
-"""Kept connections that end before an answer: that is no attempt, and the request goes out again at once (decisions 6)."""
+"""Kept connections that end before a response: the request is sent again at once.
+
+Source: decisions 6.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from trio.testing import MockClock
 
 from deskwire.engine.core.values import replace
 from deskwire.engine.webhooks.delivery import Delivery
-from deskwire.engine.webhooks.retry.circuit import CLOSED
+from deskwire.engine.webhooks.retry.circuit_breaker import CLOSED
 from tests.support.sockets.receivers import (
     Behaviour,
     Receivers,
@@ -36,12 +39,12 @@ def _socket(stream: trio.abc.Stream) -> trio.socket.SocketType:
 
 
 async def orderly(stream: trio.abc.Stream) -> None:
-    """End with FIN; over TLS with close_notify before."""
+    """End with FIN; over TLS after close_notify."""
     await stream.aclose()
 
 
 async def abrupt(stream: trio.abc.Stream) -> None:
-    """End with FIN alone, without TLS's close_notify."""
+    """End with FIN, without TLS's close_notify."""
     _socket(stream).shutdown(socket.SHUT_RDWR)
     await trio.lowlevel.checkpoint()
 
@@ -54,7 +57,7 @@ async def reset(stream: trio.abc.Stream) -> None:
 
 
 async def half_close(stream: trio.abc.Stream) -> None:
-    """End the sending side alone, and go on reading for a while."""
+    """Close only the sending side, and continue to read for a while."""
     _socket(stream).shutdown(socket.SHUT_WR)
     await trio.sleep(1)  # virtual time: the mock clock jumps
 
@@ -67,7 +70,7 @@ async def notify(stream: trio.abc.Stream) -> None:
 
 
 def ending_each_second(ending: Ending) -> Behaviour:
-    """Answer the first request of each connection, and end the connection at the next."""
+    """Answer a connection's first request; close the connection at the second."""
     answered: set[int] = set()
 
     async def behave(stream: trio.abc.Stream, request: Request) -> None:
@@ -81,7 +84,7 @@ def ending_each_second(ending: Ending) -> Behaviour:
 
 
 def large(number: int, size: int) -> Delivery:
-    """Return a delivery whose body is the number, after so many blanks."""
+    """Return a delivery whose body is the number after this many blanks."""
     one = delivery(number)
     return replace(one, event=replace(one.event, body=b" " * size + str(number).encode()))
 
@@ -118,7 +121,7 @@ async def test_a_close_notify_instead_of_an_answer_is_no_attempt(
 async def test_a_kept_connection_that_ends_while_the_request_is_written_is_no_attempt(
     receivers: Receivers, mock_clock: MockClock, trusting: ssl.SSLContext, tls: bool
 ) -> None:
-    """The receiver reads a part of a request that no buffer holds, and closes."""
+    """The receiver reads part of a request that exceeds all buffers, and closes."""
 
     async def read_a_part(stream: trio.abc.Stream, request: Request) -> None:
         await stream.send_all(OK)
@@ -140,7 +143,7 @@ async def test_a_kept_connection_that_ends_while_the_request_is_written_is_no_at
 async def test_a_new_connection_that_ends_is_a_failure(
     receivers: Receivers, mock_clock: MockClock, ending: Ending
 ) -> None:
-    """One attempt sends its request on one new connection at most."""
+    """One attempt sends its request on at most one new connection."""
 
     async def first_alone(stream: trio.abc.Stream, request: Request) -> None:
         if int(request.body) == 1:
@@ -162,7 +165,7 @@ async def test_a_new_connection_that_ends_is_a_failure(
 async def test_a_kept_connection_that_ends_within_an_answer_is_a_failure(
     receivers: Receivers, mock_clock: MockClock, first: bytes
 ) -> None:
-    """The receiver was at work on the request."""
+    """The receiver had started to process the request."""
 
     async def begin(stream: trio.abc.Stream) -> None:
         await stream.send_all(first)
@@ -179,7 +182,7 @@ async def test_a_kept_connection_that_ends_within_an_answer_is_a_failure(
 async def test_a_kept_connection_that_answers_nothing_times_out(
     receivers: Receivers, mock_clock: MockClock
 ) -> None:
-    """It has not ended, so the receiver has had its time (contract 6.4.1)."""
+    """The connection is still open, so the receiver has used its time (contract 6.4.1)."""
 
     async def silent(stream: trio.abc.Stream) -> None:
         await trio.sleep_forever()

@@ -1,4 +1,4 @@
-"""Streams of a client's connections: requests and responses of any size and in any pieces, over TCP and TLS."""
+"""Streams over TCP and TLS: requests and responses of any size, in any pieces."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ async def test_a_response_that_comes_byte_by_byte_is_read_whole(
 async def test_a_response_that_ends_with_the_connection_is_read_to_its_end(
     receiver: Receiver, trusting: ssl.SSLContext
 ) -> None:
-    """The end of TCP is enough, without TLS's close_notify: many servers send none."""
+    """The end of TCP is enough without TLS's close_notify, which many servers omit."""
 
     async def answer_and_end(stream: trio.abc.Stream, _: Request) -> None:
         await stream.send_all(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nthanks")
@@ -123,7 +123,7 @@ async def test_a_read_that_is_cancelled_loses_no_byte(
 
 async def test_a_closed_stream_neither_reads_nor_writes(receivers: Receivers) -> None:
     receiver = await receivers()
-    for _ in range(2):  # Trio must not take the second one for the first one
+    for _ in range(2):  # Trio must not confuse the two
         stream = DirectStream(await trio.open_tcp_stream("127.0.0.1", receiver.port))
         await stream.aclose()
         with pytest.raises(trio.ClosedResourceError):

@@ -1,4 +1,7 @@
-"""The pause that a receiver asks for with `Retry-After` (RFC 9110, section 10.2.3)."""
+"""The pause that a receiver asks for with `Retry-After`.
+
+Source: RFC 9110, section 10.2.3.
+"""
 
 from __future__ import annotations
 

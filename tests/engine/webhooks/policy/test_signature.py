@@ -1,4 +1,4 @@
-"""Signatures, against known answers and a published verifier (contract 6.3)."""
+"""Signatures compared with known values and a published verifier (contract 6.3)."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def test_the_signature_is_the_known_answer(secret: str, t: int, body: bytes, v1:
     assert sign(secret, t, body) == v1
 
 
-def test_the_key_is_the_whole_secret_and_not_what_it_would_decode_to() -> None:
-    """Decisions 6: the base64-decoded-secret mistake gives another signature."""
+def test_the_key_is_the_whole_secret_without_decoding() -> None:
+    """Decisions 6: a key made by base64-decoding the secret gives another signature."""
     decoded = base64.b64decode(SECRET.removeprefix("whsec_") + "=").decode("latin-1")
     assert sign(decoded, 1, BODY) != sign(SECRET, 1, BODY)
 
@@ -53,7 +53,7 @@ def test_the_published_verifier_accepts_the_header_with_either_secret() -> None:
     [(301, BODY, SECRET), (0, BODY + b" ", SECRET), (0, BODY, OLD)],
     ids=["stale", "altered body", "wrong secret"],
 )
-def test_the_published_verifier_rejects_what_it_must(age_s: int, body: bytes, secret: str) -> None:
+def test_the_published_verifier_rejects_invalid_headers(age_s: int, body: bytes, secret: str) -> None:
     """Contract 6.3.2: five minutes' tolerance."""
     header = signature_header([SECRET], int(time.time()) - age_s, BODY)
     with pytest.raises(stripe.SignatureVerificationError):
@@ -68,11 +68,11 @@ def test_secrets_have_their_prefix_and_are_never_the_same() -> None:
 
 
 def test_the_random_part_of_a_secret_begins_with_any_digit() -> None:
-    """The first digit must be random, too: one that is always 0 would waste room."""
+    """A first digit that is always 0 would waste a character."""
     assert len({new_secret()[6] for _ in range(1000)}) > 30
 
 
-def test_the_secret_before_signs_too_until_its_time_and_then_no_more() -> None:
+def test_the_old_secret_signs_until_its_end() -> None:
     """Decisions 6: both sign for 24 h, the new one first."""
     rotated = SigningSecrets(SECRET, OLD, 1_000)
     assert rotated.at(999) == (SECRET, OLD)

@@ -1,4 +1,4 @@
-"""Checks of signatures against whatever a header says: the demo's receiver, and the published example."""
+"""Verifiers with arbitrary headers: the demo's receiver and the published example."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from deskwire.engine.webhooks.signature import sign, signature_header
 from tests.support.properties import budget
 from tests.support.root import ROOT
 
+# Returns whether a secret signed a header and a body, at a time in seconds.
 Check = Callable[[str, str, bytes, float], bool]
-"""Whether a secret signed a header and a body, as it is at a time in seconds."""
 
 SECRET: Final = "whsec_4fzCwFMCBvyqXbTV9vXSKlcJTUGcRh3n5WtGWTiMpkL"
 NOW: Final = 1_790_000_000.5
@@ -35,8 +35,8 @@ CHECKS: Final = pytest.mark.parametrize("check", [the_demos, the_examples])
 
 SECRETS: Final = st.from_regex(r"whsec_[0-9A-Za-z]{1,50}", fullmatch=True)
 TIMES: Final = st.integers(0, 10**11)
+# Position of the character to change, modulo the length.
 AT: Final = st.integers(0, 10**6)
-"""Which character is changed, counted round and round."""
 NUMBERS: Final = st.integers(0, 6_000).map(lambda digits: "9" * digits) | st.integers().map(str)
 VALUES: Final = st.text() | NUMBERS | st.sampled_from(["0" * 64, f"{NOW:.0f}", "\u0661"])
 PARTS: Final = st.tuples(
@@ -50,7 +50,7 @@ HEADERS: Final = (
 
 
 def changed(text: str, at: int, to: str) -> str:
-    """The text with another character in one place."""
+    """Return the text with a different character at one position."""
     at %= len(text)
     assume(text[at] != to)
     return text[:at] + to + text[at + 1 :]
@@ -60,16 +60,14 @@ def changed(text: str, at: int, to: str) -> str:
 @CHECKS
 @budget(300)
 @given(HEADERS, st.binary(max_size=80))
-def test_no_header_that_nobody_signed_is_right_or_makes_the_check_fail(
-    check: Check, header: str, body: bytes
-) -> None:
+def test_unsigned_headers_are_refused_without_an_exception(check: Check, header: str, body: bytes) -> None:
     assert not check(SECRET, header, body, NOW)
 
 
 @CHECKS
 @pytest.mark.parametrize("digits", [400, 5_000])
 def test_a_time_of_very_many_digits_is_refused_like_any_other(check: Check, digits: int) -> None:
-    """Python makes no float of the one, and no number of the other."""
+    """Python can convert one of these to no float, and the other to no int."""
     t = "9" * digits
     assert not check(SECRET, f"t={t},v1={'0' * 64}", b"{}", NOW)
 
@@ -77,7 +75,7 @@ def test_a_time_of_very_many_digits_is_refused_like_any_other(check: Check, digi
 @CHECKS
 @budget(100)
 @given(st.lists(SECRETS, min_size=1, max_size=2), TIMES, st.binary(), st.integers(-300, 300))
-def test_what_was_signed_is_right_for_each_of_its_secrets(
+def test_a_signed_header_verifies_with_each_of_its_secrets(
     check: Check, secrets: list[str], t: int, body: bytes, away_s: int
 ) -> None:
     header = signature_header(secrets, t, body)
@@ -102,7 +100,7 @@ def test_a_body_with_another_byte_is_refused(
 def test_a_time_with_another_character_is_refused(
     check: Check, t: int, body: bytes, at: int, to: str
 ) -> None:
-    """Also if the other time is near enough to now."""
+    """Even if the changed time is close enough to now."""
     header = f"t={changed(str(t), at, to)},v1={sign(SECRET, t, body)}"
     assert not check(SECRET, header, body, t)
 

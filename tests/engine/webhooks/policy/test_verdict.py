@@ -1,13 +1,16 @@
-"""The verdict on an attempt, for its delivery and for its endpoint's circuit (contract 6.4, decisions 6)."""
+"""The verdict on an attempt, for its delivery and the circuit.
+
+Source: contract 6.4, decisions 6.
+"""
 
 from __future__ import annotations
 
 from deskwire.engine.core.values import replace
 from deskwire.engine.webhooks.delivery import Attempt
-from deskwire.engine.webhooks.retry.breaker import Breaker, verdict
-from deskwire.engine.webhooks.retry.circuit import CLOSED, Circuit
-from deskwire.engine.webhooks.retry.pressure import Answer, BackPressure
-from deskwire.engine.webhooks.retry.schedule import DEFAULT_RETRY_DELAYS_S, Ended, Retry, Schedule
+from deskwire.engine.webhooks.retry.back_pressure import BackPressure, RefusalDecision
+from deskwire.engine.webhooks.retry.circuit_breaker import CLOSED, Circuit, CircuitBreaker
+from deskwire.engine.webhooks.retry.schedule import DEFAULT_RETRY_DELAYS_S, DeliveryEnd, Retry, Schedule
+from deskwire.engine.webhooks.retry.verdict import verdict
 from tests.support.sockets.receivers import delivery
 
 NOW = 1_790_000_000_000
@@ -18,27 +21,27 @@ FAILED = Attempt(1, NOW, 100, 500, "status 500", b"")
 BUSY = Attempt(1, NOW, 100, 503, "status 503", b"", wait_ms=30_000)
 
 
-def judged(attempt: Attempt, breaker: Breaker, *, probe: bool = False) -> Retry | Ended:
+def judged(attempt: Attempt, breaker: CircuitBreaker, *, probe: bool = False) -> Retry | DeliveryEnd:
     plan = delivery(1, due_at=NOW)
     return verdict(attempt, plan, SCHEDULE, breaker, fraction=0.5, succeeded_at=None, probe=probe)
 
 
-def test_a_2xx_delivers_and_closes_the_circuit_whatever_attempt_it_was() -> None:
+def test_a_2xx_of_any_attempt_delivers_and_closes_the_circuit() -> None:
     for number, probe in ((1, True), (4, False)):
-        breaker = Breaker(HALF_OPEN)
-        assert judged(replace(GOOD, number=number), breaker, probe=probe) == Ended("delivered")
+        breaker = CircuitBreaker(HALF_OPEN)
+        assert judged(replace(GOOD, number=number), breaker, probe=probe) == DeliveryEnd("delivered")
         assert (breaker.circuit, breaker.succeeded_at) == (CLOSED, NOW)
 
 
 def test_a_failure_counts_and_uses_up_an_attempt() -> None:
-    breaker = Breaker(CLOSED)
+    breaker = CircuitBreaker(CLOSED)
     assert judged(FAILED, breaker) == Retry(NOW + 2_000, NOW, NOW + 100)
     assert breaker.circuit == Circuit(1, NOW + 100)
 
 
 def test_a_failed_probe_uses_up_no_attempt_not_even_the_last() -> None:
     for number in (1, 4):
-        breaker = Breaker(HALF_OPEN)
+        breaker = CircuitBreaker(HALF_OPEN)
         follows = judged(replace(FAILED, number=number), breaker, probe=True)
         assert isinstance(follows, Retry)
         assert (follows.repeats, follows.failing_since) == (True, None)
@@ -50,7 +53,7 @@ def test_a_failed_probe_uses_up_no_attempt_not_even_the_last() -> None:
 def test_an_answer_that_asks_for_a_pause_pauses_the_endpoint_and_counts_for_nothing() -> None:
     for circuit in (CLOSED, HALF_OPEN, Circuit(19, NOW - 60_000)):
         for number in (1, 4):
-            breaker = Breaker(circuit)
+            breaker = CircuitBreaker(circuit)
             probe = circuit is HALF_OPEN
             follows = judged(replace(BUSY, number=number), breaker, probe=probe)
             refusals = None if probe else 1
@@ -59,14 +62,17 @@ def test_an_answer_that_asks_for_a_pause_pauses_the_endpoint_and_counts_for_noth
             assert breaker.gate(NOW + 30_099) == "hold"
 
 
-def answered(breaker: Breaker, number: int, attempt: Attempt) -> None:
+def answered(breaker: CircuitBreaker, number: int, attempt: Attempt) -> None:
     plan = delivery(number, number, due_at=NOW)
     verdict(attempt, plan, SCHEDULE, breaker, fraction=0.5, succeeded_at=None, probe=False)
 
 
-def limited() -> Breaker:
-    """Return the breaker of a receiver that has refused all others after a success, as a rate limit does."""
-    breaker = Breaker(CLOSED)
+def limited() -> CircuitBreaker:
+    """Return the circuit breaker of a receiver with a rate limit.
+
+    The receiver refused all deliveries after a success.
+    """
+    breaker = CircuitBreaker(CLOSED)
     answered(breaker, 100, GOOD)
     for number in range(1, 41):
         answered(breaker, number, replace(BUSY, at=NOW + 100 * number))
@@ -80,7 +86,7 @@ def test_after_the_pause_of_a_rate_limit_one_attempt_begins_and_one_more_with_ea
     opens_at = breaker.opens_at(NOW + 4_000)
     assert opens_at is not None
     answered(breaker, 101, replace(GOOD, at=NOW + 3_000))
-    assert breaker.room == 1  # it had begun before the pause was over
+    assert breaker.room == 1  # started before the end of the pause
     for room, after_ms in ((2, 0), (3, 100), (4, 200)):
         answered(breaker, 101, replace(GOOD, at=opens_at + after_ms))
         assert breaker.room == room
@@ -88,23 +94,23 @@ def test_after_the_pause_of_a_rate_limit_one_attempt_begins_and_one_more_with_ea
     assert breaker.room == 4
 
 
-def test_a_pause_that_no_rate_limit_has_asked_for_narrows_nothing() -> None:
-    breaker = Breaker(CLOSED)
+def test_a_pause_without_a_rate_limit_does_not_narrow_the_room() -> None:
+    breaker = CircuitBreaker(CLOSED)
     answered(breaker, 1, BUSY)
     assert breaker.circuit.paused(NOW + 1_000)
-    assert breaker.room == Breaker(CLOSED).room > 100
+    assert breaker.room == CircuitBreaker(CLOSED).room > 100
 
 
 class Refusing(BackPressure):
-    """Back-pressure that gives a fixed answer to each refusal, and notes the calls."""
+    """Back-pressure with a fixed decision for each refusal; it records the calls."""
 
-    def __init__(self, answer: Answer) -> None:
+    def __init__(self, answer: RefusalDecision) -> None:
         super().__init__()
         self.answer = answer
         self.keys: list[int | str] = []
         self.forgotten: list[str] = []
 
-    def refused(self, delivery_id: str, key: int | str, refusals: int, **_: int) -> Answer:
+    def refused(self, delivery_id: str, key: int | str, refusals: int, **_: int) -> RefusalDecision:
         self.keys.append(key)
         return self.answer
 
@@ -112,14 +118,14 @@ class Refusing(BackPressure):
         self.forgotten.append(delivery_id)
 
 
-def refusing(answer: Answer) -> tuple[Breaker, Refusing]:
-    breaker = Breaker(CLOSED)
+def refusing(answer: RefusalDecision) -> tuple[CircuitBreaker, Refusing]:
+    breaker = CircuitBreaker(CLOSED)
     breaker.pressure = pressure = Refusing(answer)
     return breaker, pressure
 
 
-def test_a_success_beside_the_refusal_that_paused_the_endpoint_ends_the_pause() -> None:
-    breaker = Breaker(CLOSED)
+def test_a_success_concurrent_with_the_pausing_refusal_ends_the_pause() -> None:
+    breaker = CircuitBreaker(CLOSED)
     answered(breaker, 1, BUSY)
     assert breaker.gate(NOW + 200) == "hold"
     answered(breaker, 2, replace(GOOD, at=NOW + 50))
@@ -129,10 +135,10 @@ def test_a_success_beside_the_refusal_that_paused_the_endpoint_ends_the_pause() 
 def test_the_end_of_a_pause_gives_all_places_back() -> None:
     breaker = limited()
     breaker.end_pause()
-    assert (breaker.circuit.paused_until, breaker.room) == (None, Breaker(CLOSED).room)
+    assert (breaker.circuit.paused_until, breaker.room) == (None, CircuitBreaker(CLOSED).room)
 
 
-def quiet(attempt: Attempt, breaker: Breaker) -> Retry | Ended:
+def quiet(attempt: Attempt, breaker: CircuitBreaker) -> Retry | DeliveryEnd:
     plan = delivery(1, due_at=NOW)
     return verdict(
         attempt, plan, SCHEDULE, breaker, fraction=0.5, succeeded_at=None, probe=False, quiet_pause_ms=50_000
@@ -142,46 +148,46 @@ def quiet(attempt: Attempt, breaker: Breaker) -> Retry | Ended:
 def test_a_failed_probe_of_a_quiet_endpoint_does_not_count_for_its_circuit() -> None:
     timeout = replace(FAILED, status=None, error="timeout")
     for attempt in (FAILED, BUSY, timeout):
-        breaker = Breaker(CLOSED)
+        breaker = CircuitBreaker(CLOSED)
         assert quiet(attempt, breaker) == Retry(NOW + 50_000, NOW, NOW + 100)
         assert breaker.circuit == CLOSED
 
 
 def test_a_probe_of_a_quiet_endpoint_that_this_machine_could_not_make_is_repeated() -> None:
-    breaker, lacking = Breaker(CLOSED), replace(BUSY, status=None, error="no free descriptor")
+    breaker, lacking = CircuitBreaker(CLOSED), replace(BUSY, status=None, error="no free descriptor")
     assert quiet(lacking, breaker) == Retry(NOW + 30_100, NOW + 30_100, None, repeats=True)
     assert breaker.circuit.paused_until == NOW + 30_100
 
 
 def test_a_refusal_that_counts_uses_up_an_attempt_and_keeps_its_refusals() -> None:
-    breaker, pressure = refusing(Answer(3, True, 0, alone=True))
+    breaker, pressure = refusing(RefusalDecision(3, True, 0, alone=True))
     assert judged(BUSY, breaker) == Retry(NOW + 20_100, NOW, NOW + 100, refusals=3)
     assert pressure.forgotten == []
 
 
-def test_a_refusal_that_ends_a_delivery_is_missed_unless_others_succeeded_meanwhile() -> None:
+def test_a_finally_refused_delivery_is_missed_unless_others_succeeded() -> None:
     for proven in (False, True):
-        breaker, pressure = refusing(Answer(3, True, 0, proven=proven, alone=True))
+        breaker, pressure = refusing(RefusalDecision(3, True, 0, proven=proven, alone=True))
         ended = judged(replace(BUSY, number=4), breaker)
-        assert ended == Ended("dropped", "4 attempts failed; the last: status 503", missed=not proven)
+        assert ended == DeliveryEnd("dropped", "4 attempts failed; the last: status 503", missed=not proven)
         assert pressure.forgotten == [delivery(1).id]
-    breaker, pressure = refusing(Answer(3, True, 0, alone=True))
+    breaker, pressure = refusing(RefusalDecision(3, True, 0, alone=True))
     plan = delivery(1, due_at=NOW)
     ended = verdict(
         replace(BUSY, number=4), plan, SCHEDULE, breaker, fraction=0.5, succeeded_at=NOW + 200, probe=False
     )
-    assert ended == Ended("dropped", "4 attempts failed; the last: status 503", missed=False)
+    assert ended == DeliveryEnd("dropped", "4 attempts failed; the last: status 503", missed=False)
 
 
 def test_back_pressure_forgets_a_delivery_when_its_last_attempt_failed_and_not_before() -> None:
     for number, forgotten in ((1, []), (4, [delivery(1).id])):
-        breaker, pressure = refusing(Answer(1, False, 0))
+        breaker, pressure = refusing(RefusalDecision(1, False, 0))
         judged(replace(FAILED, number=number), breaker)
         assert pressure.forgotten == forgotten
 
 
 def test_back_pressure_knows_a_delivery_by_its_conversation_or_else_by_its_own_id() -> None:
-    breaker, pressure = refusing(Answer(1, False, 0))
+    breaker, pressure = refusing(RefusalDecision(1, False, 0))
     for plan in (delivery(1, 7), delivery(2, None)):
         verdict(BUSY, plan, SCHEDULE, breaker, fraction=0.5, succeeded_at=None, probe=False)
     assert pressure.keys == [7, delivery(2).id]

@@ -1,4 +1,7 @@
-"""A simulated endpoint: outbox, breaker and schedule as they are, receivers and time made up, so that an hour takes a moment."""
+"""A simulated endpoint with real outbox, circuit breaker and schedule.
+
+Receiver and time are simulated, so that an hour takes a moment.
+"""
 
 from __future__ import annotations
 
@@ -11,23 +14,23 @@ from itertools import islice
 from deskwire.engine.core.values import replace
 from deskwire.engine.webhooks.delivery import Attempt, Delivery
 from deskwire.engine.webhooks.queue.backlog import Backlog
+from deskwire.engine.webhooks.queue.limits import AttemptSlots
 from deskwire.engine.webhooks.queue.outbox import Outbox
 from deskwire.engine.webhooks.queue.retries import Retries
-from deskwire.engine.webhooks.queue.slots import AttemptSlots
-from deskwire.engine.webhooks.retry.breaker import Breaker, verdict
-from deskwire.engine.webhooks.retry.circuit import CLOSED
-from deskwire.engine.webhooks.retry.schedule import DEFAULT_RETRY_DELAYS_S, Ended, Retry, Schedule
+from deskwire.engine.webhooks.retry.circuit_breaker import CLOSED, CircuitBreaker
+from deskwire.engine.webhooks.retry.schedule import DEFAULT_RETRY_DELAYS_S, DeliveryEnd, Retry, Schedule
+from deskwire.engine.webhooks.retry.verdict import verdict
 from tests.support.sockets.receivers import EPOCH_MS, delivery
 
 SCHEDULE = Schedule(DEFAULT_RETRY_DELAYS_S, 0.2, 86_400.0)
 
+# Returns the seconds of a `Retry-After` for a delivery, None for a success; at a time in seconds.
 Answers = Callable[[Delivery, float], int | None]
-"""Returns for how many seconds the receiver wants no such delivery, None if it takes it; at a time in seconds."""
 
 
 @dataclass(frozen=True)
 class Made:
-    """An event that is made at a time in seconds."""
+    """An event created at a time in seconds."""
 
     at: float
     number: int
@@ -36,10 +39,10 @@ class Made:
 
 @dataclass
 class Course:
-    """What came of the events, by their numbers; times in seconds.
+    """Results of the events, by number; times in seconds.
 
     Attributes:
-        arrived, ended: when each was taken, and when each was given up.
+        arrived, ended: when each was accepted, and when each was dropped.
         attempts: when each was sent.
     """
 
@@ -50,7 +53,7 @@ class Course:
     order: list[int] = field(default_factory=list)
 
     def requests_until(self, at: float) -> int:
-        """Return how many requests were sent before a time."""
+        """Return the number of requests sent before a time."""
         return sum(each < at for times in self.attempts.values() for each in times)
 
 
@@ -63,7 +66,7 @@ class Simulation:
         self.answers = answers
         self.latency_s = latency_s
         self.random = random.Random(seed)
-        self.breaker = Breaker(CLOSED)
+        self.breaker = CircuitBreaker(CLOSED)
         self.memory = memory
         self.outbox = self._new_outbox()
         self._slot_count = slots
@@ -81,14 +84,14 @@ class Simulation:
         return Outbox(self.memory, 4, retries, Backlog(10_000, 8, self.memory))
 
     def _restart(self) -> None:
-        """Go on with what is stored; attempts under way are lost."""
+        """Continue from the stored state; running attempts are lost."""
         self._life += 1
-        self.breaker = Breaker(self.breaker.circuit, succeeded_at=self.breaker.succeeded_at)
+        self.breaker = CircuitBreaker(self.breaker.circuit, succeeded_at=self.breaker.succeeded_at)
         self.outbox = self._new_outbox()
         self.slots = AttemptSlots(self._slot_count, 96)
 
     def run(self, events: Sequence[Made], until: float, *, restarts: Sequence[float] = ()) -> Course:
-        """Let time pass until then, with a restart at each of these times."""
+        """Run until this time, with a restart at each of these times."""
         for at in restarts:
             self._plan(at, self._restart)
         for event in events:
@@ -107,7 +110,7 @@ class Simulation:
         heappush(self._moves, (at, self._count, move))
 
     def _tick(self) -> None:
-        """Look each second, as long as there is anything to send."""
+        """Look for work each second while there are deliveries to send."""
         if self.rows or self._moves:
             self._plan(self.now + 1, self._tick)
 
@@ -127,7 +130,7 @@ class Simulation:
             if batch.part == "retries":
                 rows = (each for each in self.rows.values() if each.planned_from)
                 found = nsmallest(batch.limit, rows, key=lambda row: row.due_at)
-            elif batch.part == "live":  # rows are in the order of their positions
+            elif batch.part == "live":  # rows are ordered by position
                 rows = (each for each in self.rows.values() if batch.after < each.position <= batch.upto)
                 found = [*islice(rows, batch.limit)]
             self.outbox.end_batch(batch, found, self.wall, more=len(found) == batch.limit)
@@ -183,12 +186,12 @@ class Simulation:
         match follows:
             case Retry():
                 planned = self.rows[taken.position] = follows.applied_to(taken)
-                if follows.holds_up:
+                if follows.blocks_conversation:
                     self.outbox.repeat(planned, self.wall)
                 else:
                     self.outbox.attempt_ended(taken)
                     self.outbox.retry(planned, self.wall)
-            case Ended(status):
+            case DeliveryEnd(status):
                 self.outbox.attempt_ended(taken)
                 self.outbox.end(taken)
                 del self.rows[taken.position]

@@ -1,4 +1,4 @@
-"""Outboxes, and deliveries as they go through them."""
+"""Helpers to build outboxes and move deliveries through them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def outbox_of(
 
 
 def read(outbox: Outbox, *rows: Delivery, now: int = 0, more: bool = False) -> RowBatch:
-    """Answer the next batch that is wanted with these rows."""
+    """Complete the next requested batch with these rows."""
     batch = outbox.wants_batch(now)
     assert batch is not None
     outbox.end_batch(batch, rows, now, more=more)
@@ -30,21 +30,24 @@ def read(outbox: Outbox, *rows: Delivery, now: int = 0, more: bool = False) -> R
 
 
 def caught_up(memory: int = 100, *, share: int = 4) -> Outbox:
-    """Return an outbox that has found nothing pending at its start."""
+    """Return an outbox that found no pending rows at its start."""
     outbox = outbox_of(memory, share=share)
     assert [read(outbox).part, read(outbox).part] == ["live", "redeliveries"]
     return outbox
 
 
 def released(upto: int, *, memory: int = 100) -> Outbox:
-    """Return an outbox whose circuit was just closed."""
+    """Return an outbox whose circuit has just closed."""
     outbox = outbox_of(memory, holds=True)
     outbox.release(upto)
     return outbox
 
 
 def take(outbox: Outbox, now: int = 0) -> list[int]:
-    """The positions of all that may start now; the backlog's rate is far higher than is needed here."""
+    """Take all deliveries that may start now; return their positions.
+
+    The backlog's rate is high enough for all.
+    """
     found = list[int]()
     while (ready := outbox.take_next(now, 1.0)) is not None:
         found.append(ready.position)
@@ -52,14 +55,14 @@ def take(outbox: Outbox, now: int = 0) -> list[int]:
 
 
 def end(outbox: Outbox, *deliveries: Delivery) -> None:
-    """Their attempts have ended, and nothing comes of them."""
+    """End their attempts for good."""
     for each in deliveries:
         outbox.attempt_ended(each)
         outbox.end(each)
 
 
 def fail(outbox: Outbox, sent: Delivery, due_at: int, now: int = 0) -> None:
-    """Let an attempt fail, and plan the next one."""
+    """Fail an attempt and plan the next one."""
     outbox.attempt_ended(sent)
     outbox.retry(retry(sent, due_at), now)
 

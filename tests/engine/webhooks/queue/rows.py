@@ -1,4 +1,7 @@
-"""A model of the rows of deliveries to one endpoint: what is stored, what queries find, which commits are still untold."""
+"""A model of the rows of one endpoint's deliveries, with queries and commits.
+
+Commits are announced later, as between nodes.
+"""
 
 from __future__ import annotations
 
@@ -21,12 +24,12 @@ class Told:
 
 @dataclass
 class Table:
-    """The rows as the store has them; whatever is made is a commit, told later and in order.
+    """The stored rows; each change is a commit, announced later and in order.
 
     Attributes:
-        pending: the positions of those still to be sent.
-        missed: those that an outage dropped and that are to be sent once more.
-        held_upto: as it is stored of the endpoint.
+        pending: positions of deliveries still to be sent.
+        missed: positions of deliveries dropped by an outage and to be sent again.
+        held_upto: as stored with the endpoint.
     """
 
     rows: dict[int, Delivery] = field(default_factory=dict)
@@ -49,7 +52,7 @@ class Table:
         self._tell([self._insert(again)])
 
     def erase(self, conversation: int, now: int) -> None:
-        """Erase a conversation; the delivery of its deletion, in its conversation, is of the same commit."""
+        """Erase a conversation; the same commit makes the delivery of its deletion event."""
         gone = {at for at, row in self.rows.items() if row.event.conversation == conversation}
         self.pending -= gone
         self.missed -= gone
@@ -58,7 +61,7 @@ class Table:
         self._tell([deletion], frozenset({conversation}))
 
     def catch_up(self, limit: int, now: int) -> int:
-        """Repeat what was missed, oldest first; how many."""
+        """Redeliver missed deliveries, oldest first; return their number."""
         chosen = sorted(self.missed)[:limit]
         for position in chosen:
             self.missed.discard(position)
@@ -66,7 +69,7 @@ class Table:
         return len(chosen)
 
     def untold_erasure(self, row: Delivery) -> bool:
-        """Say whether the row went with its conversation, and nobody was told yet."""
+        """Return whether the row was erased with its conversation but not announced yet."""
         return any(row.event.conversation in told.erased for told in self.untold)
 
     def read(self, batch: RowBatch) -> list[Delivery]:

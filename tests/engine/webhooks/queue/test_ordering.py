@@ -1,4 +1,7 @@
-"""Deliveries that wait for an attempt, in the order of their conversations (decisions 6)."""
+"""Deliveries waiting for an attempt, in the order of their conversations.
+
+Source: decisions 6.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from tests.support.sockets.receivers import delivery
 
 
 def filled(*keys: int | None) -> OrderedDeliveries:
-    """Deliveries at the positions 1, 2, …, with these ordering keys."""
+    """Return deliveries at the positions 1, 2, …, with these ordering keys."""
     made = OrderedDeliveries()
     for position, key in enumerate(keys, 1):
         made.add(delivery(position, key))
@@ -16,7 +19,7 @@ def filled(*keys: int | None) -> OrderedDeliveries:
 
 
 def taken(ordered: OrderedDeliveries) -> list[int]:
-    """The positions of all that may start."""
+    """Take all deliveries that may start; return their positions."""
     found = []
     while ordered:
         found.append(ordered.take().position)
@@ -40,7 +43,7 @@ def test_those_without_a_key_wait_for_nobody() -> None:
     assert taken(ordered) == []
 
 
-def test_what_has_been_ready_longest_is_first() -> None:
+def test_the_delivery_ready_longest_is_first() -> None:
     ordered = filled(7, 8)
     first = ordered.first()
     assert first is not None
@@ -49,7 +52,7 @@ def test_what_has_been_ready_longest_is_first() -> None:
     assert ordered.first() is None
 
 
-def test_a_key_that_has_come_to_its_end_begins_anew() -> None:
+def test_a_finished_key_can_start_again() -> None:
     ordered = filled(7)
     assert taken(ordered) == [1]
     ordered.ended(7)
@@ -88,15 +91,15 @@ def test_a_row_that_was_refused_waits_until_it_is_due() -> None:
     assert taken(ordered) == [1]
 
 
-def test_an_order_that_is_given_up_leaves_what_waited_ready() -> None:
+def test_evicting_postponed_deliveries_makes_the_next_ones_ready() -> None:
     ordered = filled(7, 7, 8)
     ordered.take()
     ordered.postpone(delivery(1, 7, due_at=5))
-    assert [each.position for each in ordered.give_up_order()] == [1]
+    assert [each.position for each in ordered.evict_postponed()] == [1]
     assert (list(ordered.held), taken(ordered), ordered.next_due) == ([2, 3], [3, 2], None)
 
 
-def test_what_was_forgotten_meanwhile_is_not_repeated() -> None:
+def test_a_delivery_forgotten_during_its_attempt_is_not_repeated() -> None:
     ordered = filled(7)
     ordered.take()
     ordered.forget(frozenset({1}), frozenset({7}))
@@ -104,13 +107,13 @@ def test_what_was_forgotten_meanwhile_is_not_repeated() -> None:
     assert (taken(ordered), ordered.held) == ([], {})
 
 
-def test_what_is_forgotten_is_not_sent_whether_it_was_ready_or_waited() -> None:
+def test_forgotten_deliveries_are_not_sent() -> None:
     ordered = filled(7, 7, 8)
     ordered.forget(frozenset({1, 2}), frozenset({7}))
     assert (taken(ordered), list(ordered.held)) == ([3], [3])
 
 
-def test_a_key_that_was_forgotten_in_mid_attempt_begins_anew() -> None:
+def test_a_key_forgotten_during_an_attempt_can_start_again() -> None:
     ordered = filled(7, 7)
     ordered.take()
     ordered.forget(frozenset({1, 2}), frozenset({7}))
@@ -118,8 +121,8 @@ def test_a_key_that_was_forgotten_in_mid_attempt_begins_anew() -> None:
     assert taken(ordered) == [3]
 
 
-def test_what_is_not_forgotten_of_a_key_is_sent() -> None:
-    """The deletion of a conversation waits behind what was erased, if a batch has brought it already."""
+def test_other_deliveries_of_a_forgotten_key_are_sent() -> None:
+    """The conversation's deletion event may already be queued after its erased deliveries."""
     ordered = filled(7, 7, 7, 7)
     ordered.forget(frozenset({1, 2}), frozenset({7}))
     assert taken(ordered) == [3]
@@ -143,7 +146,7 @@ def test_a_key_that_is_blocked_waits_for_as_many_ends_as_blocks() -> None:
     assert taken(ordered) == [3]
 
 
-def test_a_block_beside_an_attempt_under_way_is_waited_for_too() -> None:
+def test_a_block_during_an_attempt_is_waited_for() -> None:
     ordered = filled(7, 7)
     assert taken(ordered) == [1]
     ordered.block(7)

@@ -1,8 +1,8 @@
-"""The outbox: new deliveries, retries, and those of erased conversations."""
+"""The outbox: new deliveries, retries, and erased conversations."""
 
 from __future__ import annotations
 
-from deskwire.engine.webhooks.queue.outbox import END
+from deskwire.engine.webhooks.queue.outbox import POSITION_MAX
 from tests.engine.webhooks.queue.boxes import (
     caught_up,
     deletion,
@@ -17,7 +17,7 @@ from tests.engine.webhooks.queue.boxes import (
 )
 from tests.support.sockets.receivers import delivery
 
-# What is new
+# New deliveries
 
 
 def test_a_conversation_goes_on_when_its_attempt_has_ended_before_that_is_recorded() -> None:
@@ -43,7 +43,7 @@ def test_the_first_rows_are_read_before_anything_is_taken_in() -> None:
     offered(outbox, delivery(5))
     assert take(outbox) == []
     batch = read(outbox, delivery(4), delivery(5))
-    assert (batch.part, batch.after, batch.upto, batch.limit) == ("live", 0, END, 10)
+    assert (batch.part, batch.after, batch.upto, batch.limit) == ("live", 0, POSITION_MAX, 10)
     offered(outbox, delivery(5))
     assert not outbox.wants_live_rows
     assert outbox.held == 2
@@ -66,14 +66,14 @@ def test_known_deliveries_that_a_batch_finds_gone_are_not_read_for_again() -> No
     assert not outbox.wants_live_rows
 
 
-def test_a_delivery_that_a_batch_has_brought_before_it_was_told_is_not_taken_in_again() -> None:
+def test_a_delivery_read_before_its_offer_is_not_added_twice() -> None:
     outbox = outbox_of(10)
     read(outbox, delivery(1, None))
     offered(outbox, delivery(1, None), delivery(2, None))
     assert take(outbox) == [1, 2]
 
 
-def test_behind_a_full_batch_the_next_one_is_read() -> None:
+def test_a_full_batch_is_followed_by_the_next_one() -> None:
     outbox = outbox_of(2)
     read(outbox, delivery(1, None), delivery(2, None), more=True)
     assert not outbox.wants_live_rows
@@ -83,7 +83,7 @@ def test_behind_a_full_batch_the_next_one_is_read() -> None:
     assert take(outbox) == [3]
 
 
-def test_once_memory_is_full_what_is_offered_is_read_later() -> None:
+def test_deliveries_offered_to_a_full_memory_are_read_later() -> None:
     outbox = caught_up(2)
     offered(outbox, *(delivery(number, None) for number in (1, 2, 3)))
     assert (outbox.held, take(outbox)) == (2, [1, 2])
@@ -105,7 +105,7 @@ def test_a_batch_is_worth_its_query_when_half_the_memory_is_free_or_nothing_is_r
     assert outbox.wants_live_rows
 
 
-def test_a_batch_that_could_not_be_read_is_asked_for_again() -> None:
+def test_a_failed_batch_is_requested_again() -> None:
     outbox = outbox_of(10)
     batch = outbox.wants_batch(0)
     assert batch is not None
@@ -117,7 +117,7 @@ def test_a_batch_that_could_not_be_read_is_asked_for_again() -> None:
 # Retries
 
 
-def test_retries_start_when_they_are_due_and_hold_nobody_up() -> None:
+def test_retries_start_when_due_and_block_no_delivery() -> None:
     outbox = caught_up()
     (first,) = offered(outbox, delivery(1))
     take(outbox)
@@ -130,7 +130,7 @@ def test_retries_start_when_they_are_due_and_hold_nobody_up() -> None:
     assert outbox.next_due() is None
 
 
-def test_what_has_been_due_longest_starts_first() -> None:
+def test_the_retry_due_longest_starts_first() -> None:
     outbox = outbox_of()
     read(outbox, retry(delivery(1, 1), 500), delivery(2, 2, due_at=400))
     offered(outbox, delivery(3, 3, due_at=600))
@@ -138,7 +138,7 @@ def test_what_has_been_due_longest_starts_first() -> None:
 
 
 def test_retries_have_a_share_alone_while_first_attempts_are_ready() -> None:
-    """Live events do not wait for what has failed before."""
+    """Live events do not wait for retries."""
     outbox = outbox_of(share=2)
     rows = [retry(delivery(number, number), number) for number in range(1, 6)]
     read(outbox, *rows)
@@ -171,7 +171,7 @@ def test_retries_for_which_there_is_no_room_are_read_again() -> None:
 
 
 def test_a_retry_of_the_last_batch_is_not_out_of_reach_of_their_query() -> None:
-    """The commit is notified only later: rows that memory has no room for must be found up to the batch's end."""
+    """The commit is announced only later: rows that do not fit into memory must be found up to the batch's end."""
     outbox = outbox_of(1)
     read(outbox, retry(delivery(1, 1), 1_000), more=True)
     assert take(outbox, 1_000) == [1]
@@ -182,8 +182,8 @@ def test_a_retry_of_the_last_batch_is_not_out_of_reach_of_their_query() -> None:
     assert (batch.part, batch.upto) == ("retries", 2)
 
 
-def test_a_row_that_was_in_memory_when_a_batch_was_asked_for_is_not_taken_from_it() -> None:
-    """The delivery may have ended since the batch was asked for."""
+def test_a_row_in_memory_at_the_request_is_ignored_in_the_batch() -> None:
+    """The delivery may have ended since the batch was requested."""
     outbox = outbox_of(2)
     rows = [retry(delivery(number, number), 1_000) for number in (1, 2, 3)]
     read(outbox, *rows[:2], more=True)
@@ -210,7 +210,7 @@ def test_a_clock_that_is_set_back_does_not_hold_up_retries() -> None:
 
 
 def test_an_attempt_that_is_repeated_keeps_its_place_in_its_conversation() -> None:
-    """Decisions 6: after a `Retry-After` the conversation goes on in its order."""
+    """Decisions 6: after a `Retry-After` the conversation continues in its order."""
     outbox = caught_up()
     first, *_ = offered(outbox, delivery(1), delivery(2), delivery(3, 8))
     assert take(outbox) == [1, 3]
@@ -231,7 +231,7 @@ def test_an_attempt_that_is_repeated_goes_last() -> None:
 
 
 def test_a_conversation_that_waits_gives_up_its_order_when_it_fills_the_memory() -> None:
-    """Others would get nothing otherwise: the rest can't be read."""
+    """Otherwise other conversations' rows could not be read."""
     outbox = caught_up(memory=8)
     first, *_ = offered(outbox, *[delivery(number) for number in range(1, 12)])
     assert take(outbox) == [1]
@@ -252,7 +252,7 @@ def test_a_retry_that_is_repeated_waits_for_its_time() -> None:
     assert (take(outbox, 8_999), take(outbox, 9_000)) == ([], [1])
 
 
-def test_what_is_repeated_is_not_sent_once_its_conversation_is_erased() -> None:
+def test_a_repeated_attempt_is_not_sent_after_an_erasure() -> None:
     outbox = caught_up()
     (first,) = offered(outbox, delivery(1))
     take(outbox)
@@ -274,14 +274,14 @@ def test_an_attempt_that_ends_after_its_conversation_was_erased_is_not_retried()
     assert take(outbox, 10) == []
 
 
-def test_what_waits_of_an_erased_conversation_is_not_sent() -> None:
+def test_waiting_deliveries_of_an_erased_conversation_are_not_sent() -> None:
     outbox = outbox_of()
     read(outbox, retry(delivery(1), 5), delivery(2), delivery(3), delivery(4, 8))
     outbox.forget(frozenset({7}))
     assert (take(outbox, 10), outbox.held) == ([4], 1)
 
 
-def test_rows_of_a_conversation_that_was_erased_since_a_batch_was_asked_for_are_left_out() -> None:
+def test_a_batch_omits_conversations_erased_since_its_request() -> None:
     outbox = outbox_of(10)
     batch = outbox.wants_batch(0)
     assert batch is not None
@@ -291,7 +291,7 @@ def test_rows_of_a_conversation_that_was_erased_since_a_batch_was_asked_for_are_
 
 
 def test_a_deletion_waits_for_the_attempts_of_its_conversation_that_are_under_way() -> None:
-    """Decisions 6: as every event waits for the answer to the one before it; be that a first attempt or a retry."""
+    """Decisions 6: every event waits for the response to its predecessor, whether a first attempt or a retry."""
     outbox = outbox_of()
     read(outbox, retry(delivery(1), 5), delivery(2, due_at=6))
     assert take(outbox, 10) == [1, 2]
@@ -304,7 +304,7 @@ def test_a_deletion_waits_for_the_attempts_of_its_conversation_that_are_under_wa
     assert take(outbox, 10) == [3]
 
 
-def test_a_deletion_that_a_batch_has_brought_before_it_was_told_is_sent() -> None:
+def test_a_deletion_event_read_before_its_offer_is_sent() -> None:
     outbox = outbox_of()
     read(outbox, delivery(1), delivery(2), deletion(3))
     assert take(outbox) == [1]

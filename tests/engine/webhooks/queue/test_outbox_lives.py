@@ -1,4 +1,7 @@
-"""Long lives of an outbox beside the model of its rows: what Hypothesis, which tries short ones, seldom comes to."""
+"""Long random runs of an outbox against the model of its rows.
+
+They reach states that Hypothesis, which tries short runs, seldom finds.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +64,7 @@ WHAT_MAY_HAPPEN: Final[tuple[tuple[float, Callable[[Deliveries], bool], Move], .
 
 
 def live(seed: int) -> None:
-    """Let one outbox live, with a temper of its own."""
+    """Run one outbox with random probabilities of its own."""
     chance, life = random.Random(seed), object.__new__(Deliveries)
     life.start(chance.choice([1, 1, 2, 2, 3, 6]), chance.randint(1, 3), chance.choice([1, 2, 6]))
     weights = [weight * chance.choice([0.1, 0.5, 1, 1, 2, 4]) for weight, _, _ in WHAT_MAY_HAPPEN]

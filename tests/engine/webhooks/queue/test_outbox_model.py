@@ -1,4 +1,4 @@
-"""An outbox beside a model of its rows: nothing lost, nothing twice, order and bounds kept, whatever interleaves."""
+"""An outbox against a model of its rows: no loss, no duplicate, and in order."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ Line = tuple[Part, int | None]
 
 @dataclass
 class Sent:
-    """An attempt from its begin until what came of it is recorded.
+    """An attempt from its start until its result is recorded.
 
     Args:
-        part: in whose order it was made; None for a retry, and for a probe.
+        part: the queue whose order it follows; None for a retry and for a probe.
         planned: the row with its next attempt; None if there is none, or the attempt has not ended.
     """
 
@@ -51,7 +51,10 @@ class Sent:
 
 
 class Deliveries(RuleBasedStateMachine):
-    """The outbox does what a worker has it do; what is stored is told, read and recorded some time later."""
+    """Drives the outbox as a worker does.
+
+    Announcing, reading and recording happen later.
+    """
 
     @initialize(memory=st.integers(1, 6), share=st.integers(1, 3), room=st.integers(1, 6))
     def start(self, memory: int, share: int, room: int) -> None:
@@ -64,7 +67,7 @@ class Deliveries(RuleBasedStateMachine):
 
     @rule()
     def restart(self) -> None:
-        """Crash: deliveries that were sent and are not recorded may be sent again."""
+        """Crash: deliveries that were sent and not recorded may be sent again."""
         self.table.untold.clear()
         held_upto = self.table.held_upto
         self.outbox = Outbox(
@@ -91,12 +94,12 @@ class Deliveries(RuleBasedStateMachine):
         self.forget_order()
 
     def forget_order(self) -> None:
-        """Forget the order so far: coming deliveries have an order of their own."""
+        """Start a new order for the deliveries to come."""
         self.newest: dict[tuple[Line, bool], int] = {}
         self.current: dict[Line, int] = {}
         self.waits_for: dict[Line, set[int]] = {}
 
-    # Commits, and what is told of them
+    # Commits and their announcements
 
     @rule(which=st.integers(0, 3), count=st.integers(1, 4))
     def commit(self, which: int, count: int) -> None:
@@ -104,7 +107,7 @@ class Deliveries(RuleBasedStateMachine):
 
     @rule(which=st.integers(1, 3))
     def erase(self, which: int) -> None:
-        """Erase a conversation; its key is not given to another one (AUTOINCREMENT)."""
+        """Erase a conversation; its key is never reused (AUTOINCREMENT)."""
         conversation, self.conversations[which] = (
             self.conversations[which],
             max(conversation or 0 for conversation in self.conversations) + 1,
@@ -138,7 +141,10 @@ class Deliveries(RuleBasedStateMachine):
                 self.outbox.offer(row)
 
     def heed_erasure(self, told: Told) -> None:
-        """The deletion waits for what is under way of its conversation, unless a batch was faster."""
+        """Make the deletion wait for running attempts of its conversation.
+
+        Unless a batch has read it before.
+        """
         (conversation,), (deletion,) = told.erased, told.made
         self.current = {where: at for where, at in self.current.items() if where[1] != conversation}
         if deletion.position not in self.brought:
@@ -152,7 +158,7 @@ class Deliveries(RuleBasedStateMachine):
     @precondition(lambda self: self.batch is None)
     @rule(at_once=st.booleans())
     def ask_for_a_batch(self, at_once: bool) -> None:
-        """The rows are those of the moment of the asking, of the answer, or of one between them."""
+        """Read rows as of the request, the answer, or a moment in between."""
         self.batch = self.outbox.wants_batch(self.now)
         assert self.batch is None or self.batch.limit > 0
         if at_once:
@@ -196,7 +202,7 @@ class Deliveries(RuleBasedStateMachine):
         self.now, self.at = self.now + wait, self.at + wait
         given_up = self.outbox.given_up
         taken = None if self.outbox.holds else self.outbox.take_next(self.now, self.at / 1000)
-        if self.outbox.given_up > given_up:  # conversations go on that wait for a repeated attempt
+        if self.outbox.given_up > given_up:  # conversations that wait for a repeated attempt continue
             resting = self.repeated - self.flight.keys()
             self.current = {line: at for line, at in self.current.items() if at not in resting}
         if taken is not None:
@@ -215,7 +221,7 @@ class Deliveries(RuleBasedStateMachine):
             self.read_batch()
 
     def probe(self, batch: RowBatch, rows: Sequence[Delivery]) -> None:
-        """Send a probe, unless the circuit was closed meanwhile."""
+        """Send a probe, unless the circuit has closed since."""
         found = self.outbox.take_probe(batch, rows)
         if found is not None and self.opened:
             self.begin(found, None)
@@ -235,7 +241,10 @@ class Deliveries(RuleBasedStateMachine):
         self.flight[position] = Sent(taken, part)
 
     def check_due(self, taken: Delivery) -> None:
-        """Check that a retry is not early, a clock that was set back and the endpoint's pauses considered."""
+        """Check that a retry is not early.
+
+        The check allows for a clock set back, and for the endpoint's pauses.
+        """
         if taken.position not in self.exempt_from_due | self.repeated:
             assert taken.due_at <= self.now, "retried too early"
 
@@ -248,7 +257,7 @@ class Deliveries(RuleBasedStateMachine):
         position = taken.position
         again = position in self.repeated or bool(taken.refusals)
         if again and self.current.get(conversation) != position:
-            return  # it had been a probe, or its conversation has gone on: it is a retry now
+            return  # after a probe, or because its conversation has continued, it is a retry
         assert self.current.get(conversation) in (None, position), (
             "started beside the one before it in its conversation"
         )
@@ -267,7 +276,7 @@ class Deliveries(RuleBasedStateMachine):
         self.attempt_ended(data.draw(st.sampled_from(self.running())), outcome)
 
     def attempt_ended(self, position: int, outcome: Outcome) -> None:
-        """End an attempt, which may open the circuit, or close it."""
+        """End an attempt, which may open or close the circuit."""
         sent = self.flight[position]
         sent.ended, sent.good = True, outcome == "good"
         sent.planned = self.planned(sent.row, outcome)
@@ -285,7 +294,7 @@ class Deliveries(RuleBasedStateMachine):
 
     @staticmethod
     def planned(row: Delivery, outcome: Outcome) -> Delivery | None:
-        """The row as it is planned from now on; due from now on, too, until it is recorded."""
+        """Return the row with its new plan, which is due now until it is recorded."""
         if outcome == "good" or (outcome != "paused" and row.attempts + 1 == ATTEMPTS):
             return None
         paused = outcome == "paused"
@@ -299,12 +308,12 @@ class Deliveries(RuleBasedStateMachine):
         for waited_for in self.waits_for.values():
             waited_for.discard(position)
 
-    # What came of them
+    # Results
 
     @precondition(lambda self: self.recorded is None)
     @rule(missed=st.booleans())
     def record(self, missed: bool) -> None:
-        """Store all results that have gathered in one commit, and that the circuit was closed."""
+        """Store all collected results in one commit, and that the circuit has closed."""
         self.recorded = [
             (sent, self.stored(sent, missed=missed)) for sent in self.flight.values() if sent.ended
         ]
@@ -331,7 +340,7 @@ class Deliveries(RuleBasedStateMachine):
     @precondition(lambda self: self.recorded is not None)
     @rule()
     def settle(self) -> None:
-        """Tell what was recorded, behind what was committed before."""
+        """Announce recorded results after earlier commits."""
         told = self.table.commits - len(self.table.untold)
         self.tell_first(max(0, self.told_before - told))
         recorded, self.recorded, released, self.released = self.recorded, None, self.released, None
@@ -344,7 +353,7 @@ class Deliveries(RuleBasedStateMachine):
     def settle_one(self, sent: Sent, planned: Delivery | None) -> None:
         position = sent.row.position
         del self.flight[position]
-        self.outbox.heed_clock(self.now)
+        self.outbox.adjust_clock(self.now)
         if planned is None:
             self.outbox.end(sent.row)
         elif sent.repeats:
@@ -381,7 +390,7 @@ class Deliveries(RuleBasedStateMachine):
             assert len(self.outbox.backlog.ordered.held) <= self.room
 
     def teardown(self) -> None:
-        """However it came to this, all that is pending is sent in the end; the success of one more brings the rest."""
+        """Check that all pending deliveries are sent in the end, after one more success."""
         if hasattr(self, "outbox"):
             self.table.commit([None], self.now)
             for _ in range(len(self.table.rows) * 12 + 24):
@@ -400,7 +409,7 @@ class Deliveries(RuleBasedStateMachine):
         return at_rest and not (under_way or table.pending or table.missed or table.untold)
 
     def do_well(self) -> None:
-        """Do all that can be done at this moment, as it should go."""
+        """Do everything possible at this moment, without failures."""
         self.tell()
         if self.batch is None and self.opened and self.outbox.holds:
             self.ask_for_a_probe(at_once=False)

@@ -1,4 +1,4 @@
-"""The outbox while an endpoint's circuit is open, and with the deliveries of an outage (decisions 6)."""
+"""The outbox with an open circuit and after an outage (decisions 6)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from deskwire.engine.webhooks.delivery import Delivery
-from deskwire.engine.webhooks.queue.outbox import END, Outbox
+from deskwire.engine.webhooks.queue.outbox import POSITION_MAX, Outbox
 from tests.engine.webhooks.queue.boxes import (
     again,
     caught_up,
@@ -54,8 +54,8 @@ def probed(outbox: Outbox, rows: Sequence[Delivery]) -> Delivery | None:
     return outbox.take_probe(batch, rows)
 
 
-def test_what_has_ended_since_a_probe_was_asked_for_is_not_sent_again() -> None:
-    """The rows are from before."""
+def test_a_probe_skips_deliveries_ended_since_its_request() -> None:
+    """The rows are older than the end."""
     outbox = caught_up()
     rows = offered(outbox, delivery(1), delivery(2, 8))
     assert outbox.take_next(0, 1.0) == rows[0]
@@ -65,7 +65,7 @@ def test_what_has_ended_since_a_probe_was_asked_for_is_not_sent_again() -> None:
     assert outbox.take_probe(batch, rows) == rows[1]
 
 
-def test_a_conversation_that_was_erased_since_a_probe_was_asked_for_is_not_sent() -> None:
+def test_a_probe_skips_conversations_erased_since_its_request() -> None:
     """Decisions 4."""
     outbox = outbox_of(holds=True)
     batch = outbox.ask_for_probe()
@@ -81,7 +81,7 @@ def test_no_probe_is_taken_once_the_circuit_was_closed() -> None:
     assert read(outbox).part == "live"
 
 
-def test_a_batch_that_was_asked_for_before_the_circuit_opened_brings_nothing() -> None:
+def test_a_batch_requested_before_the_circuit_opened_is_ignored() -> None:
     outbox = outbox_of()
     batch = outbox.wants_batch(0)
     assert batch is not None
@@ -93,7 +93,7 @@ def test_a_batch_that_was_asked_for_before_the_circuit_opened_brings_nothing() -
     assert outbox.held == 0
 
 
-def test_once_released_what_was_held_is_backlog_and_what_comes_later_is_live() -> None:
+def test_a_release_makes_held_deliveries_backlog_and_later_ones_live() -> None:
     outbox = outbox_of(holds=True)
     offered(outbox, delivery(1), delivery(2))
     outbox.release(2)
@@ -109,7 +109,7 @@ def test_once_released_what_was_held_is_backlog_and_what_comes_later_is_live() -
     assert (outbox.backlog.empty, outbox.backlog.started, outbox.held) == (True, 2, 0)
 
 
-def test_what_was_held_at_a_restart_is_backlog_again() -> None:
+def test_deliveries_held_before_a_restart_are_backlog() -> None:
     outbox = outbox_of(held_upto=2)
     assert read(outbox, delivery(3)).after == 2
     read(outbox)
@@ -117,13 +117,13 @@ def test_what_was_held_at_a_restart_is_backlog_again() -> None:
     assert take(outbox) == [1, 3]
 
 
-def test_an_open_circuit_at_a_restart_holds_whatever_was_held_before() -> None:
+def test_an_open_circuit_holds_earlier_held_deliveries_after_a_restart() -> None:
     outbox = outbox_of(holds=True, held_upto=2)
     offered(outbox, delivery(3))
     assert (outbox.wants_batch(0), take(outbox)) == (None, [])
 
 
-def test_what_was_held_waits_for_an_attempt_of_its_conversation_from_before() -> None:
+def test_held_deliveries_wait_for_an_earlier_attempt_of_their_conversation() -> None:
     outbox = caught_up()
     (old,) = offered(outbox, delivery(1))
     take(outbox)
@@ -147,7 +147,7 @@ def test_a_retry_that_is_not_due_when_it_is_released_waits_for_its_time() -> Non
     assert take(outbox, 5_000) == [1]
 
 
-def test_what_a_delivery_has_been_through_says_nothing_of_an_outage_that_comes_later() -> None:
+def test_earlier_failures_of_a_delivery_do_not_count_in_a_later_outage() -> None:
     outbox = released(1)
     read(outbox)
     read(outbox)
@@ -157,8 +157,8 @@ def test_what_a_delivery_has_been_through_says_nothing_of_an_outage_that_comes_l
     assert (started.failing_since, started.attempts) == (None, 1)
 
 
-def test_retries_are_read_beside_what_is_still_to_be_read_of_what_was_held() -> None:
-    """The parts never read the same row."""
+def test_retries_are_read_while_held_rows_remain_unread() -> None:
+    """Two parts never read the same row."""
     outbox = released(9, memory=1)
     read(outbox, retry(delivery(10, 1), 1_000))
     read(outbox)
@@ -180,7 +180,7 @@ def test_a_deletion_is_sent_when_the_circuit_closes_while_an_erased_attempt_is_u
     outbox.hold()
     outbox.forget(frozenset({7}))
     offered(outbox, deletion(3))
-    outbox.release(2)  # what came behind the probe's begin is live
+    outbox.release(2)  # deliveries after the probe's start are live
     read(outbox, deletion(3))
     end(outbox, old)
     assert take(outbox) == [3]
@@ -210,7 +210,7 @@ def test_redeliveries_are_read_and_sent_as_backlog() -> None:
     offered(outbox, again(8), delivery(9, 8))
     assert take(outbox) == [9]
     batch = read(outbox, again(8))
-    assert (batch.part, batch.after, batch.upto) == ("redeliveries", 0, END)
+    assert (batch.part, batch.after, batch.upto) == ("redeliveries", 0, POSITION_MAX)
     assert take(outbox) == [8]
 
 
@@ -238,7 +238,7 @@ def test_a_redeliverys_retry_is_not_out_of_reach_of_the_query_for_retries() -> N
     assert (batch.part, batch.after) == ("retries", 8)
 
 
-def test_of_a_conversation_a_redelivery_and_what_was_held_do_not_go_beside_each_other() -> None:
+def test_a_redelivery_and_a_held_delivery_of_one_conversation_are_not_concurrent() -> None:
     outbox = released(9)
     read(outbox)
     read(outbox, again(8))
@@ -248,7 +248,7 @@ def test_of_a_conversation_a_redelivery_and_what_was_held_do_not_go_beside_each_
     assert take(outbox) == [3]
 
 
-def test_what_an_outage_made_miss_is_asked_for_behind_the_redeliveries_that_are_there() -> None:
+def test_missed_deliveries_are_requested_after_existing_redeliveries() -> None:
     outbox = released(0)
     outbox.backlog.missed = True
     batches = [read(outbox).part for _ in range(3)]
@@ -256,7 +256,7 @@ def test_what_an_outage_made_miss_is_asked_for_behind_the_redeliveries_that_are_
     assert outbox.backlog.empty
 
 
-def test_more_that_were_missed_are_asked_for_until_none_is_left() -> None:
+def test_missed_deliveries_are_requested_until_none_is_left() -> None:
     outbox = caught_up(4)
     outbox.backlog.missed = True
     batch = read(outbox, more=True)
@@ -277,8 +277,8 @@ def test_no_part_holds_more_than_its_memory() -> None:
 
 
 @pytest.mark.parametrize(("memory", "waiting"), [(3, 1), (8, 5), (100, 50), (500, 300)])
-def test_held_conversations_are_sent_beside_one_that_waits_after_a_refusal(memory: int, waiting: int) -> None:
-    """A receiver that delays one event for good must get the others, however many wait for it in its conversation."""
+def test_a_refused_conversation_does_not_block_held_ones(memory: int, waiting: int) -> None:
+    """If a receiver delays one event indefinitely, it must get the others, however many wait in that conversation."""
     outbox = released(1_000, memory=memory)
     assert [read(outbox).part, read(outbox).part] == ["live", "redeliveries"]
     rows = [delivery(position) for position in range(1, waiting + 1)]

@@ -1,4 +1,4 @@
-"""Deliveries that wait for another attempt: the soonest in memory, the rest as rows."""
+"""Retries: the first due ones in memory, the others as rows."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ def retry(position: int, due_at: int) -> Delivery:
 
 
 def waiting(room: int, *due: int, now: int = 0) -> Retries:
-    """Retries at the positions 1, 2, …, that are due at these times."""
+    """Return retries at the positions 1, 2, …, due at these times."""
     retries = Retries(room, AHEAD_MAX_MS)
-    retries.heed_clock(now)
+    retries.adjust_clock(now)
     for position, due_at in enumerate(due, 1):
         retries.add(retry(position, due_at), now)
     return retries
 
 
 def started(retries: Retries, now: int) -> list[int]:
-    retries.heed_clock(now)
+    retries.adjust_clock(now)
     found = []
     while retries.first(now) is not None:
         found.append(retries.take().position)
@@ -34,7 +34,7 @@ def started(retries: Retries, now: int) -> list[int]:
 
 
 def read(retries: Retries, rows: Sequence[Delivery], *, more: bool = False, now: int = 0) -> int:
-    """Read these rows; for how many there was room."""
+    """Add these rows; return the room there was."""
     room = retries.begin_reading()
     retries.end_reading(rows, more=more, now=now)
     return room
@@ -49,7 +49,7 @@ def test_each_starts_when_it_is_due_the_one_due_first_in_front() -> None:
     assert retries.next_due() is None
 
 
-def test_one_under_way_keeps_its_room() -> None:
+def test_a_running_retry_keeps_its_room() -> None:
     retries = waiting(1, 1_000)
     assert started(retries, 1_000) == [1]
     assert list(retries.held) == [1]
@@ -67,7 +67,7 @@ def test_those_without_room_are_parked_and_read_again_when_the_first_of_them_is_
     assert retries.wants_rows(3_000)
 
 
-def test_they_are_read_again_when_there_is_room_for_many() -> None:
+def test_parked_retries_are_read_when_there_is_room_for_many() -> None:
     retries = waiting(8, *range(1_000, 1_008), 50_000)
     assert started(retries, 1_005) == [1, 2, 3, 4, 5, 6]
     for position in range(1, 7):
@@ -78,8 +78,8 @@ def test_they_are_read_again_when_there_is_room_for_many() -> None:
     assert (started(retries, 50_000), retries.wants_rows(DAY_MS)) == ([7, 8, 9], False)
 
 
-def test_they_are_not_read_while_those_in_memory_are_due_before_them() -> None:
-    """Reading them, with more overdue than there is room for, would bring the same rows again and again."""
+def test_parked_retries_are_not_read_while_earlier_ones_are_in_memory() -> None:
+    """With more overdue rows than room, the query would return the same rows again and again."""
     retries = waiting(4, 1_000, 1_000, 1_000, 1_000, 1_500, 9_000)
     assert not retries.wants_rows(5_000)
     read(retries, [retry(position, 1_000) for position in (1, 2, 3, 4)], more=True, now=1_000)
@@ -90,14 +90,14 @@ def test_they_are_not_read_while_those_in_memory_are_due_before_them() -> None:
     assert retries.wants_rows(5_000)
 
 
-def test_they_are_not_read_again_and_again_while_what_is_under_way_takes_the_room() -> None:
+def test_running_retries_do_not_cause_endless_reading() -> None:
     retries = waiting(8, *range(1_000, 1_008), 50_000)
     assert started(retries, 1_006) == [1, 2, 3, 4, 5, 6, 7]
     del retries.held[1]
     assert not retries.wants_rows(1_006)
 
 
-def test_nothing_is_read_while_none_is_parked_or_there_is_no_room() -> None:
+def test_no_rows_are_read_without_parked_retries_or_room() -> None:
     assert not waiting(4, 1_000).wants_rows(DAY_MS)
     full = waiting(2, 1_000, 1_000, 2_000)
     assert started(full, 1_000) == [1, 2]
@@ -106,7 +106,7 @@ def test_nothing_is_read_while_none_is_parked_or_there_is_no_room() -> None:
     assert (full.wants_rows(DAY_MS), full.next_due()) == (True, 2_000)
 
 
-def test_reading_makes_room_for_those_due_soonest_beside_what_is_under_way() -> None:
+def test_reading_makes_room_for_the_retries_due_first() -> None:
     retries = waiting(3, 1_000, 5_000, 6_000, 2_000)
     assert started(retries, 1_000) == [1]
     assert retries.begin_reading() == 2
@@ -117,7 +117,7 @@ def test_reading_makes_room_for_those_due_soonest_beside_what_is_under_way() -> 
     assert (retries.wants_rows(6_000), retries.next_due()) == (True, 6_000)
 
 
-def test_others_behind_a_batch_are_read_soon() -> None:
+def test_rows_after_a_batch_are_read_soon() -> None:
     retries = waiting(1, 1_000, 1_000)
     read(retries, [], more=True, now=3_000)
     assert (retries.next_due(), retries.wants_rows(3_001)) == (3_001, True)
@@ -156,14 +156,14 @@ def test_a_clock_that_is_set_ahead_makes_them_due() -> None:
 
 
 def test_a_row_from_before_a_clock_was_set_back_is_not_waited_for_longer_than_any_is_planned_ahead() -> None:
-    """The outbox knows no clock from before a restart: a time that is far ahead was written by another one."""
+    """After a restart the outbox does not know the old clock, so a time far ahead came from it."""
     retries = waiting(2)
     retries.add(retry(1, DAY_MS), 0)
     assert started(retries, AHEAD_MAX_MS - 1) == []
     assert started(retries, AHEAD_MAX_MS) == [1]
 
 
-def test_what_is_forgotten_is_not_tried_again() -> None:
+def test_a_forgotten_delivery_is_not_retried() -> None:
     retries = waiting(4, 1_000, 2_000, 3_000)
     retries.forget(frozenset({1, 3}), frozenset())
     assert (retries.next_due(), started(retries, 3_000)) == (2_000, [2])

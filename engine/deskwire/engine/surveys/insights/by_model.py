@@ -11,7 +11,7 @@ from typing import Any, Final, get_args
 
 import orjson
 
-from deskwire.engine.llm.port import ChatModel, ModelError
+from deskwire.engine.llm.chat import ChatModel, ModelError
 from deskwire.engine.surveys.insights.comments import Comment, Sentiment
 from deskwire.engine.surveys.insights.text_analysis.quotes import Mention, quotes
 from deskwire.engine.surveys.insights.themes import THEMES_MAX, Theme, theme_id, theme_of

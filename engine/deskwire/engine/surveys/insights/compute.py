@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar
 import trio
 from msgspec import Struct
 
-from deskwire.engine.llm.port import ChatModel
+from deskwire.engine.llm.chat import ChatModel
 from deskwire.engine.surveys.insights.alerts import alerts
 from deskwire.engine.surveys.insights.by_model import model_summary, model_themes
 from deskwire.engine.surveys.insights.comments import Comment, comments

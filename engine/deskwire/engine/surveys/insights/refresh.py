@@ -22,7 +22,7 @@ from deskwire.engine.core.errors import DomainError, NotFound, Unavailable
 from deskwire.engine.core.store import Store
 from deskwire.engine.core.tasks.failure import contain_failures
 from deskwire.engine.core.values import replace
-from deskwire.engine.llm.port import ChatModel, ModelError
+from deskwire.engine.llm.chat import ChatModel, ModelError
 from deskwire.engine.surveys.definition import SurveyDefinition, definition_of
 from deskwire.engine.surveys.insights.compute import Computed, compute
 from deskwire.engine.surveys.insights.insights import Insights, Refresh, alert_times, theme_ids

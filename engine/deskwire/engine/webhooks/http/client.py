@@ -1,4 +1,4 @@
-"""One attempt at a delivery: a signed POST within its budget (contract 6.3, 6.4.1, decisions 6)."""
+"""HTTP client of webhooks: one signed POST per attempt (contract 6.3, 6.4.1)."""
 
 from __future__ import annotations
 
@@ -13,19 +13,23 @@ from msgspec import Struct
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.http1 import Header
 from deskwire.engine.webhooks.delivery import Attempt
-from deskwire.engine.webhooks.http.connection import Connection, ended_lines, secured
-from deskwire.engine.webhooks.http.dialer import Route
-from deskwire.engine.webhooks.http.failure import SHORTAGE_WAIT_MS, WIRE_ERRORS, in_words, shortage
-from deskwire.engine.webhooks.http.pool import IdleConnections
+from deskwire.engine.webhooks.http.connection import HttpConnection, IdleConnections, header_lines, start_tls
+from deskwire.engine.webhooks.http.connectors import Connector
+from deskwire.engine.webhooks.http.failure import (
+    SHORTAGE_RETRY_DELAY_MS,
+    WIRE_ERRORS,
+    describe_error,
+    shortage,
+)
 from deskwire.engine.webhooks.http.retry_after import asked_wait_ms
 from deskwire.engine.webhooks.signature import signature_header
-from deskwire.engine.webhooks.target import Target
+from deskwire.engine.webhooks.url import WebhookUrl
 
-READ_MAX: Final = 16 * 1024
-"""Bytes of a response's body that are read at most (decisions 6)."""
+# Bytes of a response's body that are read (decisions 6).
+BODY_READ_MAX: Final = 16 * 1024
 
-KEPT_MAX: Final = 1024
-"""Bytes of them that the delivery log keeps (decisions 6)."""
+# Bytes of it that the delivery log keeps (decisions 6).
+BODY_KEPT_MAX: Final = 1024
 
 
 def _user_agent() -> bytes:
@@ -39,15 +43,15 @@ _USER_AGENT: Final = _user_agent()
 
 
 class Withheld(Exception):
-    """The delivery was not to be sent any more once there was a connection; no byte of it was."""
+    """The delivery was erased before its first byte was sent; no byte was sent."""
 
 
 def _always() -> bool:
     return True
 
 
-class Content(Protocol):
-    """The part of an event that is posted."""
+class EventContent(Protocol):
+    """The parts of an event that are posted."""
 
     @property
     def type(self) -> str:
@@ -59,34 +63,34 @@ class Content(Protocol):
 
 
 class Postable(Protocol):
-    """A delivery as an attempt needs it, be it a row (`delivery.Delivery`) or in memory alone."""
+    """A delivery as the client needs it, stored as a row or kept in memory only."""
 
     @property
     def id(self) -> str:
-        """The `dlv_` id, the same over all attempts."""
+        """The `dlv_` id, the same for all attempts."""
 
     @property
-    def event(self) -> Content:
+    def event(self) -> EventContent:
         """The event."""
 
     @property
     def attempts(self) -> int:
-        """The number of attempts that were made."""
+        """The number of attempts made so far."""
 
     @property
     def previous(self) -> int | None:
-        """The sequence of the event that was sent before, None for events without a sequence."""
+        """The sequence of the previous event, None for events without a sequence."""
 
 
-class _Seen(Struct):
-    """The part of a response that has come so far; it stays when the time is up.
+class _PartialResponse(Struct):
+    """The part of a response received so far, which remains after a timeout.
 
     Args:
-        stage: whose fault a timeout is now, see `Route.stage`.
+        stage: prefix for a timeout's message that names the party at fault, see `Connector.stage`.
         headers: with names in lower case.
-        answer: the begin of the body.
-        lacked: the reason, in words, if this machine lacked something.
-        over: whether nothing went wrong until the end of the exchange.
+        answer: the first bytes of the body.
+        lacked: the resource that this machine lacked, as a message.
+        complete: whether the exchange ended without an error.
     """
 
     stage: str = ""
@@ -95,37 +99,37 @@ class _Seen(Struct):
     answer: bytes = b""
     error: str | None = None
     lacked: str | None = None
-    over: bool = False
+    complete: bool = False
 
 
 class Client:
-    """Posts to one endpoint; connections are kept and used again. Each attempt under way has one of its own.
+    """Posts to one endpoint and reuses connections. Each running attempt has its own.
 
     Args:
-        url: one that `target.url_problems` found nothing wrong with.
-        route: makes connections.
+        url: a URL that `url_problems` has accepted.
+        connector: makes connections.
         ssl_context: verifies the receiver's certificate.
-        timeout_s: seconds for name, connection, TLS, request and the head of the response together.
-        clock: gives the time at which an attempt begins.
+        timeout_s: seconds for name lookup, connection, TLS, request and the head of the response together.
+        clock: gives the start time of an attempt.
     """
 
     def __init__(
-        self, url: str, route: Route, *, ssl_context: ssl.SSLContext, timeout_s: float, clock: Clock
+        self, url: str, connector: Connector, *, ssl_context: ssl.SSLContext, timeout_s: float, clock: Clock
     ) -> None:
-        self._target: Final = Target.parse(url)
-        self._route = route
+        self._target: Final = WebhookUrl.parse(url)
+        self._connector = connector
         self._ssl_context = ssl_context
         self._timeout_s = timeout_s
         self._clock = clock
         self._idle: Final = IdleConnections()
-        form, extra = route.form(self._target)
+        form, extra = connector.request_target(self._target)
         headers = (
             (b"Host", self._target.authority),
             (b"Content-Type", b"application/json"),
             (b"User-Agent", _USER_AGENT),
             *extra,
         )
-        self._head: Final = ended_lines(
+        self._head: Final = header_lines(
             b"POST %s HTTP/1.1" % form, *[b"%s: %s" % header for header in headers]
         )
 
@@ -134,16 +138,18 @@ class Client:
     ) -> Attempt:
         """Make the next attempt at `delivery`, signed with each of `secrets`.
 
+        A 2xx counts as soon as the head of the response has arrived. The rest of the timeout is for reading
+        the body, of which at most BODY_READ_MAX bytes are read. A connection with an unread rest of a body is
+        closed.
+
+        If a kept connection ends before the first byte of a response, this is no attempt: the receiver had
+        closed it or was about to. The request is sent again at once on a new connection, with a new timeout.
+        If that connection ends too, the attempt has failed.
+
         Args:
-            may_send: asked once there is a connection, right before the first byte is sent.
+            may_send: called when there is a connection, right before the first byte is sent.
 
-        Raises Withheld if it may not be sent then.
-
-        A 2xx counts once the head of the response is there. The rest of the time goes to reading the body,
-        which is cut off at READ_MAX; a connection whose body was not read to its end is closed.
-
-        A kept connection that ends before the first byte of a response is no attempt: the receiver had closed it, or was
-        about to. The request is sent at once on a new connection, with the whole time again; if that one ends, it has failed.
+        Raises Withheld if `may_send` returns False.
         """
         kept = self._idle.take(trio.current_time())
         made = None if kept is None else await self._try(delivery, secrets, may_send, kept)
@@ -157,54 +163,56 @@ class Client:
         delivery: Postable,
         secrets: Sequence[str],
         may_send: Callable[[], bool],
-        kept: Connection | None,
+        kept: HttpConnection | None,
     ) -> Attempt | None:
-        """Make an attempt on a kept connection or on a new one; None if the kept one was stale."""
+        """Make an attempt on a kept or a new connection; None if the kept one was stale."""
         at, began = self._clock(), trio.current_time()
         request = self._request(delivery, secrets, at)
-        seen, used = _Seen(), kept
+        response, used = _PartialResponse(), kept
         with trio.CancelScope(deadline=began + self._timeout_s) as scope:
             try:
-                used = used or await self._connect(seen)
+                used = used or await self._connect(response)
                 if not may_send():
                     used.close()
                     raise Withheld
-                await _exchange(used, request, seen)
+                await _exchange(used, request, response)
             except (*WIRE_ERRORS, MemoryError) as error:
-                seen.lacked = shortage(error)
-                if kept is not None and not kept.answered and seen.lacked is None:
+                response.lacked = shortage(error)
+                if kept is not None and not kept.answered and response.lacked is None:
                     return None
-                seen.error = seen.lacked or in_words(error)
+                response.error = response.lacked or describe_error(error)
         ended = trio.current_time()
         if scope.cancelled_caught:
-            seen.error = f"{seen.stage}timeout: no answer within {self._timeout_s:g} s"
-        if seen.over and used is not None:
+            response.error = f"{response.stage}timeout: no answer within {self._timeout_s:g} s"
+        if response.complete and used is not None:
             self._idle.give(used, ended)
-        return self._made(delivery, at, round((ended - began) * 1000), seen)
+        return self._attempt_of(delivery, at, round((ended - began) * 1000), response)
 
-    def _made(self, delivery: Postable, at: int, latency_ms: int, seen: _Seen) -> Attempt:
-        """Return the attempt with what was seen of its response."""
+    def _attempt_of(
+        self, delivery: Postable, at: int, latency_ms: int, response: _PartialResponse
+    ) -> Attempt:
+        """Return the attempt with its response, as far as it was received."""
         return Attempt(
             delivery.attempts + 1,
             at,
             latency_ms,
-            seen.status,
-            _error(seen),
-            seen.answer[:KEPT_MAX],
-            asked_wait_ms(seen.status, seen.headers, at + latency_ms)
-            if seen.lacked is None
-            else SHORTAGE_WAIT_MS,
+            response.status,
+            _error(response),
+            response.answer[:BODY_KEPT_MAX],
+            asked_wait_ms(response.status, response.headers, at + latency_ms)
+            if response.lacked is None
+            else SHORTAGE_RETRY_DELAY_MS,
         )
 
     async def aclose(self) -> None:
-        """Close all idle connections; the client may be used again afterwards."""
+        """Close all idle connections; the client can be used again afterwards."""
         self._idle.close()
         await trio.lowlevel.checkpoint()
 
     def _request(self, delivery: Postable, secrets: Sequence[str], at: int) -> bytes:
         event, previous = delivery.event, delivery.previous
         body = event.body
-        lines = ended_lines(
+        lines = header_lines(
             b"Content-Length: %d" % len(body),
             b"Service-Signature: " + signature_header(secrets, at // 1000, body).encode(),
             b"Service-Delivery-Id: " + delivery.id.encode(),
@@ -215,37 +223,37 @@ class Client:
         )
         return self._head + lines + body
 
-    async def _connect(self, seen: _Seen) -> Connection:
-        seen.stage = self._route.stage
-        stream = await self._route.reach(self._target)
-        seen.stage = ""
+    async def _connect(self, response: _PartialResponse) -> HttpConnection:
+        response.stage = self._connector.stage
+        stream = await self._connector.connect(self._target)
+        response.stage = ""
         if self._target.tls:
-            stream = await secured(stream, self._ssl_context, self._target.host)
-        return Connection(stream)
+            stream = await start_tls(stream, self._ssl_context, self._target.host)
+        return HttpConnection(stream)
 
 
-async def _exchange(connection: Connection, request: bytes, seen: _Seen) -> None:
-    """Send and read on one connection, which is closed unless the exchange is over."""
+async def _exchange(connection: HttpConnection, request: bytes, response: _PartialResponse) -> None:
+    """Send a request and read its response; on failure, close the connection."""
     try:
         await connection.send(b"POST", request)
-        seen.status, seen.headers = await connection.head()
+        response.status, response.headers = await connection.head()
         size = 0
-        while size < READ_MAX and (piece := await connection.piece()):
-            size += len(piece)
-            if len(seen.answer) < KEPT_MAX:
-                seen.answer += piece
-        seen.over = True
+        while size < BODY_READ_MAX and (next_chunk := await connection.next_chunk()):
+            size += len(next_chunk)
+            if len(response.answer) < BODY_KEPT_MAX:
+                response.answer += next_chunk
+        response.complete = True
     finally:
-        if not seen.over:
+        if not response.complete:
             connection.close()
 
 
-def _error(seen: _Seen) -> str | None:
-    """Return the reason for which an attempt failed; once there is a status, that alone counts. None for a 2xx."""
-    if seen.status is None:
-        return seen.error or "no answer"
-    if 200 <= seen.status < 300:
+def _error(response: _PartialResponse) -> str | None:
+    """Return why an attempt failed, None for a 2xx. A received status decides alone."""
+    if response.status is None:
+        return response.error or "no answer"
+    if 200 <= response.status < 300:
         return None
-    if 300 <= seen.status < 400:
-        return f"status {seen.status}: redirects are not followed"
-    return f"status {seen.status}"
+    if 300 <= response.status < 400:
+        return f"status {response.status}: redirects are not followed"
+    return f"status {response.status}"

@@ -1,6 +1,6 @@
-"""The failures of an attempt, in words for the delivery log (decisions 6).
+"""Errors of an attempt, and their description in the delivery log (decisions 6).
 
-One for which this machine lacked a file descriptor, memory or a thread says nothing of the receiver.
+If this machine lacked a file descriptor, memory or a thread, the failure does not count against the receiver.
 """
 
 from __future__ import annotations
@@ -15,19 +15,24 @@ from typing import Final
 import h11
 import trio
 
+from deskwire.engine.webhooks.http.address import (
+    SHORTAGES,
+    AddressRefused,
+    ResolutionFailed,
+    ThreadUnavailable,
+)
 from deskwire.engine.webhooks.http.connection import Disconnected
-from deskwire.engine.webhooks.http.dialer import AddressRefused
-from deskwire.engine.webhooks.http.resolver import SHORTAGES, NoThread, ResolutionFailed
 
-SHORTAGE_WAIT_MS: Final = 1_000
-"""Pause until an attempt is made again for which this machine lacked something. Such a one uses up no attempt, and is no
-failure of the endpoint."""
+# Retry delay after this machine lacked a resource. Such an attempt does not count and is not the endpoint's
+# failure.
+SHORTAGE_RETRY_DELAY_MS: Final = 1_000
 
 
 class ProxyFailed(Exception):
-    """The operator's proxy did not do its part; the text says how."""
+    """The operator's proxy failed; the message explains how."""
 
 
+# Errors of an attempt that come from the network, the proxy or the receiver.
 WIRE_ERRORS = (
     OSError,
     trio.BrokenResourceError,
@@ -37,11 +42,13 @@ WIRE_ERRORS = (
     ResolutionFailed,
     ProxyFailed,
 )
-"""The errors of an attempt that come from the network, the proxy or the receiver."""
 
 
-def in_words(error: Exception) -> str:
-    """Return one of WIRE_ERRORS as a short text: "connection refused", "TLS: ...", "address refused: ..."."""
+def describe_error(error: Exception) -> str:
+    """Return a short description of one of WIRE_ERRORS.
+
+    For example "connection refused", "TLS: ..." or "address refused: ...".
+    """
     match error:
         case AddressRefused():
             return f"address refused: {error}"
@@ -65,10 +72,10 @@ def in_words(error: Exception) -> str:
 
 
 def shortage(error: BaseException) -> str | None:
-    """Return what this machine lacked, in words for the delivery log; None if the error has another reason."""
+    """Return a description of the resource that this machine lacked, or None."""
     for cause in _causes(error):
         lacked = "memory" if isinstance(cause, MemoryError) else None
-        if isinstance(cause, NoThread):
+        if isinstance(cause, ThreadUnavailable):
             lacked = "thread"
         elif isinstance(cause, OSError) and not isinstance(cause, socket.gaierror):
             lacked = SHORTAGES.get(cause.errno or 0)
@@ -77,8 +84,8 @@ def shortage(error: BaseException) -> str | None:
     return None
 
 
-def not_connected(words: str) -> bool:
-    """Return whether an attempt that failed with these words of `in_words` did not reach the receiver."""
+def is_unreachable(words: str) -> bool:
+    """Return whether this text of `describe_error` means that no connection was made."""
     return words in _NOT_REACHED or words.startswith(_NO_HOST)
 
 
@@ -101,7 +108,7 @@ def _lower(text: str) -> str:
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    """Yield the error and every error that led to it."""
+    """Yield the error and the chain of its causes."""
     while error is not None:
         yield error
         error = error.__cause__ or error.__context__

@@ -1,4 +1,4 @@
-"""The pause that a receiver asks for with `Retry-After` (RFC 9110, section 10.2.3; decisions 6)."""
+"""Parser of `Retry-After` (RFC 9110, section 10.2.3; decisions 6)."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from email.utils import parsedate_to_datetime
 from typing import Final
 
 _STATUSES: Final = (429, 503)
+# Longer than any horizon. Further digits of a number are ignored.
 _SECONDS_MAX: Final = 10_000_000
-"""More than any window; and a number with more digits than this is not worth reading."""
 
 
 def asked_wait_ms(status: int | None, headers: Sequence[tuple[bytes, bytes]], now: int) -> int | None:
-    """Return the pause before the next attempt, in milliseconds; None if the response asks for none.
+    """Return the requested wait before the next attempt (ms), None without one.
 
-    Only a 429 or a 503 can ask. Both forms are understood, seconds and a date.
+    Only a 429 or a 503 can request a wait, in seconds or as a date.
 
     Args:
         now: time of the response, in milliseconds since the epoch.

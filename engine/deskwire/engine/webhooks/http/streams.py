@@ -1,7 +1,8 @@
-"""Streams of a client's connections that cost less than Trio's, because only one task at a time uses a stream (ADR 105).
+"""Streams for one task at a time, which cost less than Trio's (ADR 105).
 
-`DirectStream` is a TCP stream that reads and writes its socket itself. `TlsStream` is TLS over another stream. `trio.SSLStream` serves
-a sender and a receiver at the same time, with locks, and passes Trio's scheduler for each record.
+`DirectStream` is a TCP stream that reads and writes its socket itself. `TlsStream` is TLS over another
+stream. `trio.SSLStream` supports a concurrent sender and receiver with locks, and enters Trio's scheduler for
+each record.
 """
 
 from __future__ import annotations
@@ -15,13 +16,14 @@ import trio
 
 T = TypeVar("T")
 
-_READ: Final = 16 * 1024
+_READ_SIZE: Final = 16 * 1024
 
 
 class DirectStream(trio.abc.Stream):
-    """A TCP stream; raises trio.BrokenResourceError and trio.ClosedResourceError as `trio.SocketStream` does.
+    """A TCP stream that calls the operating system directly.
 
-    Sending passes Trio's scheduler only if the system can't take all at once, and receiving only to wait.
+    It raises trio.BrokenResourceError and trio.ClosedResourceError as `trio.SocketStream` does. Sending
+    enters Trio's scheduler only if the system can't take all bytes at once; receiving enters it only to wait.
     """
 
     def __init__(self, transport_stream: trio.SocketStream) -> None:
@@ -38,13 +40,13 @@ class DirectStream(trio.abc.Stream):
         await self.transport_stream.wait_send_all_might_not_block()
 
     async def receive_some(self, max_bytes: int | None = None) -> bytes:
-        """See `trio.abc.ReceiveStream.receive_some`. `trio.SocketStream` tries to read before there can be anything."""
+        """See `trio.abc.ReceiveStream.receive_some`."""
         while True:
             await trio.lowlevel.wait_readable(self._descriptor())
             try:
-                return os.read(self._descriptor(), max_bytes or _READ)
+                return os.read(self._descriptor(), max_bytes or _READ_SIZE)
             except BlockingIOError:
-                pass  # woken for nothing
+                pass  # spurious wakeup
             except OSError as error:
                 raise trio.BrokenResourceError from error
 
@@ -53,7 +55,10 @@ class DirectStream(trio.abc.Stream):
         await self.transport_stream.aclose()
 
     def _sent_now(self, data: bytes | bytearray | memoryview) -> bytes | bytearray | memoryview:
-        """Send the bytes that the system takes without waiting; return the rest. Raises trio.BrokenResourceError."""
+        """Send the bytes that the system takes without waiting; return the others.
+
+        Raises trio.BrokenResourceError.
+        """
         try:
             return data[os.write(self._descriptor(), data) :]
         except BlockingIOError:
@@ -65,18 +70,18 @@ class DirectStream(trio.abc.Stream):
         """Return the socket's file descriptor. Raises trio.ClosedResourceError."""
         descriptor = self._socket.fileno()
         if descriptor < 0:
-            raise trio.ClosedResourceError  # waiting for -1 would leave it busy in Trio for all sockets that are closed
+            raise trio.ClosedResourceError  # Trio would treat -1 as one busy descriptor, shared by all closed sockets
         return descriptor
 
 
 class TlsStream(trio.abc.Stream):
-    """TLS of a client over another stream; `do_handshake` comes first.
+    """TLS client over another stream; call `do_handshake` first.
 
-    Raises trio.BrokenResourceError, caused by the `ssl.SSLError` if TLS fails. As with HTTPS in general, the end of the other stream
-    ends this one, with or without TLS's close_notify, and none is sent.
+    Raises trio.BrokenResourceError, caused by the `ssl.SSLError` if TLS fails. As usual for HTTPS, the end of
+    the other stream ends this one with or without TLS's close_notify, and no close_notify is sent.
 
     Args:
-        server_name: the name or address that the server's certificate must be for.
+        server_name: the name or address that the server's certificate must match.
     """
 
     def __init__(self, transport_stream: trio.abc.Stream, context: ssl.SSLContext, server_name: str) -> None:
@@ -86,15 +91,15 @@ class TlsStream(trio.abc.Stream):
         self._tls: Final = context.wrap_bio(self._incoming, self._outgoing, server_hostname=server_name)
 
     async def do_handshake(self) -> None:
-        """Negotiate, and verify the server's certificate. Raises trio.BrokenResourceError."""
-        await self._carry_out(self._tls.do_handshake)
+        """Negotiate TLS and verify the certificate. Raises trio.BrokenResourceError."""
+        await self._run_tls(self._tls.do_handshake)
         await self._flush()
 
     async def send_all(self, data: bytes | bytearray | memoryview) -> None:
         """See `trio.abc.SendStream.send_all`."""
         view = memoryview(data)
         while view:
-            view = view[await self._carry_out(self._tls.write, view) :]
+            view = view[await self._run_tls(self._tls.write, view) :]
         await self._flush()
 
     async def wait_send_all_might_not_block(self) -> None:
@@ -104,9 +109,9 @@ class TlsStream(trio.abc.Stream):
     async def receive_some(self, max_bytes: int | None = None) -> bytes:
         """See `trio.abc.ReceiveStream.receive_some`."""
         if not self.has_unread:
-            await self._receive()  # a read that can't succeed would cost an exception
+            await self._receive()  # avoids the exception of a read without data
         try:
-            return await self._carry_out(self._tls.read, max_bytes or _READ)
+            return await self._run_tls(self._tls.read, max_bytes or _READ_SIZE)
         except trio.BrokenResourceError as error:
             if _is_eof(error.__cause__):
                 return b""
@@ -118,11 +123,11 @@ class TlsStream(trio.abc.Stream):
 
     @property
     def has_unread(self) -> bool:
-        """True if bytes have been received here that were not read yet, or the end of TLS."""
+        """True if received bytes, or the end of TLS, have not been read yet."""
         return bool(self._incoming.pending or self._tls.pending())
 
-    async def _carry_out(self, operation: Callable[..., T], *arguments: Any) -> T:
-        """Run an operation of TLS, again after each receipt of bytes that it needs, and return its result."""
+    async def _run_tls(self, operation: Callable[..., T], *arguments: Any) -> T:
+        """Run a TLS operation, and repeat it after each receipt of bytes that it needs."""
         while True:
             try:
                 return operation(*arguments)
@@ -133,7 +138,7 @@ class TlsStream(trio.abc.Stream):
             await self._receive()
 
     async def _receive(self) -> None:
-        if data := await self.transport_stream.receive_some(_READ):
+        if data := await self.transport_stream.receive_some(_READ_SIZE):
             self._incoming.write(data)
         else:
             self._incoming.write_eof()
@@ -144,12 +149,15 @@ class TlsStream(trio.abc.Stream):
 
 
 def direct(stream: trio.SocketStream) -> trio.abc.Stream:
-    """Return a stream that uses the socket itself; the given one if its socket is none of the operating system."""
+    """Return a stream that uses the socket itself.
+
+    If the socket is not the operating system's, the given stream is returned.
+    """
     return DirectStream(stream) if stream.socket.fileno() >= 0 else stream
 
 
 def socket_of(stream: trio.abc.Stream) -> trio.socket.SocketType:
-    """Return the socket beneath all TLS."""
+    """Return the socket below all TLS layers."""
     while isinstance(stream, TlsStream | DirectStream):
         stream = stream.transport_stream
     assert isinstance(stream, trio.SocketStream)
@@ -157,7 +165,7 @@ def socket_of(stream: trio.abc.Stream) -> trio.socket.SocketType:
 
 
 def is_quiet(stream: trio.abc.Stream) -> bool:
-    """Return whether nothing is there to be read, neither bytes nor the end, in TLS or beneath it."""
+    """Return whether neither bytes nor the end have arrived, in TLS or below it."""
     while isinstance(stream, TlsStream):
         if stream.has_unread:
             return False
@@ -166,7 +174,7 @@ def is_quiet(stream: trio.abc.Stream) -> bool:
 
 
 def _is_eof(error: BaseException | None) -> bool:
-    # Some versions of Python have no error of its own for it, see `trio._ssl`.
+    # Some Python versions have no specific error for it, see `trio._ssl`.
     return isinstance(error, ssl.SSLEOFError) or "UNEXPECTED_EOF_WHILE_READING" in (
         getattr(error, "strerror", None) or ""
     )

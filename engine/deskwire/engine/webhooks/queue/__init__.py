@@ -1,1 +1,1 @@
-"""The deliveries of one endpoint that wait for an attempt; no I/O."""
+"""Queues of one endpoint's deliveries, in memory and without I/O."""

@@ -1,10 +1,11 @@
-"""The deliveries that an outage left behind, sent beside new ones; no waiting, no I/O (ADR 10).
+"""Backlog of deliveries after an outage, sent beside new ones; no I/O (ADR 10).
 
-There are three kinds, sent in this order: redeliveries that are there already; those that the outage made use up their
-attempts, of which redeliveries are made batch by batch; and those that were held, up to the position at which the circuit
-was closed. Of each conversation one is under way at a time, whichever kind it is.
+The backlog has three kinds of deliveries and sends them in this order: existing redeliveries; missed
+deliveries, for which redeliveries are made in batches; and held deliveries, up to the position at which the
+circuit closed. Each conversation has at most one delivery of the backlog running, whatever its kind.
 
-They go at a bounded rate, which grows while all goes well (`pace`), and take a share of the endpoint's places: new events do not wait for them, nor they for ever.
+The rate is limited and grows while attempts succeed (`limits.BacklogRate`). The backlog uses a share of the
+endpoint's slots, so that it does not delay new events and new events do not starve it.
 """
 
 from __future__ import annotations
@@ -12,32 +13,32 @@ from __future__ import annotations
 from typing import Final, Literal, assert_never
 
 from deskwire.engine.webhooks.delivery import Delivery
+from deskwire.engine.webhooks.queue.limits import BacklogRate
 from deskwire.engine.webhooks.queue.ordering import OrderedDeliveries
-from deskwire.engine.webhooks.queue.pace import Pace
 
-Kind = Literal["redeliveries", "missed", "held"]
+BacklogKind = Literal["redeliveries", "missed", "held"]
 
-_ROOM: Final = 500
-"""Bound on the deliveries in memory."""
+# Deliveries in memory.
+_MEMORY_MAX: Final = 500
 
-_MADE_AT_ONCE: Final = 100
-"""Redeliveries of missed ones that one commit makes; a few milliseconds of the writer's time."""
+# Redeliveries of missed deliveries made by one commit; a few milliseconds of the writer's time.
+_REDELIVERY_BATCH_SIZE: Final = 100
 
 
 class Backlog:
-    """One endpoint's backlog.
+    """Backlog of one endpoint.
 
     Args:
-        most_per_s: attempts that begin in a second at most.
-        share: attempts that are under way at the same time at most.
-        room: deliveries that are in memory at most.
+        most_per_s: maximum attempts per second.
+        share: maximum concurrent attempts.
+        room: maximum deliveries in memory.
 
     Attributes:
         ordered: the deliveries in memory.
-        held_after, held_upto: the positions between which held deliveries are still to be read.
-        redelivered_after: the position behind which redeliveries are still to be read.
-        missed: whether there may be missed deliveries whose redeliveries are still to be made.
-        started: number of attempts that were begun since the backlog last was empty.
+        held_after, held_upto: range of positions of held deliveries that are not read yet.
+        redelivered_after: position after which redeliveries are not read yet.
+        missed: whether there may be missed deliveries to redeliver.
+        started: number of attempts since the backlog was last empty.
     """
 
     def __init__(self, most_per_s: float, share: int, room: int) -> None:
@@ -48,60 +49,63 @@ class Backlog:
         self.missed = False
         self.started = 0
         self._redeliveries = False
-        self._pace = Pace(most_per_s)
+        self._rate = BacklogRate(most_per_s)
         self._share = share
-        self._room = min(room, _ROOM)
+        self._room = min(room, _MEMORY_MAX)
         self._under_way: set[int] = set()
 
     @property
     def capacity(self) -> int:
-        """The number of deliveries that are in memory at most."""
+        """The maximum number of deliveries in memory."""
         return self._room
 
     @property
     def room(self) -> int:
-        """The number of deliveries that may still be taken in."""
+        """The number of deliveries that can still be added."""
         return self._room - len(self.ordered.held)
 
-    def room_for(self, kind: Kind) -> int:
-        """Return how many rows a batch of this kind may have."""
-        return min(self.room, _MADE_AT_ONCE) if kind == "missed" else self.room
+    def room_for(self, kind: BacklogKind) -> int:
+        """Return the batch size for this kind."""
+        return min(self.room, _REDELIVERY_BATCH_SIZE) if kind == "missed" else self.room
 
     @property
     def empty(self) -> bool:
-        """Return whether all was sent, as far as is known."""
+        """True if all of the backlog was sent, as far as known."""
         return self._wants() is None and not self.ordered.held
 
     def clear(self) -> None:
-        """Let go of all: the circuit was opened."""
+        """Drop all deliveries, because the circuit has opened."""
         self.ordered = OrderedDeliveries()
         self.held_after = self.held_upto = self.redelivered_after = 0
         self._redeliveries = False
 
-    def take_up(self, upto: int) -> None:
-        """Begin anew, with all pending redeliveries and the deliveries that were held up to this position."""
+    def begin_catch_up(self, upto: int) -> None:
+        """Start catching up.
+
+        The backlog contains all pending redeliveries and the held deliveries up to this position.
+        """
         self.clear()
-        self._pace.begin_anew()
+        self._rate.reset()
         self.held_upto, self._redeliveries = upto, True
 
     def note_redelivery(self) -> None:
-        """Take note that there are redeliveries to be read."""
+        """Record that there are redeliveries to read."""
         self._redeliveries = True
 
     @property
     def wants_rows(self) -> bool:
-        """Return whether there is a batch to read now, and room for it.
+        """True if there is a batch to read, and enough room for a query.
 
-        Room for three quarters of the deliveries makes a query worth it; for an eighth, when nothing is ready to start.
+        Enough is three quarters of the capacity, or an eighth if no delivery is ready to start.
         """
-        # Deliveries that wait for a postponed one stay in memory, and must not keep other conversations out of it.
+        # Deliveries behind a postponed one stay in memory. They must not keep other conversations out.
         needed = self._room - self._room // 4 if self.ordered else max(1, self._room // 8)
         return self.room >= needed and self._wants() is not None
 
-    def begin_batch(self) -> Kind | None:
-        """Return the kind of batch to read now, None if there is none or no room for one.
+    def begin_batch(self) -> BacklogKind | None:
+        """Return the kind of batch to read now, None for no batch.
 
-        `end_batch` or `give_up_batch` must follow.
+        Call `end_batch` or `give_up_batch` afterwards.
         """
         kind = self._wants() if self.wants_rows else None
         match kind:
@@ -115,8 +119,12 @@ class Backlog:
                 assert_never(kind)
         return kind
 
-    def end_batch(self, kind: Kind, last: int | None) -> None:
-        """Take note of a batch of this kind; `last` is its last position if there may be more, else None."""
+    def end_batch(self, kind: BacklogKind, last: int | None) -> None:
+        """Record that a batch was read.
+
+        Args:
+            last: its last position if there may be more rows, else None.
+        """
         match kind:
             case "redeliveries":
                 self.redelivered_after = max(self.redelivered_after, last or 0)
@@ -129,44 +137,50 @@ class Backlog:
         if last is not None:
             self.give_up_batch(kind)
 
-    def give_up_batch(self, kind: Kind) -> None:
-        """Take note that there is still something to be read of this kind."""
+    def give_up_batch(self, kind: BacklogKind) -> None:
+        """Record that rows of this kind are still to be read."""
         self._redeliveries = self._redeliveries or kind == "redeliveries"
         self.missed = self.missed or kind == "missed"
 
     def next_at(self) -> float | None:
-        """Return the time at which the next attempt may begin, in Trio's seconds; None if none may."""
-        return self._pace.next_at if self.ordered and len(self._under_way) < self._share else None
+        """Return when the next attempt may start, in Trio's seconds; None if none may."""
+        return self._rate.next_at if self.ordered and len(self._under_way) < self._share else None
 
     def urgent(self, at: float) -> bool:
-        """Return whether one is to be sent at `at` (Trio's seconds) before anything else, as none is under way."""
-        return bool(self.ordered) and not self._under_way and self._pace.next_at <= at
+        """Return whether to send one before other deliveries at `at` (Trio's seconds).
+
+        This is so if none of the backlog is running, so that new deliveries do not starve it.
+        """
+        return bool(self.ordered) and not self._under_way and self._rate.next_at <= at
 
     def may_start(self, at: float) -> bool:
-        """Return whether one may be sent at `at` (Trio's seconds)."""
+        """Return whether an attempt may start at `at` (Trio's seconds)."""
         next_at = self.next_at()
         return next_at is not None and next_at <= at
 
     def take(self, at: float) -> Delivery:
-        """Take the next one, at `at` (Trio's seconds); `ended` must follow."""
+        """Take the next delivery at `at` (Trio's seconds); call `ended` afterwards."""
         delivery = self.ordered.take()
-        self._pace.begin(at)
+        self._rate.begin(at)
         self._under_way.add(delivery.position)
         self.started += 1
         return delivery
 
-    def answered(self, position: int, at: float, *, well: bool) -> None:
-        """Take note of how an attempt has ended at `at` (Trio's seconds); its own set the pace, and all failures do."""
+    def note_result(self, position: int, at: float, *, well: bool) -> None:
+        """Adjust the rate after an attempt has ended at `at` (Trio's seconds).
+
+        Successes count only for the backlog's own deliveries, failures for all.
+        """
         if not well:
-            self._pace.failed(at)
+            self._rate.failed(at)
         elif position in self._under_way:
-            self._pace.succeeded()
+            self._rate.succeeded()
 
     def ended(self, position: int) -> None:
-        """Take note that an attempt has ended; without effect if it was none of the backlog's."""
+        """Record that an attempt has ended. Other deliveries are ignored."""
         self._under_way.discard(position)
 
-    def _wants(self) -> Kind | None:
+    def _wants(self) -> BacklogKind | None:
         if self._redeliveries:
             return "redeliveries"
         if self.missed:

@@ -1,10 +1,11 @@
-"""Deliveries that wait for an attempt, in the order of their conversations; no waiting, no I/O.
+"""Deliveries waiting for an attempt, in the order of their conversations; no I/O.
 
-Of the deliveries with one ordering key (of one conversation) one is ready or under way at a time, in the order in which
-they were added; the next one is ready when the attempt has ended. Deliveries with another key or none do not wait for it.
+Of the deliveries with one ordering key (one conversation), at most one is ready or running, in the order in
+which they were added. The next is ready when the attempt has ended. Deliveries with another key, or without
+one, do not wait for it.
 
-A delivery whose receiver has asked for a pause is *postponed*: it keeps its place in its conversation, and is ready again once it is
-due, after all that are ready then.
+A delivery whose receiver asked for a pause is *postponed*: it keeps its place in its conversation and is
+ready again when it is due, after the deliveries that are ready by then.
 """
 
 from __future__ import annotations
@@ -15,14 +16,14 @@ from heapq import heapify, heappop, heappush
 
 from deskwire.engine.events.types import StoredEvent
 from deskwire.engine.webhooks.delivery import Delivery, with_event
-from deskwire.engine.webhooks.retry.circuit import PAUSE_MAX_MS
+from deskwire.engine.webhooks.retry.circuit_breaker import PAUSE_MAX_MS
 
 
 class OrderedDeliveries:
-    """The order of deliveries to one endpoint.
+    """Ordered deliveries to one endpoint.
 
     Attributes:
-        held: the deliveries that were added and have not ended, by position.
+        held: all deliveries that were added and have not ended, by position.
     """
 
     def __init__(self) -> None:
@@ -33,11 +34,11 @@ class OrderedDeliveries:
         self._postponed: list[tuple[int, int]] = []
 
     def __bool__(self) -> bool:
-        """Return whether there is anything to start."""
+        """Return whether a delivery is ready to start."""
         return bool(self._ready)
 
     def add(self, delivery: Delivery) -> None:
-        """Take in a delivery; it is ready if no other one with its key is before it."""
+        """Add a delivery. It is ready if no earlier one has its key."""
         self.held[delivery.position] = delivery
         key = delivery.ordering_key
         if key is None:
@@ -53,27 +54,37 @@ class OrderedDeliveries:
         return self._ready[0] if self._ready else None
 
     def take(self) -> Delivery:
-        """Take the delivery that has been ready longest; `ended` or `postpone` must follow."""
+        """Take the delivery that has been ready longest.
+
+        Call `ended` or `postpone` afterwards.
+        """
         return self._ready.popleft()
 
     def postpone(self, delivery: Delivery) -> None:
-        """Keep a delivery until it is due whose attempt is to be repeated; others with its key go on waiting for it."""
+        """Keep a delivery until it is due again; later ones with its key keep waiting."""
         if delivery.position in self.held:
             self.held[delivery.position] = delivery
             heappush(self._postponed, (delivery.due_at, delivery.position))
 
     @property
     def next_due(self) -> int | None:
-        """The time at which a postponed delivery is due first (ms), None if none is postponed."""
+        """The time at which the first postponed delivery is due (ms), or None."""
         return self._postponed[0][0] if self._postponed else None
 
     def resume(self, now: int) -> None:
-        """Make the postponed deliveries ready that are due at `now` (ms). One due later than after any pause is from a clock set back."""
+        """Make the postponed deliveries ready that are due at `now` (ms).
+
+        A delivery due later than after the longest pause was postponed before the clock was set back, so it
+        is due too.
+        """
         while self._postponed and not 0 < self._postponed[0][0] - now <= PAUSE_MAX_MS:
             self._ready.append(self.held[heappop(self._postponed)[1]])
 
-    def give_up_order(self) -> Sequence[Delivery]:
-        """Return the postponed deliveries, which are no longer held: what waits for them is ready."""
+    def evict_postponed(self) -> Sequence[Delivery]:
+        """Remove and return the postponed deliveries.
+
+        The next deliveries of their conversations become ready.
+        """
         given_up = [self.held.pop(position) for _, position in self._postponed]
         self._postponed.clear()
         for each in given_up:
@@ -81,12 +92,12 @@ class OrderedDeliveries:
         return given_up
 
     def ended(self, key: int | None) -> None:
-        """Let the next delivery with this key start: the attempt that it waited for has ended."""
+        """Make the next delivery with this key ready, because an attempt has ended."""
         if key is None:
             return
         waiting = self._waiting.get(key)
         if waiting is None:
-            return  # it was forgotten meanwhile
+            return  # the key was removed while the attempt ran
         if self._blocks and (blocks := self._blocks.pop(key, 1)) > 1:
             self._blocks[key] = blocks - 1
         elif waiting:
@@ -95,14 +106,14 @@ class OrderedDeliveries:
             del self._waiting[key]
 
     def block(self, key: int) -> None:
-        """Let the deliveries with this key wait for one more `ended`."""
+        """Make the deliveries with this key wait for one more `ended`."""
         if key in self._waiting:
             self._blocks[key] = self._blocks.get(key, 1) + 1
         else:
             self._waiting[key] = deque()
 
     def rewrite(self, events: Mapping[int, StoredEvent]) -> None:
-        """Have these events, by their positions, in the place of those of the deliveries."""
+        """Replace the events of the deliveries by these, given by position."""
         for held in self.held.values():
             if held.event.position in events:
                 break
@@ -115,7 +126,10 @@ class OrderedDeliveries:
         }
 
     def forget(self, positions: frozenset[int], keys: frozenset[int]) -> None:
-        """Let go of these deliveries, which have these keys, and of what the keys wait for."""
+        """Remove these deliveries, which have these keys.
+
+        Other deliveries with the keys stay, and the first of them is ready.
+        """
         for position in positions:
             self.held.pop(position, None)
         self._ready = deque(delivery for delivery in self._ready if delivery.position not in positions)
@@ -124,12 +138,12 @@ class OrderedDeliveries:
         for key in keys:
             waiting = self._waiting.pop(key, ())
             self._blocks.pop(key, None)
-            for delivery in waiting:  # its deletion, if a batch has brought that already
+            for delivery in waiting:  # may contain the conversation's deletion event
                 if delivery.position not in positions:
                     self.add(delivery)
 
     def _make_ready(self, delivery: Delivery) -> None:
-        """Have a delivery start next; one that a row says was refused waits until it is due."""
+        """Queue a delivery as ready, or as postponed if its row has refusals."""
         if delivery.refusals:
             heappush(self._postponed, (delivery.due_at, delivery.position))
         else:

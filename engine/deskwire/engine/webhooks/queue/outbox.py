@@ -1,24 +1,28 @@
-"""The deliveries to one endpoint in memory, and which of them may start now; no waiting, no I/O.
+"""Outbox: one endpoint's deliveries in memory, and which may start now; no I/O.
 
-Rows are the truth; this is a window on them, of bounded size, in three parts:
+The rows in the database are authoritative. The outbox is a bounded window on them with three parts:
 
-- *Live*: first attempts. Those of one conversation start in the order of their positions, each when the previous one's
-  has ended, well or badly (`ordering`). The cursor is the position up to which all were taken in, erased or ended. As long
-  as it is at the newest known position, new deliveries are taken in as they are offered. Once there is no room for one,
-  or at the start, the window is *behind*: what is offered is only noted, and the rows behind the cursor are read, batch
-  by batch, until a batch brings the cursor to the newest known position again.
-- *Retries*: they start when they are due, in no order, and hold up nothing; while first attempts are ready they have
-  a share of the places alone (`retries`).
-- The *backlog*: what an outage left behind, and all redeliveries (`backlog`).
+- *Live*: first attempts (`ordering`). Those of a conversation start in the order of their positions, each
+  after the previous attempt has ended, with or without success. The cursor is the position up to which all
+  rows were added, erased or ended. While the cursor is at the newest known position, new deliveries are added
+  as they are offered. At the start, or when the memory is full, the window is *behind*: offered deliveries
+  are only noted, and the rows after the cursor are read in batches until the cursor reaches the newest known
+  position.
+- *Retries*: they start when they are due, in any order, and block no other delivery (`retries`). While first
+  attempts are ready, retries may use only a share of the slots.
+- *Backlog*: deliveries left by an outage, and all redeliveries (`backlog`).
 
-A delivery whose receiver has asked for a pause goes last after it (`ordering`), and holds up its conversation. If such conversations fill
-the memory, so that nothing else can be read, they go on without it, and it becomes a retry.
+A delivery whose receiver asked for a pause is the last to start after the pause (`ordering`), and blocks its
+conversation. If such conversations fill the memory, so that no other rows can be read, they continue without
+that delivery, which becomes a retry.
 
-While the circuit is open the outbox *holds*: it has nothing in memory but what is still under way, and notes that rows
-come. When the circuit was closed, what is pending by then is backlog, and what is committed later is live.
+While the circuit is open, the outbox *holds*: it contains only running deliveries and notes that new rows
+exist. When the circuit closes, the deliveries pending then become the backlog, and deliveries committed later
+are live.
 
-A row is read by one part only: live reads behind its cursor, retries before it, the backlog its own range and
-redeliveries. A row that was in memory when a batch was asked for is not taken from that batch: it may have ended since.
+Only one part reads a row: live reads the rows after the cursor, retries read those before it, and the backlog
+reads its own range and redeliveries. If a row was in memory when a batch was requested, it is ignored in that
+batch, because it may have ended since.
 """
 
 from __future__ import annotations
@@ -34,29 +38,30 @@ from deskwire.engine.webhooks.delivery import Delivery, with_event
 from deskwire.engine.webhooks.queue.backlog import Backlog
 from deskwire.engine.webhooks.queue.ordering import OrderedDeliveries
 from deskwire.engine.webhooks.queue.retries import Retries
-from deskwire.engine.webhooks.retry.pressure import SUSPECT
+from deskwire.engine.webhooks.retry.back_pressure import SUSPECT_REFUSALS
 
-END: Final = 2**63 - 1
-"""Behind all positions."""
+# Greater than every position.
+POSITION_MAX: Final = 2**63 - 1
 
-Part = Literal["live", "retries", "redeliveries", "missed", "held", "probe"]
+OutboxPart = Literal["live", "retries", "redeliveries", "missed", "held", "probe"]
 
 
 class RowBatch(Struct):
-    """A batch of rows that is being read.
+    """A batch of rows being read.
 
     Args:
-        part: the part that the rows are for.
-        after, upto: positions between which they are; for retries `after` is that of the newest redelivery read.
-        unread: for retries, the positions between which held deliveries are still to be read; none of those.
-        limit: number of rows that are read at most.
-        newest: the newest position that was known when the reading began.
-        known: positions that were in memory then.
-        erased: conversations that were erased since.
-        rewritten: events that were rewritten since, by their positions.
+        part: the part of the outbox that gets the rows.
+        after, upto: range of their positions, the first excluded; for retries, `after` is the position of the
+            newest redelivery read.
+        unread: for retries, the range of held deliveries that the backlog has not read yet; it is left out.
+        limit: maximum number of rows.
+        newest: the newest known position when reading started.
+        known: positions in memory when reading started.
+        erased: conversations erased since.
+        rewritten: events rewritten since, by position.
     """
 
-    part: Part
+    part: OutboxPart
     after: int
     upto: int
     unread: tuple[int, int]
@@ -67,13 +72,13 @@ class RowBatch(Struct):
     rewritten: dict[int, StoredEvent] = field(default_factory=dict)
 
 
-class _UnderWay(Struct):
-    """A delivery from the begin of its attempt until the result is recorded.
+class _RunningAttempt(Struct):
+    """A delivery from the start of its attempt until the result is recorded.
 
     Args:
-        ordered: the order in which the next one with its ordering key waits for the attempt's end, if one does.
-        retry: whether it is a retry under way.
-        erased: whether its conversation was erased meanwhile.
+        ordered: the queue in which the next delivery with its key waits for this attempt, if any.
+        retry: whether it is a retry that is still running.
+        erased: whether its conversation was erased since the start.
     """
 
     delivery: Delivery
@@ -82,7 +87,7 @@ class _UnderWay(Struct):
     erased: bool = False
 
     def now(self, planned: Delivery) -> Delivery:
-        """Return the delivery as it is planned to go on, with its event as that is now."""
+        """Return the planned delivery with the current content of its event."""
         event = self.delivery.event
         return planned if planned.event is event else replace(planned, event=event)
 
@@ -91,15 +96,16 @@ class Outbox:
     """One endpoint's deliveries in memory.
 
     Args:
-        memory: number of deliveries that each part holds at most.
-        share: number of retries that are under way at the same time at most, while first attempts are ready.
+        memory: maximum number of deliveries in each part.
+        share: maximum number of concurrent retries while first attempts are ready.
         retries: the part for retries.
-        backlog: the part for what an outage left behind.
+        backlog: the part for deliveries left by an outage.
         holds: whether the circuit is open.
-        held_upto: the position up to which deliveries were held before the start.
+        held_upto: position of the last delivery held before the start.
 
     Attributes:
-        given_up: how many conversations went on without a delivery that they had waited for, as they filled the memory.
+        given_up: how many times a conversation continued without a postponed delivery because the memory was
+            full.
     """
 
     def __init__(
@@ -122,7 +128,7 @@ class Outbox:
         self._newest = 0
         self._behind = True
         self._batch: RowBatch | None = None
-        self._under_way: dict[int, _UnderWay] = {}
+        self._under_way: dict[int, _RunningAttempt] = {}
         self._share = share
         self._retrying = 0
         backlog.note_redelivery()
@@ -135,12 +141,12 @@ class Outbox:
         return len(self._live.held) + len(self._retries.held) + len(self.backlog.ordered.held)
 
     def offer(self, delivery: Delivery) -> None:
-        """Take in a delivery that was just committed, or note that its row is to be read later."""
+        """Enqueue a committed delivery, or mark it to be loaded from the database."""
         if delivery.redelivery:
             self.backlog.note_redelivery()
             return
         if delivery.position <= self._cursor:
-            return  # a batch has brought it already, or it belongs to the backlog
+            return  # read by a batch already, or part of the backlog
         self._newest = max(self._newest, delivery.position)
         if self._behind or self.holds or len(self._live.held) >= self._memory:
             self._behind = True
@@ -149,17 +155,20 @@ class Outbox:
             self._live.add(delivery)
 
     def note_rows(self, upto: int) -> None:
-        """Take note that rows up to this position are stored, whichever endpoints they are for, and were not offered."""
+        """Record that rows up to this position exist that were not offered.
+
+        They may be for any endpoint.
+        """
         self._newest = max(self._newest, upto)
         self._behind = self._behind or upto > self._cursor
 
     @property
     def newest(self) -> int | None:
-        """The newest position that is known of, None if none is."""
+        """The newest known position, None if none is known."""
         return self._newest or None
 
     def hold(self) -> None:
-        """Let go of all that is not under way: the circuit was opened, and rows are all that is needed."""
+        """Drop all queued deliveries, because the circuit has opened."""
         self.holds = True
         self._batch = None
         for attempt in self._under_way.values():
@@ -169,23 +178,27 @@ class Outbox:
         self.backlog.clear()
 
     def release(self, upto: int) -> None:
-        """Send again: deliveries that are pending up to this position are backlog, later ones are live."""
+        """Start sending again after the circuit has closed.
+
+        Args:
+            upto: pending deliveries up to this position are backlog, later ones are live.
+        """
         self.holds = False
         self._batch = None
         self._cursor, self._newest, self._behind = upto, max(self._newest, upto), True
-        self.backlog.take_up(upto)
-        for attempt in self._under_way.values():  # begun before the circuit was opened
-            if attempt.ordered is not None:  # its conversation was erased since
+        self.backlog.begin_catch_up(upto)
+        for attempt in self._under_way.values():  # started before the circuit opened
+            if attempt.ordered is not None:  # its conversation was erased since the start
                 attempt.ordered.ended(attempt.delivery.ordering_key)
-            self._let_wait(self.backlog.ordered, attempt)
+            self._block_conversation(self.backlog.ordered, attempt)
 
     # Rows
 
     @property
     def wants_live_rows(self) -> bool:
-        """Return whether there may be live rows to read, and enough room to make it worth a query.
+        """True if there may be live rows to read, and enough room for a query.
 
-        Half the memory is enough; an eighth, when nothing is ready to start.
+        Enough is half of the memory, or an eighth if no delivery is ready to start.
         """
         room, needed = self._memory - len(self._live.held), self._memory // (2 if self._live else 8)
         return self._behind and not self.holds and self._batch is None and room >= max(1, needed)
@@ -197,26 +210,34 @@ class Outbox:
         return self.wants_live_rows or self._retries.wants_rows(now) or self.backlog.wants_rows
 
     def wants_batch(self, now: int) -> RowBatch | None:
-        """Return the batch to read at `now` (ms), if any; `end_batch` or `give_up_batch` must follow."""
+        """Return the batch to read at `now` (ms), if any.
+
+        Call `end_batch` or `give_up_batch` afterwards.
+        """
         if self.holds or self._batch is not None:
             return None
         backlog = self.backlog
         if self.wants_live_rows:
-            self._batch = self._ask("live", self._cursor, END, self._memory - len(self._live.held))
+            self._batch = self._begin_batch(
+                "live", self._cursor, POSITION_MAX, self._memory - len(self._live.held)
+            )
         elif self._retries.wants_rows(now):
             rows = self._retries.begin_reading() + self.held + len(self._under_way)
-            self._batch = self._ask("retries", backlog.redelivered_after, self._cursor, rows)
+            self._batch = self._begin_batch("retries", backlog.redelivered_after, self._cursor, rows)
         elif (kind := backlog.begin_batch()) is not None:
             after = backlog.held_after if kind == "held" else backlog.redelivered_after
-            self._batch = self._ask(
-                kind, after, backlog.held_upto if kind == "held" else END, backlog.room_for(kind)
+            self._batch = self._begin_batch(
+                kind, after, backlog.held_upto if kind == "held" else POSITION_MAX, backlog.room_for(kind)
             )
         return self._batch
 
     def end_batch(self, batch: RowBatch, rows: Sequence[Delivery], now: int, *, more: bool) -> None:
-        """Take in the rows of a batch; `more` says that there may be others behind it.
+        """Add the rows of a batch.
 
-        Without effect if the outbox was told to hold or to release meanwhile.
+        Without effect if the outbox has started to hold or to release since the batch was requested.
+
+        Args:
+            more: whether there may be further rows.
         """
         if self._batch is not batch:
             return
@@ -226,14 +247,14 @@ class Outbox:
         new = [row for row in rows if self._is_new(row, batch)]
         match batch.part:
             case "live":
-                self._take_in(new, batch, last, now)
+                self._add_rows(new, batch, last, now)
             case "retries":
                 self._retries.end_reading(new, more=more, now=now)
             case "redeliveries" | "held":
                 for row in new:
                     if _is_retry(row) and row.due_at > now:
                         self._retries.add(row, now)
-                    else:  # its earlier failures are over: only coming ones say whether there is an outage
+                    else:  # failures before the outage's end must not count towards a new outage
                         self.backlog.ordered.add(
                             row if row.failing_since is None else replace(row, failing_since=None)
                         )
@@ -248,7 +269,7 @@ class Outbox:
                 assert_never(batch.part)
 
     def give_up_batch(self, batch: RowBatch, now: int) -> None:
-        """Take note that a batch could not be read; its rows are still to be read."""
+        """Record that a batch could not be read; its rows are still to be read."""
         if self._batch is batch:
             self._batch = None
             match batch.part:
@@ -266,13 +287,13 @@ class Outbox:
     def take_next(self, now: int, at: float) -> Delivery | None:
         """Return the delivery whose next attempt may start now, if any.
 
-        `attempt_ended` or `repeat` must follow.
+        Call `attempt_ended` or `repeat` afterwards.
 
         Args:
-            now: in milliseconds since the epoch.
-            at: the same moment in Trio's seconds.
+            now: milliseconds since the epoch.
+            at: the same time in Trio's seconds.
         """
-        self._retries.heed_clock(now)
+        self._retries.adjust_clock(now)
         backlog = self.backlog
         if self._live.next_due is not None or backlog.ordered.next_due is not None:
             self._resume(now)
@@ -291,23 +312,23 @@ class Outbox:
         return None
 
     def _resume(self, now: int) -> None:
-        """Have what was postponed start again: what is due, and what waits for a conversation that fills the memory."""
+        """Make due postponed deliveries ready; evict them if they fill the memory."""
         for part, room in ((self._live, self._memory), (self.backlog.ordered, self.backlog.capacity)):
             if not part and part.next_due is not None and len(part.held) > room - max(1, room // 8):
-                for delivery in part.give_up_order():
+                for delivery in part.evict_postponed():
                     self.given_up += 1
                     self._retries.add(delivery, now)
             part.resume(now)
 
     def ask_for_probe(self) -> RowBatch:
-        """Return the batch to read for a probe; `take_probe` must follow, if it can be read."""
-        self._batch = self._ask("probe", 0, END, len(self._under_way) + 1)
+        """Return the batch to read for a probe; call `take_probe` with its rows."""
+        self._batch = self._begin_batch("probe", 0, POSITION_MAX, len(self._under_way) + 1)
         return self._batch
 
     def take_probe(self, batch: RowBatch, rows: Sequence[Delivery]) -> Delivery | None:
-        """Take the first of these rows that was not under way, for a probe.
+        """Take the first of these rows that is not running, as a probe.
 
-        None also if the outbox was told to release meanwhile.
+        Returns None if there is none, or if the outbox was released since.
         """
         if self._batch is not batch:
             return None
@@ -318,13 +339,13 @@ class Outbox:
 
     @property
     def under_way(self) -> int:
-        """The number of deliveries that were started and are not recorded yet."""
+        """The number of started deliveries whose result is not recorded yet."""
         return len(self._under_way)
 
     def next_due(self) -> int | None:
-        """Return the time at which there is something to start, in ms since the epoch: 0 for at once, None for never.
+        """Return when an attempt may start, in ms since the epoch.
 
-        The backlog has a time of its own: `backlog.next_at`.
+        0 means now, None never. The backlog has its own time: `backlog.next_at`.
         """
         if self._live:
             return 0
@@ -333,7 +354,7 @@ class Outbox:
 
     @property
     def idle(self) -> bool:
-        """True if the circuit is closed and nothing is pending, as far as is known."""
+        """True if the circuit is closed and no delivery is pending, as far as known."""
         return (
             not (
                 self.holds
@@ -346,26 +367,29 @@ class Outbox:
             and self.backlog.empty
         )
 
-    def hurry(self, position: int, now: int) -> None:
-        """Make the next attempt at a delivery at once, if it waits for one."""
+    def expedite(self, position: int, now: int) -> None:
+        """Make a waiting delivery due at once."""
         self._retries.make_due(position, now)
 
     def attempt_ended(self, delivery: Delivery) -> None:
-        """Take note that an attempt has ended for good: the next delivery with its ordering key may start."""
-        self._over(self._under_way[delivery.position])
+        """Record that an attempt has ended; the next delivery with its key may start."""
+        self._release_attempt(self._under_way[delivery.position])
 
     def repeat(self, delivery: Delivery, now: int) -> None:
-        """Make an attempt again whose end is recorded; others with its ordering key go on waiting for it."""
+        """Postpone a delivery whose recorded attempt does not count.
+
+        Later deliveries with its key keep waiting.
+        """
         under_way = self._under_way.pop(delivery.position)
         delivery = under_way.now(delivery)
         ordered, under_way.ordered = under_way.ordered, None
-        self._over(under_way)
+        self._release_attempt(under_way)
         if ordered is not None and delivery.position in ordered.held and not under_way.erased:
             ordered.postpone(delivery)
             return
         if ordered is not None:
             ordered.ended(delivery.ordering_key)
-        self._let_go(delivery.position)
+        self._discard(delivery.position)
         if not (under_way.erased or self.holds):
             self._retries.add(delivery, now)
 
@@ -373,25 +397,25 @@ class Outbox:
         """Keep a delivery whose attempt is recorded until its new `due_at`."""
         under_way = self._under_way.pop(delivery.position)
         delivery = under_way.now(delivery)
-        self._over(under_way)
-        self._let_go(delivery.position)
+        self._release_attempt(under_way)
+        self._discard(delivery.position)
         if not (under_way.erased or self.holds):
             self._retries.add(delivery, now)
 
     def end(self, delivery: Delivery) -> None:
-        """Let go of a delivery whose end is recorded."""
-        self._over(self._under_way.pop(delivery.position))
-        self._let_go(delivery.position)
+        """Remove a delivery whose end is recorded."""
+        self._release_attempt(self._under_way.pop(delivery.position))
+        self._discard(delivery.position)
 
-    def heed_clock(self, now: int) -> None:
-        """Move the retries' times with a clock that was set back; see `Retries.heed_clock`."""
-        self._retries.heed_clock(now)
+    def adjust_clock(self, now: int) -> None:
+        """Adjust the retries to a clock that was set back; see `Retries.adjust_clock`."""
+        self._retries.adjust_clock(now)
 
     def forget(self, conversations: frozenset[int]) -> None:
-        """Let go of all deliveries of erased conversations.
+        """Remove all deliveries of erased conversations.
 
-        Attempts of which something was sent may still end, and what comes next of the conversation waits for them: its
-        deletion.
+        Attempts that have sent bytes may finish, and the conversation's next delivery (its deletion event)
+        waits for them.
         """
         if self._batch is not None:
             self._batch.erased |= conversations
@@ -402,10 +426,10 @@ class Outbox:
         for attempt in self._under_way.values():
             if attempt.delivery.event.erased_with(conversations) and not attempt.erased:
                 attempt.erased = True
-                self._let_wait(self._live, attempt)
+                self._block_conversation(self._live, attempt)
 
     def rewrite(self, events: Mapping[int, StoredEvent]) -> None:
-        """Send these events, by their positions, as they are now."""
+        """Replace the content of these events, given by position."""
         if self._batch is not None:
             self._batch.rewritten |= events
         for part in (self._live, self.backlog.ordered, self._retries):
@@ -413,28 +437,31 @@ class Outbox:
         for attempt in self._under_way.values():
             attempt.delivery = with_event(attempt.delivery, events)
 
-    def as_it_is(self, position: int) -> Delivery:
-        """Return a delivery that was started as it is now: another one than it was once its event was rewritten."""
+    def current_delivery(self, position: int) -> Delivery:
+        """Return a running delivery with its current content.
+
+        A different object after its event was rewritten.
+        """
         return self._under_way[position].delivery
 
     def is_erased(self, position: int) -> bool:
-        """Tell whether a delivery that was started is of a conversation that was erased since."""
+        """Return whether the conversation of a running delivery was erased."""
         return self._under_way[position].erased
 
     def _begin(
         self, delivery: Delivery, ordered: OrderedDeliveries | None, *, retry: bool = False
     ) -> Delivery:
-        self._under_way[delivery.position] = _UnderWay(delivery, ordered, retry)
+        self._under_way[delivery.position] = _RunningAttempt(delivery, ordered, retry)
         return delivery
 
-    def _let_wait(self, ordered: OrderedDeliveries, attempt: _UnderWay) -> None:
-        """Let the next delivery of its conversation in this order wait for what is under way."""
+    def _block_conversation(self, ordered: OrderedDeliveries, attempt: _RunningAttempt) -> None:
+        """Make the next delivery of its conversation wait for a running attempt."""
         if attempt.delivery.ordering_key is not None:
             attempt.ordered = ordered
             ordered.block(attempt.delivery.ordering_key)
 
-    def _over(self, under_way: _UnderWay) -> None:
-        """Take note that an attempt has ended, once or again."""
+    def _release_attempt(self, under_way: _RunningAttempt) -> None:
+        """Free the slot and the order of an ended attempt; later calls have no effect."""
         self.backlog.ended(under_way.delivery.position)
         if under_way.retry:
             under_way.retry = False
@@ -443,12 +470,12 @@ class Outbox:
             under_way.ordered.ended(under_way.delivery.ordering_key)
             under_way.ordered = None
 
-    def _let_go(self, position: int) -> None:
+    def _discard(self, position: int) -> None:
         for part in (self._live, self._retries, self.backlog.ordered):
             if part.held.pop(position, None) is not None:
                 return
 
-    def _ask(self, part: Part, after: int, upto: int, limit: int) -> RowBatch:
+    def _begin_batch(self, part: OutboxPart, after: int, upto: int, limit: int) -> RowBatch:
         known = frozenset(
             (*self._live.held, *self._retries.held, *self.backlog.ordered.held, *self._under_way)
         )
@@ -458,8 +485,12 @@ class Outbox:
     def _is_new(self, row: Delivery, batch: RowBatch) -> bool:
         return not row.event.erased_with(batch.erased) and row.position not in batch.known
 
-    def _take_in(self, rows: Sequence[Delivery], batch: RowBatch, last: int | None, now: int) -> None:
-        """Take in a batch of live rows; `last` is its last position if there may be more."""
+    def _add_rows(self, rows: Sequence[Delivery], batch: RowBatch, last: int | None, now: int) -> None:
+        """Add a batch of live rows.
+
+        Args:
+            last: the last position of the batch if there may be further rows.
+        """
         for row in rows:
             if _is_retry(row):
                 self._retries.add(row, now)
@@ -467,12 +498,15 @@ class Outbox:
                 self._live.add(row)
         if last is not None:
             self._cursor = last
-        else:  # all rows that were known when the reading began are in it, or are gone
+        else:  # all rows known when reading started were in the batch or are gone
             self._cursor = max(self._cursor, batch.newest, *(row.position for row in rows[-1:]))
             self._newest = max(self._newest, self._cursor)
             self._behind = self._newest > self._cursor
 
 
 def _is_retry(row: Delivery) -> bool:
-    """Return whether nothing waits for a row: it was sent, and the endpoint was not paused for it."""
-    return row.attempts > 0 or row.refusals >= SUSPECT
+    """Return whether a row is a retry that blocks no other delivery.
+
+    It was sent before, and the endpoint was not paused for it.
+    """
+    return row.attempts > 0 or row.refusals >= SUSPECT_REFUSALS

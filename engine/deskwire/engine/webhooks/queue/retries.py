@@ -1,10 +1,10 @@
-"""Deliveries of one endpoint that wait for another attempt; no waiting, no I/O.
+"""Retries of one endpoint's deliveries; no I/O.
 
-Memory holds those that are due soonest, as far as there is room. Those for which there is none are *parked*: they are
-rows, and are read again when the first of them is due or when there is room for many.
+Memory holds the retries that are due first, as far as there is room. The others are *parked*: they stay in
+the database and are read when the first of them is due, or when there is room for many.
 
-A clock that is set back takes their times with it, as far as it is noticed: a retry then comes late by what lay
-between two looks at the clock at most, not by the jump.
+If the clock is set back, the due times move back with it. A retry is then late by at most the time between
+two checks of the clock, not by the size of the jump.
 """
 
 from __future__ import annotations
@@ -17,14 +17,15 @@ from deskwire.engine.webhooks.delivery import Delivery, with_event
 
 
 class Retries:
-    """The retries of one endpoint.
+    """Retries of one endpoint.
 
     Args:
-        room: number of deliveries that are held at most.
-        ahead_max_ms: bound on how far ahead a retry is planned; a row beyond it was written by a clock that was set back.
+        room: maximum number of deliveries in memory.
+        ahead_max_ms: maximum time from now to a planned retry. A later time in a row was written before the
+            clock was set back.
 
     Attributes:
-        held: the deliveries in memory, by position, also while their attempt is under way.
+        held: the deliveries in memory by position, including those with a running attempt.
     """
 
     def __init__(self, room: int, ahead_max_ms: int) -> None:
@@ -36,14 +37,17 @@ class Retries:
         self._seen_at = 0
 
     def add(self, delivery: Delivery, now: int) -> None:
-        """Keep a delivery until its `due_at`, or leave it to its row if there is no room; it is `now` (ms)."""
+        """Keep a delivery until its `due_at`, or park it if there is no room."""
         if len(self.held) < self._room:
             self._keep(delivery, now)
         else:
             self._park(delivery.due_at)
 
     def next_due(self) -> int | None:
-        """Return the time at which the next one is due, in ms since the epoch; None if there is none, or no room to read it."""
+        """Return when the next retry is due, in ms since the epoch.
+
+        None if there is none, or no room to read it.
+        """
         first = self._heap[0][0] if self._heap else None
         if self._parked_due is None or not self._may_read():
             return first
@@ -58,16 +62,16 @@ class Retries:
         return self.held[heappop(self._heap)[1]]
 
     def make_due(self, position: int, now: int) -> None:
-        """Have a delivery be due at `now` (ms), if it waits in memory."""
+        """Make a delivery due at `now` (ms), if it waits in memory."""
         if any(entry[1] == position for entry in self._heap):
             self._heap = [entry for entry in self._heap if entry[1] != position]
             self._heap.append((now, position))
             heapify(self._heap)
 
     def wants_rows(self, now: int) -> bool:
-        """Return whether parked ones should be read at `now` (ms).
+        """Return whether to read parked retries at `now` (ms).
 
-        Not while those in memory are due before them: they would be the same ones again.
+        False while retries in memory are due before them, because the query would return the same ones.
         """
         if self._parked_due is None or not self._may_read():
             return False
@@ -76,7 +80,10 @@ class Retries:
         return self._parked_due <= now and (not self._heap or self._parked_due < self._heap[0][0])
 
     def begin_reading(self) -> int:
-        """Make room for the rows that are due soonest, those that wait in memory included; return for how many."""
+        """Remove the waiting retries from memory; return the room for rows.
+
+        The query returns them again, together with parked ones that are due earlier.
+        """
         for _, position in self._heap:
             del self.held[position]
         self._heap.clear()
@@ -84,10 +91,10 @@ class Retries:
         return self._room - len(self.held)
 
     def end_reading(self, rows: Sequence[Delivery], *, more: bool, now: int) -> None:
-        """Take in as many of these rows as there is room for, the one that is due first in front.
+        """Add as many of these rows as there is room for, the first due ones first.
 
         Args:
-            more: whether there may be others.
+            more: whether there may be further rows.
         """
         room = max(0, self._room - len(self.held))
         for row in rows[:room]:
@@ -96,11 +103,11 @@ class Retries:
             self._park(min((row.due_at for row in rows[room:]), default=now + 1))
 
     def give_up_reading(self, now: int) -> None:
-        """Take note that the rows could not be read, and are to be read again soon."""
+        """Record that the rows could not be read and must be read again."""
         self._park(now)
 
-    def heed_clock(self, now: int) -> None:
-        """Move all times with a clock that was set back since the last call."""
+    def adjust_clock(self, now: int) -> None:
+        """Move all due times if the clock was set back since the last call."""
         if (back := self._seen_at - now) > 0:
             self._heap = [(due_at - back, position) for due_at, position in self._heap]  # still a heap
             if self._parked_due is not None:
@@ -108,18 +115,18 @@ class Retries:
         self._seen_at = now
 
     def rewrite(self, events: Mapping[int, StoredEvent]) -> None:
-        """Have these events, by their positions, in the place of those of the deliveries."""
+        """Replace the events of the deliveries by these, given by position."""
         self.held = {position: with_event(each, events) for position, each in self.held.items()}
 
     def forget(self, positions: frozenset[int], _keys: frozenset[int]) -> None:
-        """Let go of the deliveries at these positions."""
+        """Remove the deliveries at these positions."""
         for position in positions:
             self.held.pop(position, None)
         self._heap = [entry for entry in self._heap if entry[1] not in positions]
         heapify(self._heap)
 
     def clear(self) -> None:
-        """Let go of all."""
+        """Remove all deliveries."""
         self.held.clear()
         self._heap.clear()
         self._parked_due = None
@@ -130,7 +137,7 @@ class Retries:
         heappush(self._heap, (due_at, delivery.position))
 
     def _may_read(self) -> bool:
-        """Return whether there is room for a row beside those whose attempts are under way."""
+        """Return whether there is room for a row beside those with a running attempt."""
         return len(self.held) - len(self._heap) < self._room
 
     def _park(self, due_at: int) -> None:

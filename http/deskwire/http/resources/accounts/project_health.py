@@ -9,7 +9,7 @@ from deskwire.engine.conversations.listing import ConversationFilter, Conversati
 from deskwire.engine.conversations.ports import ConversationReader
 from deskwire.engine.core.clock import iso, iso_or_none
 from deskwire.engine.uploads.ports import UploadReader
-from deskwire.engine.webhooks.endpoint import DROPPED_MAX, LOST_MS, Endpoint, condition_view
+from deskwire.engine.webhooks.endpoint import DROPPED_COUNT_MAX, DROPPED_WINDOW_MS, Endpoint, health_view
 from deskwire.engine.webhooks.outcome import endpoint_name
 from deskwire.engine.webhooks.ports import DeliveryReader
 from deskwire.http.api.calls import Answer, Call
@@ -57,7 +57,7 @@ def _read(reader: HealthReader, project: Project, now: int) -> dict[str, Any]:
         _endpoint_view(
             each,
             reader.outstanding(each.rowid, OUTSTANDING_MAX),
-            reader.dropped_since(project.rowid, each.rowid, now - LOST_MS, DROPPED_MAX),
+            reader.dropped_since(project.rowid, each.rowid, now - DROPPED_WINDOW_MS, DROPPED_COUNT_MAX),
             now,
         )
         for each in reader.endpoints(project.rowid)
@@ -84,7 +84,7 @@ def _endpoint_view(endpoint: Endpoint, outstanding: int, dropped: int, now: int)
     return {
         "id": endpoint.id,
         "name": endpoint_name(endpoint),
-        **condition_view(endpoint, dropped),
+        **health_view(endpoint, dropped),
         "status": endpoint.status,
         "statusReason": endpoint.status_reason,
         "circuit": endpoint.circuit.state(now),

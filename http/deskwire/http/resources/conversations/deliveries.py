@@ -11,7 +11,7 @@ from deskwire.engine.core.clock import iso
 from deskwire.engine.core.store import InlineQuery
 from deskwire.engine.ports import Reader
 from deskwire.engine.webhooks.endpoint import Endpoint
-from deskwire.engine.webhooks.outcome import Outcome, Sequences, outcome_view
+from deskwire.engine.webhooks.outcome import Outcome, SequenceRange, outcome_view
 from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body, Positive, Query
 from deskwire.http.api.pagination import Paged, page
@@ -41,11 +41,13 @@ class OutcomeList(Paged):
         return None if place is None else (place[0], place[1])
 
     @property
-    def wanted(self) -> Sequences:
+    def wanted(self) -> SequenceRange:
         """The sequences to look at."""
         if self.sequence is None:
-            return Sequences(self.first, self.last)
-        return Sequences(max(self.sequence, self.first or 1), min(self.sequence, self.last or self.sequence))
+            return SequenceRange(self.first, self.last)
+        return SequenceRange(
+            max(self.sequence, self.first or 1), min(self.sequence, self.last or self.sequence)
+        )
 
 
 @routes.add(

@@ -22,7 +22,7 @@ from deskwire.engine.conversations.drafts import (
 from deskwire.engine.core.errors import Invalid, NotFound
 from deskwire.engine.core.store import InlineJob, InlineQuery
 from deskwire.engine.ports import Reader, Transaction
-from deskwire.engine.uploads.links import Shown
+from deskwire.engine.uploads.links import AttachmentsView
 from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body, Query
 from deskwire.http.api.pagination import Paged, page
@@ -68,7 +68,7 @@ async def _look_at_attachments(call: Call[DraftBody, Any]) -> None:
         raise Invalid(*problems)
 
 
-def shown(call: Call[Any, Any]) -> Shown:
+def shown(call: Call[Any, Any]) -> AttachmentsView:
     """Return what gives attachments their URLs now."""
     return partial(call.services.uploads.links.shown, now=call.services.clock())
 

@@ -19,13 +19,13 @@ from deskwire.engine.core.commits import CommitHook
 from deskwire.engine.core.errors import Invalid, NotFound, Problem
 from deskwire.engine.core.ids import is_id
 from deskwire.engine.core.store import InlineQuery
-from deskwire.engine.idempotency.ports import AnswerTransaction
+from deskwire.engine.idempotency.idempotent_requests import StoredResponseTransaction
 from deskwire.http.api.calls import Answer, Call
 from deskwire.http.resources.conversations import operations
 from deskwire.http.resources.conversations.requests import RedactBody
 
 
-class BesideTransaction(AuditTransaction, AnswerTransaction, Protocol):
+class BesideTransaction(AuditTransaction, StoredResponseTransaction, Protocol):
     """Changes that go with a redaction, beside the conversation's own."""
 
 
@@ -50,7 +50,7 @@ class Beside(Struct, frozen=True):
         for fact in receipt.facts:
             if isinstance(fact, MessageRewritten):
                 message = fact.message
-                self.call.services.answers.forget(tx, conversation.id, message.id)
+                self.call.services.answers.erase_mentions(tx, conversation.id, message.id)
                 deed = rewritten(message.id, conversation.id, conversation.project, deleted=message.deleted)
                 with tx.signed(self.call.origin):
                     tx.record(deed)

@@ -30,7 +30,7 @@ from deskwire.engine.surveys.survey import (
     response_view,
 )
 from deskwire.engine.surveys.survey_lookup import find_survey, find_version
-from deskwire.engine.webhooks.publish import extend
+from deskwire.engine.webhooks.publish import publish_extension
 from deskwire.http.api.audit_records import recorded_export
 from deskwire.http.api.calls import Answer, Call, Streamed
 from deskwire.http.api.input.validation import Body, Positive, Query, Time
@@ -185,7 +185,7 @@ async def delete_response(call: Call[Body, Query]) -> Answer:
         survey, response = _one(call)(tx)
         tx.delete_response(survey.rowid, response)
         draft, lane = response_deleted(survey.id, response.id), response_lane(response.id)
-        extend(tx, call.project, draft, None, call.services.clock(), lane=lane)
+        publish_extension(tx, call.project, draft, None, call.services.clock(), lane=lane)
         tx.record(deleted("response", response.id, call.project.rowid, survey=survey.id))
         return response
 
@@ -240,7 +240,7 @@ def _store(
         response = replace(response, contact=contact.rowid, user_id=contact.user_id)
     view = response_view(survey, tx.insert_response(survey.rowid, response))
     draft, lane = response_created(survey.id, response.version, view), response_lane(response.id)
-    extend(tx, call.project, draft, lane, response.created_at, lane=lane)
+    publish_extension(tx, call.project, draft, lane, response.created_at, lane=lane)
     return view
 
 

@@ -26,7 +26,7 @@ from deskwire.engine.surveys.survey import (
 )
 from deskwire.engine.surveys.survey_lookup import find_survey, find_version
 from deskwire.engine.surveys.validation.validate import definition_errors
-from deskwire.engine.webhooks.publish import extend
+from deskwire.engine.webhooks.publish import publish_extension
 from deskwire.http.api.calls import Answer, Call, Tagged
 from deskwire.http.api.input.validation import Body, Query, nulls, refuse_null
 from deskwire.http.api.pagination import Paged, page
@@ -195,7 +195,7 @@ async def delete_survey(call: Call[Body, Query]) -> Answer:
     def remove(tx: Transaction) -> Survey:
         _require_seen(tx, call, find_survey(tx, project.rowid, call.path["survey_id"]))
         survey = put_out_of_sight(tx, project.rowid, call.path["survey_id"])
-        extend(tx, project, survey_deleted(survey.id), None, services.clock(), lane=None)
+        publish_extension(tx, project, survey_deleted(survey.id), None, services.clock(), lane=None)
         tx.record(deleted("survey", survey.id, project.rowid, responses=survey.responses))
         return survey
 

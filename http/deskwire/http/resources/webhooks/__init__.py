@@ -1,1 +1,1 @@
-"""Webhook endpoints and deliveries."""
+"""Routes of webhook endpoints and deliveries."""

@@ -1,4 +1,4 @@
-"""Webhooks, deliveries and stream consumers for users: the routes of server keys, under the user's permission (ADR 10)."""
+"""Webhook routes for users: those of server keys, by permission (ADR 10)."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from typing import Final
 from deskwire.engine.core.values import replace
 from deskwire.http.api.routing import Route, Routes, Tag, dashboard
 from deskwire.http.resources.stream import consumers
-from deskwire.http.resources.webhooks import deliveries, endpoints, figures, replays
+from deskwire.http.resources.webhooks import deliveries, endpoints
 
 routes = Routes(
     Tag("Webhooks for users", "Manage webhooks, deliveries and stream consumers, signed in as a user."),
     dashboard("webhooks.manage"),
 )
 _S2S: Final = "/s2s/"
+# Operation ids of the server key routes that users have too, with their ids for users.
 _NAMES: Final[Mapping[str, str]] = {
     "createEndpoint": "createWebhook",
     "listEndpoints": "listWebhooks",
@@ -32,11 +33,10 @@ _NAMES: Final[Mapping[str, str]] = {
     "listConsumers": "listStreamConsumers",
     "endConsumer": "endStreamConsumer",
 }
-"""The routes of server keys that users have, too, by their names; and the names that they have there."""
 
 
 def _for_users(table: Iterable[Route]) -> Iterable[Route]:
-    """Return those of the routes that users have, each with its path, name, group and access for them."""
+    """Yield the routes for users, with their own path, operation id, tag and access."""
     assert routes.access is not None
     for route in table:
         if name := _NAMES.get(route.operation_id):
@@ -44,5 +44,5 @@ def _for_users(table: Iterable[Route]) -> Iterable[Route]:
             yield replace(route, path=path, operation_id=name, tag=routes.tag, access=routes.access)
 
 
-for _module in (endpoints, deliveries, replays, figures, consumers):
+for _module in (endpoints, deliveries, consumers):
     routes.table.extend(_for_users(_module.routes.table))

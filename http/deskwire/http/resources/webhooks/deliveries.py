@@ -1,35 +1,48 @@
-"""The delivery log, and deliveries on demand: test events, redelivery and recovery (decisions 6)."""
+"""Routes of the delivery log, test events, redelivery, replays and figures."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Final, TypeVar
 
 import trio
 from pydantic import AfterValidator, Field
 
 from deskwire.engine.audit.audited_changes import replayed
+from deskwire.engine.conversations.conversation import no_such_conversation
 from deskwire.engine.conversations.events import webhook_test
 from deskwire.engine.core.clock import iso, milliseconds
 from deskwire.engine.core.errors import Conflict, Gone, NotFound
 from deskwire.engine.core.ids import id_before, is_id
+from deskwire.engine.core.values import replace
 from deskwire.engine.events.types import CATALOG, EXTENSIONS
-from deskwire.engine.ports import Transaction
+from deskwire.engine.ports import Reader, Transaction
 from deskwire.engine.webhooks.delivery import (
     Delivery,
     DeliveryFilter,
     DeliveryRecord,
     DeliveryStatus,
     FoundDeliveries,
+    ReplayCounts,
+    ReplayRange,
     delivery_view,
 )
-from deskwire.engine.webhooks.endpoint import Endpoint
+from deskwire.engine.webhooks.endpoint import Endpoint, replayed_types
+from deskwire.engine.webhooks.figures import (
+    Bucket,
+    Figures,
+    bucket_batches,
+    bucket_starts,
+    figures_view,
+    merged_figures,
+)
 from deskwire.engine.webhooks.ports import DeliveryReader
 from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body, Query, Time
 from deskwire.http.api.pagination import Paged, encode_cursor, page
 from deskwire.http.api.routing import Routes, Tag, s2s
-from deskwire.http.resources.webhooks.endpoints import ONE, endpoint_of, require_reading
+from deskwire.http.resources.conversations.operations import find as find_conversation
+from deskwire.http.resources.webhooks.endpoints import ENDPOINT_PATH, endpoint_of, require_reading
 from deskwire.http.schemas import webhooks as shapes
 
 B = TypeVar("B", bound=Body)
@@ -40,12 +53,12 @@ routes = Routes(
     s2s("webhooks.manage"),
 )
 _DELIVERY: Final = "/s2s/deliveries/<delivery_id>"
-BATCH: Final = 500
-"""Deliveries that one commit of a recovery or a replay makes: a few milliseconds of the writer's time."""
+# Deliveries per commit of a recovery or a replay; a few milliseconds of the writer's time.
+BATCH_SIZE: Final = 500
 
 
 def _event_before(text: str) -> str:
-    """Return an event id as it is, or for a time an id that is older than all events since."""
+    """Return an event id; for a time, an id older than all events since."""
     return text if is_id(text, "evt") else id_before("evt", milliseconds(text))
 
 
@@ -62,7 +75,7 @@ _CATALOG: Final[Any] = Field(json_schema_extra={"enum": [*_TYPES]})
 
 
 class DeliveryList(Paged):
-    """The filters of a list of deliveries, and its page: by status, event type, conversation and time."""
+    """Filters of the delivery log: status, event type, conversation and time."""
 
     status: DeliveryStatus | None = None
     type: Annotated[str, AfterValidator(_known_type), _CATALOG] | None = None
@@ -72,7 +85,7 @@ class DeliveryList(Paged):
 
 
 class RecoverBody(Body):
-    """The start of the recovery: a time, or the id of the last event that is not to be sent again."""
+    """The start of the recovery: a time, or the last event id not to send again."""
 
     since: Annotated[str, Field(max_length=40), AfterValidator(_event_before)]
     dry_run: bool = False
@@ -80,7 +93,7 @@ class RecoverBody(Body):
 
 @routes.add(
     "GET",
-    f"{ONE}/deliveries",
+    f"{ENDPOINT_PATH}/deliveries",
     operation_id="listDeliveries",
     query=DeliveryList,
     answer=shapes.DeliveryPage,
@@ -88,8 +101,9 @@ class RecoverBody(Body):
 async def list_deliveries(call: Call[Body, DeliveryList]) -> Answer:
     """List the deliveries to an endpoint with their attempts, newest first.
 
-    One call with `type` looks at some 10,000 deliveries. If there are more, its page may have fewer items than `limit`, or
-    none: `searchedTo` says back to when it has looked, and `nextCursor` goes on from there.
+    A call with `type` searches about 10,000 deliveries. If there are more, its page may have fewer items than
+    `limit`, or none: `searchedTo` is the time back to which it has searched, and `nextCursor` continues from
+    there.
     """
     query, find = call.query, endpoint_of(call)
     before = query.row
@@ -156,7 +170,7 @@ async def redeliver(call: Call[Body, Query]) -> Answer:
 
 @routes.add(
     "POST",
-    f"{ONE}/recover",
+    f"{ENDPOINT_PATH}/recover",
     operation_id="recover",
     body=RecoverBody,
     answer=shapes.Recovery,
@@ -166,8 +180,9 @@ async def redeliver(call: Call[Body, Query]) -> Answer:
 async def recover(call: Call[RecoverBody, Query]) -> Answer:
     """Send all events again that were dropped or skipped since a time or event, oldest first.
 
-    `count` is the number of new deliveries, with `dryRun` the number there would be. `notStored` is the number of
-    events that can't be sent again, as they are no longer stored. If a call is cut off, the next one continues.
+    `count` is the number of new deliveries, with `dryRun` the number there would be. `notStored` is the
+    number of events that can't be sent again because they are no longer stored. If a call is cut off, the
+    next one continues.
     """
     services, find, after = call.services, endpoint_of(call), call.body.since
 
@@ -185,7 +200,7 @@ async def recover(call: Call[RecoverBody, Query]) -> Answer:
 
 @routes.add(
     "POST",
-    f"{ONE}/test",
+    f"{ENDPOINT_PATH}/test",
     operation_id="testEndpoint",
     answer=shapes.Delivery,
     errors=("webhook_disabled", "delivery_not_found"),
@@ -215,11 +230,14 @@ async def test_endpoint(call: Call[Body, Query]) -> Answer:
 
 
 async def _recover_all(call: Call[B, Q], endpoint: Endpoint, after: str, upto: int) -> int:
-    """Make the deliveries of a recovery, in batches with pauses; failures in the meantime are not added."""
+    """Redeliver in batches with pauses, at most `upto` deliveries.
+
+    Deliveries that fail in the meantime are not included.
+    """
     services, made = call.services, 0
     services.webhooks.probe(endpoint.rowid, None)
     while made < upto:
-        limit = min(BATCH, upto - made)
+        limit = min(BATCH_SIZE, upto - made)
         part = await services.store.write(_part(endpoint, after, services.clock(), limit))
         made += part
         if part < limit:
@@ -268,3 +286,121 @@ def _record(reader: DeliveryReader, project: int, made: Delivery) -> DeliveryRec
             "The delivery is gone; its endpoint or conversation was removed.", code="delivery_not_found"
         )
     return record
+
+
+class ReplayBody(Body):
+    """The conversation to send again: all events, or `from` one sequence `to` another."""
+
+    conversation_id: Annotated[str, Field(max_length=40)]
+    first: Annotated[Annotated[int, Field(ge=1, lt=1 << 63)] | None, Field(alias="from")] = None
+    last: Annotated[Annotated[int, Field(ge=1, lt=1 << 63)] | None, Field(alias="to")] = None
+    dry_run: bool = False
+
+
+@routes.add(
+    "POST",
+    f"{ENDPOINT_PATH}/replay",
+    operation_id="replayConversation",
+    body=ReplayBody,
+    answer=shapes.Replay,
+    errors=("webhook_disabled", "conversation_not_found"),
+    records=("webhook.replayed",),
+)
+async def replay(call: Call[ReplayBody, Query]) -> Answer:
+    """Send the events of one conversation to an endpoint again, in order, even if they had arrived.
+
+    `count` is the number of new deliveries, with `dryRun` the number there would be. Events that the endpoint
+    is not subscribed to are left out, and so are the `pending` ones that will be sent to it anyway.
+    `notStored` is the number of events that can't be sent again because they are no longer stored. An
+    endpoint that was created later, or listed a type later, gets the earlier events too.
+    """
+    services, body, find = call.services, call.body, endpoint_of(call)
+
+    def counted(reader: Reader) -> tuple[Endpoint, int, ReplayRange, ReplayCounts]:
+        endpoint = find(reader)
+        require_reading(call, endpoint.events)
+        if not is_id(body.conversation_id, "cnv"):
+            raise no_such_conversation()
+        state, _ = find_conversation(reader, call.project, body.conversation_id)
+        wanted = ReplayRange(replayed_types(endpoint), body.first, body.last)
+        return endpoint, state.rowid, wanted, reader.replayable(endpoint.rowid, state.rowid, wanted)
+
+    endpoint, conversation, wanted, found = await services.store.read(counted)
+    count = found.count
+    if not body.dry_run:
+        require_enabled(endpoint)
+        count = await _replay_all(call, endpoint, conversation, wanted)
+    return {
+        "count": count,
+        "pending": found.pending,
+        "notStored": found.not_stored,
+        "dryRun": body.dry_run,
+    }
+
+
+async def _replay_all(
+    call: Call[ReplayBody, Query], endpoint: Endpoint, conversation: int, wanted: ReplayRange
+) -> int:
+    """Store the deliveries in batches with pauses. Returns their number."""
+    services, made = call.services, 0
+    services.webhooks.probe(endpoint.rowid, None)
+    while True:
+
+        def part(tx: Transaction, wanted: ReplayRange = wanted) -> tuple[int, int | None]:
+            now = services.clock()
+            count, upto = tx.replay(endpoint.rowid, conversation, wanted, now, BATCH_SIZE)
+            if count:
+                tx.record(replayed(endpoint.id, endpoint.project, count))
+            return count, upto
+
+        count, upto = await services.store.write(part)
+        made += count
+        if upto is None:
+            return made
+        wanted = replace(wanted, first=upto + 1)
+        await trio.lowlevel.checkpoint()
+
+
+_DAY_MS: Final = 86_400_000
+
+
+class FigureQuery(Query):
+    """The start of the period, and the length of a bucket."""
+
+    since: Annotated[Time | None, Field(description="The last 24 hours if it is not given.")] = None
+    bucket: Bucket = "hour"
+
+
+@routes.add(
+    "GET",
+    f"{ENDPOINT_PATH}/figures",
+    operation_id="getEndpointFigures",
+    query=FigureQuery,
+    answer=shapes.EndpointFigures,
+)
+async def get_figures(call: Call[Body, FigureQuery]) -> Answer:
+    """Count the deliveries to an endpoint by the hour or day in which they were created, oldest first.
+
+    Buckets begin at whole hours or days of UTC, and there are at most 168: if `since` is earlier, the newest
+    ones. A delivery counts with its current status; one that is held or retried is `pending`. `latency` is of
+    the newest 1,000 deliveries that arrived, from the creation of the delivery.
+    """
+    query, find, now = call.query, endpoint_of(call), call.services.clock()
+    since = now - _DAY_MS if query.since is None else query.since
+    starts = bucket_starts(since, now, query.bucket)
+
+    parts = [
+        await call.services.store.read(_counted(call, find, part, until))
+        for part, until in bucket_batches(starts, query.bucket)
+    ]
+    return figures_view(merged_figures(parts), query.bucket)
+
+
+def _counted(
+    call: Call[Body, FigureQuery],
+    find: Callable[[DeliveryReader], Endpoint],
+    starts: Sequence[int],
+    until: int | None,
+) -> Callable[[DeliveryReader], Figures]:
+    project = call.project.rowid
+    return lambda reader: reader.delivery_figures(project, find(reader).rowid, starts, until)

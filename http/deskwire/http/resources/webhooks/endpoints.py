@@ -1,4 +1,4 @@
-"""Webhook endpoints: created, listed, changed, deleted (contract 4.5, 6.2; decisions 6)."""
+"""Routes of webhook endpoints: create, list, change, delete (contract 4.5, 6.2)."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from deskwire.engine.core.store import InlineQuery
 from deskwire.engine.core.values import replace
 from deskwire.engine.events.types import CONFIDENTIAL, LISTABLE, STORED
 from deskwire.engine.ports import Transaction
-from deskwire.engine.webhooks.delivery import NOTHING_HELD
+from deskwire.engine.webhooks.delivery import NO_OUTAGE
 from deskwire.engine.webhooks.endpoint import (
-    DROPPED_MAX,
+    DROPPED_COUNT_MAX,
+    DROPPED_WINDOW_MS,
     ENDPOINTS_MAX,
-    LOST_MS,
     CatchUp,
     Endpoint,
     endpoint_view,
     secret_tail,
 )
-from deskwire.engine.webhooks.health import HealthTransaction, tell
-from deskwire.engine.webhooks.ownership import lapsed_reason, reading_needed
+from deskwire.engine.webhooks.ownership import lapsed_reason, permissions_of_endpoint
 from deskwire.engine.webhooks.ports import DeliveryReader, DeliveryTransaction
-from deskwire.engine.webhooks.retry.circuit import CLOSED
+from deskwire.engine.webhooks.publish import HealthTransaction, publish_transition
+from deskwire.engine.webhooks.retry.circuit_breaker import CLOSED
 from deskwire.engine.webhooks.signature import new_secret
 from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Body, Query, nulls, refuse_null
@@ -43,10 +43,12 @@ Q = TypeVar("Q", bound=Query)
 routes = Routes(
     Tag("Webhooks", "Manage the webhook endpoints that events are sent to."), s2s("webhooks.manage")
 )
-ONE: Final = "/s2s/webhooks/<endpoint_id>"
-_BY_DEFAULT: Final = [name for name in LISTABLE if name in STORED]
-_BY_API: Final = "by the API"
-_NEEDS: Final = "{} is sent only to endpoints that ask for internal events: it needs `internal` to be true."
+ENDPOINT_PATH: Final = "/s2s/webhooks/<endpoint_id>"
+_DEFAULT_TYPES: Final = [name for name in LISTABLE if name in STORED]
+_DISABLED_BY_API: Final = "by the API"
+_NEEDS_INTERNAL: Final = (
+    "{} is sent only to endpoints that ask for internal events: it needs `internal` to be true."
+)
 
 Url = Annotated[str, Field(min_length=1, max_length=2_048)]
 Types = Annotated[list[str], Field(max_length=50)]
@@ -80,8 +82,8 @@ class EndpointPatch(Body):
     internal: Internal | None = None
 
 
-async def _look_at_url_and_events(call: Call[Any, Query]) -> None:
-    await _check(call, call.body.url, call.body.events or [], _internal_problems(call.body, None))
+async def _precheck_url_and_events(call: Call[Any, Query]) -> None:
+    await _require_valid(call, call.body.url, call.body.events or [], _internal_problems(call.body, None))
 
 
 @routes.add(
@@ -94,18 +96,19 @@ async def _look_at_url_and_events(call: Call[Any, Query]) -> None:
     answer=shapes.WebhookEndpoint,
     errors=("webhook_limit_reached",),
     idempotent=True,
-    further=(_look_at_url_and_events,),
+    further=(_precheck_url_and_events,),
     records=("webhook.created",),
 )
 async def create_endpoint(call: Call[EndpointBody, Query]) -> Answer:
     """Create a webhook endpoint. The response shows the signing secret, only once.
 
-    A machine credential also needs the permissions to read what the endpoint is sent, and the endpoint ends with it.
-    A request sent again under the same `Idempotency-Key` is answered with the endpoint and its secret masked.
+    A machine credential also needs the permissions to read the events that the endpoint receives, and the
+    endpoint ends with it. A repeated request with the same `Idempotency-Key` returns the endpoint with its
+    secret masked.
     """
     services, body, now = call.services, call.body, call.services.clock()
     require_reading(call, body.events)
-    await _check(call, body.url, body.events, _internal_problems(body, None))
+    await _require_valid(call, body.url, body.events, _internal_problems(body, None))
     secret = new_secret()
     kept = partial(endpoint_view, now=now)
     endpoint = Endpoint(
@@ -124,7 +127,9 @@ async def create_endpoint(call: Call[EndpointBody, Query]) -> Answer:
         credential=_machine(call),
     )
     return endpoint_view(
-        await _followed(call, call.around(lambda tx: _insert(tx, endpoint, now), kept)), now, secret=secret
+        await _commit_and_apply(call, call.around(lambda tx: _insert(tx, endpoint, now), kept)),
+        now,
+        secret=secret,
     )
 
 
@@ -140,7 +145,7 @@ async def list_endpoints(call: Call[Body, Query]) -> Answer:
     }
 
 
-@routes.add("GET", ONE, operation_id="getEndpoint", answer=shapes.WebhookEndpoint)
+@routes.add("GET", ENDPOINT_PATH, operation_id="getEndpoint", answer=shapes.WebhookEndpoint)
 async def get_endpoint(call: Call[Body, Query]) -> Answer:
     """Fetch a webhook endpoint, with a masked secret."""
     return await _shown(call, endpoint_of(call))
@@ -148,41 +153,42 @@ async def get_endpoint(call: Call[Body, Query]) -> Answer:
 
 @routes.add(
     "PATCH",
-    ONE,
+    ENDPOINT_PATH,
     operation_id="changeEndpoint",
     tells="webhooks",
     body=EndpointPatch,
     limit=MEDIUM,
     answer=shapes.WebhookEndpoint,
-    further=(nulls("description"), _look_at_url_and_events),
+    further=(nulls("description"), _precheck_url_and_events),
     records=("webhook.changed", "webhook.enabled", "webhook.disabled"),
 )
 async def change_endpoint(call: Call[EndpointPatch, Query]) -> Answer:
     """Change, enable or disable a webhook endpoint. Pending deliveries to a disabled endpoint are skipped.
 
-    To change where it delivers or what, or to enable it, a machine credential also needs the permissions to read what the
-    endpoint is sent. The endpoint then ends with that credential; if anyone else does it, it belongs to no credential.
+    To change the URL or the events, or to enable the endpoint, a machine credential also needs the
+    permissions to read the events that the endpoint receives. The endpoint then ends with that credential; if
+    anyone else makes the change, it belongs to no credential.
     """
     body, now, find = call.body, call.services.clock(), endpoint_of(call)
     refuse_null(body, frozenset({"description"}))
     before = await call.services.store.read(
         InlineQuery(find)
-    )  # a 404 goes before what is wrong with the body
+    )  # a 404 takes precedence over problems of the body
     _require_reading_to_change(call, before)
-    await _check(call, body.url, body.events or [], _internal_problems(body, before))
+    await _require_valid(call, body.url, body.events or [], _internal_problems(body, before))
 
     def change(tx: Transaction) -> Endpoint:
         found = find(tx)
-        _require_reading_to_change(call, found)  # another change may have come first
+        _require_reading_to_change(call, found)  # the endpoint may have changed since
         return _change(tx, found, body, _machine(call), now)
 
-    changed = await _followed(call, change)
+    changed = await _commit_and_apply(call, change)
     return await _shown(call, lambda _reader: changed)
 
 
 @routes.add(
     "POST",
-    f"{ONE}/rotate-secret",
+    f"{ENDPOINT_PATH}/rotate-secret",
     operation_id="rotateSecret",
     tells="webhooks",
     answer=shapes.WebhookEndpoint,
@@ -192,19 +198,20 @@ async def change_endpoint(call: Call[EndpointPatch, Query]) -> Answer:
 async def rotate_secret(call: Call[Body, Query]) -> Answer:
     """Replace the signing secret of an endpoint. The new one is shown only once; the old one also signs for 24 hours.
 
-    A request sent again under the same `Idempotency-Key` rotates nothing, and its response has the secret masked. A machine
-    credential also needs the permissions to read what the endpoint is sent, and the endpoint ends with it from then on.
+    A repeated request with the same `Idempotency-Key` rotates nothing, and its response has the secret
+    masked. A machine credential also needs the permissions to read the events that the endpoint receives, and
+    the endpoint ends with it from then on.
     """
     services, now, find = call.services, call.services.clock(), endpoint_of(call)
     secret = new_secret()
     sealed = services.webhooks.seal(secret)
 
-    waiting, dropped = NOTHING_HELD, 0
+    waiting, dropped = NO_OUTAGE, 0
 
     def rotate(tx: Transaction) -> Endpoint:
-        nonlocal waiting, dropped  # a read after the commit could fail, and the secret would be lost
+        nonlocal waiting, dropped  # a read after the commit could fail, and the new secret would be lost
         before = find(tx)
-        waiting, dropped = tx.held_back(before.rowid), _dropped(tx, before, now)
+        waiting, dropped = tx.outage_counts(before.rowid), _dropped(tx, before, now)
         require_reading(call, before.events)
         owner = _machine(call) or before.credential
         endpoint = replace(before.with_secret(sealed, secret_tail(secret), now), credential=owner)
@@ -215,12 +222,12 @@ async def rotate_secret(call: Call[Body, Query]) -> Answer:
     def view(endpoint: Endpoint, secret: str | None = None) -> dict[str, Any]:
         return endpoint_view(endpoint, now, waiting, secret, dropped=dropped)
 
-    return view(await _followed(call, call.around(rotate, view)), secret)
+    return view(await _commit_and_apply(call, call.around(rotate, view)), secret)
 
 
 @routes.add(
     "DELETE",
-    ONE,
+    ENDPOINT_PATH,
     operation_id="deleteEndpoint",
     tells="webhooks",
     answer=Deleted,
@@ -235,11 +242,11 @@ async def delete_endpoint(call: Call[Body, Query]) -> Answer:
         tx.save_endpoint(endpoint)
         return endpoint
 
-    return {"id": (await _followed(call, remove)).id, "deleted": True}
+    return {"id": (await _commit_and_apply(call, remove)).id, "deleted": True}
 
 
 async def _shown(call: Call[B, Q], find: Callable[[DeliveryReader], Endpoint]) -> Answer:
-    """Return the endpoint object with a masked secret, and the deliveries that an outage holds. Raises what `find` does."""
+    """Return the endpoint object with a masked secret. Raises the errors of `find`."""
     now = call.services.clock()
 
     def view(reader: DeliveryReader) -> Answer:
@@ -249,27 +256,27 @@ async def _shown(call: Call[B, Q], find: Callable[[DeliveryReader], Endpoint]) -
 
 
 def _view(reader: DeliveryReader, endpoint: Endpoint, now: int) -> Answer:
-    """Return the endpoint object with the deliveries that an outage holds and those that are lost."""
-    waiting = reader.held_back(endpoint.rowid)
+    """Return the endpoint object with its held, missed and dropped deliveries."""
+    waiting = reader.outage_counts(endpoint.rowid)
     return endpoint_view(endpoint, now, waiting, dropped=_dropped(reader, endpoint, now))
 
 
 def _dropped(reader: DeliveryReader, endpoint: Endpoint, now: int) -> int:
-    return reader.dropped_since(endpoint.project, endpoint.rowid, now - LOST_MS, DROPPED_MAX)
+    return reader.dropped_since(endpoint.project, endpoint.rowid, now - DROPPED_WINDOW_MS, DROPPED_COUNT_MAX)
 
 
-async def _followed(call: Call[B, Q], job: Callable[[Transaction], Endpoint]) -> Endpoint:
-    """Commit a change of an endpoint, and apply it to its deliveries.
+async def _commit_and_apply(call: Call[B, Q], job: Callable[[Transaction], Endpoint]) -> Endpoint:
+    """Commit a change of an endpoint and apply it to its worker.
 
-    The change is applied even if the caller has gone, and in the order of the commits. As the notices of two changes
-    at once may come in either order, the state applied is the one stored by then.
+    The change is applied even if the caller has disconnected. Notices of two concurrent changes may arrive in
+    either order, so the state that is stored by then is applied.
     """
     services = call.services
     with trio.CancelScope(shield=True):
         endpoint = await services.store.write(job)
         stored = endpoint if endpoint.status != "removed" else None
         async with services.webhooks.following:
-            with suppress(Unavailable):  # the disk can't be read: this change is the newest known
+            with suppress(Unavailable):  # if the disk can't be read, this change is the newest known
                 stored = await services.store.read(InlineQuery(lambda reader: _stored(reader, endpoint)))
             if stored is None:
                 services.webhooks.remove(endpoint.rowid)
@@ -296,8 +303,10 @@ def endpoint_of(call: Call[B, Q]) -> Callable[[DeliveryReader], Endpoint]:
     return find
 
 
-async def _check(call: Call[B, Q], url: str | None, types: list[str], problems: list[Problem]) -> None:
-    """Raise Invalid with every problem of the URL and the event types, and these."""
+async def _require_valid(
+    call: Call[B, Q], url: str | None, types: list[str], problems: list[Problem]
+) -> None:
+    """Raise Invalid with these problems and those of the URL and the event types."""
     problems += [
         Problem(f"/events/{index}", "unknown_event_type", _unknown(name))
         for index, name in enumerate(types)
@@ -310,14 +319,14 @@ async def _check(call: Call[B, Q], url: str | None, types: list[str], problems: 
 
 
 def _unknown(name: str) -> str:
-    """Return the words for a type that there is not, with those that it may have meant."""
+    """Return the message for an unknown event type, with similar types."""
     family = name.partition(".")[0]
-    near = [each for each in LISTABLE if each.partition(".")[0] == family] or _BY_DEFAULT
+    near = [each for each in LISTABLE if each.partition(".")[0] == family] or _DEFAULT_TYPES
     return f"There is no event type {name!r}. There is {', '.join(near)}."
 
 
 def _internal_problems(body: EndpointBody | EndpointPatch, before: Endpoint | None) -> list[Problem]:
-    """Return the problems of an endpoint that would list what it does not ask for.
+    """Return a problem for each listed type that needs `internal`, if that is false.
 
     Args:
         before: the endpoint that is changed, None for a new one.
@@ -327,28 +336,30 @@ def _internal_problems(body: EndpointBody | EndpointPatch, before: Endpoint | No
         return []
     if body.events is None:
         listed = [] if before is None else [name for name in before.events if name in CONFIDENTIAL]
-        return [Problem("/internal", "needs_internal", _NEEDS.format(name)) for name in sorted(listed)]
+        return [
+            Problem("/internal", "needs_internal", _NEEDS_INTERNAL.format(name)) for name in sorted(listed)
+        ]
     return [
-        Problem(f"/events/{index}", "needs_internal", _NEEDS.format(name))
+        Problem(f"/events/{index}", "needs_internal", _NEEDS_INTERNAL.format(name))
         for index, name in enumerate(body.events)
         if name in CONFIDENTIAL
     ]
 
 
 def require_reading(call: Call[Any, Any], events: Iterable[str]) -> None:
-    """Raise Forbidden if the caller may not read what an endpoint with this `events` list is sent."""
-    call.access.require(*reading_needed(events))
+    """Raise Forbidden unless the caller may read the events of this `events` list."""
+    call.access.require(*permissions_of_endpoint(events))
 
 
 def _require_reading_to_change(call: Call[EndpointPatch, Query], before: Endpoint) -> None:
-    """Raise Forbidden if the change decides where an endpoint delivers or what, and the caller may not read that."""
+    """Raise Forbidden if a change of the URL or events needs permissions to read."""
     body = call.body
     if _redirects(body):
         require_reading(call, before.events if body.events is None else body.events)
 
 
 def _redirects(body: EndpointPatch) -> bool:
-    """Return whether a change decides where the endpoint delivers or what."""
+    """Return whether a change decides the endpoint's URL or events."""
     given = body.model_fields_set
     return bool(given & {"url", "events", "internal"}) or body.status == "enabled"
 
@@ -358,7 +369,10 @@ def _machine(call: Call[Any, Any]) -> str | None:
 
 
 def _check_owner(tx: Transaction, endpoint: Endpoint, now: int) -> None:
-    """Raise Forbidden if the credential that an enabled endpoint belongs to has ended, or lost a permission, meanwhile."""
+    """Raise Forbidden if the credential that owns an enabled endpoint has lapsed.
+
+    It may have ended or lost a permission since the request was authorized.
+    """
     if endpoint.credential is not None and endpoint.status == "enabled":
         reason = lapsed_reason(endpoint, tx.machine(endpoint.credential), now)
         if reason is not None:
@@ -375,7 +389,7 @@ def _insert(tx: Transaction, endpoint: Endpoint, now: int) -> Endpoint:
 def _change(
     tx: Transaction, before: Endpoint, body: EndpointPatch, machine: str | None, now: int
 ) -> Endpoint:
-    if problems := _internal_problems(body, before):  # another change has come first
+    if problems := _internal_problems(body, before):  # the endpoint has changed since the first check
         raise Invalid(*problems)
     changes: dict[str, Any] = body.model_dump(exclude_unset=True)
     if "events" in changes:
@@ -386,18 +400,18 @@ def _change(
     if _redirects(body):
         _check_owner(tx, after, now)
     if after.status != before.status:
-        after = replace(after, status_reason=None if after.status == "enabled" else _BY_API)
+        after = replace(after, status_reason=None if after.status == "enabled" else _DISABLED_BY_API)
     tx.save_endpoint(replace(after, updated_at=now))
     if after.url != before.url or (after.status == "enabled" and before.status != "enabled"):
         after = _with_closed_circuit(tx, after, now)
     if after.status != before.status:
-        tell(tx, "enabled" if after.status == "enabled" else "disabled", after, now)
+        publish_transition(tx, "enabled" if after.status == "enabled" else "disabled", after, now)
     return replace(after, updated_at=now)
 
 
 def _with_closed_circuit(tx: HealthTransaction, endpoint: Endpoint, now: int) -> Endpoint:
-    turns = tx.circuit_turns(endpoint.rowid, closed=True)
+    turns = tx.circuit_changes(endpoint.rowid, closed=True)
     tx.reset_circuit(endpoint.rowid)
     if turns:
-        tell(tx, "circuit.closed", endpoint, now)
+        publish_transition(tx, "circuit.closed", endpoint, now)
     return replace(endpoint, circuit=CLOSED)

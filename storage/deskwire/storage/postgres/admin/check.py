@@ -15,7 +15,7 @@ from deskwire.engine.core.clock import wall_clock
 from deskwire.engine.core.ids import day_of
 from deskwire.engine.core.secret import Secrets
 from deskwire.engine.core.values import ProgressReporter, no_progress
-from deskwire.engine.uploads.ports import Content, Files
+from deskwire.engine.uploads.ports import FileContent, Files
 from deskwire.storage.check.credentials import broken_seals, stray_credentials
 from deskwire.storage.check.rules import CheckProblem, CheckReport, broken_rules
 from deskwire.storage.connection import Rows
@@ -135,14 +135,14 @@ def _broken_files(
 ) -> Iterator[CheckProblem]:
     for number, (project, digest, size, entry) in enumerate(uploads):
         tell("Checking the uploads", number, len(uploads))
-        wrong = _file_problem(files, Content(project, digest, entry), size, contents=contents)
+        wrong = _file_problem(files, FileContent(project, digest, entry), size, contents=contents)
         if wrong is not None:
             yield CheckProblem(
                 "upload_file", f"The file with SHA-256 {digest} of project row {project} {wrong}."
             )
 
 
-def _file_problem(files: Files, content: Content, size: int, *, contents: bool) -> str | None:
+def _file_problem(files: Files, content: FileContent, size: int, *, contents: bool) -> str | None:
     try:
         found = files.size(content)
         if found is None:
@@ -156,7 +156,7 @@ def _file_problem(files: Files, content: Content, size: int, *, contents: bool) 
     return None
 
 
-def _digest(files: Files, content: Content, size: int) -> str:
+def _digest(files: Files, content: FileContent, size: int) -> str:
     digest = sha256()
     for start in range(0, size, _CHUNK_BYTES):
         digest.update(files.read(content, start, min(_CHUNK_BYTES, size - start)))

@@ -19,7 +19,7 @@ from deskwire.engine.conversations.ports import Claimed
 from deskwire.engine.core.errors import StaleState
 from deskwire.engine.core.ids import day_of
 from deskwire.engine.events.types import EventDraft, StoredEvent
-from deskwire.engine.idempotency.ports import KeptAnswer
+from deskwire.engine.idempotency.idempotent_requests import StoredResponse
 from deskwire.engine.tickets.ticket import Ticket
 from deskwire.engine.webhooks.delivery import Attempt, Delivery, DeliveryStatus
 from deskwire.engine.webhooks.endpoint import Endpoint
@@ -285,15 +285,15 @@ class BufferedTransaction(PostgresTransaction):
 
     # Kept answers
 
-    def kept_answer(self, name: bytes, place: str) -> KeptAnswer | None:
+    def stored_response(self, name: bytes, place: str) -> StoredResponse | None:
         kept = self._overlay.kept.get(name)
         if kept is not None:
             return kept
         with self.buffer.reading_unchanged_rows():
-            return super().kept_answer(name, place)
+            return super().stored_response(name, place)
 
-    def keep_answer(self, answer: KeptAnswer) -> None:
-        super().keep_answer(answer)
+    def store_response(self, answer: StoredResponse) -> None:
+        super().store_response(answer)
         self._overlay.put(self._overlay.kept, answer.name, answer)
 
     # The log
@@ -397,7 +397,7 @@ class BufferedTransaction(PostgresTransaction):
         with self.buffer.changing_one_row():
             return super().end_delivery(delivery, status, reason, at)
 
-    def circuit_turns(self, endpoint: int, *, closed: bool) -> bool:
+    def circuit_changes(self, endpoint: int, *, closed: bool) -> bool:
         raise NeedsOwnTransaction
 
     def _is_pending(self, delivery: Delivery) -> bool:

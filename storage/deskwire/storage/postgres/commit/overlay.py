@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple, NoReturn, TypeVar
 from deskwire.engine.contacts.contact import Contact
 from deskwire.engine.conversations.conversation import Conversation
 from deskwire.engine.conversations.ports import Claimed
-from deskwire.engine.idempotency.ports import KeptAnswer
+from deskwire.engine.idempotency.idempotent_requests import StoredResponse
 from deskwire.storage.dialect import POSTGRES
 from deskwire.storage.postgres.commit.batch_statements import BufferedWrite, shape_of
 from deskwire.storage.postgres.driver.codec import QueryResult, ordered_values, translate_placeholders
@@ -177,7 +177,7 @@ class Overlay:
         self.saved: dict[int, SavedConversation] = {}
         self.made: dict[int, int] = {}
         self.contacts: dict[tuple[int, str], Contact] = {}
-        self.kept: dict[bytes, KeptAnswer] = {}
+        self.kept: dict[bytes, StoredResponse] = {}
         self.ended: dict[int, bool] = {}
         self._before: list[tuple[dict[Any, Any], Any, Any]] = []
 

@@ -21,7 +21,7 @@ from msgspec import Struct
 from deskwire.engine.core.encryption import Encryption
 from deskwire.engine.core.secret import Secrets
 from deskwire.engine.core.values import ProgressReporter, no_progress
-from deskwire.engine.uploads.ports import Content
+from deskwire.engine.uploads.ports import FileContent
 from deskwire.storage.check.rules import CheckProblem
 from deskwire.storage.files import DiskFiles, sync
 from deskwire.storage.sqlite.backup.archive import DATABASE, HEAD, MANIFEST, SEAL, SECRET, ArchiveWriter
@@ -117,7 +117,7 @@ class _Staged(Struct, frozen=True):
     path: Path
     head: Head
     problems: list[CheckProblem]
-    contents: list[tuple[Content, int]]
+    contents: list[tuple[FileContent, int]]
     rows: dict[str, int]
     last_event: str | None
 
@@ -201,9 +201,9 @@ def _looked_at(order: Order, connection: sqlite3.Connection) -> tuple[Head, list
     return head, problems_in(connection)
 
 
-def _contents(connection: sqlite3.Connection) -> list[tuple[Content, int]]:
+def _contents(connection: sqlite3.Connection) -> list[tuple[FileContent, int]]:
     rows = connection.execute("SELECT DISTINCT project, sha256, size FROM uploads ORDER BY project, sha256")
-    return [(Content(project, digest), size) for project, digest, size in rows]
+    return [(FileContent(project, digest), size) for project, digest, size in rows]
 
 
 def _last_event(connection: sqlite3.Connection) -> str | None:
@@ -221,7 +221,7 @@ class _Uploads:
 
 
 def _add_uploads(
-    writer: ArchiveWriter, files: DiskFiles, contents: list[tuple[Content, int]], tell: ProgressReporter
+    writer: ArchiveWriter, files: DiskFiles, contents: list[tuple[FileContent, int]], tell: ProgressReporter
 ) -> _Uploads:
     """Add the files of the uploads.
 

@@ -1,1 +1,1 @@
-"""Webhook endpoints and deliveries."""
+"""SQL of webhook endpoints and deliveries."""

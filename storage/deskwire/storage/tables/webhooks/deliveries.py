@@ -1,4 +1,4 @@
-"""Deliveries to webhook endpoints, and their attempts."""
+"""Deliveries to webhook endpoints, their attempts, and replays."""
 
 from __future__ import annotations
 
@@ -8,34 +8,42 @@ from typing import Any, Final
 
 from deskwire.engine.core.values import replace
 from deskwire.engine.events.types import EXTENSIONS, StoredEvent, ticket_lane
-from deskwire.engine.webhooks.delivery import Attempt, Delivery, DeliveryStatus, HeldBack
+from deskwire.engine.webhooks.delivery import (
+    Attempt,
+    Delivery,
+    DeliveryStatus,
+    OutageCounts,
+    ReplayCounts,
+    ReplayRange,
+)
 from deskwire.engine.webhooks.endpoint import disabled_reason
-from deskwire.storage.dialect import either
+from deskwire.storage.dialect import Statement, differing, either
 from deskwire.storage.tables.base import Changes, Queries
 from deskwire.storage.tables.events.events import EVENT_COLUMNS, event_of
 from deskwire.storage.tables.webhooks.delivery_log import FAILED
 
-_DELIVERY: Final = (
+_DELIVERY_COLUMNS: Final = (
     "d.position, d.id, d.endpoint, d.lane, d.previous, d.attempts, d.due_at, d.created_at, d.planned_from, "
     "d.failing_since, d.redelivery_of IS NOT NULL, d.refusals"
 )
-_DELIVERY_WIDTH: Final = len(_DELIVERY.split(", "))
+_DELIVERY_WIDTH: Final = len(_DELIVERY_COLUMNS.split(", "))
 
-_SELECTED: Final = f"SELECT {_DELIVERY}, {EVENT_COLUMNS} FROM deliveries d"
+_SELECTED: Final = f"SELECT {_DELIVERY_COLUMNS}, {EVENT_COLUMNS} FROM deliveries d"
 _PENDING: Final = "JOIN events e ON e.position = d.event WHERE d.endpoint = ? AND d.status = 'pending'"
-_CHOSEN: Final = {
+# All pending deliveries, redeliveries only, or other deliveries only: the index that SQLite would otherwise
+# not use, and the condition.
+_REDELIVERY_CHOICES: Final = {
     None: ("", ""),
     True: ("{indexed[deliveries_again]}", "AND d.redelivery_of IS NOT NULL"),
     False: ("", "AND d.redelivery_of IS NULL"),
 }
-"""All pending deliveries, repeated ones, and the others: the index if SQLite would miss it, and the condition."""
-_WAITING: Final = {
+_PENDING_IN_RANGE: Final = {
     which: either(
         f"{_SELECTED} {index} {_PENDING} AND d.position > ? AND d.position <= ? {condition} ORDER BY d.position LIMIT ?"
     )
-    for which, (index, condition) in _CHOSEN.items()
+    for which, (index, condition) in _REDELIVERY_CHOICES.items()
 }
-_OF_OTHERS: Final = either(
+_PENDING_OF_OTHER_LANES: Final = either(
     f"{_SELECTED} {_PENDING} AND d.position > ? AND d.position <= ? AND (d.lane IS NULL OR d.lane <> ?) ORDER BY d.position LIMIT ?"
 )
 _RETRIES: Final = either(
@@ -43,69 +51,69 @@ _RETRIES: Final = either(
     "AND CASE WHEN d.redelivery_of IS NOT NULL THEN d.position <= ? "
     "ELSE d.position <= ? AND NOT (d.position > ? AND d.position <= ?) END ORDER BY d.due_at LIMIT ?"
 )
+# Takes the values of `delivery_row`, and the day of the delivery's id if the table is partitioned by day.
 INSERT_DELIVERY: Final = either(
     "INSERT INTO deliveries (position, id, endpoint, event, lane, previous, status, attempts, due_at, created_at, "
     "ended_at, reason, event_id, type, sequence, redelivery_of{and_day}) "
     "VALUES (?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?, ?{and_mark})"
 )
-"""Takes the values of `delivery_row`, and the day of the delivery's id where there are days."""
 
 _INSERT_ATTEMPT: Final = either(
     "INSERT INTO attempts (delivery, number, at, latency_ms, status, error, answer{and_day}) VALUES (?, ?, ?, ?, ?, ?, ?{and_mark}) "
     "ON CONFLICT (delivery, number{and_day}) DO UPDATE SET at = excluded.at, "
     "latency_ms = excluded.latency_ms, status = excluded.status, error = excluded.error, answer = excluded.answer"
 )
-_RETRY: Final = either(
+_UPDATE_PLAN: Final = either(
     "UPDATE deliveries SET attempts = ?, due_at = ?, planned_from = ?, failing_since = ?, refusals = ? "
     "WHERE position = ? {of_day} AND status = 'pending'"
 )
-_ATTEMPTED: Final = either(
+_END_AFTER_ATTEMPT: Final = either(
     "UPDATE deliveries SET status = ?, attempts = ?, ended_at = ?, reason = ?, missed = ? "
     "WHERE position = ? {of_day} AND status = 'pending'"
 )
-_ENDED: Final = either(
+# A pending delivery is always in the partition of its id's day.
+_END_WITHOUT_ATTEMPT: Final = either(
     "UPDATE deliveries SET status = ?, reason = ?, ended_at = ? WHERE position = ? {of_day} AND status = 'pending'"
 )
-"""A pending delivery is always of the day of its id."""
 
-_REPEATED: Final = either(
+_MARK_REDELIVERED: Final = either(
     "UPDATE deliveries SET redelivered_as = ?, missed = NULL WHERE position = ? {of_day}"
 )
-_NOT_MISSED: Final = either("UPDATE deliveries SET missed = NULL WHERE position = ? {of_day}")
-_MISSED: Final = either(
+_CLEAR_MISSED: Final = either("UPDATE deliveries SET missed = NULL WHERE position = ? {of_day}")
+_NEXT_MISSED: Final = either(
     "SELECT {keys}, event_id FROM deliveries WHERE endpoint = ? AND missed = 1 AND event > ? ORDER BY event LIMIT 1"
 )
-_TOO_OLD: Final = (
+_SKIP_TOO_OLD: Final = (
     "UPDATE deliveries SET status = 'skipped', reason = ?, ended_at = ? WHERE created_at < ? AND position IN "
     "(SELECT position FROM deliveries WHERE endpoint = ? AND status = 'pending' ORDER BY position LIMIT ?)"
 )
-_SKIP: Final = (
+_SKIP_PENDING: Final = (
     "UPDATE deliveries SET status = 'skipped', reason = ?, ended_at = ? WHERE position IN "
     "(SELECT position FROM deliveries WHERE endpoint = ? AND status = 'pending' LIMIT ?)"
 )
-_SOME: Final = either("SELECT {keys} FROM deliveries WHERE endpoint = ? LIMIT ?")
-_OF_LANE: Final = either("DELETE FROM deliveries WHERE lane = {hidden} RETURNING {keys}")
+_KEYS_OF_ENDPOINT: Final = either("SELECT {keys} FROM deliveries WHERE endpoint = ? LIMIT ?")
+_DELETE_LANE: Final = either("DELETE FROM deliveries WHERE lane = {hidden} RETURNING {keys}")
 _EVENTS_OF_LANE: Final = either("SELECT event, {keys} FROM deliveries WHERE lane = {hidden}")
-_FORGET_ANSWER: Final = either("UPDATE attempts SET answer = ? WHERE delivery = ? {of_day}")
-_OF_TICKETS: Final = either(
+_ERASE_ANSWER: Final = either("UPDATE attempts SET answer = ? WHERE delivery = ? {of_day}")
+# Selected by their lanes, because lanes have an index.
+_DELETE_TICKET_LANES: Final = either(
     "DELETE FROM deliveries WHERE lane IN (SELECT :first + e.ticket FROM events e WHERE e.conversation = :subject "
     "AND e.ticket IS NOT NULL) AND event IN (SELECT e.position FROM events e WHERE e.conversation = :subject "
     "AND e.ticket IS NOT NULL) RETURNING {keys}"
 )
-"""By their lanes, which have an index."""
 
-_PLACE: Final = either("SELECT {keys} FROM deliveries WHERE position = ?")
-_TO_REPEAT: Final = either(
+_KEY_AT: Final = either("SELECT {keys} FROM deliveries WHERE position = ?")
+_REDELIVERY_SOURCE: Final = either(
     f"SELECT d.endpoint, d.lane, d.previous, {EVENT_COLUMNS} "
     "FROM deliveries d JOIN events e ON e.position = d.event WHERE d.position = {hidden} {of_day_of[d]}"
 )
-_FAILED: Final = either(
+_FAILED_KEYS: Final = either(
     "SELECT {keys_of[d]} FROM deliveries d JOIN events e ON e.position = d.event "
     f"WHERE {FAILED} AND d.event_id > ? ORDER BY d.event, d.position LIMIT ?"
 )
-_END: Final = 2**63 - 1
-_AT_ONCE: Final = 5_000
-"""Deliveries whose attempts one statement removes."""
+_POSITION_MAX: Final = 2**63 - 1
+# Deliveries whose attempts one statement deletes.
+_BATCH_SIZE: Final = 5_000
 
 
 def delivery_at(
@@ -119,15 +127,19 @@ def delivery_at(
     *,
     redelivery: bool,
 ) -> Delivery:
-    """Return a delivery, due at once, at its place among all."""
-    assert not event.internal or event.type in EXTENSIONS, "what agents alone are told is delivered to nobody"
+    """Return a new delivery at this position, due at once."""
+    assert not event.internal or event.type in EXTENSIONS, "events for agents only are not delivered"
     return Delivery(
         position, delivery_id, endpoint, event, ordering_key, previous, 0, at, at, redelivery=redelivery
     )
 
 
 def delivery_row(delivery: Delivery, skipped: str | None, redelivery_of: int | None) -> tuple[object, ...]:
-    """Return the values of INSERT_DELIVERY; a delivery that is `skipped` for a reason has ended."""
+    """Return the values for INSERT_DELIVERY.
+
+    Args:
+        skipped: why the delivery ends as skipped; None for a pending delivery.
+    """
     event, at = delivery.event, delivery.created_at
     status, ended = ("pending", None) if skipped is None else ("skipped", at)
     return (
@@ -150,7 +162,7 @@ def delivery_row(delivery: Delivery, skipped: str | None, redelivery_of: int | N
 
 
 class DeliveryReads(Queries):
-    """Queries on what is to be delivered; the methods are those of `ports.Reader`."""
+    """Queries on pending deliveries; see `ports.Reader`."""
 
     def pending_deliveries(
         self,
@@ -162,11 +174,15 @@ class DeliveryReads(Queries):
         redeliveries: bool | None = None,
         other_than: int | None = None,
     ) -> Sequence[Delivery]:
-        last = _END if upto is None else upto
+        last = _POSITION_MAX if upto is None else upto
         if other_than is None:
-            rows = self.conn.execute(_WAITING[redeliveries][self.dialect], (endpoint, after, last, limit))
+            rows = self.conn.execute(
+                _PENDING_IN_RANGE[redeliveries][self.dialect], (endpoint, after, last, limit)
+            )
         else:
-            rows = self.conn.execute(_OF_OTHERS[self.dialect], (endpoint, after, last, other_than, limit))
+            rows = self.conn.execute(
+                _PENDING_OF_OTHER_LANES[self.dialect], (endpoint, after, last, other_than, limit)
+            )
         return [_delivery_of(row) for row in rows]
 
     def due_retries(
@@ -178,7 +194,7 @@ class DeliveryReads(Queries):
         )
         return [_delivery_of(row) for row in rows]
 
-    def held_back(self, endpoint: int) -> HeldBack:
+    def outage_counts(self, endpoint: int) -> OutageCounts:
         held = self.conn.execute(
             "SELECT count(*), min(d.created_at) FROM endpoints w JOIN deliveries d "
             "ON d.endpoint = w.rowid AND d.status = 'pending' "
@@ -188,7 +204,7 @@ class DeliveryReads(Queries):
         missed = self.conn.execute(
             "SELECT count(*), min(created_at) FROM deliveries WHERE endpoint = ? AND missed = 1", (endpoint,)
         ).fetchone()
-        return HeldBack(*held, *missed)
+        return OutageCounts(*held, *missed)
 
     def outstanding(self, endpoint: int, bound: int) -> int:
         (count,) = self.conn.execute(
@@ -199,7 +215,7 @@ class DeliveryReads(Queries):
 
 
 class DeliveryWrites(Changes):
-    """Changes of deliveries; the methods are those of `ports.Transaction`."""
+    """Changes of deliveries; see `ports.Transaction`."""
 
     deliveries: list[Delivery]
 
@@ -215,7 +231,7 @@ class DeliveryWrites(Changes):
         skipped: str | None = None,
         redelivery_of: int | None = None,
     ) -> Delivery:
-        """Add a delivery, at a position that whoever does it gives."""
+        """Add a delivery at the next position, which the implementation assigns."""
 
     def insert_delivery(
         self,
@@ -230,11 +246,11 @@ class DeliveryWrites(Changes):
         return self.add_delivery(endpoint, event, ordering_key, previous, at, skipped=skipped)
 
     def redeliver(self, position: int, at: int) -> Delivery | None:
-        row = self.conn.execute(_PLACE[self.dialect], (position,)).fetchone()
+        row = self.conn.execute(_KEY_AT[self.dialect], (position,)).fetchone()
         return None if row is None else self._repeat(row, at)
 
     def recover(self, endpoint: int, after: str, at: int, limit: int) -> int:
-        found = self.conn.execute(_FAILED[self.dialect], (endpoint, after, limit)).fetchall()
+        found = self.conn.execute(_FAILED_KEYS[self.dialect], (endpoint, after, limit)).fetchall()
         for key in found:
             self._repeat(key, at)
         return len(found)
@@ -242,22 +258,22 @@ class DeliveryWrites(Changes):
     def catch_up(self, endpoint: int, after: str, at: int, limit: int, *, beyond: int = 0) -> int:
         made = 0
         while made < limit:
-            row = self.conn.execute(_MISSED[self.dialect], (endpoint, beyond)).fetchone()
+            row = self.conn.execute(_NEXT_MISSED[self.dialect], (endpoint, beyond)).fetchone()
             if row is None:
                 break
             *key, event_id = row
             if event_id > after and self._repeat(key, at) is not None:
                 made += 1
             else:
-                self.conn.execute(_NOT_MISSED[self.dialect], key)
+                self.conn.execute(_CLEAR_MISSED[self.dialect], key)
         return made
 
     def prefetch_results(self, endpoint: int, deliveries: Sequence[Delivery]) -> None:
-        pass  # only a batch on PostgreSQL reads in advance
+        pass  # only a batch on PostgreSQL prefetches
 
     def record_retry(self, planned: Delivery, attempt: Attempt) -> bool:
         changed = self.conn.execute(
-            _RETRY[self.dialect],
+            _UPDATE_PLAN[self.dialect],
             (
                 planned.attempts,
                 planned.due_at,
@@ -282,7 +298,7 @@ class DeliveryWrites(Changes):
         missed: bool = False,
     ) -> bool:
         changed = self.conn.execute(
-            _ATTEMPTED[self.dialect],
+            _END_AFTER_ATTEMPT[self.dialect],
             (
                 status,
                 attempt.number,
@@ -299,14 +315,14 @@ class DeliveryWrites(Changes):
 
     def end_delivery(self, delivery: Delivery, status: DeliveryStatus, reason: str, at: int) -> bool:
         changed = self.conn.execute(
-            _ENDED[self.dialect],
+            _END_WITHOUT_ATTEMPT[self.dialect],
             (status, reason, at, delivery.position, *self.dialect.day_of(delivery.id)),
         ).rowcount
         return bool(changed)
 
     def end_too_old(self, endpoint: int, before: int, reason: str, at: int, limit: int) -> int:
         values = (reason, at, before, endpoint, limit)
-        return self.conn.execute(_TOO_OLD, values).rowcount
+        return self.conn.execute(_SKIP_TOO_OLD, values).rowcount
 
     def close_deliveries(self, endpoint: int, at: int, limit: int) -> int:
         row = self.conn.execute(
@@ -320,14 +336,17 @@ class DeliveryWrites(Changes):
         return 0
 
     def erase_deliveries(self, conversation: int) -> None:
-        """Remove all deliveries of a conversation's events, also of events that were pruned before."""
-        self._delete_attempts(self.conn.execute(_OF_LANE[self.dialect], (conversation,)).fetchall())
+        """Delete all deliveries of a conversation's events, including pruned events."""
+        self._delete_attempts(self.conn.execute(_DELETE_LANE[self.dialect], (conversation,)).fetchall())
         self.deliveries[:] = [
             delivery for delivery in self.deliveries if delivery.ordering_key != conversation
         ]
 
     def forget_answers_to(self, conversation: int, events: Sequence[StoredEvent]) -> None:
-        """Forget what receivers have answered to these events of a conversation, as they may have quoted them."""
+        """Erase the receivers' responses to these events of a conversation.
+
+        Responses may quote the redacted events.
+        """
         bodies = {event.position: event for event in events}
         self.deliveries[:] = [
             replace(delivery, event=bodies.get(delivery.event.position, delivery.event))
@@ -335,28 +354,34 @@ class DeliveryWrites(Changes):
         ]
         rows = self.conn.execute(_EVENTS_OF_LANE[self.dialect], (conversation,)).fetchall()
         for key in [key for event, *key in rows if event in bodies]:
-            self.conn.execute(_FORGET_ANSWER[self.dialect], (b"", *key))
+            self.conn.execute(_ERASE_ANSWER[self.dialect], (b"", *key))
 
     def erase_ticket_deliveries(self, subject: int) -> None:
-        """Remove the deliveries of those ticket events that go with this contact's lane, and not with their ticket."""
+        """Delete the ticket event deliveries that are erased with this contact.
+
+        They use the ticket's lane, so `erase_deliveries` does not find them.
+        """
         values = {"subject": subject, "first": ticket_lane(0)}
-        gone = self.conn.execute(_OF_TICKETS[self.dialect], values).fetchall()
+        gone = self.conn.execute(_DELETE_TICKET_LANES[self.dialect], values).fetchall()
         self._delete_attempts(gone)
         removed = frozenset(row[0] for row in gone)
         self.deliveries[:] = [delivery for delivery in self.deliveries if delivery.position not in removed]
 
     def _repeat(self, key: Sequence[int], at: int) -> Delivery | None:
-        """Store a pending delivery that repeats the one with this key; None if its event is no longer stored."""
-        row = self.conn.execute(_TO_REPEAT[self.dialect], key).fetchone()
+        """Store a pending delivery that repeats the one with this key.
+
+        Returns None if its event is no longer stored.
+        """
+        row = self.conn.execute(_REDELIVERY_SOURCE[self.dialect], key).fetchone()
         if row is None:
             return None
         endpoint, ordering_key, previous, *event = row
         again = self.add_delivery(endpoint, event_of(event), ordering_key, previous, at, redelivery_of=key[0])
-        self.conn.execute(_REPEATED[self.dialect], (again.position, *key))
+        self.conn.execute(_MARK_REDELIVERED[self.dialect], (again.position, *key))
         return again
 
     def _insert_attempt(self, delivery: Delivery, attempt: Attempt) -> None:
-        """Store an attempt, in place of the one that it repeats."""
+        """Store an attempt, replacing one with the same number."""
         self.conn.execute(
             _INSERT_ATTEMPT[self.dialect],
             (
@@ -372,10 +397,10 @@ class DeliveryWrites(Changes):
         )
 
     def _skip_pending(self, endpoint: int, reason: str, at: int, limit: int) -> int:
-        return self.conn.execute(_SKIP, (reason, at, endpoint, limit)).rowcount
+        return self.conn.execute(_SKIP_PENDING, (reason, at, endpoint, limit)).rowcount
 
     def _delete_some(self, endpoint: int, limit: int) -> int:
-        return self._delete(self.conn.execute(_SOME[self.dialect], (endpoint, limit)).fetchall())
+        return self._delete(self.conn.execute(_KEYS_OF_ENDPOINT[self.dialect], (endpoint, limit)).fetchall())
 
     def _delete(self, keys: Sequence[Sequence[int]]) -> int:
         if keys:
@@ -385,12 +410,13 @@ class DeliveryWrites(Changes):
         return len(keys)
 
     def _delete_attempts(self, keys: Sequence[Sequence[int]]) -> None:
-        """Remove the attempts at deliveries that are removed already.
+        """Delete the attempts of deleted deliveries.
 
-        In this order, as another node may record an attempt at this moment: the removal of its delivery waits for that.
+        Deliveries must be deleted first: another node may be recording an attempt, and deleting its delivery
+        waits for that.
         """
-        for start in range(0, len(keys), _AT_ONCE):
-            condition, values = self.dialect.among("delivery", keys[start : start + _AT_ONCE])
+        for start in range(0, len(keys), _BATCH_SIZE):
+            condition, values = self.dialect.among("delivery", keys[start : start + _BATCH_SIZE])
             self.conn.execute(f"DELETE FROM attempts WHERE {condition}", values)
 
     def _delete_endpoint(self, endpoint: int) -> int:
@@ -418,3 +444,103 @@ def _delivery_of(row: Sequence[Any]) -> Delivery:
         bool(redelivery),
         refusals,
     )
+
+
+_SEQUENCE_MAX: Final = (1 << 63) - 1
+_EVENT_OFFSET: Final = 3
+_IN_REPLAY: Final = "e.conversation = :conversation AND e.internal = 0 AND e.sequence >= :first AND e.sequence <= :last AND e.type IN ({types})"
+# The sequence of the last event of a batch. Without this limit, each batch would read the deliveries of all
+# later batches.
+_PART_END: Final = f"(SELECT max(p.sequence) FROM (SELECT e.sequence FROM events e WHERE {_IN_REPLAY} ORDER BY e.sequence LIMIT :limit) AS p)"
+
+
+def _newest_deliveries(last: str) -> Statement:
+    """Return SQL for the newest delivery of each of the conversation's events.
+
+    Args:
+        last: SQL for the last sequence to include.
+    """
+    deliveries = f"FROM deliveries d WHERE d.lane = :conversation AND d.sequence >= :first AND d.sequence <= {last} AND d.endpoint = :endpoint"
+    return differing(
+        # With max(), SQLite takes the other columns from the row with the maximum.
+        sqlite=f"(SELECT d.sequence, max(d.position) AS position, d.status, 0 AS day {deliveries} GROUP BY d.sequence) AS n",
+        postgres=f"(SELECT DISTINCT ON (d.sequence) d.sequence, d.position, d.status, d.day {deliveries} "
+        "ORDER BY d.sequence, d.position DESC) AS n",
+    )
+
+
+_COUNT_REPLAY: Final = either(
+    "SELECT count(*), count(CASE WHEN n.status = 'pending' THEN 1 END) FROM events e LEFT JOIN {newest} "
+    "ON n.sequence = e.sequence WHERE {wanted}",
+    newest=_newest_deliveries(":last"),
+    wanted=differing(sqlite=_IN_REPLAY, postgres=_IN_REPLAY),
+)
+_COUNT_NOT_STORED: Final = (
+    "SELECT count(*) FROM deliveries d WHERE d.lane = :conversation AND d.sequence >= :first AND d.sequence <= :last "
+    "AND d.endpoint = :endpoint AND d.redelivered_as IS NULL "
+    "AND NOT EXISTS (SELECT 1 FROM events e WHERE e.position = d.event)"
+)
+_LIST_REPLAY: Final = either(
+    f"SELECT n.status, n.position, n.day, {EVENT_COLUMNS} FROM events e LEFT JOIN {{newest}} ON n.sequence = e.sequence "
+    "WHERE {wanted} ORDER BY e.sequence LIMIT :limit",
+    newest=_newest_deliveries(_PART_END),
+    wanted=differing(sqlite=_IN_REPLAY, postgres=_IN_REPLAY),
+)
+_PREVIOUS_SEQUENCE: Final = (
+    "SELECT coalesce(max(sequence), 0) FROM deliveries WHERE lane = ? AND endpoint = ? AND sequence < ?"
+)
+
+
+class ReplayReads(Queries):
+    """Queries on the events of a replay; see `ports.Reader`."""
+
+    def replayable(self, endpoint: int, conversation: int, wanted: ReplayRange) -> ReplayCounts:
+        if not wanted.types:
+            return ReplayCounts(0, 0, 0)
+        sql, values = _replay_statement(_COUNT_REPLAY[self.dialect], endpoint, conversation, wanted)
+        found, pending = self.conn.execute(sql, values).fetchone()
+        bounds = {name: values[name] for name in ("endpoint", "conversation", "first", "last")}
+        (gone,) = self.conn.execute(_COUNT_NOT_STORED, bounds).fetchone()
+        return ReplayCounts(found - pending, pending, gone)
+
+
+class ReplayWrites(DeliveryWrites):
+    """Deliveries of replays; see `ports.Transaction`."""
+
+    def replay(
+        self, endpoint: int, conversation: int, wanted: ReplayRange, at: int, limit: int
+    ) -> tuple[int, int | None]:
+        if not wanted.types:
+            return 0, None
+        sql, values = _replay_statement(_LIST_REPLAY[self.dialect], endpoint, conversation, wanted)
+        rows = self.conn.execute(sql, {**values, "limit": limit}).fetchall()
+        made = sum(self._send_again(endpoint, conversation, row, at) for row in rows)
+        return made, event_of(rows[-1][_EVENT_OFFSET:]).sequence if len(rows) == limit else None
+
+    def _send_again(self, endpoint: int, conversation: int, row: Sequence[Any], at: int) -> bool:
+        status, *newest = row[:_EVENT_OFFSET]
+        if status == "pending":
+            return False
+        if status is not None:
+            return self._repeat(self.dialect.key(*newest), at) is not None
+        event = event_of(row[_EVENT_OFFSET:])
+        (previous,) = self.conn.execute(
+            _PREVIOUS_SEQUENCE, (conversation, endpoint, event.sequence)
+        ).fetchone()
+        self.insert_delivery(endpoint, event, conversation, previous, at)
+        return True
+
+
+def _replay_statement(
+    template: str, endpoint: int, conversation: int, wanted: ReplayRange
+) -> tuple[str, dict[str, Any]]:
+    """Return a statement for the types of a replay, and its values."""
+    names = {f"type{number}": name for number, name in enumerate(sorted(wanted.types))}
+    values = {
+        "endpoint": endpoint,
+        "conversation": conversation,
+        "first": wanted.first or 1,
+        "last": _SEQUENCE_MAX if wanted.last is None else wanted.last,
+        **names,
+    }
+    return template.format(types=", ".join(f":{name}" for name in names)), values

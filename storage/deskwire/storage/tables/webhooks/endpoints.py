@@ -1,4 +1,4 @@
-"""Webhook endpoints."""
+"""Webhook endpoints, their secrets and circuits."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from deskwire.engine.audit.audited_changes import endpoint_changed, endpoint_mad
 from deskwire.engine.core.values import replace
 from deskwire.engine.webhooks.delivery import Delivery, DeliveryStatus
 from deskwire.engine.webhooks.endpoint import Endpoint
-from deskwire.engine.webhooks.retry.circuit import CLOSED, Circuit
+from deskwire.engine.webhooks.retry.circuit_breaker import CLOSED, Circuit
 from deskwire.storage.connection import Connection
 from deskwire.storage.tables.audit import AuditWrites, renew_push_seals
 from deskwire.storage.tables.base import Queries
@@ -22,12 +22,12 @@ _COLUMNS: Final = (
     "old_secret_until, internal, credential, failed_attempts, failing_since, probes, probe_at, open_reason, paused_until"
 )
 _CIRCUIT_WIDTH: Final = 6
+# Maximum count of pending deliveries for an audit record; it takes some milliseconds of the writer's time.
 _PENDING_MAX: Final = 100_000
-"""Pending deliveries that are counted for a record; some milliseconds of the writer's time."""
 
 
 class EndpointReads(Queries):
-    """Queries on endpoints; the methods are those of `ports.Reader`."""
+    """Queries on endpoints; see `ports.Reader`."""
 
     def endpoints(self, project: int | None = None) -> Sequence[Endpoint]:
         which, values = ("", ()) if project is None else ("AND project = ?", (project,))
@@ -46,17 +46,17 @@ class EndpointReads(Queries):
 
 
 class EndpointWrites(AuditWrites):
-    """Changes of endpoints; the methods are those of `ports.Transaction`."""
+    """Changes of endpoints; see `ports.Transaction`."""
 
     deliveries: list[Delivery]
     _routed: dict[int, tuple[Endpoint, ...]]
 
     def start_endpoints(self) -> None:
-        """Know no endpoint yet."""
+        """Start with an empty cache of endpoints."""
         self._routed = {}
 
     def forget_endpoints(self) -> None:
-        """Read the endpoints anew; after a rollback, and after every change."""
+        """Invalidate the cache of endpoints, after a rollback and after every change."""
         self._routed.clear()
 
     def routed_endpoints(self, project: int) -> Sequence[Endpoint]:
@@ -132,7 +132,7 @@ class EndpointWrites(AuditWrites):
             self.release_held(endpoint, None)
         self.save_circuit(endpoint, CLOSED)
 
-    def note_deliveries(
+    def record_last_delivery(
         self, endpoint: int, at: int, status: DeliveryStatus, succeeded_at: int | None
     ) -> None:
         self.conn.execute(
@@ -140,7 +140,7 @@ class EndpointWrites(AuditWrites):
             (at, status, succeeded_at, endpoint),
         )
 
-    def circuit_turns(self, endpoint: int, *, closed: bool) -> bool:
+    def circuit_changes(self, endpoint: int, *, closed: bool) -> bool:
         locked = self.conn.execute(
             "UPDATE endpoints SET probe_at = probe_at WHERE rowid = ? AND (probe_at IS NULL) = ?",
             (endpoint, not closed),
@@ -172,7 +172,7 @@ class EndpointWrites(AuditWrites):
         self.conn.execute("UPDATE endpoints SET held_upto = ? WHERE rowid = ?", (upto, endpoint))
         return upto
 
-    def forget_held(self, endpoint: int) -> None:
+    def clear_held_position(self, endpoint: int) -> None:
         self.conn.execute("UPDATE endpoints SET held_upto = NULL WHERE rowid = ?", (endpoint,))
 
     def set_secret_id(self, secret_id: str) -> None:
@@ -189,7 +189,7 @@ class EndpointWrites(AuditWrites):
         ).rowcount
 
     def _pending(self, endpoint: int) -> int:
-        """Count the deliveries that wait for an endpoint, up to the most that are counted."""
+        """Return the number of pending deliveries of an endpoint, at most `_PENDING_MAX`."""
         (pending,) = self.conn.execute(
             "SELECT count(*) FROM (SELECT 1 FROM deliveries WHERE endpoint = ? AND status = 'pending' LIMIT ?) AS waiting",
             (endpoint, _PENDING_MAX),
@@ -197,12 +197,15 @@ class EndpointWrites(AuditWrites):
         return int(pending)
 
     def _withhold(self, endpoint: int) -> None:
-        """Do not make known what this commit has made for an endpoint that is served no more."""
+        """Remove this commit's deliveries to a disabled endpoint before publishing."""
         self.deliveries[:] = [delivery for delivery in self.deliveries if delivery.endpoint != endpoint]
 
 
 def renew_seals(connection: Connection, renewed: Callable[[bytes], bytes]) -> int:
-    """Store all sealed secrets as `renewed` makes them. Return the number of endpoints and pushes that have changed."""
+    """Reseal all secrets with `renewed`.
+
+    Returns the number of changed endpoints and audit pushes.
+    """
     changed = renew_push_seals(connection, renewed)
     for rowid, *before in connection.execute(
         "SELECT rowid, sealed_secret, old_secret FROM endpoints"

@@ -1,4 +1,4 @@
-"""The shelf that nodes share: several of them put and remove the same contents, and any may stop anywhere and go on."""
+"""The shared file store, with nodes that may stop at any point."""
 
 from __future__ import annotations
 
@@ -14,34 +14,34 @@ import trio
 from deskwire.engine.core.clock import Clock
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.core.values import replace
-from deskwire.engine.uploads.ports import Content, UploadReader
+from deskwire.engine.uploads.file_store import ABANDONED_AGE_MS, SharedFileStore
+from deskwire.engine.uploads.ports import FileContent, UploadReader
 from deskwire.engine.uploads.service import UploadService
-from deskwire.engine.uploads.shelf import ABANDONED_MS, SharedShelf
 from deskwire.engine.uploads.upload import Upload
 from tests.support.builders import LINKS, NOON, PROJECT, InlineStore
 
-CONTENTS = [Content(PROJECT.rowid, sha256(bytes([at])).hexdigest()) for at in range(2)]
+CONTENTS = [FileContent(PROJECT.rowid, sha256(bytes([at])).hexdigest()) for at in range(2)]
 NODES = 3
 QUOTA = 1 << 40
 
 
-def entry_of(content: Content) -> Content:
-    """The name of a file: with its entry."""
+def entry_of(content: FileContent) -> FileContent:
+    """Return a file's name, which includes its entry."""
     return content
 
 
-def digest_of(content: Content) -> Content:
-    """The name of a file as a node that is alone has it."""
+def digest_of(content: FileContent) -> FileContent:
+    """Return a file's name in a single node's file store."""
     return replace(content, entry=0)
 
 
 @dataclass
 class SharedFiles:
-    """Files that nodes share. Every call takes its time, now and then that of a node which was stopped."""
+    """Files that nodes share. Calls take time, sometimes as long as a stopped node's."""
 
     dice: random.Random
     name: Any = entry_of
-    kept: set[Content] = field(default_factory=set)
+    kept: set[FileContent] = field(default_factory=set)
 
     def clear_drafts(self) -> None:
         raise NotImplementedError
@@ -49,18 +49,18 @@ class SharedFiles:
     def draft(self) -> AnyDraft:
         return AnyDraft(self)
 
-    def size(self, content: Content) -> int | None:
+    def size(self, content: FileContent) -> int | None:
         raise NotImplementedError
 
-    def read(self, content: Content, start: int, length: int) -> bytes:
+    def read(self, content: FileContent, start: int, length: int) -> bytes:
         raise NotImplementedError
 
-    def remove(self, content: Content) -> None:
+    def remove(self, content: FileContent) -> None:
         self.wait()
         self.kept.discard(self.name(content))
         self.wait()
 
-    def contents(self) -> Iterator[Content]:
+    def contents(self) -> Iterator[FileContent]:
         return iter(list(self.kept))
 
     def close(self) -> None:
@@ -83,7 +83,7 @@ class AnyDraft:
     def finish(self) -> str:
         raise NotImplementedError
 
-    def keep(self, content: Content) -> None:
+    def keep(self, content: FileContent) -> None:
         self._files.wait()
         self._files.kept.add(self._files.name(content))
         self._files.wait()
@@ -93,7 +93,7 @@ class AnyDraft:
 
 
 class Life:
-    """Nodes that put and remove the same few contents over and over."""
+    """Nodes that repeatedly keep and remove the same few contents."""
 
     def __init__(self, store: InlineStore, seed: int, name: Any = entry_of) -> None:
         self.seed = seed
@@ -102,11 +102,11 @@ class Life:
         self.store.before_write = self._wait
         self.files = SharedFiles(self.dice, name)
         self.now = NOON
-        self.shelves = [SharedShelf(self.store, self.files, lambda: self.now) for _ in range(NODES)]
+        self.shelves = [SharedFileStore(self.store, self.files, lambda: self.now) for _ in range(NODES)]
         self.count = 0
 
     async def run(self) -> None:
-        """Let all nodes put and remove until they are through."""
+        """Run all nodes until they have finished."""
         async with trio.open_nursery() as nursery:
             for shelf in self.shelves:
                 nursery.start_soon(self._puts, shelf)
@@ -115,7 +115,7 @@ class Life:
     async def _wait(self) -> None:
         await trio.sleep(self.dice.choice([0, 0.1, 1]))
 
-    async def _puts(self, shelf: SharedShelf) -> None:
+    async def _puts(self, shelf: SharedFileStore) -> None:
         for _ in range(8):
             self.count += 1
             content = self.dice.choice(CONTENTS)
@@ -125,37 +125,37 @@ class Life:
             await shelf.keep(content, self.files.draft(), lambda tx, u=upload: tx.insert_upload(u, QUOTA))  # type: ignore[misc]
             await self.whole()
 
-    async def _removes(self, shelf: SharedShelf) -> None:
+    async def _removes(self, shelf: SharedFileStore) -> None:
         for _ in range(12):
             await trio.sleep(self.dice.choice([0, 1, 5]))
             await self.store.write(lambda tx: tx.expire_uploads(NOON + 1, 1))
-            for doomed in await self.store.read(lambda reader: reader.doomed_contents(10)):
+            for doomed in await self.store.read(lambda reader: reader.orphaned_contents(10)):
                 await shelf.remove_unused(doomed.content)
-                await self.store.write(lambda tx, rowid=doomed.rowid: tx.forget_doomed(rowid))  # type: ignore[misc]
+                await self.store.write(lambda tx, rowid=doomed.rowid: tx.delete_orphan(rowid))  # type: ignore[misc]
                 await self.whole()
 
     async def whole(self) -> None:
-        """Make sure that each upload's file is there."""
+        """Check that each upload's file exists."""
         for place in await self.referred_to():
             assert self.files.name(place) in self.files.kept
 
-    async def referred_to(self) -> list[Content]:
-        """The contents that have an upload, as their files are named; all of one moment."""
+    async def referred_to(self) -> list[FileContent]:
+        """Return the named contents that have an upload, in one transaction."""
 
-        def query(reader: UploadReader) -> list[Content]:
-            used = [content for content in CONTENTS if not reader.without_upload([content])]
+        def query(reader: UploadReader) -> list[FileContent]:
+            used = [content for content in CONTENTS if not reader.contents_without_upload([content])]
             return [replace(content, entry=reader.content_entry(content) or -1) for content in used]
 
         return await self.store.read(query)
 
 
 @pytest.mark.parametrize("seed", range(8))
-async def test_an_upload_has_its_file_whoever_stops_where(
+async def test_every_upload_has_its_file_wherever_nodes_stop(
     seed: int, inline_store: InlineStore, autojump_clock: trio.testing.MockClock
 ) -> None:
     life = Life(inline_store, seed)
     await life.run()
-    await life.shelves[0].sweep(NOON + 2 * ABANDONED_MS)
+    await life.shelves[0].sweep(NOON + 2 * ABANDONED_AGE_MS)
     assert life.files.kept == set(await life.referred_to())
 
 
@@ -171,7 +171,7 @@ async def test_files_named_by_their_digest_alone_would_be_lost(
     assert lost.group_contains(AssertionError)
 
 
-async def test_what_could_not_be_written_leaves_no_file(
+async def test_a_failed_write_leaves_no_file(
     inline_store: InlineStore, autojump_clock: trio.testing.MockClock
 ) -> None:
     life = Life(inline_store, 1)
@@ -182,23 +182,23 @@ async def test_what_could_not_be_written_leaves_no_file(
     with pytest.raises(Unavailable):
         await life.shelves[0].keep(CONTENTS[0], life.files.draft(), refused)
     assert life.files.kept == set()
-    assert await life.store.read(lambda reader: reader.left_contents(NOON * 2, 10)) == []
+    assert await life.store.read(lambda reader: reader.abandoned_contents(NOON * 2, 10)) == []
 
 
-async def test_a_node_that_died_before_its_commit_leaves_what_the_sweep_finds_a_day_later(
+async def test_the_sweep_finds_a_dead_nodes_file_after_a_day(
     inline_store: InlineStore, autojump_clock: trio.testing.MockClock
 ) -> None:
     life = Life(inline_store, 1)
     entry = await life.store.write(lambda tx: tx.claim_content(CONTENTS[0], NOON))
     life.files.kept.add(replace(CONTENTS[0], entry=entry))
-    await life.shelves[1].sweep(NOON + ABANDONED_MS)
+    await life.shelves[1].sweep(NOON + ABANDONED_AGE_MS)
     assert life.files.kept
-    await life.shelves[1].sweep(NOON + ABANDONED_MS + 1)
+    await life.shelves[1].sweep(NOON + ABANDONED_AGE_MS + 1)
     assert life.files.kept == set()
 
 
-class NotedSweeps(SharedShelf):
-    """A shelf that notes at which hour it is swept, without the thread that would have virtual time run away."""
+class NotedSweeps(SharedFileStore):
+    """A file store that records the times of its sweeps, without threads."""
 
     def __init__(self, store: InlineStore, clock: Clock) -> None:
         super().__init__(store, SharedFiles(random.Random(1)), clock)
@@ -209,7 +209,7 @@ class NotedSweeps(SharedShelf):
         self.hours.append((now - NOON) // 3_600_000)
 
 
-async def test_who_keeps_the_duties_sweeps_what_other_nodes_have_left_since(
+async def test_the_node_on_duty_sweeps_files_of_other_nodes(
     inline_store: InlineStore, nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
 ) -> None:
     def clock() -> int:

@@ -1,6 +1,6 @@
-"""A webhook's URL: its form, and the check at its registration (contract 6.2.2, decisions 6).
+"""Parsing and validation of webhook URLs (contract 6.2.2, decisions 6).
 
-The same parser is used here and for the request itself, so there is no second opinion to slip between.
+Registration and requests use the same parser. Two parsers could disagree about the host of a crafted URL.
 """
 
 from __future__ import annotations
@@ -14,31 +14,30 @@ import trio
 from msgspec import Struct
 
 from deskwire.engine.core.errors import Problem, Unavailable
-from deskwire.engine.webhooks.http.address import Policy, literal
-from deskwire.engine.webhooks.http.resolver import ResolutionFailed, Resolver
+from deskwire.engine.webhooks.http.address import AddressPolicy, ResolutionFailed, Resolver, parse_address
 
-URL_MAX: Final = 2048
-"""Characters. Ours: what proxies and logs commonly take (ADR 6)."""
+# Characters. Our choice: the common limit of proxies and logs (ADR 6).
+URL_LENGTH_MAX: Final = 2048
 
 _PORT_MIN: Final = 1024
 _PORT_MAX: Final = 65535
-_PLAIN_PORT: Final = 80
-_TLS_PORT: Final = 443
-_RESOLVE_S: Final = 5.0
-_NAME_MAX: Final = 254
+_HTTP_PORT: Final = 80
+_HTTPS_PORT: Final = 443
+_RESOLVE_TIMEOUT_S: Final = 5.0
+_HOST_LENGTH_MAX: Final = 254
 _LABEL: Final = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
 _A_LABEL: Final = "xn--"
-_ALLOWED_BY: Final = (
+_HOW_TO_ALLOW: Final = (
     "The service's operator can allow it: a network by DESKWIRE_WEBHOOK_ALLOW,"
     " everything, for development, by --allow-private-webhooks."
 )
 
 
-class Target(Struct, frozen=True):
-    """A webhook's URL in the parts that a request is made of.
+class WebhookUrl(Struct, frozen=True):
+    """A webhook's URL, split into the parts of a request.
 
     Args:
-        host: as it is resolved and as certificates name it: ASCII, without brackets.
+        host: ASCII, without brackets, as names are resolved and as certificates name hosts.
         authority: the `Host` header.
         path: with the query.
     """
@@ -51,19 +50,19 @@ class Target(Struct, frozen=True):
 
     @classmethod
     def parse(cls, url: str) -> Self:
-        """Make a target of a URL that `url_problems` found nothing wrong with."""
+        """Parse a URL that `url_problems` has accepted."""
         parsed = httpx.URL(url)
         tls = parsed.scheme == "https"
         return cls(tls, host_of(parsed), port_of(parsed), parsed.netloc, parsed.raw_path)
 
 
-def url_problems(url: str, policy: Policy) -> tuple[Problem, ...]:
-    """Return the problems with the form of `url`; empty for a good one."""
-    return tuple(Problem("/url", code, message) for code, message in _flaws(url, policy))
+def url_problems(url: str, policy: AddressPolicy) -> tuple[Problem, ...]:
+    """Return the problems with the form of `url`, or an empty tuple."""
+    return tuple(Problem("/url", code, message) for code, message in _url_flaws(url, policy))
 
 
-async def check_url(url: str, policy: Policy, resolver: Resolver) -> tuple[Problem, ...]:
-    """Return the problems with `url` and its host's present addresses; empty for a good one.
+async def check_url(url: str, policy: AddressPolicy, resolver: Resolver) -> tuple[Problem, ...]:
+    """Return the problems with `url` and with the addresses that its host has now.
 
     Raises Unavailable if this machine lacks a thread, memory or file descriptor for the lookup.
     """
@@ -71,7 +70,7 @@ async def check_url(url: str, policy: Policy, resolver: Resolver) -> tuple[Probl
     if problems:
         return problems
     parsed = httpx.URL(url)
-    with trio.move_on_after(_RESOLVE_S) as scope:
+    with trio.move_on_after(_RESOLVE_TIMEOUT_S) as scope:
         try:
             addresses = await resolver(host_of(parsed), port_of(parsed))
         except ResolutionFailed as failure:
@@ -81,10 +80,14 @@ async def check_url(url: str, policy: Policy, resolver: Resolver) -> tuple[Probl
                 f"The URL's host can't be resolved now: {shortage}.", code="overloaded"
             ) from shortage
     if scope.cancelled_caught:
-        return (Problem("/url", "url_host_unknown", f"The host was not resolved within {_RESOLVE_S:g} s."),)
+        return (
+            Problem(
+                "/url", "url_host_unknown", f"The host was not resolved within {_RESOLVE_TIMEOUT_S:g} s."
+            ),
+        )
     refusals = [reason for address in addresses if (reason := policy.refusal(address)) is not None]
     return tuple(
-        Problem("/url", "url_address_refused", f"The URL must be public: {reason}. {_ALLOWED_BY}")
+        Problem("/url", "url_address_refused", f"The URL must be public: {reason}. {_HOW_TO_ALLOW}")
         for reason in refusals
     )
 
@@ -95,13 +98,13 @@ def host_of(url: httpx.URL) -> str:
 
 
 def port_of(url: httpx.URL) -> int:
-    """Return the port, given or implied."""
-    return url.port or (_PLAIN_PORT if url.scheme == "http" else _TLS_PORT)
+    """Return the port, explicit or implied by the scheme."""
+    return url.port or (_HTTP_PORT if url.scheme == "http" else _HTTPS_PORT)
 
 
-def _flaws(url: str, policy: Policy) -> Iterator[tuple[str, str]]:
-    if len(url) > URL_MAX:
-        yield "url_too_long", f"The URL has {len(url)} characters; at most {URL_MAX} are allowed."
+def _url_flaws(url: str, policy: AddressPolicy) -> Iterator[tuple[str, str]]:
+    if len(url) > URL_LENGTH_MAX:
+        yield "url_too_long", f"The URL has {len(url)} characters; at most {URL_LENGTH_MAX} are allowed."
     if any(not character.isprintable() or character.isspace() for character in url):
         yield "url_characters", "The URL contains whitespace or control characters."
         return
@@ -120,16 +123,16 @@ def _flaws(url: str, policy: Policy) -> Iterator[tuple[str, str]]:
         yield "url_fragment", "The URL must not have a fragment (#)."
 
 
-def _authority_flaws(url: str, parsed: httpx.URL, policy: Policy) -> Iterator[tuple[str, str]]:
+def _authority_flaws(url: str, parsed: httpx.URL, policy: AddressPolicy) -> Iterator[tuple[str, str]]:
     if "@" in _authority(url):
         yield "url_user_info", "The URL must not contain a user name or password."
     if "\\" in _authority(url) or (parsed.raw_host and not _valid_host(host_of(parsed))):
         yield "url_host_invalid", "The URL's host is no valid name or address."
     if not parsed.raw_host:  # `host` raises on a broken A-label
         yield "url_no_host", "The URL has no host."
-    port = _TLS_PORT if parsed.port is None else parsed.port  # http's own is None, too
-    if port != _TLS_PORT and not _PORT_MIN <= port <= _PORT_MAX:
-        yield "url_port", f"The port must be {_TLS_PORT} or between {_PORT_MIN} and {_PORT_MAX}."
+    port = _HTTPS_PORT if parsed.port is None else parsed.port  # httpx also gives None for port 80 of http
+    if port != _HTTPS_PORT and not _PORT_MIN <= port <= _PORT_MAX:
+        yield "url_port", f"The port must be {_HTTPS_PORT} or between {_PORT_MIN} and {_PORT_MAX}."
 
 
 def _authority(url: str) -> str:
@@ -139,14 +142,20 @@ def _authority(url: str) -> str:
 
 
 def _valid_host(host: str) -> bool:
-    """Return whether it is an address or a host name; one dot at the end is allowed (RFC 1034)."""
-    if literal(host) is not None:
+    """Return whether `host` is an address or a host name.
+
+    A name may end with a dot (RFC 1034).
+    """
+    if parse_address(host) is not None:
         return True
-    return len(host) <= _NAME_MAX and all(map(_valid_label, host.removesuffix(".").split(".")))
+    return len(host) <= _HOST_LENGTH_MAX and all(map(_valid_label, host.removesuffix(".").split(".")))
 
 
 def _valid_label(label: str) -> bool:
-    """Return whether it has only letters, digits, hyphens, and underscores, which are in use. An A-label must be Punycode."""
+    """Return whether a label of a host name is valid.
+
+    Underscores are allowed because real hosts use them. An A-label must be Punycode.
+    """
     if not _LABEL.fullmatch(label):
         return False
     if not label.startswith(_A_LABEL):

@@ -1,4 +1,4 @@
-"""News of deliveries: gathered, bounded, and free while nobody looks."""
+"""Delivery notifications: in batches, limited, and free without viewers."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from trio.testing import MockClock
 
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.events.types import StoredEvent
-from deskwire.engine.webhooks import news as module
+from deskwire.engine.webhooks import notifications as module
 from deskwire.engine.webhooks.delivery import Delivery
 from deskwire.engine.webhooks.endpoint import Endpoint
-from deskwire.engine.webhooks.news import GATHER_S, DeliveryNews
-from deskwire.engine.webhooks.outcome import Outcome, Sequences
+from deskwire.engine.webhooks.notifications import BATCH_INTERVAL_S, DeliveryNotifier
+from deskwire.engine.webhooks.outcome import Outcome, SequenceRange
 from tests.support.builders import NOON
 
 ENDPOINT = Endpoint(1, "whk_1", 1, "https://crm.example.org/", frozenset(), b"", "tail", 0, 0)
@@ -24,7 +24,7 @@ ENDPOINT = Endpoint(1, "whk_1", 1, "https://crm.example.org/", frozenset(), b"",
 
 @dataclass
 class Stored:
-    """A store in which every event was delivered; it refuses as often as `refusing` says."""
+    """A store in which every event was delivered; it fails `refusing` times."""
 
     refusing: int = 0
     reads: int = 0
@@ -36,7 +36,7 @@ class Stored:
         return None if conversation == 404 else f"cnv_{conversation}"
 
     def outcomes(
-        self, conversation: int, wanted: Sequences, before: tuple[int, int] | None, limit: int
+        self, conversation: int, wanted: SequenceRange, before: tuple[int, int] | None, limit: int
     ) -> Sequence[Outcome]:
         assert wanted.first is not None
         assert wanted.first == wanted.last
@@ -54,7 +54,7 @@ class Stored:
 
 @dataclass
 class Looking:
-    """Those who look at these conversations."""
+    """The viewers of these conversations."""
 
     at: set[str]
     told: list[tuple[float, str, int]] = field(default_factory=list)
@@ -76,52 +76,52 @@ def delivery(sequence: int | None, conversation: int | None = 7, project: int = 
     return Delivery(1, "dlv", 1, event, conversation, 0, 0, 0, 0)
 
 
-def news_of(stored: Stored, looking: Looking) -> DeliveryNews:
-    """Return news from that store for those who look."""
-    return DeliveryNews(stored, lambda: NOON, looking, looking.tell)  # type: ignore[arg-type]  # what it asks of them
+def news_of(stored: Stored, looking: Looking) -> DeliveryNotifier:
+    """Return a notifier with that store and these viewers."""
+    return DeliveryNotifier(stored, lambda: NOON, looking, looking.tell)  # type: ignore[arg-type]  # what it asks of them
 
 
-async def after(news: DeliveryNews, seconds: float) -> None:
-    """Let the news run for this long."""
+async def after(notifier: DeliveryNotifier, seconds: float) -> None:
+    """Run the notifier for this long."""
     with trio.move_on_after(seconds):
-        await news.run()
+        await notifier.run()
 
 
-async def test_while_nobody_looks_nothing_is_noted_or_read(autojump_clock: MockClock) -> None:
+async def test_no_changes_are_queued_without_viewers(autojump_clock: MockClock) -> None:
     stored, looking = Stored(), Looking(set())
-    news = news_of(stored, looking)
-    news.note(delivery(1))
+    notifier = news_of(stored, looking)
+    notifier.enqueue(delivery(1))
     looking.at.add("cnv_7")
-    await after(news, 10)
+    await after(notifier, 10)
     assert (stored.reads, looking.told) == (0, [])
 
 
 async def test_attempts_of_an_event_are_gathered_to_one_piece_of_news(autojump_clock: MockClock) -> None:
     stored, looking = Stored(), Looking({"cnv_7"})
-    news = news_of(stored, looking)
+    notifier = news_of(stored, looking)
     for _ in range(5):
-        news.note(delivery(3))
-    await after(news, 10)
+        notifier.enqueue(delivery(3))
+    await after(notifier, 10)
     ((at, conversation, sequence),) = looking.told
     assert (conversation, sequence, stored.reads) == ("cnv_7", 3, 2)
-    assert at >= GATHER_S
+    assert at >= BATCH_INTERVAL_S
 
 
-async def test_a_burst_is_told_of_at_a_bounded_rate_and_whole(autojump_clock: MockClock) -> None:
+async def test_a_burst_is_published_completely_at_a_limited_rate(autojump_clock: MockClock) -> None:
     looking = Looking({"cnv_7"})
-    news = news_of(Stored(), looking)
+    notifier = news_of(Stored(), looking)
     for sequence in range(1, 101):
-        news.note(delivery(sequence))
-    await after(news, 60)
+        notifier.enqueue(delivery(sequence))
+    await after(notifier, 60)
     assert [sequence for _, _, sequence in looking.told] == [*range(1, 101)]
     moments = [at for at, _, _ in looking.told]
     assert max(moments.count(at) for at in moments) <= 6
-    assert moments[-1] - moments[0] >= 16 * GATHER_S
+    assert moments[-1] - moments[0] >= 16 * BATCH_INTERVAL_S
 
 
-async def test_who_looks_elsewhere_is_told_nothing_and_nothing_is_kept(autojump_clock: MockClock) -> None:
+async def test_viewers_of_other_conversations_get_nothing(autojump_clock: MockClock) -> None:
     looking = Looking({"cnv_8"})
-    news = news_of(Stored(), looking)
+    notifier = news_of(Stored(), looking)
     for each in (
         delivery(1),
         delivery(1, 404),
@@ -129,30 +129,30 @@ async def test_who_looks_elsewhere_is_told_nothing_and_nothing_is_kept(autojump_
         delivery(None, -5),
         delivery(9, None),
     ):
-        news.note(each)
-    await after(news, 10)
+        notifier.enqueue(each)
+    await after(notifier, 10)
     looking.at.add("cnv_7")
-    await after(news, 10)
+    await after(notifier, 10)
     assert looking.told == []
 
 
-async def test_more_than_can_wait_is_left_to_the_next_look(
+async def test_changes_beyond_the_queue_limit_are_ignored(
     autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "_NOTED", 3)
+    monkeypatch.setattr(module, "_QUEUE_MAX", 3)
     looking = Looking({"cnv_7"})
-    news = news_of(Stored(), looking)
+    notifier = news_of(Stored(), looking)
     for sequence in range(1, 10):
-        news.note(delivery(sequence))
-    await after(news, 10)
-    news.note(delivery(20))
-    await after(news, 10)
+        notifier.enqueue(delivery(sequence))
+    await after(notifier, 10)
+    notifier.enqueue(delivery(20))
+    await after(notifier, 10)
     assert [sequence for _, _, sequence in looking.told] == [1, 2, 3, 20]
 
 
 async def test_news_that_could_not_be_read_waits(autojump_clock: MockClock) -> None:
     looking = Looking({"cnv_7"})
-    news = news_of(Stored(refusing=2), looking)
-    news.note(delivery(1))
-    await after(news, 10)
+    notifier = news_of(Stored(refusing=2), looking)
+    notifier.enqueue(delivery(1))
+    await after(notifier, 10)
     assert [sequence for _, _, sequence in looking.told] == [1]

@@ -1,4 +1,4 @@
-"""Every mix of refused events and rate limits: what is refused by itself holds up no other event for long (decisions 6)."""
+"""Mixes of refused events and rate limits: one refused event delays no other for long (decisions 6)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ HOUR: Final = 3_600.0
 def flow(
     seed: int, per_s: float = 2.0, seconds: float = 300.0, conversations: int = CONVERSATIONS
 ) -> list[Made]:
-    """Return events at random times, in conversations drawn at random."""
+    """Return events at random times, in random conversations."""
     chance, at, events = random.Random(seed), 0.0, list[Made]()
     while at < seconds:
         events.append(Made(at, len(events) + 1, chance.randint(1, conversations)))
@@ -34,7 +34,10 @@ def burst(count: int) -> list[Made]:
 
 
 class Window:
-    """A rate limit that takes so many in each period, and says when the next one begins, or always the same."""
+    """A rate limit of a number of deliveries per period.
+
+    `Retry-After` is the start of the next period, or a constant.
+    """
 
     def __init__(self, most: int, period_s: int, always_s: int | None = None) -> None:
         self.most, self.period_s, self.always_s = most, period_s, always_s
@@ -51,7 +54,7 @@ class Window:
 
 
 class Bucket:
-    """A rate limit by tokens that come steadily; it says 1 s, which is more than it takes."""
+    """A token bucket rate limit; `Retry-After` is always 1 s, longer than it takes."""
 
     def __init__(self, per_s: float, room: int) -> None:
         self.per_s, self.room, self.tokens, self.at = per_s, room, float(room), 0.0
@@ -65,9 +68,10 @@ class Bucket:
 
 
 class CountingRefused:
-    """A rate limit of 10 in any 10 s that counts what it refuses, too, so that who asks again too soon is never taken.
+    """A rate limit of 10 in any 10 s that also counts refused requests.
 
-    It says always the same, or when the oldest that it counts is 10 s old, which is too soon if others were refused since.
+    A sender that retries too soon is never accepted. `Retry-After` is constant, or the time when the oldest
+    counted request is 10 s old, which is too soon if others were refused since.
     """
 
     def __init__(self, always_s: int | None) -> None:
@@ -86,13 +90,13 @@ def refusing(refused: Callable[[Delivery], bool], wait_s: int) -> Answers:
     return lambda each, _at: wait_s if refused(each) else None
 
 
-# A failing seed says all that a smaller one would, and shrinking takes minutes.
+# A failing seed is as informative as a shrunk one, and shrinking takes minutes.
 examples = settings(max_examples=50, deadline=None, phases=(Phase.explicit, Phase.reuse, Phase.generate))
 SEEDS: Final = st.integers(0, 10_000)
 
 
 def delays(course: Course, events: Sequence[Made]) -> list[float]:
-    """Return how long these events took; all of them have to have arrived."""
+    """Return the delays of these events, all of which must have arrived."""
     return [course.arrived[each.number] - each.at for each in events]
 
 
@@ -107,7 +111,7 @@ def delays(course: Course, events: Sequence[Made]) -> list[float]:
 def test_conversations_that_are_refused_cost_the_others_one_pause(
     seed: int, conversations: int, wait_s: int, restart_at: float | None
 ) -> None:
-    """Also if the service is started again in between, with what it has stored."""
+    """Even if the service is restarted in between from its stored state."""
     events = flow(seed, seconds=150)
     refused = refusing(lambda each: (each.ordering_key or 0) <= conversations, wait_s)
     restarts = [] if restart_at is None else [restart_at]
@@ -127,10 +131,10 @@ def test_conversations_that_are_refused_cost_the_others_one_pause(
 
 @examples
 @given(seed=SEEDS, wait_s=st.sampled_from([1, 10, 60, 180]), restart_at=st.none() | st.floats(2, 120))
-def test_one_conversation_is_refused_and_no_other_waits(
+def test_other_conversations_do_not_wait_for_a_refused_one(
     seed: int, wait_s: int, restart_at: float | None
 ) -> None:
-    """An endpoint that takes events isn't paused for one that it refuses, neither before nor after a restart."""
+    """An endpoint that accepts events isn't paused for a refused one, neither before nor after a restart."""
     events = [
         Made(0.0, 1, 2),
         *(Made(e.at + 1, e.number + 1, e.conversation) for e in flow(seed, seconds=120)),
@@ -150,7 +154,7 @@ def test_one_conversation_is_refused_and_no_other_waits(
     conversations=st.sampled_from([20, 60]),
     wait_s=st.sampled_from([10, 60]),
 )
-def test_others_soon_wait_no_more_even_if_nine_of_ten_conversations_are_refused(
+def test_others_soon_stop_waiting_if_nine_of_ten_conversations_are_refused(
     seed: int, share: float, conversations: int, wait_s: int
 ) -> None:
     events = flow(seed, per_s=4, seconds=360, conversations=conversations)
@@ -169,7 +173,7 @@ def test_others_soon_wait_no_more_even_if_nine_of_ten_conversations_are_refused(
 @examples
 @given(seed=SEEDS, share=st.sampled_from([0.05, 0.3]), wait_s=st.sampled_from([10, 60]))
 def test_a_type_that_is_refused_costs_the_others_few_pauses(seed: int, share: float, wait_s: int) -> None:
-    """Each such event is refused for the first time, wherever it comes."""
+    """Each such event is refused for the first time, in any conversation."""
     events, chance = flow(seed), random.Random(seed)
     refused = {event.number for event in events if chance.random() < share}
     course = Simulation(refusing(lambda each: each.position in refused, wait_s), seed=seed).run(events, HOUR)
@@ -181,9 +185,7 @@ def test_a_type_that_is_refused_costs_the_others_few_pauses(seed: int, share: fl
 
 @examples
 @given(seed=SEEDS, wait_s=st.sampled_from([1, 10, 60]))
-def test_the_event_that_is_refused_uses_up_its_attempts_also_when_nothing_else_comes_any_more(
-    seed: int, wait_s: int
-) -> None:
+def test_a_refused_event_uses_up_its_attempts_without_other_events(seed: int, wait_s: int) -> None:
     events = flow(seed, seconds=20)
     poisoned = Made(0.0, 1, 1)
     events = [poisoned, *[Made(each.at, each.number + 1, each.conversation + 1) for each in events]]
@@ -223,7 +225,7 @@ LOADS: Final[dict[str, Callable[[], Sequence[Made]]]] = {
 @pytest.mark.parametrize("limit", LIMITS)
 @pytest.mark.parametrize("load", LOADS)
 def test_a_rate_limit_costs_no_delivery_an_attempt(limit: str, load: str) -> None:
-    """Some succeed in each period, and others are refused in each: that is the endpoint's back-pressure all the same."""
+    """In each period some succeed and others are refused. This is still back-pressure of the endpoint."""
     events = LOADS[load]()
     course = Simulation(LIMITS[limit]()).run(events, 2 * HOUR)
     assert not course.ended
@@ -233,12 +235,13 @@ def test_a_rate_limit_costs_no_delivery_an_attempt(limit: str, load: str) -> Non
 
 @pytest.mark.parametrize("conversations", [1, 3, 7, 20, 60, 500])
 @pytest.mark.parametrize("always_s", [None, 2, 3, 5, 10])
-def test_a_rate_limit_that_counts_what_it_refuses_takes_next_to_everything(
+def test_a_rate_limit_counting_refusals_accepts_nearly_all_deliveries(
     conversations: int, always_s: int | None
 ) -> None:
-    """After each pause one request finds out whether there is room, so that the pause's end does not use it up.
+    """After each pause one request tests the capacity, so that the end of a pause does not use it up.
 
-    Of a few events the last ones are lost: refused three times in a row, each time with a success of another in between.
+    Of a few events the last ones are lost: they are refused three times in a row, with a success of another
+    event after each refusal.
     """
     events = flow(1, per_s=12, seconds=60, conversations=conversations)
     course = Simulation(CountingRefused(always_s)).run(events, HOUR)
@@ -271,7 +274,7 @@ def test_a_receiver_that_wants_nothing_for_a_quarter_of_an_hour_costs_no_attempt
 @examples
 @given(seed=SEEDS)
 def test_a_selective_receiver_that_then_wants_nothing_is_paused_nearly_as_long(seed: int) -> None:
-    """What was learned of it before does not count any more once nothing succeeds."""
+    """Earlier conclusions no longer count after successes have stopped."""
     events = flow(seed, seconds=300)
 
     def first_one_then_all(each: Delivery, at: float) -> int | None:

@@ -1,4 +1,4 @@
-"""The node that delivers to an endpoint is one of several, and another one when nodes come, go or stop."""
+"""Which of several nodes delivers to an endpoint, when nodes come, go or stop."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from deskwire.engine.core.secret import Secrets
 from deskwire.engine.core.values import replace
 from deskwire.engine.events.types import EventDraft
 from deskwire.engine.ports import Transaction
-from deskwire.engine.webhooks.couriers import Couriers, best
 from deskwire.engine.webhooks.delivery import Delivery
 from deskwire.engine.webhooks.dispatcher import Dispatcher
 from deskwire.engine.webhooks.endpoint import Endpoint
-from deskwire.engine.webhooks.http.address import IPAddress, Policy
-from deskwire.engine.webhooks.retry.circuit import Rule
+from deskwire.engine.webhooks.endpoint_leases import EndpointLeases, preferred_node
+from deskwire.engine.webhooks.http.address import AddressPolicy, IPAddress
+from deskwire.engine.webhooks.retry.circuit_breaker import CircuitRule
 from deskwire.engine.webhooks.signature import new_secret
 from tests.support.builders import PROJECT, InlineStore
 from tests.support.nodes import ANode, Wires, advance_epoch, database_clock, with_clock
@@ -31,7 +31,7 @@ WORKING = answering("204 No Content")
 
 
 class Watched:
-    """The lease as a node's dispatcher sees it; says whenever an attempt begins that another node's courier should make."""
+    """A node's view of its lease; it fails when another node's attempt starts."""
 
     def __init__(self, membership: ClusterMembership, store: InlineStore) -> None:
         self._membership = membership
@@ -82,18 +82,18 @@ class Deliverer(ANode):
             self.way,
             database_clock,
             Encryption(Secrets(SECRET)),
-            Policy(allow_private=True),
+            AddressPolicy(allow_private=True),
             resolver=self._look_up,
             retry_delays_s=(1.0, 2.0, 4.0),
-            rule=Rule(20, 3.0),
+            rule=CircuitRule(20, 3.0),
             cluster=self.watched,
         )
-        self.couriers = Couriers(
+        self.leases = EndpointLeases(
             self.way, self.way, self.dispatcher, self.membership, self.bus, database_clock
         )
-        self.membership.on_lease_lost(self.couriers.drop_all)
-        self.membership.on_nodes_changed(self.couriers.wake)
-        self.membership.on_invalidate(self.couriers.look)
+        self.membership.on_lease_lost(self.leases.stop_all)
+        self.membership.on_nodes_changed(self.leases.wake)
+        self.membership.on_invalidate(self.leases.reconcile)
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         async with trio.open_nursery() as leases:
@@ -110,11 +110,11 @@ class Deliverer(ANode):
 
     async def _take_and_let_go(self) -> None:
         with self.taking:
-            await self.couriers.run()
+            await self.leases.run()
 
 
 class Nodes:
-    """Nodes over one store, and what is committed there."""
+    """Nodes with one store, and their commits."""
 
     def __init__(self, store: InlineStore, nursery: trio.Nursery) -> None:
         self.store = with_clock(store)
@@ -133,11 +133,11 @@ class Nodes:
         sealed, at = Encryption(Secrets(SECRET)).seal(new_secret()), database_clock()
         new = Endpoint(0, f"whk_{number}", PROJECT.rowid, receiver.url, frozenset(), sealed, "tail", at, at)
         stored = await self.store.write(lambda tx: tx.insert_endpoint(new))
-        self.all[0].couriers.change(stored)
+        self.all[0].leases.change(stored)
         return stored
 
     async def send(self, number: int) -> Sequence[Delivery]:
-        """Commit an event of a conversation of its own; every node is told that is not stopped."""
+        """Commit an event of a new conversation; all running nodes are notified."""
 
         def job(tx: Transaction) -> Sequence[Delivery]:
             event = tx.append_event(
@@ -156,7 +156,10 @@ class Nodes:
         return made
 
     async def releasing(self, receiver: Receiver) -> tuple[Deliverer, Deliverer, Sequence[Endpoint]]:
-        """Start a node with 12 endpoints and then another one; return once the first one, slowly, releases its share."""
+        """Start a node with 12 endpoints, then another one.
+
+        Returns while the first slowly releases its share.
+        """
         (a,) = await self.start("a")
         endpoints = [await self.endpoint(receiver, number) for number in range(12)]
         await trio.sleep(2)
@@ -196,33 +199,33 @@ async def test_each_endpoint_is_delivered_to_by_one_node_and_all_have_some(
     endpoints = [await nodes.endpoint(receiver, number) for number in range(12)]
     await trio.sleep(3)
     assert all(nodes.holder(each) for each in endpoints)
-    assert all(node.couriers.held >= 1 for node in nodes.all)
+    assert all(node.leases.held >= 1 for node in nodes.all)
     await nodes.send(1)
     await receiver.wait(12)
     await trio.sleep(1)
     assert nodes.statuses() == ["delivered"] * 12
 
 
-async def test_a_node_that_comes_takes_its_share_and_the_others_let_go_of_it(
+async def test_a_new_node_acquires_its_share_from_the_others(
     nodes: Nodes, receivers: Receivers, mock_clock: MockClock
 ) -> None:
     await nodes.start("a")
     receiver = await receivers(WORKING)
     endpoints = [await nodes.endpoint(receiver, number) for number in range(12)]
     await trio.sleep(2)
-    assert nodes.all[0].couriers.held == 12
+    assert nodes.all[0].leases.held == 12
     await nodes.start("b")
     await trio.sleep(3)
-    assert sum(node.couriers.held for node in nodes.all) == 12
-    assert nodes.all[1].couriers.held >= 2
+    assert sum(node.leases.held for node in nodes.all) == 12
+    assert nodes.all[1].leases.held >= 2
     for endpoint in endpoints:
-        wished = best(endpoint.rowid, nodes.all[0].membership.live)
+        wished = preferred_node(endpoint.rowid, nodes.all[0].membership.live)
         assert nodes.holder(endpoint).membership.node == wished
     await nodes.send(1)
     await receiver.wait(12)
 
 
-async def test_what_a_stopped_node_held_another_delivers_within_a_lease_and_nothing_is_sent_by_the_superseded(
+async def test_another_node_takes_over_within_a_lease_and_the_stopped_one_sends_nothing(
     nodes: Nodes, receivers: Receivers, mock_clock: MockClock
 ) -> None:
     await nodes.start("a", "b")
@@ -265,7 +268,7 @@ async def test_a_node_without_its_database_begins_no_attempt_once_its_lease_may_
     holder = nodes.holder(endpoint)
     await nodes.send(1)
     await receiver.wait(1)
-    await trio.sleep(0.2)  # the retry is due in a second, and goes on from memory
+    await trio.sleep(0.2)  # the retry is due in a second, from memory
     holder.stop()
     begun = holder.watched.begun
     await trio.sleep(LEASE_DURATION_S - 0.4)
@@ -285,7 +288,7 @@ async def test_nothing_is_sent_by_a_node_whose_lease_ends_while_it_connects(
     holder = nodes.holder(endpoint)
     holder.lookup_s = LEASE_DURATION_S - 0.2
     holder.stop()
-    holder.bus.cut = False  # so that it hears of the commit
+    holder.bus.cut = False  # so that it is notified of the commit
     await nodes.send(1)
     await trio.sleep(LEASE_DURATION_S + 3)
     assert len(receiver.requests) == 1
@@ -321,8 +324,8 @@ async def test_a_result_of_a_superseded_courier_is_not_stored(
     assert nodes.statuses() == ["delivered"], "by the courier with the new generation"
 
 
-@pytest.mark.parametrize("again", range(12))  # which task goes first is chance
-async def test_a_superseded_courier_ends_without_a_failure_whatever_comes_meanwhile(
+@pytest.mark.parametrize("again", range(12))  # the order of tasks is random
+async def test_a_superseded_worker_ends_without_a_failure(
     nodes: Nodes, receivers: Receivers, mock_clock: MockClock, again: int
 ) -> None:
     answer = trio.Event()
@@ -364,21 +367,21 @@ async def test_a_change_at_any_node_reaches_the_courier_with_or_without_a_hint(
     await trio.sleep(6)
     moved = replace(endpoint, url=new.url, updated_at=database_clock())
     await nodes.store.write(lambda tx: tx.save_endpoint(moved))
-    nodes.other(endpoint).couriers.change(moved)
+    nodes.other(endpoint).leases.change(moved)
     await trio.sleep(0.1)
     await nodes.send(1)
     await new.wait(1)
     nodes.wires.lost = True
     back = replace(endpoint, updated_at=database_clock() + 1)
     await nodes.store.write(lambda tx: tx.save_endpoint(back))
-    nodes.other(endpoint).couriers.change(back)
+    nodes.other(endpoint).leases.change(back)
     await trio.sleep(1.5)
     await nodes.send(2)
     await old.wait(1)
     assert (len(old.requests), len(new.requests)) == (1, 1)
 
 
-async def test_behind_the_barrier_nothing_is_sent_to_a_removed_endpoint(
+async def test_a_removed_endpoint_gets_nothing_after_the_barrier(
     nodes: Nodes, receivers: Receivers, mock_clock: MockClock
 ) -> None:
     await nodes.start("a", "b")
@@ -395,7 +398,7 @@ async def test_behind_the_barrier_nothing_is_sent_to_a_removed_endpoint(
         advance_epoch(tx)
 
     await nodes.store.write(remove)
-    other.couriers.remove(endpoint.rowid)
+    other.leases.remove(endpoint.rowid)
     await other.membership.wait_for_all_nodes()
     sent = len(receiver.requests)
     assert not any(node.dispatcher.delivers_to(endpoint.rowid) for node in nodes.all)
@@ -413,11 +416,11 @@ async def test_a_first_result_is_known_at_a_node_that_does_not_deliver(
     await trio.sleep(6)
     (made,) = await nodes.send(1)
     with trio.fail_after(1):
-        await nodes.other(endpoint).couriers.first_result(made, 10)
+        await nodes.other(endpoint).leases.first_result(made, 10)
     assert nodes.statuses() == ["delivered"]
 
 
-async def test_an_open_circuit_goes_with_the_endpoint_and_a_probe_is_asked_for_at_any_node(
+async def test_an_open_circuit_moves_with_the_endpoint_and_any_node_can_probe(
     nodes: Nodes, receivers: Receivers, mock_clock: MockClock
 ) -> None:
     await nodes.start("a", "b")
@@ -429,7 +432,7 @@ async def test_an_open_circuit_goes_with_the_endpoint_and_a_probe_is_asked_for_a
     await trio.sleep(20)
     holder = nodes.holder(endpoint)
     assert holder.dispatcher.circuits()["open"] == 1
-    nodes.other(endpoint).couriers.probe(endpoint.rowid, None)
+    nodes.other(endpoint).leases.probe(endpoint.rowid, None)
     sent = len(receiver.requests)
     await trio.sleep(0.5)
     assert len(receiver.requests) == sent + 1
@@ -440,16 +443,16 @@ async def test_an_open_circuit_goes_with_the_endpoint_and_a_probe_is_asked_for_a
     assert nodes.superseded == 0
 
 
-async def test_what_is_removed_or_dropped_while_its_release_is_stored_ends_nothing_else(
+async def test_a_removal_during_a_release_affects_no_other_endpoint(
     nodes: Nodes, receivers: Receivers, mock_clock: MockClock
 ) -> None:
     receiver = await receivers(WORKING)
     a, _, endpoints = await nodes.releasing(receiver)
-    a.couriers.remove(next(each.rowid for each in endpoints if not a.dispatcher.delivers_to(each.rowid)))
-    a.couriers.drop_all()
+    a.leases.remove(next(each.rowid for each in endpoints if not a.dispatcher.delivers_to(each.rowid)))
+    a.leases.stop_all()
     await trio.sleep(3)
     for endpoint in endpoints:
-        assert nodes.holder(endpoint).membership.node == best(endpoint.rowid, a.membership.live)
+        assert nodes.holder(endpoint).membership.node == preferred_node(endpoint.rowid, a.membership.live)
 
 
 async def test_a_look_between_two_runs_neither_fails_nor_leaves_an_endpoint_to_nobody(
@@ -459,15 +462,15 @@ async def test_a_look_between_two_runs_neither_fails_nor_leaves_an_endpoint_to_n
     a, _, endpoints = await nodes.releasing(receiver)
     a.taking.cancel()
     await trio.sleep(0.1)
-    await a.couriers.look()
+    await a.leases.reconcile()
     assert all(nodes.holder(each) for each in endpoints), "who is to have it is seen to by the next run"
     a.taking = trio.CancelScope()
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(a.couriers.run)
+        nursery.start_soon(a.leases.run)
         await trio.sleep(3)
         nursery.cancel_scope.cancel()
     for endpoint in endpoints:
-        assert nodes.holder(endpoint).membership.node == best(endpoint.rowid, a.membership.live)
+        assert nodes.holder(endpoint).membership.node == preferred_node(endpoint.rowid, a.membership.live)
 
 
 async def test_change_of_an_endpoint_that_is_being_released_starts_no_second_courier(
@@ -477,7 +480,7 @@ async def test_change_of_an_endpoint_that_is_being_released_starts_no_second_cou
     a, b, endpoints = await nodes.releasing(receiver)
     leaving = [each for each in endpoints if not a.dispatcher.delivers_to(each.rowid)]
     for endpoint in leaving:
-        a.couriers.change(endpoint)
+        a.leases.change(endpoint)
     await trio.sleep(5)
     assert all(nodes.holder(each) is b for each in leaving)
     assert not any(a.dispatcher.delivers_to(each.rowid) for each in leaving)
@@ -489,8 +492,8 @@ async def test_change_of_an_endpoint_that_is_being_released_starts_no_second_cou
 
 def test_most_endpoints_stay_where_they_are_when_a_node_goes() -> None:
     nodes = [Node(name, number) for number, name in enumerate("abcd")]
-    before = {endpoint: best(endpoint, nodes) for endpoint in range(400)}
-    after = {endpoint: best(endpoint, nodes[:3]) for endpoint in range(400)}
+    before = {endpoint: preferred_node(endpoint, nodes) for endpoint in range(400)}
+    after = {endpoint: preferred_node(endpoint, nodes[:3]) for endpoint in range(400)}
     assert all(after[each] == before[each] for each in before if before[each] != nodes[3])
     for node in nodes:
         assert 60 < sum(each == node for each in before.values()) < 140

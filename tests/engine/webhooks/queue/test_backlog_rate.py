@@ -1,16 +1,19 @@
-"""The pace of a backlog: slowly at the begin, then faster and faster, until a failure or the bound (ADR 10)."""
+"""The rate of a backlog: slow at first, then faster until a failure or the maximum (ADR 10)."""
 
 from __future__ import annotations
 
 from itertools import pairwise
 
-from deskwire.engine.webhooks.queue.pace import Pace
+from deskwire.engine.webhooks.queue.limits import BacklogRate
 
 MOST_PER_S = 10_000.0
 
 
-def going_well(pace: Pace, for_s: float, at: float = 0.0) -> int:
-    """Begin attempts as soon as they may, each of which succeeds at once; return how many."""
+def going_well(pace: BacklogRate, for_s: float, at: float = 0.0) -> int:
+    """Start attempts as soon as possible; return their number.
+
+    Each succeeds at once.
+    """
     begun, until = 0, at + for_s
     while at < until:
         pace.begin(at)
@@ -20,12 +23,12 @@ def going_well(pace: Pace, for_s: float, at: float = 0.0) -> int:
     return begun
 
 
-def test_it_begins_with_two_hundred_a_second() -> None:
-    assert 20 <= going_well(Pace(MOST_PER_S), 0.1) <= 41
+def test_the_rate_starts_at_two_hundred_per_second() -> None:
+    assert 20 <= going_well(BacklogRate(MOST_PER_S), 0.1) <= 41
 
 
-def test_it_doubles_in_each_quarter_of_a_second_in_which_all_goes_well() -> None:
-    pace = Pace(MOST_PER_S)
+def test_the_rate_doubles_in_each_successful_quarter_second() -> None:
+    pace = BacklogRate(MOST_PER_S)
     rates = []
     for quarter in range(1, 5):
         going_well(pace, 0.25, at=quarter * 0.25)
@@ -36,17 +39,17 @@ def test_it_doubles_in_each_quarter_of_a_second_in_which_all_goes_well() -> None
 def test_a_hundred_thousand_deliveries_are_begun_within_twenty_seconds_and_never_faster_than_the_bound() -> (
     None
 ):
-    pace = Pace(MOST_PER_S)
+    pace = BacklogRate(MOST_PER_S)
     assert going_well(pace, 20.0) > 100_000
     assert pace.rate_per_s == MOST_PER_S
 
 
 def test_a_bound_below_its_begin_is_kept_from_the_begin() -> None:
-    assert 50 <= going_well(Pace(10.0), 5.0) <= 52
+    assert 50 <= going_well(BacklogRate(10.0), 5.0) <= 52
 
 
 def test_a_failure_halves_it_and_those_that_were_under_way_with_it_do_not_count() -> None:
-    pace = Pace(MOST_PER_S)
+    pace = BacklogRate(MOST_PER_S)
     going_well(pace, 2.0)
     before = pace.rate_per_s
     for at in (2.0, 2.01, 2.02):
@@ -57,7 +60,7 @@ def test_a_failure_halves_it_and_those_that_were_under_way_with_it_do_not_count(
 
 
 def test_after_a_failure_it_grows_in_steps_of_two_hundred() -> None:
-    pace = Pace(MOST_PER_S)
+    pace = BacklogRate(MOST_PER_S)
     going_well(pace, 1.0)
     pace.failed(1.0)
     slow = pace.rate_per_s
@@ -66,14 +69,14 @@ def test_after_a_failure_it_grows_in_steps_of_two_hundred() -> None:
 
 
 def test_failures_never_bring_it_below_its_begin() -> None:
-    pace = Pace(MOST_PER_S)
+    pace = BacklogRate(MOST_PER_S)
     for at in range(60):
         pace.failed(float(at))
     assert pace.rate_per_s == 200.0
 
 
-def test_after_a_rest_it_begins_anew() -> None:
-    pace = Pace(MOST_PER_S)
+def test_the_rate_is_reset_after_an_idle_time() -> None:
+    pace = BacklogRate(MOST_PER_S)
     going_well(pace, 2.0)
     pace.begin(60.0)
     assert pace.rate_per_s == 200.0

@@ -1,4 +1,7 @@
-"""A request is carried out once: the shell around its job against a model, and its names (ADR 24)."""
+"""A request is executed once: its commit hook against a model, and its names.
+
+Source: ADR 24.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,13 @@ from deskwire.engine.core.errors import (
 )
 from deskwire.engine.core.secret import Secrets
 from deskwire.engine.core.values import replace
-from deskwire.engine.idempotency.once import Answers, Once, Repeats, hashed, keyed
+from deskwire.engine.idempotency.idempotent_requests import (
+    IdempotencyCounters,
+    IdempotentRequest,
+    StoredResponses,
+    keyed_hash,
+    new_hmac,
+)
 from deskwire.engine.ports import Transaction
 from deskwire.storage.sqlite.database import connect_writer, migrate
 from deskwire.storage.sqlite.directory import FILE_NAME
@@ -34,7 +43,7 @@ SECRET = "the installation's secret"
 
 
 class Clock:
-    """A clock that is set."""
+    """A clock that tests set."""
 
     now = NOON
 
@@ -44,7 +53,7 @@ class Clock:
 
 @dataclass
 class Sent:
-    """The model's record of a request that was carried out."""
+    """The model's record of an executed request."""
 
     body: bytes
     at: int
@@ -53,7 +62,7 @@ class Sent:
 
 
 class World:
-    """The real thing and a model of it, side by side."""
+    """The real service and its model, side by side."""
 
     def __init__(self, tx: SqliteTransaction) -> None:
         self.tx = tx
@@ -64,10 +73,10 @@ class World:
         self.restart()
 
     def restart(self) -> None:
-        self.answers = Answers(self.secrets, self.clock, WINDOW_S)
+        self.answers = StoredResponses(self.secrets, self.clock, WINDOW_S)
 
     def rotate(self) -> None:
-        """Take another secret; what the one before it signed is not accepted any more."""
+        """Rotate the secret; the old secret's signatures are no longer valid."""
         self.secrets.become(self.secrets.rotated(f"another secret {self.made}", self.clock(), 0))
 
     def job(self, _: Transaction) -> dict[str, Any]:
@@ -81,9 +90,9 @@ class World:
         return {"id": ticket, "secret": "whsec_plain"}
 
     def send(self, key: str, body: bytes) -> str:
-        """Send it to the service; return the id of the ticket, or the code of the refusal."""
-        with self.answers.under_way("key 1", "POST", key) as once:
-            once = once.about(body)
+        """Send it to the service; return the ticket's id or the error code."""
+        with self.answers.in_flight("key 1", "POST", key) as once:
+            once = once.with_body(body)
             try:
                 return str(once.around(self.job, dict)(self.tx)["id"])
             except AlreadyAnswered as found:
@@ -92,7 +101,7 @@ class World:
                 return refusal.reason
 
     def expected(self, key: str, body: bytes) -> str:
-        """Return what the service should do."""
+        """Return the expected result."""
         sent = self.model.get(key)
         if sent is None or sent.at <= self.clock.now - WINDOW_S * 1000:
             self.model[key] = Sent(body, self.clock.now, f"tkt_{self.made:026}")
@@ -102,7 +111,7 @@ class World:
         return "idempotency_answer_erased" if sent.erased else sent.ticket
 
     def erase(self, key: str) -> None:
-        """Remove the ticket that a request has made."""
+        """Delete the ticket that a request has created."""
         sent = self.model.get(key)
         if sent is not None:
             self.tx.conn.execute("DELETE FROM tickets WHERE id = ?", (sent.ticket,))
@@ -134,7 +143,7 @@ steps = st.one_of(
 
 @given(st.lists(steps, max_size=25))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
-def test_every_request_does_what_the_model_says(
+def test_every_request_matches_the_model(
     transaction: SqliteTransaction, steps: list[tuple[Any, ...]]
 ) -> None:
     transaction.conn.execute("BEGIN")
@@ -154,45 +163,47 @@ def test_every_request_does_what_the_model_says(
                 case "rotate":
                     world.rotate()
                 case _:
-                    transaction.prune_answers(world.clock.now - WINDOW_S * 1000 + 1, 1_000)
+                    transaction.prune_responses(world.clock.now - WINDOW_S * 1000 + 1, 1_000)
     finally:
         transaction.conn.execute("ROLLBACK")
 
 
 def test_a_job_that_is_refused_leaves_its_key_free(transaction: SqliteTransaction) -> None:
-    answers = Answers(Secrets(SECRET), lambda: NOON, WINDOW_S)
+    answers = StoredResponses(Secrets(SECRET), lambda: NOON, WINDOW_S)
 
     def refused(_: Transaction) -> dict[str, Any]:
         raise Conflict("No.", code="taken")
 
-    with answers.under_way("key 1", "k") as asked:
-        once = asked.about(b"")
+    with answers.in_flight("key 1", "k") as asked:
+        once = asked.with_body(b"")
         with pytest.raises(Conflict):
             once.around(refused, dict)(transaction)
         once.check(transaction)
 
 
 def test_the_same_request_is_refused_while_it_is_under_way_and_another_is_not() -> None:
-    answers = Answers(Secrets(SECRET), lambda: NOON, WINDOW_S)
-    assert answers.repeats == Repeats(0, 0, 0, 0, 0)
-    with answers.under_way("key 1", "POST", "k"):
-        with answers.under_way("key 2", "POST", "k"):
+    answers = StoredResponses(Secrets(SECRET), lambda: NOON, WINDOW_S)
+    assert answers.counters == IdempotencyCounters(0, 0, 0, 0, 0)
+    with answers.in_flight("key 1", "POST", "k"):
+        with answers.in_flight("key 2", "POST", "k"):
             pass
-        with pytest.raises(Conflict) as refusal, answers.under_way("key 1", "POST", "k"):
+        with pytest.raises(Conflict) as refusal, answers.in_flight("key 1", "POST", "k"):
             pass
         assert (refusal.value.reason, refusal.value.retry_after_s) == ("idempotency_in_progress", 1)
-    with answers.under_way("key 1", "POST", "k"):
+    with answers.in_flight("key 1", "POST", "k"):
         pass
-    assert answers.repeats == Repeats(carried_out=0, replayed=0, in_progress=1, mismatch=0, erased=0)
+    assert answers.counters == IdempotencyCounters(
+        carried_out=0, replayed=0, in_progress=1, mismatch=0, erased=0
+    )
 
 
 @pytest.mark.parametrize(("waited_ms", "kept"), [(WINDOW_S * 1000 - 1, True), (WINDOW_S * 1000, False)])
 def test_an_answer_is_kept_for_the_window_to_the_millisecond(
     transaction: SqliteTransaction, waited_ms: int, kept: bool
 ) -> None:
-    answers = Answers(Secrets(SECRET), lambda: NOON, WINDOW_S)
-    with answers.under_way("key 1", f"waited {waited_ms}") as asked:
-        once = asked.about(b"")
+    answers = StoredResponses(Secrets(SECRET), lambda: NOON, WINDOW_S)
+    with answers.in_flight("key 1", f"waited {waited_ms}") as asked:
+        once = asked.with_body(b"")
         once.around(lambda _: {"id": "x"}, dict)(transaction)
     later = replace(once, at=NOON + waited_ms)
     if not kept:
@@ -203,35 +214,35 @@ def test_an_answer_is_kept_for_the_window_to_the_millisecond(
 
 
 def test_names_are_made_as_those_are_that_are_stored_already() -> None:
-    """Pin the form: another one would carry out again what the version before has carried out."""
-    with Answers(Secrets(SECRET), lambda: NOON, WINDOW_S).under_way("key 1", "POST") as once:
+    """Pin the format: another one would execute requests of the previous version again."""
+    with StoredResponses(Secrets(SECRET), lambda: NOON, WINDOW_S).in_flight("key 1", "POST") as once:
         (name,) = once.names
     assert name.hex() == "d709d9a36dff93729d301008ec07aba29ba173af600723d0725d0b8ca69a4be3"
 
 
 @given(st.lists(st.binary(max_size=4), max_size=4), st.lists(st.binary(max_size=4), max_size=4))
 def test_only_the_same_parts_have_the_same_hash(some: list[bytes], others: list[bytes]) -> None:
-    key = keyed(b"key")
-    assert (hashed(key, *some) == hashed(key, *others)) == (some == others)
+    key = new_hmac(b"key")
+    assert (keyed_hash(key, *some) == keyed_hash(key, *others)) == (some == others)
 
 
-def test_names_tell_nothing_without_the_installations_secret() -> None:
-    ours, theirs = (Answers(Secrets(each), lambda: NOON, 1) for each in (SECRET, "another"))
-    with ours.under_way("u1") as our, theirs.under_way("u1") as their:
+def test_names_reveal_nothing_without_the_installations_secret() -> None:
+    ours, theirs = (StoredResponses(Secrets(each), lambda: NOON, 1) for each in (SECRET, "another"))
+    with ours.in_flight("u1") as our, theirs.in_flight("u1") as their:
         assert our.names != their.names
-        assert our.about(b"").fingerprints != their.about(b"").fingerprints
+        assert our.with_body(b"").fingerprints != their.with_body(b"").fingerprints
 
 
-def test_what_is_stored_shows_neither_the_key_nor_the_answer(transaction: SqliteTransaction) -> None:
-    answers = Answers(Secrets(SECRET), lambda: NOON, WINDOW_S)
-    with answers.under_way("key 1", "my-secret-order") as once:
-        once = once.about(b"")
+def test_the_database_reveals_neither_key_nor_response(transaction: SqliteTransaction) -> None:
+    answers = StoredResponses(Secrets(SECRET), lambda: NOON, WINDOW_S)
+    with answers.in_flight("key 1", "my-secret-order") as once:
+        once = once.with_body(b"")
         once.around(lambda _: {"id": "x", "secret": "whsec_plain"}, dict)(transaction)
-    stored = str(transaction.kept_answer(once.names[0], once.place)).encode()
+    stored = str(transaction.stored_response(once.names[0], once.place)).encode()
     for plain in (b"my-secret-order", b"whsec_plain"):
         assert plain not in stored
     with pytest.raises(IdempotencyMismatch):
-        once.about(b"other").check(transaction)
+        once.with_body(b"other").check(transaction)
     transaction.conn.execute("UPDATE kept_answers SET sealed = NULL WHERE subject = 'x'")
     with pytest.raises(AnswerErased):
         once.check(transaction)
@@ -241,27 +252,27 @@ def test_a_rotation_while_a_request_is_under_way_keeps_the_second_one_out(
     transaction: SqliteTransaction,
 ) -> None:
     secrets = Secrets(SECRET)
-    answers = Answers(secrets, lambda: NOON, WINDOW_S)
-    with answers.under_way("key 1", "k") as once:
+    answers = StoredResponses(secrets, lambda: NOON, WINDOW_S)
+    with answers.in_flight("key 1", "k") as once:
         secrets.become(secrets.rotated("another secret", NOON, 0))
-        with pytest.raises(Conflict), answers.under_way("key 1", "k"):
+        with pytest.raises(Conflict), answers.in_flight("key 1", "k"):
             pass
-        once = once.about(b"")
+        once = once.with_body(b"")
         once.around(lambda _: {"id": "x"}, dict)(transaction)
-    with answers.under_way("key 1", "k") as again, pytest.raises(AlreadyAnswered):
-        again.about(b"").check(transaction)
+    with answers.in_flight("key 1", "k") as again, pytest.raises(AlreadyAnswered):
+        again.with_body(b"").check(transaction)
 
 
-def keep(tx: SqliteTransaction, answers: Answers, key: str, **answer: Any) -> Once:
-    """Carry a request out, whose answer is kept; return it as it comes again."""
-    with answers.under_way("key 1", key) as once:
-        once = once.about(b"")
+def keep(tx: SqliteTransaction, answers: StoredResponses, key: str, **answer: Any) -> IdempotentRequest:
+    """Execute a request with a stored response; return the repeated request."""
+    with answers.in_flight("key 1", key) as once:
+        once = once.with_body(b"")
         once.around(lambda _: answer, dict)(tx)
     return once
 
 
-def state(tx: SqliteTransaction, once: Once) -> str:
-    """Return what a request that comes again is answered with: its text, or the code of the refusal."""
+def state(tx: SqliteTransaction, once: IdempotentRequest) -> str:
+    """Return the response to a repeated request, or its error code."""
     try:
         once.check(tx)
     except AlreadyAnswered as found:
@@ -274,13 +285,13 @@ def state(tx: SqliteTransaction, once: Once) -> str:
 def test_the_kept_answers_that_name_a_redacted_message_are_erased_and_no_others(
     transaction: SqliteTransaction,
 ) -> None:
-    answers = Answers(Secrets(SECRET), lambda: NOON, WINDOW_S)
+    answers = StoredResponses(Secrets(SECRET), lambda: NOON, WINDOW_S)
     subject, message = "cnv_redacted", "msg_redacted"
     naming = keep(transaction, answers, "a", id=subject, message={"id": message}, text="shown")
     itself = keep(transaction, answers, "b", id=subject, text=f"quotes {message}")
     sibling = keep(transaction, answers, "c", id=subject, message={"id": "msg_other"}, text="kept")
     stranger = keep(transaction, answers, "d", id="cnv_other", message={"id": message}, text="elsewhere")
-    answers.forget(transaction, subject, message)
+    answers.erase_mentions(transaction, subject, message)
     assert state(transaction, naming) == state(transaction, itself) == "idempotency_answer_erased"
     assert (state(transaction, sibling), state(transaction, stranger)) == ("kept", "elsewhere")
     assert not transaction.conn.execute(
@@ -289,42 +300,46 @@ def test_the_kept_answers_that_name_a_redacted_message_are_erased_and_no_others(
     ).fetchall()
 
 
-def test_a_kept_answer_that_can_not_be_opened_is_erased_with_what_it_may_name(
+def test_an_unreadable_response_is_erased_with_any_mention(
     transaction: SqliteTransaction,
 ) -> None:
     subject = "cnv_restored"
     foreign = keep(
-        transaction, Answers(Secrets("of a backup"), lambda: NOON, WINDOW_S), "e", id=subject, text="?"
+        transaction,
+        StoredResponses(Secrets("of a backup"), lambda: NOON, WINDOW_S),
+        "e",
+        id=subject,
+        text="?",
     )
-    answers = Answers(Secrets(SECRET), lambda: NOON, WINDOW_S)
+    answers = StoredResponses(Secrets(SECRET), lambda: NOON, WINDOW_S)
     own = keep(transaction, answers, "f", id=subject, text="kept")
-    answers.forget(transaction, subject, "msg_x")
+    answers.erase_mentions(transaction, subject, "msg_x")
     assert state(transaction, foreign) == "idempotency_answer_erased"
     assert state(transaction, own) == "kept"
 
 
 def test_after_a_rotation_an_answer_is_kept_under_the_newest_secret(transaction: SqliteTransaction) -> None:
     secrets = Secrets(SECRET)
-    answers = Answers(secrets, lambda: NOON, WINDOW_S)
+    answers = StoredResponses(secrets, lambda: NOON, WINDOW_S)
     secrets.become(secrets.rotated("the next secret", NOON, 0))
     once = keep(transaction, answers, "rotated", id="x", text="kept")
     newest, oldest = once.names[0], once.names[-1]
     assert newest != oldest
-    assert transaction.kept_answer(oldest, "") is None
-    kept = transaction.kept_answer(newest, "")
+    assert transaction.stored_response(oldest, "") is None
+    kept = transaction.stored_response(newest, "")
     assert kept is not None
     assert kept.fingerprint == once.fingerprints[0] != once.fingerprints[-1]
 
 
 def test_a_request_is_not_looked_up_before_its_body_is_known(transaction: SqliteTransaction) -> None:
-    answers = Answers(Secrets(SECRET), lambda: NOON, WINDOW_S)
-    with answers.under_way("key 1", "k") as once, pytest.raises(ValueError, match="shorter"):
+    answers = StoredResponses(Secrets(SECRET), lambda: NOON, WINDOW_S)
+    with answers.in_flight("key 1", "k") as once, pytest.raises(ValueError, match="shorter"):
         once.check(transaction)
 
 
 def test_a_store_is_of_one_node_unless_it_is_said_to_be_of_several() -> None:
     assert [
-        Answers(Secrets(SECRET), lambda: NOON, 1, **more).several for more in ({}, {"several": True})
+        StoredResponses(Secrets(SECRET), lambda: NOON, 1, **more).several for more in ({}, {"several": True})
     ] == [
         False,
         True,

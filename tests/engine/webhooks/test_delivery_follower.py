@@ -1,4 +1,4 @@
-"""Deliveries that several nodes commit: each goes out once, in its conversation's order, from the node that its endpoint is on."""
+"""Deliveries committed by several nodes: each is sent once, in order."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from deskwire.engine.events.shared_log import SharedLog
 from deskwire.engine.events.types import StoredEvent
 from deskwire.engine.ports import Commit
 from deskwire.engine.webhooks.delivery import Delivery
-from deskwire.engine.webhooks.following import DeliveryFollower
+from deskwire.engine.webhooks.delivery_follower import DeliveryFollower
 from deskwire.engine.webhooks.queue.backlog import Backlog
 from deskwire.engine.webhooks.queue.outbox import Outbox
 from deskwire.engine.webhooks.queue.retries import Retries
 
 T = TypeVar("T")
 SHIFT = 40
+# Endpoints and their projects.
 ENDPOINTS = {1: 1, 2: 1, 3: 1, 4: 2}
-"""Endpoints, each with its project."""
 
 
 @dataclass
 class Post:
-    """The table of deliveries, and what was sent."""
+    """The table of deliveries, and the deliveries sent."""
 
     rows: dict[int, Delivery] = field(default_factory=dict)
     pending: set[int] = field(default_factory=set)
@@ -43,7 +43,7 @@ class Post:
     sent: list[Delivery] = field(default_factory=list)
 
     def commit(self, endpoints: Sequence[int], lane: int, *, again: bool = False) -> Commit:
-        """Commit an event of a conversation with a delivery to each of the endpoints, all of one project."""
+        """Commit an event with a delivery to each of a project's endpoints."""
         project = ENDPOINTS[endpoints[0]]
         before, made = self.head(project), list[Delivery]()
         for endpoint in endpoints:
@@ -79,7 +79,7 @@ class Post:
 
 
 class Workers:
-    """The part of a dispatcher that is told of deliveries, with real outboxes and no network."""
+    """The dispatcher's interface for deliveries, with real outboxes and no network."""
 
     def __init__(self, post: Post, rng: Random, memory: int) -> None:
         self.post = post
@@ -109,7 +109,7 @@ class Workers:
         if endpoint in self.outboxes:
             self.outboxes[endpoint].backlog.note_redelivery()
 
-    def begin_anew(self, project: int) -> None:
+    def restart_workers(self, project: int) -> None:
         for endpoint in [each for each in self.outboxes if ENDPOINTS[each] == project]:
             self.serve(endpoint)
 
@@ -125,7 +125,7 @@ class Workers:
                 self.outboxes[delivery.endpoint].offer(delivery)
 
     async def work(self) -> None:
-        """Read rows and send, as an endpoint's worker does; what was read comes a little later."""
+        """Read rows and send, as an endpoint's worker does; rows arrive a little later."""
         while True:
             for endpoint, outbox in [*self.outboxes.items()]:
                 now = int(trio.current_time() * 1_000)
@@ -145,7 +145,7 @@ class Workers:
 
 @dataclass
 class PostBus:
-    """A bus whose messages the test carries, or loses."""
+    """A bus whose messages the test delivers or loses."""
 
     listening: bool
     sent: list[tuple[str, bytes]] = field(default_factory=list)
@@ -162,7 +162,7 @@ class PostBus:
 
 
 class Node:
-    """A node: its workers, and how it learns of deliveries."""
+    """A node: its workers and its follower."""
 
     def __init__(self, post: Post, rng: Random, memory: int, *, listening: bool) -> None:
         self.post = post
@@ -245,7 +245,7 @@ async def live(rng: Random, nursery: trio.Nursery, *, moves: bool) -> None:
 
 @given(st.integers(0, 1 << 30), st.booleans())
 @settings(max_examples=40, deadline=None)
-def test_each_delivery_goes_out_once_and_in_order_whoever_has_committed_it(seed: int, moves: bool) -> None:
+def test_deliveries_of_all_nodes_are_sent_once_and_in_order(seed: int, moves: bool) -> None:
     async def play() -> None:
         async with trio.open_nursery() as nursery:
             await live(Random(seed), nursery, moves=moves)
@@ -257,7 +257,7 @@ def test_each_delivery_goes_out_once_and_in_order_whoever_has_committed_it(seed:
         trio.run(play, clock=MockClock(autojump_threshold=0))
 
 
-async def test_a_redelivery_made_elsewhere_is_told_of_at_once(autojump_clock: MockClock) -> None:
+async def test_a_redelivery_of_another_node_is_announced_at_once(autojump_clock: MockClock) -> None:
     post, rng = Post(), Random(1)
     here, there = (Node(post, rng, 100, listening=True) for _ in range(2))
     here.workers.serve(1)
@@ -273,7 +273,7 @@ async def test_a_redelivery_made_elsewhere_is_told_of_at_once(autojump_clock: Mo
         nursery.cancel_scope.cancel()
 
 
-async def test_workers_begin_anew_when_the_database_has_lost_deliveries(autojump_clock: MockClock) -> None:
+async def test_workers_restart_when_the_database_has_lost_deliveries(autojump_clock: MockClock) -> None:
     post, rng = Post(), Random(1)
     node = Node(post, rng, 100, listening=True)
     node.workers.serve(1)

@@ -1,14 +1,14 @@
-"""The slots for attempts to one endpoint: those that hang do not hold up those that would be prompt."""
+"""Slots for attempts to one endpoint: hanging attempts do not block prompt ones."""
 
 from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deskwire.engine.webhooks.queue.slots import PROMPT_S, AttemptSlots
+from deskwire.engine.webhooks.queue.limits import PROMPT_TIMEOUT_S, AttemptSlots
 
 
-def test_so_many_may_begin_and_no_more() -> None:
+def test_attempts_start_up_to_the_number_of_slots() -> None:
     places = AttemptSlots(2, 0)
     assert (places.free, places.used) == (True, False)
     places.begin(1, 0.0)
@@ -24,28 +24,28 @@ def test_fewer_may_begin_while_the_slots_are_narrowed() -> None:
     places.narrow(1)
     places.begin(1, 0.0)
     assert not places.free
-    places.relieve(PROMPT_S)
-    assert places.free  # an attempt that hangs holds up nothing here either
-    places.begin(2, PROMPT_S)
+    places.relieve(PROMPT_TIMEOUT_S)
+    assert places.free  # a hanging attempt blocks nothing here either
+    places.begin(2, PROMPT_TIMEOUT_S)
     places.narrow(3)
     assert places.free
-    places.begin(3, PROMPT_S)
+    places.begin(3, PROMPT_TIMEOUT_S)
     assert not places.free
 
 
-def test_one_without_an_answer_for_a_second_makes_way_for_another() -> None:
+def test_an_attempt_unanswered_for_a_second_frees_its_slot() -> None:
     places = AttemptSlots(1, 1)
     places.begin(1, 10.0)
-    assert places.relief_at() == 10.0 + PROMPT_S
-    places.relieve(10.0 + PROMPT_S - 0.001)
+    assert places.relief_at() == 10.0 + PROMPT_TIMEOUT_S
+    places.relieve(10.0 + PROMPT_TIMEOUT_S - 0.001)
     assert not places.free
-    places.relieve(10.0 + PROMPT_S)
+    places.relieve(10.0 + PROMPT_TIMEOUT_S)
     assert (places.free, places.used, places.relief_at()) == (True, True, None)
     places.end(1)
     assert not places.used
 
 
-def test_only_so_many_may_wait_and_the_oldest_are_they() -> None:
+def test_the_oldest_attempts_wait_up_to_the_limit() -> None:
     places = AttemptSlots(3, 2)
     for position in (1, 2, 3):
         places.begin(position, float(position))
@@ -55,7 +55,7 @@ def test_only_so_many_may_wait_and_the_oldest_are_they() -> None:
     places.begin(5, 100.0)
     assert not places.free
     places.end(1)
-    assert places.relief_at() == 3.0 + PROMPT_S
+    assert places.relief_at() == 3.0 + PROMPT_TIMEOUT_S
     places.relieve(100.0)
     assert places.free
 
@@ -87,7 +87,7 @@ def test_never_more_are_under_way_than_both_kinds_have_places(
             places.end(position)
         elif step == "relieve":
             places.relieve(at)
-            overdue = sum(since + PROMPT_S <= at for since in began.values())
+            overdue = sum(since + PROMPT_TIMEOUT_S <= at for since in began.values())
             assert places.free or len(began) - min(overdue, waiting) >= prompt
         assert len(began) <= prompt + waiting
         assert places.used == bool(began)

@@ -1,7 +1,7 @@
-"""News of deliveries for those who look at their conversation now: what became of its events, as it is stored.
+"""Notifications of delivery outcomes, for agents with the conversation open.
 
-While nobody looks at anything, a delivery costs one look at that. What is noted is gathered, so that a conversation is told of
-at a bounded rate, however many deliveries it has.
+While no agent has a conversation open, a delivery costs one check. Changes are collected and published in
+batches, which limits the rate for each conversation.
 """
 
 from __future__ import annotations
@@ -17,44 +17,48 @@ from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.core.store import Store
 from deskwire.engine.webhooks.delivery import Delivery
 from deskwire.engine.webhooks.endpoint import ENDPOINTS_MAX
-from deskwire.engine.webhooks.outcome import Outcome, Sequences, outcome_view
+from deskwire.engine.webhooks.outcome import Outcome, SequenceRange, outcome_view
 from deskwire.engine.webhooks.ports import DeliveryReader
 
 log: Final = structlog.get_logger(__name__)
 
-GATHER_S: Final = 0.2
-"""Time in which news is gathered: the attempts of a message at all endpoints are mostly one piece of news."""
+# Changes are collected for this long, so that the attempts of one message at all endpoints usually give one
+# notification.
+BATCH_INTERVAL_S: Final = 0.2
 
-_EVENTS: Final = 6
-"""Events of one conversation that are told of at a time: with five endpoints each, as many as wait for a slow reader."""
+# Events of one conversation per notification. With five endpoints each, this is as many as the queue of a
+# slow reader holds.
+_EVENT_BATCH_SIZE: Final = 6
 
-_NOTED: Final = 5_000
-"""Events that wait to be told of; with more, a page knows what it has fetched."""
+# Events in the queue. When it is full, further changes are ignored, and agents see them when they fetch the
+# deliveries.
+_QUEUE_MAX: Final = 5_000
 
 
 class Viewers(Protocol):
-    """The people who look at conversations now."""
+    """The agents who have conversations open."""
 
     @property
     def has_viewers(self) -> bool:
-        """True if an agent looks at any conversation; read for each delivery."""
+        """True if any agent has any conversation open; checked for each delivery."""
 
     def viewed(self, project: int, conversation: str) -> bool:
-        """Return whether anybody looks at this one."""
+        """Return whether an agent has this conversation open."""
 
 
-class Noted(NamedTuple):
-    """The conversation that there is news of, by storage keys."""
+class ConversationKey(NamedTuple):
+    """A conversation with changed deliveries, by storage keys."""
 
     project: int
     conversation: int
 
 
-class DeliveryNews:
-    """Gathers what has happened to deliveries, and tells those who look at the conversation.
+class DeliveryNotifier:
+    """Collects changes of deliveries and publishes them to viewers.
 
     Args:
-        tell: is given a project's storage key, a conversation's id and what became of one of its events at an endpoint.
+        publish: called with a project's storage key, a conversation's id and the outcome of one of its events
+            at an endpoint.
     """
 
     def __init__(
@@ -62,43 +66,43 @@ class DeliveryNews:
         store: Store[DeliveryReader, object],
         clock: Clock,
         viewers: Viewers,
-        tell: Callable[[int, str, Mapping[str, Any]], None],
+        publish: Callable[[int, str, Mapping[str, Any]], None],
     ) -> None:
         self._store = store
         self._clock = clock
         self._viewers = viewers
-        self._tell = tell
-        self._noted: dict[Noted, dict[int, None]] = {}
+        self._publish = publish
+        self._noted: dict[ConversationKey, dict[int, None]] = {}
         self._waiting = 0
         self._due = trio.Event()
 
-    def note(self, delivery: Delivery) -> None:
-        """Take note that a delivery was made, or that an attempt at it is recorded."""
-        if not self._viewers.has_viewers or self._waiting >= _NOTED:
+    def enqueue(self, delivery: Delivery) -> None:
+        """Enqueue a delivery that was created, or whose attempt was recorded."""
+        if not self._viewers.has_viewers or self._waiting >= _QUEUE_MAX:
             return
         conversation, sequence = delivery.event.conversation, delivery.event.sequence
-        if conversation is None or sequence is None:  # a deletion's, or a contact's
+        if conversation is None or sequence is None:  # a deletion or an event of a contact
             return
-        events = self._noted.setdefault(Noted(delivery.event.project, conversation), {})
+        events = self._noted.setdefault(ConversationKey(delivery.event.project, conversation), {})
         if sequence not in events:
             events[sequence] = None
             self._waiting += 1
             self._due.set()
 
     async def run(self) -> None:
-        """Tell of what is noted, until cancelled."""
+        """Publish the queued changes until cancelled."""
         while True:
             await self._due.wait()
-            await trio.sleep(GATHER_S)
+            await trio.sleep(BATCH_INTERVAL_S)
             self._due = trio.Event()
             try:
-                await self._tell_all()
+                await self._publish_all()
             except Unavailable as refusal:
                 log.warning("delivery.news_not_read", reason=refusal.reason)
             if self._noted:
                 self._due.set()
 
-    async def _tell_all(self) -> None:
+    async def _publish_all(self) -> None:
         noted = [*self._noted]
         known = await self._store.read(
             lambda reader: {each: reader.conversation_id(each.conversation) for each in noted}
@@ -107,25 +111,25 @@ class DeliveryNews:
             if conversation is None or not self._viewers.viewed(each.project, conversation):
                 self._waiting -= len(self._noted.pop(each))
             else:
-                await self._tell_of(each, conversation)
+                await self._publish_outcomes(each, conversation)
 
-    async def _tell_of(self, noted: Noted, conversation: str) -> None:
-        sequences = [*self._noted[noted]][:_EVENTS]
+    async def _publish_outcomes(self, noted: ConversationKey, conversation: str) -> None:
+        sequences = [*self._noted[noted]][:_EVENT_BATCH_SIZE]
         for sequence in sequences:
             del self._noted[noted][sequence]
         self._waiting -= len(sequences)
         if not self._noted[noted]:
             del self._noted[noted]
         for item in await self._store.read(lambda reader: self._items(reader, noted, sequences)):
-            self._tell(noted.project, conversation, item)
+            self._publish(noted.project, conversation, item)
 
     def _items(
-        self, reader: DeliveryReader, noted: Noted, sequences: Sequence[int]
+        self, reader: DeliveryReader, noted: ConversationKey, sequences: Sequence[int]
     ) -> Sequence[Mapping[str, Any]]:
         endpoints = {endpoint.rowid: endpoint for endpoint in reader.endpoints(noted.project)}
         found: list[Outcome] = []
         for sequence in sequences:
-            wanted = Sequences(sequence, sequence)
+            wanted = SequenceRange(sequence, sequence)
             found += reader.outcomes(noted.conversation, wanted, None, ENDPOINTS_MAX)
         now = self._clock()
         return [outcome_view(each, endpoints[each.endpoint], now) for each in found]
