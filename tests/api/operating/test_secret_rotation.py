@@ -13,7 +13,6 @@ import pytest
 import trio
 
 from deskwire.commands.admin.client import ask
-from deskwire.commands.demo.clients.signature import objection
 from deskwire.engine.core.clock import wall_clock
 from deskwire.engine.core.sealing import SealBroken, Sealing
 from deskwire.engine.core.secret import Secrets
@@ -22,6 +21,7 @@ from deskwire.storage.check.check import check
 from tests.api.events.test_channels_agree import receiving, register
 from tests.api.stream.test_revocation import Streams, project_channel
 from tests.support.api.service import Service, running
+from tests.support.replay.signature import signature_fault
 from tests.support.stores import beside, chosen
 
 DAY_S = 86_400
@@ -107,7 +107,7 @@ async def test_everything_goes_on_and_only_what_was_signed_before_ends_with_the_
         await receiver.wait(3)
         for request in receiver.requests:
             header = request.headers["Service-Signature"]
-            assert objection(endpoint["secret"], header, request.body, int(header[2:12])) is None
+            assert signature_fault(endpoint["secret"], header, request.body, int(header[2:12])) is None
         assert [Sealing(Secrets(now.current)).open(each) for each in sealed(tmp_path)] == [endpoint["secret"]]
     report = await trio.to_thread.run_sync(lambda: check(tmp_path, Secrets(now.current), contents=False))
     assert report.problems == []

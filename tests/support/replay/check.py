@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import chain
 
-from deskwire.commands.demo.checks.effects import unanswered
-from deskwire.commands.demo.checks.history import FEED, STREAM, WEBHOOK, Delivery, History
-from deskwire.commands.demo.checks.timeline import Seen, Timeline, event_of, timeline
-from deskwire.commands.demo.clients.signature import objection
+from tests.support.replay.effects import unanswered
+from tests.support.replay.history import FEED, STREAM, WEBHOOK, Delivery, History
+from tests.support.replay.signature import signature_fault
+from tests.support.replay.timeline import Seen, Timeline, event_of, timeline
 
 Timelines = Mapping[str, Timeline]
 
@@ -63,7 +63,7 @@ def deliveries(history: History) -> Iterator[Delivery]:
 def forgeries(history: History) -> Iterator[str]:
     """Yield the deliveries whose signature is not right (contract 6.3)."""
     for each in deliveries(history):
-        if against := objection(history.secret, each.signature, each.body, each.received_at):
+        if against := signature_fault(history.secret, each.signature, each.body, each.received_at):
             yield f"webhook: delivery {each.delivery_id or '(no id)'}: {against}"
 
 

@@ -11,8 +11,8 @@ import h11
 import structlog
 import trio
 
-from deskwire.commands.demo.checks.history import Delivery
-from deskwire.commands.demo.checks.journal import Journal
+from tests.support.replay.history import Delivery
+from tests.support.replay.journal import Journal
 
 log: Final = structlog.get_logger(__name__)
 

@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 from msgspec import Struct, field
 
-from deskwire.commands.demo.checks.history import Arrival
+from tests.support.replay.history import Arrival
 
 
 class Seen(Struct, frozen=True):

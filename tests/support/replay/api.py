@@ -12,7 +12,7 @@ import trio
 from msgspec import Struct
 
 from deskwire.commands.api_client.service import Content, problem_in_words, reason_in_words
-from deskwire.commands.demo.checks.history import Outcome
+from tests.support.replay.history import Outcome
 
 TRIES_MAX: Final = 12
 """Requests for one call that the service has put off; with its pauses of a second, well over ten seconds."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, assert_never
 
 from msgspec import Struct
 
-from deskwire.commands.demo.checks.history import Command, Effect, History
-from deskwire.commands.demo.checks.timeline import Seen, Timeline
+from deskwire.commands.demo.chats import ChatStep
+from tests.support.replay.history import Command, Effect, History
+from tests.support.replay.timeline import Seen, Timeline
 
 _MISSING = object()
 
@@ -74,3 +75,38 @@ def _at(data: Any, path: str) -> Any:
     for name in path.split("."):
         data = data.get(name, _MISSING) if isinstance(data, dict) else _MISSING
     return data
+
+
+def effects_of(step: ChatStep, response: Any, closed: bool) -> tuple[Effect, ...]:
+    """Return the events that an acknowledged `step` must have caused.
+
+    Args:
+        response: the JSON of the service's response.
+        closed: whether the conversation is known to have been closed before.
+    """
+    match step.kind:
+        case "create":
+            return _creation(step, response)
+        case "message":
+            reopens = closed and step.body["author"]["type"] == "contact"
+            message = Effect("message.created", {"message": response})
+            reopened = Effect("conversation.reopened", {"conversation.closed": False})
+            return (reopened, message) if reopens else (message,)
+        case "patch":
+            changed = {"changed": ["attributes", "title"], "conversation": response}
+            return (Effect("conversation.updated", changed),)
+        case "close":
+            return (Effect("conversation.closed", {"closedBy": "agent", "conversation": response}),)
+        case "rate":
+            rated = {"changed": ["rating"], "conversation.rating": response["rating"]}
+            return (Effect("conversation.updated", rated),)
+        case _:
+            assert_never(step.kind)
+
+
+def _creation(step: ChatStep, response: Any) -> tuple[Effect, ...]:
+    if "message" not in step.body:
+        return (Effect("conversation.created", {"conversation": response}),)
+    created = Effect("conversation.created", {"conversation.id": response["id"]})
+    said = {"message.text": step.body["message"]["text"], "message.author.type": "contact"}
+    return (created, Effect("message.created", {**said, "conversation": response}))

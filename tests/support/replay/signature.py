@@ -10,7 +10,7 @@ _DIGITS: Final = 15
 """The most digits of a time: Python makes no float of a number with hundreds of them, and no number of thousands."""
 
 
-def objection(secret: str, header: str, body: bytes, now: float) -> str | None:
+def signature_fault(secret: str, header: str, body: bytes, now: float) -> str | None:
     """Return the fault of the signature; None if it is right.
 
     Args:

@@ -8,7 +8,8 @@ from typing import Any, Final
 
 import orjson
 
-from deskwire.commands.demo.checks.history import (
+from deskwire.engine.core.values import replace
+from tests.support.replay.history import (
     FEED,
     STREAM,
     WEBHOOK,
@@ -19,7 +20,6 @@ from deskwire.commands.demo.checks.history import (
     History,
     Outcome,
 )
-from deskwire.engine.core.values import replace
 
 SECRET: Final = "whsec_for_tests_only"
 OURS: Final = "demo-test-"

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import orjson
 import trio
 
-from deskwire.commands.demo.checks.history import Arrival
+from tests.support.replay.history import Arrival
 
 
 class Journal:

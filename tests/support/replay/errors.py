@@ -3,5 +3,5 @@
 from __future__ import annotations
 
 
-class DemoError(Exception):
+class ReplayError(Exception):
     """The demo can't start or go on; the text says why and, if possible, what to do."""

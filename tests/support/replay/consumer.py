@@ -13,10 +13,9 @@ from urllib.parse import quote
 import trio
 from trio_websocket import ConnectionClosed, HandshakeError, WebSocketConnection
 
-from deskwire.commands.demo.checks.history import Arrival
-from deskwire.commands.demo.checks.journal import Journal
-from deskwire.commands.demo.clients.api import Api
-from deskwire.commands.demo.clients.frames import (
+from tests.support.replay.api import Api
+from tests.support.replay.errors import ReplayError
+from tests.support.replay.frames import (
     FINAL_CODES,
     SUPERSEDED,
     Established,
@@ -27,8 +26,9 @@ from deskwire.commands.demo.clients.frames import (
     decode,
     subscribe,
 )
-from deskwire.commands.demo.clients.websocket import websocket
-from deskwire.commands.demo.errors import DemoError
+from tests.support.replay.history import Arrival
+from tests.support.replay.journal import Journal
+from tests.support.replay.websocket import websocket
 
 PAUSE_S: Final = 0.2
 """The pause between two connections; short, as there is one consumer, and it measures time."""
@@ -76,7 +76,7 @@ class Consumer:
             if self.connections > before:
                 give_up = trio.current_time() + self._api.away_s
             elif trio.current_time() > give_up:
-                raise DemoError(f"The stream can't be reached for {self._api.away_s:g} s: {reason}")
+                raise ReplayError(f"The stream can't be reached for {self._api.away_s:g} s: {reason}")
             await trio.sleep(PAUSE_S)
 
     async def _consume(self, socket: WebSocketConnection, task_status: trio.TaskStatus[None]) -> None:
@@ -94,14 +94,14 @@ class Consumer:
                     if self.connections == 1:
                         task_status.started()
                 case Refused(reason):
-                    raise DemoError(f"The stream refused the subscription: {reason}")
+                    raise ReplayError(f"The stream refused the subscription: {reason}")
                 case Failure(code, message) if code == SUPERSEDED:
-                    raise DemoError(
+                    raise ReplayError(
                         f"Another consumer has taken over the stream ({code} {message}); "
                         "give the demo a project of its own."
                     )
                 case Failure(code, message) if code in FINAL_CODES:
-                    raise DemoError(f"The stream refused the connection: {code} {message}")
+                    raise ReplayError(f"The stream refused the connection: {code} {message}")
                 case Failure() | None:
                     pass
                 case never:
@@ -113,7 +113,7 @@ class Consumer:
             body["resume"] = "live"  # what happened before the demo is none of its business
         result = await self._api.call("POST", "/s2s/stream/auth", body, repeatable=True)
         if result.outcome != "acknowledged":
-            raise DemoError(f"The stream's authorization was refused: {result.detail}")
+            raise ReplayError(f"The stream's authorization was refused: {result.detail}")
         return str(result.body["auth"])
 
 

@@ -8,10 +8,10 @@ from typing import Final
 import trio
 
 from deskwire.commands.api_client.page import raw_items
-from deskwire.commands.demo.checks.history import Arrival
-from deskwire.commands.demo.checks.journal import Journal
-from deskwire.commands.demo.clients.api import Api
-from deskwire.commands.demo.errors import DemoError
+from tests.support.replay.api import Api
+from tests.support.replay.errors import ReplayError
+from tests.support.replay.history import Arrival
+from tests.support.replay.journal import Journal
 
 PAGE: Final = 200  # decisions 1: the largest
 _TIME_DIGITS: Final = 10
@@ -37,7 +37,7 @@ class Feed:
             behind = "" if self._after is None else f"&after={self._after}"
             result = await self._api.call("GET", f"/s2s/events?limit={PAGE}{behind}", repeatable=True)
             if result.outcome != "acknowledged":
-                raise DemoError(f"The feed can't be read: {result.detail}")
+                raise ReplayError(f"The feed can't be read: {result.detail}")
             for body in _bodies(result.raw):
                 self._journal.record(Arrival(trio.current_time(), body))
             if result.body["items"]:
@@ -49,7 +49,7 @@ def _bodies(page: bytes) -> list[bytes]:
     try:
         return raw_items(page)
     except ValueError as error:
-        raise DemoError(f"The feed can't be read: {error}.") from error
+        raise ReplayError(f"The feed can't be read: {error}.") from error
 
 
 def just_before(identifiers: Iterable[str]) -> str | None:

@@ -7,10 +7,10 @@ from typing import Final
 
 import trio
 
-from deskwire.commands.demo.chats import Chat
-from deskwire.commands.demo.checks.history import Command
-from deskwire.commands.demo.clients.api import Api, Result
-from deskwire.commands.demo.script import Step, effects_of, script
+from deskwire.commands.demo.chats import Chat, ChatStep, script
+from tests.support.replay.api import Api, Result
+from tests.support.replay.effects import effects_of
+from tests.support.replay.history import Command
 
 _ROOT: Final = "/s2s/conversations"
 
@@ -59,19 +59,19 @@ class Replay:
                 step.kind == "close" or (closed and not _talks(step))
             )
 
-    async def _create(self, step: Step) -> str | None:
+    async def _create(self, step: ChatStep) -> str | None:
         result = await self._api.call(step.method, _ROOT, step.body)
         conversation = str(result.body["id"]) if result.outcome == "acknowledged" else None
         self._note(step, conversation, result, closed=False)
         return conversation
 
-    def _note(self, step: Step, conversation: str | None, result: Result, closed: bool) -> None:
+    def _note(self, step: ChatStep, conversation: str | None, result: Result, closed: bool) -> None:
         acknowledged = result.outcome == "acknowledged"
         effects = effects_of(step, result.body, closed) if acknowledged else ()
         command = Command(step.kind, conversation, result.sent_at, result.outcome, effects, result.detail)
         self.commands.append(command)
 
 
-def _talks(step: Step) -> bool:
+def _talks(step: ChatStep) -> bool:
     """Say whether the step is a message of the contact, which reopens a closed conversation."""
     return step.kind == "message" and step.body["author"]["type"] == "contact"
