@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
-from deskwire.commands.shell.help import Command, Elsewhere, Program
+from deskwire.commands.shell.help import HelpCommand, LazyCommand, Program
 from deskwire.commands.shell.options import settings_options
 from deskwire.config.settings import Config
 
@@ -23,101 +23,105 @@ if TYPE_CHECKING:
 CommandT = TypeVar("CommandT", bound=Callable[..., Any])
 STDERR: Final = 2
 _COMMANDS: Final = "deskwire.commands"
-SECTIONS: Final[Mapping[str, Mapping[str, Elsewhere]]] = {
+SECTIONS: Final[Mapping[str, Mapping[str, LazyCommand]]] = {
     "Service": {
-        "serve": Elsewhere("deskwire.cli:serve", "Run the server until SIGTERM or SIGINT"),
-        "config": Elsewhere(
+        "serve": LazyCommand("deskwire.cli:serve", "Run the server until SIGTERM or SIGINT"),
+        "config": LazyCommand(
             "deskwire.cli:show_config",
             "List every setting with its variable, its value, the origin of the value, and its meaning",
         ),
-        "demo": Elsewhere(
+        "demo": LazyCommand(
             f"{_COMMANDS}.demo.command:demo",
             "Replay support chats through the API, and check every event on webhook, stream and feed",
         ),
     },
     "Organisations and people": {
-        "org": Elsewhere(f"{_COMMANDS}.admin.org:org", "Create, list, rename and delete organisations"),
-        "project": Elsewhere(f"{_COMMANDS}.admin.project:project", "Create, list, show and change projects"),
-        "user": Elsewhere(
+        "org": LazyCommand(f"{_COMMANDS}.admin.org:org", "Create, list, rename and delete organisations"),
+        "project": LazyCommand(
+            f"{_COMMANDS}.admin.project:project", "Create, list, show and change projects"
+        ),
+        "user": LazyCommand(
             f"{_COMMANDS}.admin.user:user",
             "Create, list and delete users, set passwords, and add, change and remove memberships",
         ),
-        "key": Elsewhere(f"{_COMMANDS}.admin.key:key", "Create, list and revoke server keys"),
-        "credential": Elsewhere(
+        "key": LazyCommand(f"{_COMMANDS}.admin.key:key", "Create, list and revoke server keys"),
+        "credential": LazyCommand(
             f"{_COMMANDS}.admin.credential:credential", "Create, list, rotate and revoke machine credentials"
         ),
-        "token": Elsewhere(f"{_COMMANDS}.admin.key:token", "Issue, list and end access tokens"),
-        "audit": Elsewhere(
+        "token": LazyCommand(f"{_COMMANDS}.admin.key:token", "Issue, list and end access tokens"),
+        "audit": LazyCommand(
             f"{_COMMANDS}.admin.audit:audit", "Show the audit trail: who did what, when and from where"
         ),
     },
     "A project through its API": {
-        "webhook": Elsewhere(
+        "webhook": LazyCommand(
             f"{_COMMANDS}.webhook.command:webhook",
             "Create, list, test, change and delete the webhook endpoints of a project",
         ),
-        "deliveries": Elsewhere(
+        "deliveries": LazyCommand(
             f"{_COMMANDS}.deliveries.command:deliveries",
             "Show the log of webhook deliveries: list them with `deskwire deliveries [ENDPOINT]`, or show one with its attempts",
         ),
-        "redeliver": Elsewhere(
+        "redeliver": LazyCommand(
             f"{_COMMANDS}.deliveries.command:redeliver_command",
             "Send a delivery again; with --endpoint and --since, send all that were dropped or skipped",
         ),
-        "listen": Elsewhere(
+        "listen": LazyCommand(
             f"{_COMMANDS}.listen.command:listen",
             "Forward the project's events to a receiver on your machine, signed like webhooks, for development",
         ),
-        "event": Elsewhere(f"{_COMMANDS}.event.command:event", "Follow the events of a project"),
-        "contact": Elsewhere(
+        "event": LazyCommand(f"{_COMMANDS}.event.command:event", "Follow the events of a project"),
+        "contact": LazyCommand(
             f"{_COMMANDS}.contact.command:contact", "Export or erase all that is stored about a contact"
         ),
-        "convert": Elsewhere(
+        "convert": LazyCommand(
             f"{_COMMANDS}.convert.command:convert_command",
             "Convert exports of another service to the lines that `deskwire import` takes; - reads the standard input",
         ),
-        "import": Elsewhere(
+        "import": LazyCommand(
             f"{_COMMANDS}.import_.command:import_command",
             "Import conversations with their messages from FILE (NDJSON); - reads the standard input",
         ),
     },
     "Operation": {
-        "backup": Elsewhere(f"{_COMMANDS}.backup.command:backup", "Back up the database and uploads to FILE"),
-        "restore": Elsewhere(
+        "backup": LazyCommand(
+            f"{_COMMANDS}.backup.command:backup", "Back up the database and uploads to FILE"
+        ),
+        "restore": LazyCommand(
             f"{_COMMANDS}.backup.command:restore",
             "Restore the backup FILE to a data directory that is empty or does not exist, completely or not at all",
         ),
-        "check": Elsewhere(f"{_COMMANDS}.backup.command:check", "Check a data directory or a database"),
-        "secret": Elsewhere(f"{_COMMANDS}.admin.secret:secret", "Replace the installation's secret"),
+        "check": LazyCommand(f"{_COMMANDS}.backup.command:check", "Check a data directory or a database"),
+        "secret": LazyCommand(f"{_COMMANDS}.admin.secret:secret", "Replace the installation's secret"),
     },
     "PostgreSQL": {
-        "migrate": Elsewhere(
+        "migrate": LazyCommand(
             f"{_COMMANDS}.database.command:migrate",
             "Create or update the tables of a PostgreSQL database, as an account that may; then a node needs no right to do so",
         ),
-        "copy": Elsewhere(
+        "copy": LazyCommand(
             f"{_COMMANDS}.database.copy:copy",
             "Copy a whole installation into an empty PostgreSQL database: ids, order, keys and secret stay the same",
         ),
-        "scrub": Elsewhere(
+        "scrub": LazyCommand(
             f"{_COMMANDS}.database.command:scrub",
             "Rewrite all tables of a PostgreSQL database, so that their files have no byte of what was erased before",
         ),
-        "restored": Elsewhere(
+        "restored": LazyCommand(
             f"{_COMMANDS}.database.command:restored",
             "Make a PostgreSQL database ready that was restored to an earlier moment, or moved to another server",
         ),
     },
     "Reference": {
-        "reference": Elsewhere(
+        "reference": LazyCommand(
             f"{_COMMANDS}.reference.command:reference_command",
             "Print a page of the reference as Markdown: routes, commands, events, error codes, metrics, or survey rules",
         ),
-        "openapi": Elsewhere(
+        "openapi": LazyCommand(
             f"{_COMMANDS}.reference.command:openapi_command",
             "Print the description of the API, an OpenAPI 3.1 document, as JSON",
         ),
-        "completion": Elsewhere(
+        "completion": LazyCommand(
             f"{_COMMANDS}.shell.completion:completion", "Print the script that completes commands in a shell"
         ),
     },
@@ -163,7 +167,7 @@ def cli() -> None:
 
 @click.command(
     "serve",
-    cls=Command,
+    cls=HelpCommand,
     examples=[
         "deskwire serve",
         "deskwire serve --data /var/lib/deskwire --no-demo",
@@ -187,21 +191,26 @@ def serve(ctx: click.Context, /, new_secret: bool, **options: object) -> None:
     except HandedOverError as error:
         raise click.ClickException(f"Deskwire can't start: {error}") from error
     port = manager.port or _early(config)
-    from deskwire.program.loading import without_terminal
-    from deskwire.program.memory import loading_collector, share_one_heap
+    from deskwire.program.process import (
+        share_one_heap,
+        tune_collector_for_loading,
+        without_terminal_libraries,
+    )
 
     share_one_heap()
-    loading_collector()
-    with without_terminal():
+    tune_collector_for_loading()
+    with without_terminal_libraries():
         import trio  # from here on what takes time to load; whoever connects meanwhile waits
 
         from deskwire.logs import setup as logs
 
     with logs.written_behind(config.log_format, config.log_level, sys.stderr, STDERR):
-        with without_terminal():
-            from deskwire.program.demo_password import begun
+        with without_terminal_libraries():
+            from deskwire.program.demo_password import start_hashing
 
-            password = begun(config)  # a hash takes as long as loading the rest, beside which it is made
+            password = start_hashing(
+                config
+            )  # a hash takes as long as loading the rest, beside which it is made
             from deskwire.program.serve import run
 
         status = trio.run(partial(run, config, port, manager, password, new_secret=new_secret))
@@ -220,7 +229,7 @@ def _early(config: Config) -> Port | None:
 
 @click.command(
     "config",
-    cls=Command,
+    cls=HelpCommand,
     examples=[
         "deskwire config",
         "deskwire config --json",

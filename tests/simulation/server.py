@@ -63,11 +63,11 @@ from deskwire.http.api.server_keys import ServerKeys
 from deskwire.http.api.services import Services, Surveys, Webhooks
 from deskwire.http.metrics.scraper import Scraping
 from deskwire.http.pages.web_files import Desk
-from deskwire.http.resources.service.readiness import Readiness
+from deskwire.http.resources.service.readiness import ReadinessProbe
 from deskwire.http.server.connections import Connections
 from deskwire.http.stream.server import RealtimeStream
 from deskwire.program import wiring as parts
-from deskwire.program.opening import Opened
+from deskwire.program.opening import OpenedStore
 from deskwire.program.wiring import voice
 from deskwire.storage.files import DiskFiles
 from tests.simulation.disk import Disk
@@ -429,11 +429,11 @@ class Server:
             event_description=Once(asyncapi.description),
             error_page=Once(errors_page.page),
             tell_request=lambda *_: None,
-            readiness=Readiness(self.disk, self.disk.commits),
+            readiness=ReadinessProbe(self.disk, self.disk.commits),
         )
 
-    def _opened(self) -> Opened:
-        return Opened(
+    def _opened(self) -> OpenedStore:
+        return OpenedStore(
             store=self.disk,
             cluster=Alone(),
             membership=None,

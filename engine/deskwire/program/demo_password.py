@@ -15,20 +15,20 @@ from deskwire.engine.accounts.server_keys import random_base62
 from deskwire.storage.sqlite.directory import FILE_NAME
 
 
-class Password(Struct, frozen=True):
+class DemoPassword(Struct, frozen=True):
     """A password and the hash that is stored of it."""
 
     text: str
     hash: str
 
 
-def new_password(memory_kib: int) -> Password:
+def new_password(memory_kib: int) -> DemoPassword:
     """Return a random password. Hashing takes long: use a thread."""
     text = random_base62(16)
-    return Password(text, Passwords(memory_kib).hash(text))
+    return DemoPassword(text, Passwords(memory_kib).hash(text))
 
 
-def begun(config: Config) -> Callable[[], Password]:
+def start_hashing(config: Config) -> Callable[[], DemoPassword]:
     """Return what gives the demo's password and may take long: made when it is called, or from now on if no database is there yet."""
     make = partial(new_password, config.argon2_memory_kib)
     if not config.demo or config.database_url is not None or not _is_absent(config.data_dir / FILE_NAME):

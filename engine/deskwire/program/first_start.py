@@ -20,7 +20,7 @@ from deskwire.engine.accounts.teams import Team
 from deskwire.engine.audit.trail import Actor, By
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.ports import Transaction
-from deskwire.program.demo_password import Password
+from deskwire.program.demo_password import DemoPassword
 from deskwire.program.secret_file import write_private
 from deskwire.storage.sqlite.directory import FILE_NAME, SECRET_FILE
 from deskwire.storage.sqlite.search.file import FILE_NAME as SEARCH
@@ -112,7 +112,7 @@ class DemoPlan(Struct, frozen=True):
     token: AccessToken
 
 
-def plan_demo(tokens: Tokens, password: Password, now: int) -> DemoPlan:
+def plan_demo(tokens: Tokens, password: DemoPassword, now: int) -> DemoPlan:
     """Make up a demo organisation, project, user and server key."""
     user_id, project_id, token_id = new_id("usr", now), new_id("prj", now), new_id("tok", now)
     ends_at = (now // 1000 + DEMO_TOKEN_S) * 1000

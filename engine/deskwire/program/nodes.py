@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from deskwire.http.api.services import Services
-from deskwire.program.opening import Opened
+from deskwire.program.opening import OpenedStore
 from deskwire.program.parts import Parts
 
 
-def forget_with_others(parts: Parts) -> None:
+def invalidate_with_other_nodes(parts: Parts) -> None:
     """Have everything forgotten here that another node has changed, before that node answers whoever has changed it."""
     membership = parts.here.membership
     if membership is None:
@@ -30,7 +30,7 @@ def forget_with_others(parts: Parts) -> None:
         membership.forget_with(parts.follower.catch_up)
 
 
-def share_out(here: Opened, services: Services) -> None:
+def share_limits(here: OpenedStore, services: Services) -> None:
     """Have this node allow its part of what all nodes together allow callers, as long as there are so many."""
     membership = here.membership
     if membership is None:

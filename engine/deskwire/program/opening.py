@@ -66,7 +66,7 @@ class RunningStore(core.Store[ports.Reader, ports.Transaction], Protocol):
         """The result of comparing the database with the one that the installation has used."""
 
 
-class Opened(Struct, frozen=True, kw_only=True):
+class OpenedStore(Struct, frozen=True, kw_only=True):
     """A store that is open.
 
     Args:
@@ -104,7 +104,7 @@ class Opened(Struct, frozen=True, kw_only=True):
 @asynccontextmanager
 async def opened(
     config: Config, installation: Callable[[], Secrets], on_commit: Callable[[ports.Commit], None]
-) -> AsyncIterator[Opened]:
+) -> AsyncIterator[OpenedStore]:
     """Open the store of the settings; it runs while the context is open.
 
     Args:
@@ -126,7 +126,7 @@ async def opened(
         upgrade_copies=config.upgrade_copies,
         serving=True,
     ) as store:
-        yield Opened(
+        yield OpenedStore(
             store=store,
             cluster=Alone(),
             membership=None,
@@ -144,7 +144,7 @@ async def opened(
 @asynccontextmanager
 async def _postgres(
     config: Config, url: str, installation: Secrets, on_commit: Callable[[ports.Commit], None]
-) -> AsyncIterator[Opened]:
+) -> AsyncIterator[OpenedStore]:
     with driver_needed():
         from deskwire.storage.postgres.beats import BeatStore
         from deskwire.storage.postgres.bus import PostgresBus
@@ -212,7 +212,7 @@ async def _postgres(
             closing(PostgresIndex(store.database)) as index,
             closing(open_files(config.uploads_at, config.data_dir, url, servers)) as files,
         ):
-            here = Opened(
+            here = OpenedStore(
                 store=store,
                 cluster=membership,
                 membership=membership,

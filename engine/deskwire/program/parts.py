@@ -45,14 +45,14 @@ from deskwire.http.api.sessions import Sessions
 from deskwire.http.metrics.measurements import Measurements
 from deskwire.http.metrics.scraper import Scraping
 from deskwire.http.pages.web_files import Desk
-from deskwire.http.resources.service.readiness import Readiness
+from deskwire.http.resources.service.readiness import ReadinessProbe
 from deskwire.http.server.certificate import Certificate
 from deskwire.http.server.connections import Connections
 from deskwire.http.stream.server import RealtimeStream
 from deskwire.logs.access import tell_request
 from deskwire.program import build, reference, wiring
 from deskwire.program.errors import StartError
-from deskwire.program.opening import Opened, RunningStore
+from deskwire.program.opening import OpenedStore, RunningStore
 from deskwire.program.port import Port, take
 from deskwire.program.rotation import Rotation
 from deskwire.program.signing import Signing, signing_of
@@ -70,7 +70,7 @@ class Parts(Struct, frozen=True, kw_only=True):
     """
 
     config: Config
-    here: Opened
+    here: OpenedStore
     store: RunningStore
     port: Port
     url: str
@@ -103,7 +103,7 @@ class Parts(Struct, frozen=True, kw_only=True):
 
 async def assemble(
     config: Config,
-    here: Opened,
+    here: OpenedStore,
     secrets: Secrets,
     commits: Subscribers[Commit],
     certificate: Certificate | None,
@@ -233,7 +233,7 @@ def services_of(parts: Parts, actors: trio.Nursery, registry: ActorRegistry) -> 
         error_page=Once(reference.errors),
         desk=Desk(config.web_dir, shown=config.ui),
         tell_request=tell_request,
-        readiness=Readiness(
+        readiness=ReadinessProbe(
             store,
             store.commits,
             wiring.apart(parts.here),

@@ -39,7 +39,7 @@ from deskwire.http.server.listener import FrontLimits, serve_front
 from deskwire.http.stream.pusher import RESTARTING, SHUTTING_DOWN
 from deskwire.logs.setup import say
 from deskwire.program import nodes, wiring
-from deskwire.program.demo_password import Password, new_password
+from deskwire.program.demo_password import DemoPassword, new_password
 from deskwire.program.errors import StartError
 from deskwire.program.first_start import (
     DEMO_FILE,
@@ -53,10 +53,10 @@ from deskwire.program.first_start import (
     welcome,
 )
 from deskwire.program.installation import settled_secrets
-from deskwire.program.memory import calm_collector
 from deskwire.program.opening import leased, opened
 from deskwire.program.parts import Parts, assemble, services_of
 from deskwire.program.port import Port
+from deskwire.program.process import tune_collector_for_serving
 from deskwire.program.secret_file import SecretError, installation_secrets
 from deskwire.program.signing import SigningError
 from deskwire.program.systemd import ALONE, READY, STOPPING, ServiceManager
@@ -98,7 +98,7 @@ async def run(
     config: Config,
     port: Port | None = None,
     manager: ServiceManager = ALONE,
-    password: Callable[[], Password] | None = None,
+    password: Callable[[], DemoPassword] | None = None,
     *,
     new_secret: bool = False,
 ) -> int:
@@ -115,7 +115,7 @@ async def run(
                         partial(serve, config, port, password, new_secret=new_secret)
                     )
                     starting.cancel_scope.cancel()
-                calm_collector()
+                tune_collector_for_serving()
                 say(_greeting(serving, config), sys.stdout)
                 _tell(manager, READY)
                 while await anext(signals) == signal.SIGHUP:
@@ -173,7 +173,7 @@ def _signals(config: Config) -> tuple[int, ...]:
 async def serve(
     config: Config,
     port: Port | None = None,
-    password: Callable[[], Password] | None = None,
+    password: Callable[[], DemoPassword] | None = None,
     *,
     new_secret: bool = False,
     task_status: trio.TaskStatus[Serving] = trio.TASK_STATUS_IGNORED,
@@ -200,7 +200,7 @@ async def serve(
         parts = await assemble(config, here, secrets, commits, certificate, port)
         interval_s = config.retention_interval_s
         on_duty = here.cluster.on_duty
-        nodes.forget_with_others(parts)
+        nodes.invalidate_with_other_nodes(parts)
         async with leased(here.membership), trio.open_nursery() as outgoing:
             await parts.lapses.begin()
             await outgoing.start(parts.dispatcher.run)
@@ -259,7 +259,7 @@ async def serve(
                 actors.start_soon(kept_running, "workflows.waits", partial(on_duty, timers.run))
                 actors.start_soon(kept_running, "conversations.wakings", partial(on_duty, wakings.run))
                 actors.start_soon(kept_running, "conversations.held_messages", partial(on_duty, held.run))
-                nodes.share_out(here, services)
+                nodes.share_limits(here, services)
                 if here.membership is None:
                     await services.merges.resume()
                     await services.erasures.resume()
@@ -285,7 +285,7 @@ async def serve(
 async def _front(
     parts: Parts,
     services: Services,
-    password: Callable[[], Password],
+    password: Callable[[], DemoPassword],
     task_status: trio.TaskStatus[Serving],
 ) -> None:
     """Serve clients until the stop."""
@@ -329,7 +329,7 @@ async def _front(
 
 
 async def _provision(
-    config: Config, services: Services, password: Callable[[], Password], url: str
+    config: Config, services: Services, password: Callable[[], DemoPassword], url: str
 ) -> Demo | None:
     """Make the demo at the first start. Its file is there before the demo is, so that no crash loses it."""
     if not config.demo or await services.store.read(Inline(lambda reader: reader.has_projects())):

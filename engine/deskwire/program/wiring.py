@@ -77,8 +77,8 @@ from deskwire.http.server.fast_path import FastPath
 from deskwire.http.server.hypercorn_server import HypercornServer
 from deskwire.http.stream.server import RealtimeStream
 from deskwire.logs import setup as logs
-from deskwire.program import descriptors
-from deskwire.program.opening import Opened, RunningStore
+from deskwire.program import process
+from deskwire.program.opening import OpenedStore, RunningStore
 from deskwire.storage.sqlite.backup.copies import run_copies
 from deskwire.storage.sqlite.directory import DataDirectoryError
 
@@ -91,7 +91,7 @@ _RECORDED_S: Final = 1.0
 """The time that a test of an endpoint waits beyond the receiver's, for the attempt to be recorded."""
 
 
-async def event_log(config: Config, here: Opened) -> EventLog:
+async def event_log(config: Config, here: OpenedStore) -> EventLog:
     """Return the event log, which goes on behind what is stored."""
     if here.heads is not None:
         return SharedLog(here.heads, ring_events=config.log_ring_events, ring_bytes=config.log_ring_bytes)
@@ -104,7 +104,7 @@ async def event_log(config: Config, here: Opened) -> EventLog:
 
 
 def follower(
-    here: Opened, events: EventLog, dispatcher: Dispatcher, commits: Subscribers[Commit]
+    here: OpenedStore, events: EventLog, dispatcher: Dispatcher, commits: Subscribers[Commit]
 ) -> Follower | None:
     """Have the log and the deliveries follow the commits; return what reads those of other nodes, if there may be any."""
     if here.heads is None or not isinstance(events, SharedLog):
@@ -118,7 +118,7 @@ def follower(
     return found
 
 
-def relay(here: Opened, hub: Hub, dispatcher: Dispatcher, agents: AgentStreams) -> Relay | None:
+def relay(here: OpenedStore, hub: Hub, dispatcher: Dispatcher, agents: AgentStreams) -> Relay | None:
     """Return the relay of typing to and from other nodes, if there may be any."""
     if here.heads is None:
         return None
@@ -135,7 +135,7 @@ def relay(here: Opened, hub: Hub, dispatcher: Dispatcher, agents: AgentStreams) 
     return Relay(here.bus, here.cluster.node.name, listening, deliver)
 
 
-def agents(config: Config, here: Opened, events: EventLog) -> AgentStreams:
+def agents(config: Config, here: OpenedStore, events: EventLog) -> AgentStreams:
     """Return the streams of agents."""
     return AgentStreams(
         here.store,
@@ -235,7 +235,7 @@ def lapses(store: Store, dispatcher: Dispatcher, commits: Subscribers[Commit]) -
     return made
 
 
-def couriers(here: Opened, dispatcher: Dispatcher) -> Couriers | None:
+def couriers(here: OpenedStore, dispatcher: Dispatcher) -> Couriers | None:
     """Return what says which endpoints this node delivers to; None if it is alone and delivers to all."""
     if here.membership is None or here.leases is None:
         return None
@@ -256,7 +256,7 @@ def news(store: Store, agents: AgentStreams) -> DeliveryNews:
 
 
 def writing_events(
-    here: Opened, agents: AgentStreams, links: Links, commits: Subscribers[Commit]
+    here: OpenedStore, agents: AgentStreams, links: Links, commits: Subscribers[Commit]
 ) -> WritingEvents:
     """Return the events of drafts and held messages, which follow the commits."""
     bus = None if here.heads is None else here.bus
@@ -358,7 +358,7 @@ def admission(config: Config, store: RunningStore, cluster: Cluster) -> Admissio
     )
 
 
-def stream(config: Config, here: Opened, hub: Hub, keys: Keyring) -> RealtimeStream:
+def stream(config: Config, here: OpenedStore, hub: Hub, keys: Keyring) -> RealtimeStream:
     """Return the websocket side of the stream."""
     return RealtimeStream(
         here.store,
@@ -377,15 +377,15 @@ def stream(config: Config, here: Opened, hub: Hub, keys: Keyring) -> RealtimeStr
 
 def connections(config: Config) -> Connections:
     """Return the register of client connections: as many as the settings ask for, or as file descriptors allow."""
-    limit = descriptors.take_all()
-    most = descriptors.connections(limit, config.connections)
+    limit = process.raise_descriptor_limit()
+    most = process.connections_max(limit, config.connections)
     if most < config.connections:
         log.warning("front.few_descriptors", limit=limit, connections=most, wanted=config.connections)
     return Connections(most, config.request_bodies_bytes)
 
 
 def measured(
-    here: Opened,
+    here: OpenedStore,
     indexer: Indexer,
     dispatcher: Dispatcher,
     stream: RealtimeStream,
@@ -413,7 +413,7 @@ def measured(
     )
 
 
-def _node_measured(here: Opened, follower: Follower | None) -> NodeMeasurements | None:
+def _node_measured(here: OpenedStore, follower: Follower | None) -> NodeMeasurements | None:
     node, shared = here.membership, here.shared
     if node is None or shared is None or follower is None:
         return None
@@ -431,7 +431,7 @@ def _node_measured(here: Opened, follower: Follower | None) -> NodeMeasurements 
     )
 
 
-def apart(here: Opened) -> Callable[[], str | None]:
+def apart(here: OpenedStore) -> Callable[[], str | None]:
     """Return what tells why this node can't work beside the others; of one that is alone it tells nothing."""
     return (lambda: None) if here.membership is None else here.membership.refusal
 

@@ -12,7 +12,7 @@ import orjson
 import pytest
 import trio
 
-from deskwire.commands.admin.client import ask
+from deskwire.commands.admin.client import send_command
 from deskwire.engine.core.clock import wall_clock
 from deskwire.engine.core.sealing import SealBroken, Sealing
 from deskwire.engine.core.secret import Secrets
@@ -30,7 +30,7 @@ DAY_S = 86_400
 async def rotate(directory: Path, overlap_s: int = DAY_S) -> dict[str, Any]:
     """Order a rotation from the running service."""
     said = await trio.to_thread.run_sync(
-        ask, directory, "secret.rotate", orjson.dumps({"overlapS": overlap_s})
+        send_command, directory, "secret.rotate", orjson.dumps({"overlapS": overlap_s})
     )
     assert said is not None
     assert "answer" in said, said
@@ -153,7 +153,7 @@ async def test_a_secret_of_the_settings_is_rotated_by_the_settings(tmp_path: Pat
         async with running(tmp_path, secret=old) as service:
             endpoint = await register(service, receiver.url, events=["message.created"])
             link = await uploaded(service)
-            said = await trio.to_thread.run_sync(ask, tmp_path, "secret.rotate", b'{"overlapS": 60}')
+            said = await trio.to_thread.run_sync(send_command, tmp_path, "secret.rotate", b'{"overlapS": 60}')
             if chosen() == "postgres":
                 assert said is None, "a node takes no orders"
             else:

@@ -257,7 +257,7 @@ def test_bad_settings_are_refused_as_by_serve(shop: Deskwire, monkeypatch: pytes
 def test_a_directory_whose_holder_does_not_answer_is_given_up_in_time(
     shop: Deskwire, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("deskwire.commands.admin.reach.PATIENCE_S", 0.3)
+    monkeypatch.setattr("deskwire.commands.admin.local_backend.DIRECTORY_TIMEOUT_S", 0.3)
     lock = DirectoryLock(tmp_path / "data")
     try:
         refused = shop("org", "rename", "Acme", "Other")

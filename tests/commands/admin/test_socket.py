@@ -18,7 +18,7 @@ import pytest
 import trio
 
 from deskwire.commands.admin import socket as admin
-from deskwire.commands.admin.client import SOCKET_FILE, Unanswered, ask
+from deskwire.commands.admin.client import SOCKET_FILE, NoResponseError, send_command
 from deskwire.commands.admin.socket import AT_ONCE, ORDER_BYTES_MAX
 from tests.support.api.service import Service, running
 from tests.support.sockets.admin_socket import operate
@@ -167,8 +167,8 @@ async def test_an_order_without_an_answer_is_said_to_be_open(tmp_path: Path) -> 
 
     async with trio.open_nursery() as nursery:
         nursery.start_soon(hang_up)
-        with pytest.raises(Unanswered, match="look whether"):
-            await trio.to_thread.run_sync(ask, tmp_path, "org.rename", b"{}")
+        with pytest.raises(NoResponseError, match="look whether"):
+            await trio.to_thread.run_sync(send_command, tmp_path, "org.rename", b"{}")
     listener.close()
 
 
@@ -184,7 +184,7 @@ async def test_a_directory_that_can_hold_no_socket_is_served_without_one(tmp_pat
     (tmp_path / SOCKET_FILE).mkdir()
     async with running(tmp_path) as service:
         assert (await service.http.get("/s2s/project")).status_code == 200
-        assert await trio.to_thread.run_sync(ask, tmp_path, "org.rename", b"{}") is None
+        assert await trio.to_thread.run_sync(send_command, tmp_path, "org.rename", b"{}") is None
 
 
 async def test_the_command_line_reaches_a_server_and_after_a_crash_does_without(tmp_path: Path) -> None:

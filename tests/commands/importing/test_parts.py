@@ -7,7 +7,7 @@ import io
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deskwire.commands.import_.parts import LINE_MAX, LINES, PART_BYTES, parts
+from deskwire.commands.import_.run import LINE_MAX, LINES, PART_BYTES, parts
 
 
 @given(

@@ -6,8 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from deskwire.cli import cli
-from deskwire.commands.listen.headers import BadHeaders, parse_headers
-from deskwire.commands.listen.target import BadTarget, receiver_url
+from deskwire.commands.listen.receiver import BadHeaders, BadReceiverUrl, parse_headers, receiver_url
 
 
 @pytest.mark.parametrize(
@@ -33,7 +32,7 @@ def test_a_receiver_without_a_scheme_is_one_of_http(target: str, url: str) -> No
     "target", ["", "ftp://x.test/", "local host", "http://", "localhost:port/", "a@b:1", "/hook"]
 )
 def test_what_can_not_be_posted_to_is_refused_with_a_reason(target: str) -> None:
-    with pytest.raises(BadTarget, match=r"\w"):
+    with pytest.raises(BadReceiverUrl, match=r"\w"):
         receiver_url(target)
     done = CliRunner().invoke(cli, ["listen", "--forward", target])
     assert done.exit_code == 2

@@ -12,9 +12,9 @@ import pytest
 import stripe
 import trio
 
-from deskwire.commands.api_client.access import Access
-from deskwire.commands.listen.headers import BadHeaders, parse_headers
-from deskwire.commands.listen.run import Plan, run_listen
+from deskwire.commands.api_client.access import ServiceAccess
+from deskwire.commands.listen.receiver import BadHeaders, parse_headers
+from deskwire.commands.listen.run import ListenOptions, run_listen
 from deskwire.engine.core.clock import wall_clock
 from deskwire.engine.core.ids import id_time_ms
 from deskwire.engine.core.values import replace
@@ -392,7 +392,8 @@ async def test_a_cursor_that_the_service_has_not_reached_is_refused_with_what_to
 async def test_a_wrong_key_is_named_as_the_trouble_and_never_shown(service: Service, tmp_path: Path) -> None:
     shown = Shown()
     wrong = replace(
-        plan(service, "http://localhost:1/", tmp_path), access=Access(service.url, "sk_wrong_" + "x" * 20)
+        plan(service, "http://localhost:1/", tmp_path),
+        access=ServiceAccess(service.url, "sk_wrong_" + "x" * 20),
     )
     assert await run_listen(wrong, shown) == 1
     (line,) = shown.notes
@@ -403,15 +404,20 @@ async def test_a_wrong_key_is_named_as_the_trouble_and_never_shown(service: Serv
 async def test_something_that_is_no_deskwire_service_is_named_so(tmp_path: Path) -> None:
     async with receiving(answering("200 OK", b"<html>")) as other:
         shown = Shown()
-        access = Access(f"http://127.0.0.1:{other.port}", "sk_1")
-        assert await run_listen(Plan(access=access, forward="http://x.test/", state=tmp_path), shown) == 1
+        access = ServiceAccess(f"http://127.0.0.1:{other.port}", "sk_1")
+        assert (
+            await run_listen(ListenOptions(access=access, forward="http://x.test/", state=tmp_path), shown)
+            == 1
+        )
     assert shown.notes == ["Error: The answer names no project: is this a Deskwire service?"]
 
 
 async def test_a_service_that_is_away_ends_a_run_for_scripts_with_its_reason(tmp_path: Path) -> None:
     shown = Shown()
     url = f"http://127.0.0.1:{free_port()}"
-    refused = Plan(access=Access(url, "sk_1"), forward="http://x.test/", state=tmp_path, once=True)
+    refused = ListenOptions(
+        access=ServiceAccess(url, "sk_1"), forward="http://x.test/", state=tmp_path, once=True
+    )
     assert await run_listen(refused, shown) == 1
     assert shown.notes[0].startswith(f"Error: {url} can't be reached: ")
 

@@ -15,23 +15,23 @@ from trio.testing import MockClock
 from deskwire.engine.core.counters import Commits
 from deskwire.engine.core.database_identity import DatabaseIdentity
 from deskwire.engine.ports import Store
-from deskwire.http.resources.service.readiness import FRESH_S, RETRY_S, TRY_S, Readiness
+from deskwire.http.resources.service.readiness import FRESH_S, RETRY_S, TRY_S, ReadinessProbe
 from tests.simulation.disk import Disk, new_disk
 
 
 @asynccontextmanager
-async def on_disk(directory: Path, seed: int = 1) -> AsyncIterator[tuple[Readiness, Disk]]:
+async def on_disk(directory: Path, seed: int = 1) -> AsyncIterator[tuple[ReadinessProbe, Disk]]:
     """A service that is up, and its disk, on which time is virtual."""
     disk = Disk(new_disk(directory), random.Random(seed), lambda *_: None, lambda _: None)
     async with trio.open_nursery() as nursery:
         await nursery.start(disk.run)
-        readiness = Readiness(disk, disk.commits)
+        readiness = ReadinessProbe(disk, disk.commits)
         readiness.up = True
         yield readiness, disk
         nursery.cancel_scope.cancel()
 
 
-async def said(readiness: Readiness) -> str:
+async def said(readiness: ReadinessProbe) -> str:
     """What a load balancer is told."""
     refusal = await readiness.refusal()
     return "ready" if refusal is None else f"{refusal.reason}: {refusal.detail}"
@@ -116,7 +116,7 @@ async def test_a_disk_that_says_nothing_is_not_waited_for(autojump_clock: MockCl
             jobs.append(ended)
 
     commits = Commits()
-    readiness = Readiness(cast(Store, Silent()), commits)
+    readiness = ReadinessProbe(cast(Store, Silent()), commits)
     readiness.up = True
     for _ in range(3):
         began = trio.current_time()
@@ -142,7 +142,7 @@ async def test_service_on_another_database_is_not_ready_and_tries_no_write(
 ) -> None:
     async with on_disk(tmp_path) as (_, disk):
         identity = DatabaseIdentity()
-        readiness = Readiness(disk, disk.commits, identity=identity)
+        readiness = ReadinessProbe(disk, disk.commits, identity=identity)
         readiness.up = True
         identity.refuse("file_gone", "There is no file.")
         assert await said(readiness) == "wrong_database: There is no file."

@@ -11,7 +11,7 @@ import orjson
 import trio
 from msgspec import Struct
 
-from deskwire.commands.api_client.service import Content, problem_in_words, reason_in_words
+from deskwire.commands.api_client.service import SinglePieceBody, problem_in_words, reason_in_words
 from tests.support.replay.history import Outcome
 
 TRIES_MAX: Final = 12
@@ -101,7 +101,7 @@ class Api:
             sent_at = trio.current_time()
             try:
                 request = self._client.build_request(method, path, headers=headers)
-                request.stream = Content(content)
+                request.stream = SinglePieceBody(content)
                 response = await self._client.send(request)
             except httpx.TransportError as error:
                 again = repeatable or isinstance(error, _NOT_SENT)

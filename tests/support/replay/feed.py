@@ -7,7 +7,7 @@ from typing import Final
 
 import trio
 
-from deskwire.commands.api_client.page import raw_items
+from deskwire.commands.api_client.service import raw_items
 from tests.support.replay.api import Api
 from tests.support.replay.errors import ReplayError
 from tests.support.replay.history import Arrival

@@ -10,11 +10,10 @@ from typing import Any, Final, TypeVar
 
 import click
 
-from deskwire.commands.admin.asking import look
-from deskwire.commands.shell.help import Group
+from deskwire.commands.admin.invocation import query
+from deskwire.commands.shell.help import HelpGroup
 from deskwire.commands.shell.options import data_option, json_option
-from deskwire.commands.shell.output import Columns, print_lines, show
-from deskwire.commands.shell.progress import shown_progress
+from deskwire.commands.shell.output import Columns, print_lines, show, shown_progress
 from deskwire.engine.core.progress import Tell
 
 CommandT = TypeVar("CommandT", bound=Callable[..., Any])
@@ -81,7 +80,7 @@ def filter_options(command: CommandT) -> CommandT:
     return command
 
 
-@click.group("audit", cls=Group)
+@click.group("audit", cls=HelpGroup)
 def audit() -> None:
     """Show the audit trail: who did what, when and from where."""
 
@@ -135,7 +134,7 @@ def _records(
         "until": _time("--until", chosen["until"]),
     }
     while True:
-        result = look(data, "audit.list", limit=page, **criteria, **{direction: place})
+        result = query(data, "audit.list", limit=page, **criteria, **{direction: place})
         yield from result["items"]
         place = result["position"]
         if len(result["items"]) < page:
@@ -143,7 +142,7 @@ def _records(
 
 
 def _time(option: str, text: str | None) -> int | None:
-    from deskwire.commands.deliveries.when import time_of
+    from deskwire.commands.shell.times import time_of
     from deskwire.engine.core.clock import milliseconds
 
     time = time_of(option, text)

@@ -12,18 +12,18 @@ from time import monotonic
 from typing import Any, Final
 
 SOCKET_FILE: Final = "admin.sock"
-ORDER_S: Final = 30.0
+COMMAND_TIMEOUT_S: Final = 30.0
 """The time that an order may take, its arrival and its response included."""
 _PATH_MAX: Final = 100
 """Bytes of a socket's path, a few less than the least that systems take."""
 _PIECE: Final = 1 << 16
 
 
-class Unanswered(Exception):
+class NoResponseError(Exception):
     """The connection ended before the response came: it is not known whether the order was carried out."""
 
 
-def ask(directory: Path, name: str, arguments: bytes) -> dict[str, Any] | None:
+def send_command(directory: Path, name: str, arguments: bytes) -> dict[str, Any] | None:
     """Send an order to the server of this directory. Return its response; None if no server listens there.
 
     Raises Unanswered, and OSError if the socket can't be used.
@@ -33,7 +33,7 @@ def ask(directory: Path, name: str, arguments: bytes) -> dict[str, Any] | None:
         return None
     with connection:
         line = b'{"operation": %s, "arguments": %s}\n' % (json.dumps(name).encode(), arguments)
-        connection.settimeout(ORDER_S)
+        connection.settimeout(COMMAND_TIMEOUT_S)
         try:
             connection.sendall(line)
         except (
@@ -43,14 +43,14 @@ def ask(directory: Path, name: str, arguments: bytes) -> dict[str, Any] | None:
             return None
         said = _all_of(connection)
     if not said.endswith(b"\n"):
-        raise Unanswered("The server's answer did not come: look whether the order was carried out.")
+        raise NoResponseError("The server's answer did not come: look whether the order was carried out.")
     response: dict[str, Any] = json.loads(said)
     return response
 
 
 def _all_of(connection: socket.socket) -> bytes:
     """Return what comes until the connection ends, or until the order's time is over."""
-    said, until = bytearray(), monotonic() + ORDER_S
+    said, until = bytearray(), monotonic() + COMMAND_TIMEOUT_S
     try:
         while (left := until - monotonic()) > 0:
             connection.settimeout(left)
@@ -65,7 +65,7 @@ def _all_of(connection: socket.socket) -> bytes:
 def _connected(directory: Path) -> socket.socket | None:
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
-        with address_of(directory) as address:
+        with socket_address(directory) as address:
             connection.connect(address)
     except OSError as error:
         connection.close()
@@ -77,7 +77,7 @@ def _connected(directory: Path) -> socket.socket | None:
 
 
 @contextmanager
-def address_of(directory: Path) -> Iterator[str]:
+def socket_address(directory: Path) -> Iterator[str]:
     """Yield the socket's address; a short one by way of the open directory if its path is too long for a socket."""
     path = str(directory / SOCKET_FILE)
     if len(os.fsencode(path)) <= _PATH_MAX or not Path("/proc/self/fd").exists():

@@ -6,10 +6,15 @@ from typing import Any
 
 import trio
 
-from deskwire.commands.admin import orders
+from deskwire.commands.admin import commands
 from deskwire.commands.admin.context import OPERATIONS, AdminContext, Result, operation, refusal
-from deskwire.commands.admin.looks import account_view, organisation_view
-from deskwire.commands.admin.naming import organisation_named, project_named, user_named
+from deskwire.commands.admin.read_queries import (
+    account_view,
+    organisation_named,
+    organisation_view,
+    project_named,
+    user_named,
+)
 from deskwire.engine.accounts import machines, members, organisations, projects
 from deskwire.engine.accounts.access_tokens import AccessToken, end_token, new_access_token
 from deskwire.engine.accounts.identity.guessable import hash_chosen
@@ -31,8 +36,8 @@ from deskwire.http.resources.accounts.members import ONE_TIME_BYTES
 from deskwire.http.resources.accounts.projects import new_project, patch_project
 
 
-@operation("org.create", orders.OrganisationName)
-async def create_organisation(context: AdminContext, order: orders.OrganisationName) -> Result:
+@operation("org.create", commands.OrganisationName)
+async def create_organisation(context: AdminContext, order: commands.OrganisationName) -> Result:
     """Make an organisation."""
     now = context.clock()
     organisation_id = new_id("org", now)
@@ -45,8 +50,8 @@ async def create_organisation(context: AdminContext, order: orders.OrganisationN
     return organisation_view(await context.store.write(make))
 
 
-@operation("org.rename", orders.OrganisationName)
-async def rename_organisation(context: AdminContext, order: orders.OrganisationName) -> Result:
+@operation("org.rename", commands.OrganisationName)
+async def rename_organisation(context: AdminContext, order: commands.OrganisationName) -> Result:
     """Give an organisation another name."""
 
     def rename(tx: Transaction) -> Organisation:
@@ -57,8 +62,8 @@ async def rename_organisation(context: AdminContext, order: orders.OrganisationN
     return organisation_view(await context.store.write(rename))
 
 
-@operation("org.delete", orders.OrganisationEnd)
-async def delete_organisation(context: AdminContext, order: orders.OrganisationEnd) -> Result:
+@operation("org.delete", commands.OrganisationEnd)
+async def delete_organisation(context: AdminContext, order: commands.OrganisationEnd) -> Result:
     """Delete an organisation; one whose projects hold data stays as it is."""
     now = context.clock()
 
@@ -71,8 +76,8 @@ async def delete_organisation(context: AdminContext, order: orders.OrganisationE
     return await context.store.write(delete)
 
 
-@operation("project.create", orders.NewProject)
-async def create_project(context: AdminContext, order: orders.NewProject) -> Result:
+@operation("project.create", commands.NewProject)
+async def create_project(context: AdminContext, order: commands.NewProject) -> Result:
     """Make a project."""
     now = context.clock()
 
@@ -85,8 +90,8 @@ async def create_project(context: AdminContext, order: orders.NewProject) -> Res
     return await context.store.write(make)
 
 
-@operation("project.set", orders.ProjectChange)
-async def set_project(context: AdminContext, order: orders.ProjectChange) -> Result:
+@operation("project.set", commands.ProjectChange)
+async def set_project(context: AdminContext, order: commands.ProjectChange) -> Result:
     """Change a project's name and settings."""
 
     def change(tx: Transaction) -> Result:
@@ -96,8 +101,8 @@ async def set_project(context: AdminContext, order: orders.ProjectChange) -> Res
     return await context.store.write(change)
 
 
-@operation("user.create", orders.NewUser)
-async def create_user(context: AdminContext, order: orders.NewUser) -> Result:
+@operation("user.create", commands.NewUser)
+async def create_user(context: AdminContext, order: commands.NewUser) -> Result:
     """Make an account, and with a role a member."""
     if order.organisation is not None and order.role is None:
         raise Invalid(Problem("/role", "required", "A member needs a role."))
@@ -115,8 +120,8 @@ async def create_user(context: AdminContext, order: orders.NewUser) -> Result:
     return await context.store.write(make)
 
 
-@operation("user.password", orders.NewPasswordFor)
-async def set_password(context: AdminContext, order: orders.NewPasswordFor) -> Result:
+@operation("user.password", commands.NewPasswordFor)
+async def set_password(context: AdminContext, order: commands.NewPasswordFor) -> Result:
     """Give a user another password, which ends all tokens of that user."""
     owner = await context.store.read(lambda reader: user_named(reader, order.user))
     password, password_hash = await _password(context, order.password, (owner.email, owner.name))
@@ -130,8 +135,8 @@ async def set_password(context: AdminContext, order: orders.NewPasswordFor) -> R
     return await context.store.write(change)
 
 
-@operation("user.add", orders.NewMember)
-async def add_member(context: AdminContext, order: orders.NewMember) -> Result:
+@operation("user.add", commands.NewMember)
+async def add_member(context: AdminContext, order: commands.NewMember) -> Result:
     """Make a user a member of an organisation; one from elsewhere may get a one-time password (ADR 15)."""
     now, handover = context.clock(), order.password
     generated = await _password(context, None) if handover == "new" else None
@@ -146,8 +151,8 @@ async def add_member(context: AdminContext, order: orders.NewMember) -> Result:
     return await context.store.write(add)
 
 
-@operation("user.role", orders.MemberRole)
-async def change_role(context: AdminContext, order: orders.MemberRole) -> Result:
+@operation("user.role", commands.MemberRole)
+async def change_role(context: AdminContext, order: commands.MemberRole) -> Result:
     """Give a member another role; an organisation keeps its last owner."""
 
     def change(tx: Transaction) -> Result:
@@ -157,8 +162,8 @@ async def change_role(context: AdminContext, order: orders.MemberRole) -> Result
     return await context.store.write(change)
 
 
-@operation("user.remove", orders.MemberGone)
-async def remove_member(context: AdminContext, order: orders.MemberGone) -> Result:
+@operation("user.remove", commands.MemberGone)
+async def remove_member(context: AdminContext, order: commands.MemberGone) -> Result:
     """End a membership; the account stays, and the last owner, too."""
 
     def remove(tx: Transaction) -> Result:
@@ -168,8 +173,8 @@ async def remove_member(context: AdminContext, order: orders.MemberGone) -> Resu
     return await context.store.write(remove)
 
 
-@operation("user.delete", orders.UserName)
-async def delete_user(context: AdminContext, order: orders.UserName) -> Result:
+@operation("user.delete", commands.UserName)
+async def delete_user(context: AdminContext, order: commands.UserName) -> Result:
     """Delete an account with its memberships; no organisation loses its last owner."""
     now = context.clock()
 
@@ -181,8 +186,8 @@ async def delete_user(context: AdminContext, order: orders.UserName) -> Result:
     return await context.store.write(delete)
 
 
-@operation("key.create", orders.NewKey)
-async def create_key(context: AdminContext, order: orders.NewKey) -> Result:
+@operation("key.create", commands.NewKey)
+async def create_key(context: AdminContext, order: commands.NewKey) -> Result:
     """Make a server key, and show it this once."""
     now, secret = context.clock(), new_server_key()
     key_id, key_hash = new_id("key", now), hash_server_key(secret)
@@ -194,15 +199,15 @@ async def create_key(context: AdminContext, order: orders.NewKey) -> Result:
     return key_view(key, secret)
 
 
-@operation("key.revoke", orders.KeyName)
-async def revoke_key(context: AdminContext, order: orders.KeyName) -> Result:
+@operation("key.revoke", commands.KeyName)
+async def revoke_key(context: AdminContext, order: commands.KeyName) -> Result:
     """Let a key be used no more."""
     now = context.clock()
     return key_view(await context.store.write(lambda tx: projects.revoke_key(tx, order.key, None, now)))
 
 
-@operation("credential.create", orders.NewCredential)
-async def create_credential(context: AdminContext, order: orders.NewCredential) -> Result:
+@operation("credential.create", commands.NewCredential)
+async def create_credential(context: AdminContext, order: commands.NewCredential) -> Result:
     """Make a machine credential, and show its secret this once."""
     now, secret = context.clock(), new_secret()
     check_end(order.expires_at, now)
@@ -214,8 +219,8 @@ async def create_credential(context: AdminContext, order: orders.NewCredential) 
     return machine_view(machine, now, secret=secret)
 
 
-@operation("credential.rotate", orders.CredentialRotation)
-async def rotate_credential(context: AdminContext, order: orders.CredentialRotation) -> Result:
+@operation("credential.rotate", commands.CredentialRotation)
+async def rotate_credential(context: AdminContext, order: commands.CredentialRotation) -> Result:
     """Give a machine credential a new secret, and show it this once."""
     now, secret, overlap_s = context.clock(), new_secret(), order.overlap_seconds
 
@@ -229,8 +234,8 @@ async def rotate_credential(context: AdminContext, order: orders.CredentialRotat
     return machine_view(machine, now, maker, secret)
 
 
-@operation("credential.revoke", orders.CredentialName)
-async def revoke_credential(context: AdminContext, order: orders.CredentialName) -> Result:
+@operation("credential.revoke", commands.CredentialName)
+async def revoke_credential(context: AdminContext, order: commands.CredentialName) -> Result:
     """Let a machine credential be used no more."""
     now = context.clock()
 
@@ -243,16 +248,16 @@ async def revoke_credential(context: AdminContext, order: orders.CredentialName)
     return machine_view(machine, now, maker)
 
 
-@operation("secret.rotate", orders.SecretRotation)
-async def rotate_secret(context: AdminContext, order: orders.SecretRotation) -> Result:
+@operation("secret.rotate", commands.SecretRotation)
+async def rotate_secret(context: AdminContext, order: commands.SecretRotation) -> Result:
     """Replace the installation's secret."""
     done = await context.rotation().rotate(order.overlap_s)
     await context.store.write(lambda tx: tx.record(secret_rotated(order.overlap_s)))
     return done
 
 
-@operation("token.create", orders.NewToken)
-async def create_token(context: AdminContext, order: orders.NewToken) -> Result:
+@operation("token.create", commands.NewToken)
+async def create_token(context: AdminContext, order: commands.NewToken) -> Result:
     """Issue an access token for a user."""
     tokens = context.tokens()
     if tokens is None:
@@ -274,8 +279,8 @@ async def create_token(context: AdminContext, order: orders.NewToken) -> Result:
     return {"id": stored.id, "token": token, "userId": user.id, "expiresAt": iso(now + order.ttl_s * 1000)}
 
 
-@operation("token.end", orders.TokenName)
-async def end_access_token(context: AdminContext, order: orders.TokenName) -> Result:
+@operation("token.end", commands.TokenName)
+async def end_access_token(context: AdminContext, order: commands.TokenName) -> Result:
     """End an access token before its time."""
     now = context.clock()
 
@@ -288,7 +293,7 @@ async def end_access_token(context: AdminContext, order: orders.TokenName) -> Re
     return {"id": token.id, "userId": token.user_id, "ended": True}
 
 
-async def carry_out(context: AdminContext, name: str, arguments: bytes) -> dict[str, Any]:
+async def run_operation(context: AdminContext, name: str, arguments: bytes) -> dict[str, Any]:
     """Carry out an order; `{"answer": …}`, or `{"refusal": …}` if it is not right or not possible."""
     try:
         if name not in OPERATIONS:

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import click
 
-from deskwire.commands.admin.asking import order
-from deskwire.commands.shell.help import Group
+from deskwire.commands.admin.invocation import invoke
+from deskwire.commands.shell.help import HelpGroup
 from deskwire.commands.shell.options import common_options
 from deskwire.commands.shell.output import print_json
 
 DAY_S = 86_400
 
 
-@click.group("secret", cls=Group)
+@click.group("secret", cls=HelpGroup)
 def secret() -> None:
     """Replace the installation's secret."""
 
@@ -34,7 +34,7 @@ def rotate(overlap: int, data: Path | None, as_json: bool) -> None:
 
     Access tokens and links to files that the old secret signed stay valid until the overlap ends.
     """
-    result = order(data, "secret.rotate", overlapS=overlap)
+    result = invoke(data, "secret.rotate", overlapS=overlap)
     if as_json:
         print_json(result)
         return

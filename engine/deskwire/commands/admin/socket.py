@@ -18,9 +18,9 @@ import orjson
 import structlog
 import trio
 
-from deskwire.commands.admin.client import ORDER_S, SOCKET_FILE, address_of
+from deskwire.commands.admin.client import COMMAND_TIMEOUT_S, SOCKET_FILE, socket_address
 from deskwire.commands.admin.context import AdminContext, refusal
-from deskwire.commands.admin.operations import carry_out
+from deskwire.commands.admin.operations import run_operation
 from deskwire.engine.core.errors import BadRequest
 from deskwire.engine.core.tasks.failure import contained
 
@@ -39,7 +39,7 @@ async def serve_orders(
     path = directory / SOCKET_FILE
     try:
         path.unlink(missing_ok=True)  # a crash's; the directory's lock says that nobody serves it
-        with address_of(directory) as address:
+        with socket_address(directory) as address:
             listening = _bound(address)
     except OSError as error:  # a file system without sockets, or a path too long for one: all the rest works
         log.warning("admin.no_socket", reason=str(error))
@@ -75,7 +75,7 @@ async def _serve(context: AdminContext, limiter: trio.CapacityLimiter, stream: t
     with (
         contained(lambda failure: log.error("admin.failed", exc_info=failure)),
         suppress(trio.BrokenResourceError),  # the command has gone
-        trio.move_on_after(ORDER_S),
+        trio.move_on_after(COMMAND_TIMEOUT_S),
     ):
         async with stream, limiter:
             user = _user_of(stream.socket)
@@ -105,7 +105,7 @@ async def _respond(context: AdminContext, line: bytes) -> dict[str, Any]:
     except (orjson.JSONDecodeError, KeyError, TypeError):
         return {"refusal": refusal(BadRequest("This is no order."))}
     log.info("admin.order", operation=name)
-    return await carry_out(context, name, arguments)
+    return await run_operation(context, name, arguments)
 
 
 def _user_of(peer: trio.socket.SocketType) -> int:

@@ -22,7 +22,7 @@ _HOW: Final = "Give --url and --key (DESKWIRE_URL, DESKWIRE_KEY)"
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
+class ServiceAccess:
     """The address of the service, and the key that opens it.
 
     Args:
@@ -88,7 +88,7 @@ def with_access(command: Callable[..., Any]) -> Callable[..., Any]:
     return access_options(run)
 
 
-def find_access(url: str | None, key: str | None, data: Path, cacert: Path | None = None) -> Access:
+def find_access(url: str | None, key: str | None, data: Path, cacert: Path | None = None) -> ServiceAccess:
     """Return the access that was given, else the one that `demo.json` in `data` names.
 
     The file's key goes to the file's own address only.
@@ -110,10 +110,10 @@ def trust(cacert: Path | None) -> ssl.SSLContext | None:
         ) from error
 
 
-def _found(url: str | None, key: str | None, data: Path) -> Access:
+def _found(url: str | None, key: str | None, data: Path) -> ServiceAccess:
     given = None if url is None else base_url(url)
     if given is not None and key is not None:
-        return Access(given, _usable(key))
+        return ServiceAccess(given, _usable(key))
     path = data / DEMO_FILE
     known = _read_demo(path)
     if known is None:
@@ -121,7 +121,7 @@ def _found(url: str | None, key: str | None, data: Path) -> Access:
             f"{_HOW}, or --data with the data directory of the demo: {path} does not exist."
         )
     if key is not None:
-        return Access(known.url, _usable(key))
+        return ServiceAccess(known.url, _usable(key))
     if given is not None and given != known.url:
         raise click.UsageError(f"{_HOW}: the key in {path} is for {known.url}, not for {given}.")
     return known
@@ -143,12 +143,12 @@ def _usable(key: str) -> str:
     return key
 
 
-def _read_demo(path: Path) -> Access | None:
+def _read_demo(path: Path) -> ServiceAccess | None:
     import orjson
 
     try:
         said = orjson.loads(path.read_bytes())
-        return Access(base_url(said["baseUrl"]), _usable(said["serverKey"]))
+        return ServiceAccess(base_url(said["baseUrl"]), _usable(said["serverKey"]))
     except FileNotFoundError:
         return None
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:

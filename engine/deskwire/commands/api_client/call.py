@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, TypeVar
 
-from deskwire.commands.shell.refusals import Refused
+from deskwire.commands.shell.refusals import RefusedCommand
 
 if TYPE_CHECKING:
-    from deskwire.commands.api_client.access import Access
+    from deskwire.commands.api_client.access import ServiceAccess
     from deskwire.commands.api_client.service import Service
 
 T = TypeVar("T")
 
 
 def call(
-    access: Access, work: Callable[[Service], Awaitable[T]], fields: Mapping[str, str] | None = None
+    access: ServiceAccess, work: Callable[[Service], Awaitable[T]], fields: Mapping[str, str] | None = None
 ) -> T:
     """Return what the calls give. Raises ClickException, which ends the command with status 1 and says why.
 
@@ -33,8 +33,8 @@ def call(
 
     try:
         return trio.run(run)
-    except api.Refused as error:
+    except api.CallRefused as error:
         problems = as_options(error.problems, fields or {})
-        raise Refused("\n".join(problems) or str(error), error.code) from error
+        raise RefusedCommand("\n".join(problems) or str(error), error.code) from error
     except api.ServiceError as error:
-        raise Refused(str(error), None) from error
+        raise RefusedCommand(str(error), None) from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import ssl
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -12,7 +13,7 @@ from typing import Any, Final, Self
 import httpx
 import orjson
 
-from deskwire.commands.api_client.access import Access
+from deskwire.commands.api_client.access import ServiceAccess
 
 READ_S: Final = 15.0
 """The time that a response may take, beyond the wait that the request asked for."""
@@ -25,7 +26,7 @@ class ServiceError(Exception):
     """A call without a good answer; the text says why, for people."""
 
 
-class Away(ServiceError):
+class ServiceUnavailable(ServiceError):
     """The service can't be reached, or is not well; the same call may succeed later.
 
     Args:
@@ -39,7 +40,7 @@ class Away(ServiceError):
         self.code: Final = code
 
 
-class Refused(ServiceError):
+class CallRefused(ServiceError):
     """The service refused the call; the same call will be refused again.
 
     Args:
@@ -55,7 +56,7 @@ class Refused(ServiceError):
         self.problems: Final = problems
 
 
-class Content(httpx.AsyncByteStream):
+class SinglePieceBody(httpx.AsyncByteStream):
     """A body in one piece.
 
     httpx's own is an async generator, left to the garbage collector when the connection breaks while it is
@@ -77,7 +78,7 @@ class Content(httpx.AsyncByteStream):
 class Service:
     """Calls with one server key; an async context manager, which closes its connections."""
 
-    def __init__(self, access: Access) -> None:
+    def __init__(self, access: ServiceAccess) -> None:
         self.url: Final = access.url
         self._client = httpx.AsyncClient(
             base_url=f"{access.url}/v3",
@@ -137,7 +138,7 @@ class Service:
                 async for piece in answer.aiter_bytes():
                     yield piece
         except (httpx.TransportError, httpx.DecodingError) as error:
-            raise Away(f"{self.url} can't be reached: {reason_in_words(error)}") from error
+            raise ServiceUnavailable(f"{self.url} can't be reached: {reason_in_words(error)}") from error
 
     async def _call(
         self,
@@ -153,11 +154,11 @@ class Service:
             headers["Content-Type"] = kind
         timeout = httpx.Timeout(_TIMEOUT.write, connect=_TIMEOUT.connect, read=READ_S + wait_s, pool=None)
         request = self._client.build_request(method, path, params=params, headers=headers, timeout=timeout)
-        request.stream = Content(content)
+        request.stream = SinglePieceBody(content)
         try:
             answer = await self._client.send(request)
         except (httpx.TransportError, httpx.DecodingError) as error:
-            raise Away(f"{self.url} can't be reached: {reason_in_words(error)}") from error
+            raise ServiceUnavailable(f"{self.url} can't be reached: {reason_in_words(error)}") from error
         if answer.status_code == HTTPStatus.OK:
             return answer.content
         raise _failure(answer)
@@ -186,10 +187,12 @@ def _failure(answer: httpx.Response) -> ServiceError:
     words = problem_in_words(status, body)
     code = str(body.get("code") or "") if isinstance(body, dict) else ""
     if status in _LATER:
-        return Away(f"{answer.request.url.host} is not well: {words}", _seconds(answer.headers), code)
+        return ServiceUnavailable(
+            f"{answer.request.url.host} is not well: {words}", _seconds(answer.headers), code
+        )
     if status == HTTPStatus.UNAUTHORIZED:
         words = f"The server key is not accepted; check --key, DESKWIRE_KEY or demo.json ({words})"
-    return Refused(status, code, words, _problems(body))
+    return CallRefused(status, code, words, _problems(body))
 
 
 def _seconds(headers: httpx.Headers) -> float | None:
@@ -213,4 +216,25 @@ def _json(content: bytes) -> Any:
     try:
         return orjson.loads(content)
     except orjson.JSONDecodeError as error:
-        raise Away("The answer is not JSON: is this a Deskwire service?") from error
+        raise ServiceUnavailable("The answer is not JSON: is this a Deskwire service?") from error
+
+
+_ITEMS: Final = '{"items":['
+_DECODER: Final = json.JSONDecoder()
+
+
+def raw_items(page: bytes) -> list[bytes]:
+    """Return the items of a page of a list.
+
+    Raises ValueError if the page is not laid out as the service does it.
+    """
+    text = page.decode()
+    if not text.startswith(_ITEMS):
+        raise ValueError("the page does not begin with its items")
+    items, at = list[bytes](), len(_ITEMS)
+    while text[at : at + 1] != "]":
+        at += text[at : at + 1] == ","
+        _, end = _DECODER.raw_decode(text, at)
+        items.append(text[at:end].encode())
+        at = end
+    return items

@@ -11,10 +11,9 @@ import click
 from msgspec import to_builtins
 
 from deskwire.commands.database.access import refusals
-from deskwire.commands.shell.help import Command
-from deskwire.commands.shell.options import common_options, place
-from deskwire.commands.shell.output import print_json
-from deskwire.commands.shell.progress import shown_progress
+from deskwire.commands.shell.help import HelpCommand
+from deskwire.commands.shell.options import common_options, installation_config
+from deskwire.commands.shell.output import print_json, shown_progress
 from deskwire.config.settings import Config
 
 if TYPE_CHECKING:
@@ -32,7 +31,7 @@ _SHOWN: Final = 10
 
 @click.command(
     "backup",
-    cls=Command,
+    cls=HelpCommand,
     examples=[
         "deskwire backup /backups/deskwire-2026-11-21.tar",
         "deskwire backup /backups/latest.tar --force --json",
@@ -52,7 +51,7 @@ def backup(file: Path, with_secret: bool, force: bool, data: Path | None, as_jso
     from deskwire.program.secret_file import present_secrets
     from deskwire.storage.sqlite.backup.make import Order, back_up
 
-    config = place(data)
+    config = installation_config(data)
     _require_directory(
         config, "Back it up with what PostgreSQL or its provider has for that, such as pg_dump or snapshots"
     )
@@ -78,7 +77,7 @@ def backup(file: Path, with_secret: bool, force: bool, data: Path | None, as_jso
 
 @click.command(
     "restore",
-    cls=Command,
+    cls=HelpCommand,
     examples=[
         "deskwire restore backup.tar --data ./restored --secret-file secret.txt",
         "deskwire restore backup.tar --skip-pending",
@@ -112,7 +111,7 @@ def restore(
     from deskwire.storage.sqlite.backup.restore import Order
     from deskwire.storage.sqlite.backup.restore import restore as put_in_place
 
-    config = place(data)
+    config = installation_config(data)
     _require_directory(
         config,
         "Restore it with what PostgreSQL or its provider has for that, and run `deskwire restored`; a backup of a data directory "
@@ -138,7 +137,7 @@ def restore(
         )
 
 
-@click.command("check", cls=Command, examples=["deskwire check", "deskwire check --files --json"])
+@click.command("check", cls=HelpCommand, examples=["deskwire check", "deskwire check --files --json"])
 @click.option("--files", "contents", is_flag=True, help="Also read all uploads and compare their checksums.")
 @common_options
 @click.pass_context
@@ -150,7 +149,7 @@ def check(ctx: click.Context, contents: bool, data: Path | None, as_json: bool) 
     from deskwire.program.secret_file import present_secrets
     from deskwire.storage.check.check import check as looked_at
 
-    config = place(data)
+    config = installation_config(data)
     with refusals(), shown_progress() as tell:
         secrets = present_secrets(config.data_dir, config.secret, config.secret_previous)
         if config.database_url is None:

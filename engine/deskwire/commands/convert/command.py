@@ -11,14 +11,14 @@ from typing import BinaryIO, Final
 
 import click
 
-from deskwire.commands.shell.help import Command
+from deskwire.commands.shell.help import HelpCommand
 
 SOURCES: Final = ("chatwoot", "intercom", "zendesk")
 
 
 @click.command(
     "convert",
-    cls=Command,
+    cls=HelpCommand,
     examples=[
         "deskwire convert zendesk tickets.json users.json --output history.ndjson",
         "deskwire convert intercom conversations.json --by-email | deskwire import -",
@@ -72,7 +72,7 @@ def convert_command(
     from deskwire.commands.convert.reading import UnfitFileError
     from deskwire.commands.convert.run import SOURCES as READERS
     from deskwire.commands.convert.run import convert
-    from deskwire.commands.convert.tally import Tally
+    from deskwire.commands.convert.tally import ConversionTally
     from deskwire.engine.core.clock import wall_clock
 
     if plain_text and source != "intercom":
@@ -89,7 +89,7 @@ def convert_command(
     with ExitStack() as stack:
         try:
             target = sys.stdout.buffer if output is None else stack.enter_context(output.open("wb"))
-            tally = Tally(None if report is None else stack.enter_context(report.open("w")))
+            tally = ConversionTally(None if report is None else stack.enter_context(report.open("w")))
             reader = Intercom(plain_text=True) if plain_text else READERS[source]()
             convert(reader, opened(), target, tally, by_email=by_email, now=wall_clock())
             target.flush()

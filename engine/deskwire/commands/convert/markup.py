@@ -26,7 +26,7 @@ _LONG_REFERENCE: Final = re.compile(r"&#(?:0*+[0-9]{8,}+|[xX]0*+[0-9a-fA-F]{7,}+
 _ZEROS: Final = re.compile(r"(?<=&#)0++(?=[0-9])|(?<=&#[xX])0++(?=[0-9a-fA-F])")
 
 
-class Kind(Enum):
+class MarkupKind(Enum):
     """A kind of token."""
 
     text = "text"
@@ -43,7 +43,7 @@ class Token(NamedTuple):
         attributes: of a start tag; the first of a name counts.
     """
 
-    kind: Kind
+    kind: MarkupKind
     start: int
     end: int
     value: str = ""
@@ -57,19 +57,19 @@ def tokens(markup: str) -> Iterator[Token]:
         begin = markup.find("<", at)
         if begin != at:
             end = len(markup) if begin < 0 else begin
-            yield Token(Kind.text, at, end, decoded(markup[at:end]))
+            yield Token(MarkupKind.text, at, end, decoded(markup[at:end]))
             at = end
             continue
         token = _after_bracket(markup, at)
         if token is None:
-            yield Token(Kind.text, at, len(markup), decoded(markup[at:]))
+            yield Token(MarkupKind.text, at, len(markup), decoded(markup[at:]))
             return
         yield token
         at = token.end
-        if token.kind is Kind.start and token.value in _RAW:
+        if token.kind is MarkupKind.start and token.value in _RAW:
             raw = _RAW[token.value].search(markup, at)
             end = len(markup) if raw is None else raw.start()
-            yield Token(Kind.hidden, at, end)
+            yield Token(MarkupKind.hidden, at, end)
             at = end
 
 
@@ -77,21 +77,21 @@ def _after_bracket(markup: str, at: int) -> Token | None:
     """Return the token that begins with the `<` at this place; None for one that never ends."""
     following = markup[at + 1 : at + 2]
     if following.isascii() and following.isalpha():
-        return _tag(markup, at, at + 1, Kind.start)
+        return _tag(markup, at, at + 1, MarkupKind.start)
     if following == "/":
         third = markup[at + 2 : at + 3]
         if third.isascii() and third.isalpha():
-            return _tag(markup, at, at + 2, Kind.end)
+            return _tag(markup, at, at + 2, MarkupKind.end)
     if following not in ("!", "?", "/"):
-        return Token(Kind.text, at, at + 1, "<")
+        return Token(MarkupKind.text, at, at + 1, "<")
     if markup.startswith("<!--", at):
         closing, length = markup.find("-->", at + 2), 3
     else:
         closing, length = markup.find(">", at + 1), 1
-    return None if closing < 0 else Token(Kind.hidden, at, closing + length)
+    return None if closing < 0 else Token(MarkupKind.hidden, at, closing + length)
 
 
-def _tag(markup: str, start: int, at: int, kind: Kind) -> Token | None:
+def _tag(markup: str, start: int, at: int, kind: MarkupKind) -> Token | None:
     named = _NAME.match(markup, at)
     assert named is not None, "a letter stands here"
     attributes: dict[str, str] = {}

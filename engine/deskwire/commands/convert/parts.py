@@ -6,11 +6,12 @@ Of two versions the newest counts, whatever the order of the files (`spool`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Final, Literal, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, Literal, NamedTuple, Protocol
 
 from msgspec import UNSET, Struct, UnsetType, field
 
+from deskwire.commands.convert.tally import ConversionTally
 from deskwire.engine.conversations.conversation import AuthorType, Status
 from deskwire.engine.events.extensions import Gone
 
@@ -32,7 +33,7 @@ Text = str | None | UnsetType
 """A field of a person: None if the record says that there is none, UNSET if it says nothing."""
 
 
-class Person(Struct, frozen=True):
+class ExportedPerson(Struct, frozen=True):
     """A person of the export, or the mention of one.
 
     Args:
@@ -56,7 +57,7 @@ class Person(Struct, frozen=True):
     gone: bool = False
 
 
-class Known(NamedTuple):
+class MergedPerson(NamedTuple):
     """A person as the newest records have it."""
 
     key: str
@@ -70,7 +71,7 @@ class Known(NamedTuple):
     gone: bool | None = None
 
 
-class Rating(NamedTuple):
+class ExportedRating(NamedTuple):
     """The satisfaction of a customer, from 0 to 10."""
 
     value: int
@@ -78,7 +79,7 @@ class Rating(NamedTuple):
     comment: str | None = None
 
 
-class Thread(Struct, frozen=True):
+class ExportedThread(Struct, frozen=True):
     """A conversation of the export, without its posts. Times are in milliseconds.
 
     Args:
@@ -100,7 +101,7 @@ class Thread(Struct, frozen=True):
     title: str | None = None
     assignee: str | None = None
     opening: str | None = None
-    rating: Rating | None = None
+    rating: ExportedRating | None = None
     attributes: Mapping[str, Any] = field(default_factory=dict)
     version: int | None = None
 
@@ -113,7 +114,7 @@ class Link(NamedTuple):
     id: str | None = None
 
 
-class Post(Struct, frozen=True):
+class ExportedPost(Struct, frozen=True):
     """A message or note of the export.
 
     Args:
@@ -182,8 +183,19 @@ class ThreadRating(NamedTuple):
     """A rating that stands in a record of its own."""
 
     thread: str
-    rating: Rating
+    rating: ExportedRating
     version: int | None = None
 
 
-Part = Person | Thread | Post | Deletion | Amendment | Label | ThreadRating
+Part = ExportedPerson | ExportedThread | ExportedPost | Deletion | Amendment | Label | ThreadRating
+
+
+class ExportSource(Protocol):
+    """The shapes of one product's exports."""
+
+    name: str
+    """The name in front of ids, such as `zendesk`."""
+
+    def parts(self, record: Mapping[str, Any], tally: ConversionTally) -> Iterator[Part]:
+        """Yield the parts of a record, and note what of it is left out."""
+        ...

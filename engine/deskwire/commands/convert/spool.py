@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from functools import lru_cache
 from typing import Any, Final
@@ -24,20 +24,19 @@ import orjson
 from msgspec import UNSET, Struct
 from msgspec.structs import asdict
 
-from deskwire.commands.convert.amendments import amended
 from deskwire.commands.convert.fields import storable
 from deskwire.commands.convert.parts import (
     FINAL,
     Amendment,
     Deletion,
-    Known,
+    ExportedPerson,
+    ExportedPost,
+    ExportedRating,
+    ExportedThread,
     Label,
     Link,
+    MergedPerson,
     Part,
-    Person,
-    Post,
-    Rating,
-    Thread,
     ThreadRating,
 )
 from deskwire.engine.core.values import replace
@@ -82,7 +81,7 @@ _KEEP_RATING: Final = (
     "INSERT INTO ratings VALUES (?, ?, ?) ON CONFLICT (thread) DO UPDATE SET version = excluded.version, "
     "body = excluded.body WHERE excluded.version >= version"
 )
-_PERSON_FIELDS: Final = Known._fields[1:]
+_PERSON_FIELDS: Final = MergedPerson._fields[1:]
 
 # Keys are numbers that grow, or of one length: the shorter one is the older one. Posts of one second have the order of their keys,
 # as some exports have times by the second and others of the same posts by the millisecond.
@@ -110,15 +109,15 @@ class Spool:
     def keep(self, part: Part) -> None:
         """Keep a part, unless a newer one of its key is there."""
         match part:
-            case Person():
+            case ExportedPerson():
                 self._keep_person(part)
-            case Thread():
+            case ExportedThread():
                 kept = replace(part, attributes=storable(dict(part.attributes)))
                 body = orjson.dumps(kept, default=_plain)
                 self._db.execute(
                     _KEEP_THREAD, (part.key, _version(part.version), None, part.created_at, body)
                 )
-            case Post():
+            case ExportedPost():
                 rank = (None, part.redactions, part.internal, _version(part.version))
                 body = orjson.dumps(part, default=_plain)
                 self._db.execute(_KEEP_POST, (part.thread, part.key, *rank, part.at, part.opens, body))
@@ -138,7 +137,7 @@ class Spool:
                 rating = orjson.dumps(part.rating, default=tuple)
                 self._db.execute(_KEEP_RATING, (part.thread, _version(part.version), rating))
 
-    def _keep_person(self, person: Person) -> None:
+    def _keep_person(self, person: ExportedPerson) -> None:
         """Keep the fields of a person that are not older than what is known; a role is never taken back."""
         row = self._db.execute("SELECT body FROM people WHERE key = ?", (person.key,)).fetchone()
         known: dict[str, Any] = {} if row is None else orjson.loads(row[0])
@@ -156,11 +155,11 @@ class Spool:
                 "INSERT OR REPLACE INTO people VALUES (?, ?, ?)", (person.key, orjson.dumps(known), gone)
             )
 
-    def _person(self, key: str) -> Known | None:
+    def _person(self, key: str) -> MergedPerson | None:
         row = self._db.execute("SELECT body FROM people WHERE key = ?", (key,)).fetchone()
         if row is None:
             return None
-        return Known(key, **{name: value for name, (_, value) in orjson.loads(row[0]).items()})
+        return MergedPerson(key, **{name: value for name, (_, value) in orjson.loads(row[0]).items()})
 
     def _label(self, key: str) -> str | None:
         row = self._db.execute("SELECT name FROM labels WHERE key = ?", (key,)).fetchone()
@@ -177,7 +176,7 @@ class Spool:
         for (key,) in self._db.execute(sql):
             yield str(key)
 
-    def threads(self) -> Iterator[Thread]:
+    def threads(self) -> Iterator[ExportedThread]:
         """Yield the threads that there are, the oldest first."""
         self._db.execute("CREATE INDEX IF NOT EXISTS by_time ON threads (at, length(key), key)")
         sql = "SELECT key FROM threads WHERE gone IS NULL ORDER BY at, length(key), key"
@@ -185,21 +184,21 @@ class Spool:
             for (key,) in keys:
                 yield self._thread(key)
 
-    def _thread(self, key: str) -> Thread:
+    def _thread(self, key: str) -> ExportedThread:
         body, rating = self._db.execute(
             "SELECT t.body, r.body FROM threads t LEFT JOIN ratings r ON r.thread = t.key WHERE t.key = ?",
             (key,),
         ).fetchone()
         values = orjson.loads(body)
         given = orjson.loads(rating) if rating is not None else values["rating"]
-        return Thread(**{**values, "rating": None if given is None else Rating(*given)})
+        return ExportedThread(**{**values, "rating": None if given is None else ExportedRating(*given)})
 
-    def posts(self, thread: Thread) -> Iterator[Post | Deletion]:
+    def posts(self, thread: ExportedThread) -> Iterator[ExportedPost | Deletion]:
         """Yield the posts of a thread in the order of their seconds and keys; a deletion for one that is gone."""
         amendments = self._amendments(thread.key)
         for key, gone, body in self._db.execute(_POSTS, (thread.key, thread.created_at)):
-            post = gone if body is None else amended(_post(body), amendments.get(key, []))
-            yield post if isinstance(post, Post) else Deletion(thread.key, key, post)
+            post = gone if body is None else with_amendments(_post(body), amendments.get(key, []))
+            yield post if isinstance(post, ExportedPost) else Deletion(thread.key, key, post)
             amendments.pop(key, None)
         for key, others in amendments.items():  # of posts that are in no file
             redacted: list[Gone] = ["redacted" for each in others if each.what == "text"]
@@ -237,11 +236,34 @@ def _version(version: int | None) -> int:
     return _UNKNOWN if version is None else version
 
 
-def _post(body: bytes) -> Post:
+def _post(body: bytes) -> ExportedPost:
     values = orjson.loads(body)
-    return Post(**{**values, "links": [Link(*each) for each in values["links"]]})
+    return ExportedPost(**{**values, "links": [Link(*each) for each in values["links"]]})
 
 
 def _plain(value: Any) -> dict[str, Any] | tuple[Any, ...]:
     """Return a Struct's fields by name, and what a named tuple has."""
     return asdict(value) if isinstance(value, Struct) else tuple(value)
+
+
+def with_amendments(post: ExportedPost, amendments: Sequence[Amendment]) -> ExportedPost | Gone:
+    """Return a post as amendments leave it, or that it is gone."""
+    texts = [each for each in amendments if each.what == "text"]
+    if texts and not _is_later(post, texts):
+        return "redacted"
+    dropped = [each for each in amendments if each.what == "attachment" and not _is_later(post, [each])]
+    if dropped:
+        known = {each.attachment for each in dropped}
+        kept = [] if None in known else [link for link in post.links if link.id not in known]
+        post = replace(post, links=kept)
+    if any(each.what == "hidden" for each in amendments):
+        post = replace(post, internal=True)
+    return post
+
+
+def _is_later(post: ExportedPost, amendments: Sequence[Amendment]) -> bool:
+    """Return whether the post is of later than the amendments, by its version or as something of it is redacted."""
+    latest = max((each.at for each in amendments if each.at is not None), default=None)
+    if post.version is not None and latest is not None and post.version >= latest:
+        return True
+    return len(amendments) == 1 and amendments[0].what == "text" and post.redactions > 0

@@ -10,7 +10,7 @@ from typing import Any, TextIO
 
 from msgspec import Struct, field
 
-from deskwire.commands.api_client.shown import visible
+from deskwire.commands.shell.output import visible
 
 
 class Note(Enum):
@@ -53,7 +53,7 @@ FAULTS = (Note.unreadable, Note.refused)
 """What makes the exit status 1."""
 
 
-class Tally(Struct):
+class ConversionTally(Struct):
     """The figures of a conversion.
 
     Args:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from deskwire.commands.convert.markup import Kind, tokens
+from deskwire.commands.convert.markup import MarkupKind, tokens
 
 _SKIPPED: Final = frozenset({"head", "title", "template"})
 """Elements whose text a browser does not show; the tokenizer hides scripts and styles itself."""
@@ -54,13 +54,13 @@ def plain(markup: str) -> str:
     reader = _Reader()
     for token in tokens(markup.replace("\0", "")):
         match token.kind:
-            case Kind.text:
+            case MarkupKind.text:
                 reader.add_text(token.value)
-            case Kind.start:
+            case MarkupKind.start:
                 reader.start(token.value, token.attributes)
-            case Kind.end:
+            case MarkupKind.end:
                 reader.end(token.value)
-            case Kind.hidden:
+            case MarkupKind.hidden:
                 pass
     return clean(reader.text())
 

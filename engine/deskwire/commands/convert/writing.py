@@ -7,9 +7,17 @@ from typing import Any, Final
 
 import orjson
 
-from deskwire.commands.convert.parts import REDACTED, ROW, Deletion, Known, Link, Post, Thread
+from deskwire.commands.convert.parts import (
+    REDACTED,
+    ROW,
+    Deletion,
+    ExportedPost,
+    ExportedThread,
+    Link,
+    MergedPerson,
+)
 from deskwire.commands.convert.spool import Spool
-from deskwire.commands.convert.tally import Note, Tally
+from deskwire.commands.convert.tally import ConversionTally, Note
 from deskwire.commands.convert.text import trimmed
 from deskwire.engine.core.clock import iso, iso_or_none
 from deskwire.engine.core.folding import address_key
@@ -26,7 +34,7 @@ _OPTIONAL_OF_CONTACT: Final = ("name", "email", "phone", "avatar", "createdAt")
 _READ: Final = ("/contact/email", "/contact/phone")
 
 
-class Writer:
+class ImportLineWriter:
     """Writes what a spool has.
 
     Args:
@@ -35,7 +43,9 @@ class Writer:
         now: in milliseconds.
     """
 
-    def __init__(self, source: str, spool: Spool, tally: Tally, *, by_email: bool, now: int) -> None:
+    def __init__(
+        self, source: str, spool: Spool, tally: ConversionTally, *, by_email: bool, now: int
+    ) -> None:
         self._source = source
         self._spool = spool
         self._tally = tally
@@ -63,7 +73,7 @@ class Writer:
         for key in self._spool.homeless():
             self._tally.note(Note.no_thread, f"message {key}")
 
-    def _messages(self, thread: Thread) -> Iterator[bytes]:
+    def _messages(self, thread: ExportedThread) -> Iterator[bytes]:
         deletions = messages = 0
         for post in self._spool.posts(thread):
             if isinstance(post, Deletion):
@@ -79,10 +89,12 @@ class Writer:
         elif thread.opening and not messages:
             redactions = thread.opening.count(REDACTED)
             at, contact = thread.created_at, thread.contact
-            post = Post(opening, thread.key, contact, thread.opening, at, "contact", redactions=redactions)
+            post = ExportedPost(
+                opening, thread.key, contact, thread.opening, at, "contact", redactions=redactions
+            )
             yield from self._post(thread, post)
 
-    def _post(self, thread: Thread, post: Post) -> Iterator[bytes]:
+    def _post(self, thread: ExportedThread, post: ExportedPost) -> Iterator[bytes]:
         records = list(self._message(thread, post))
         for record in records:
             yield from self._written(record, "message")
@@ -111,7 +123,7 @@ class Writer:
             self._tally.written[kind] += 1
             yield line
 
-    def _conversation(self, thread: Thread) -> dict[str, Any]:
+    def _conversation(self, thread: ExportedThread) -> dict[str, Any]:
         rating = thread.rating
         record: dict[str, Any] = {
             "type": "conversation",
@@ -130,7 +142,7 @@ class Writer:
         }
         return {name: value for name, value in record.items() if value is not None}
 
-    def _attributes(self, thread: Thread) -> Mapping[str, Any]:
+    def _attributes(self, thread: ExportedThread) -> Mapping[str, Any]:
         """Return the attributes under their labels, with the assignee's name."""
         shown = {
             self._labelled(name): self._labelled(value) if isinstance(value, str) else value
@@ -139,7 +151,7 @@ class Writer:
         assignee = None if thread.assignee is None else self._spool.person(thread.assignee)
         return shown if assignee is None else {**shown, "assignee": assignee.name or assignee.email}
 
-    def _attribute_ids(self, thread: Thread) -> Mapping[str, str]:
+    def _attribute_ids(self, thread: ExportedThread) -> Mapping[str, str]:
         """Return what attributes name by its key at the source, which stays when the name changes."""
         named = {
             self._labelled(name): value
@@ -152,7 +164,7 @@ class Writer:
     def _labelled(self, value: str) -> str:
         return self._spool.label(value) or value
 
-    def _contact(self, thread: Thread) -> dict[str, Any]:
+    def _contact(self, thread: ExportedThread) -> dict[str, Any]:
         person = self._spool.person(thread.contact)
         if person is None:
             self._tally.note(Note.unknown_contact, f"conversation {thread.id}")
@@ -162,7 +174,7 @@ class Writer:
         record = {"userId": self._user_id(person), **identity, "createdAt": iso_or_none(person.created_at)}
         return {name: value for name, value in record.items() if value is not None}
 
-    def _user_id(self, person: Known) -> str:
+    def _user_id(self, person: MergedPerson) -> str:
         if person.external_id:
             return person.external_id
         if self._by_email and person.email:
@@ -172,7 +184,7 @@ class Writer:
             self._tally.note(Note.no_id, f"{self._source}-{person.key}")
         return f"{self._source}-{person.key}"
 
-    def _message(self, thread: Thread, post: Post) -> Iterator[dict[str, Any]]:
+    def _message(self, thread: ExportedThread, post: ExportedPost) -> Iterator[dict[str, Any]]:
         """Yield the records of a post: none if it says nothing, several if it is long."""
         author, prefix = self._author(thread, post)
         text = trimmed("\n".join([post.text, *map(_link, post.links)]))
@@ -198,7 +210,7 @@ class Writer:
                 **({"redacted": True} if post.redactions else {}),
             }
 
-    def _author(self, thread: Thread, post: Post) -> tuple[dict[str, str], str]:
+    def _author(self, thread: ExportedThread, post: ExportedPost) -> tuple[dict[str, str], str]:
         """Return the author of a message, and what stands in front of its text."""
         person = None if post.author is None else self._spool.person(post.author)
         role = post.role or (None if person is None else person.role)

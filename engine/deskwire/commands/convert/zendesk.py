@@ -31,17 +31,17 @@ from deskwire.commands.convert.parts import (
     UNDATED,
     Amendment,
     Deletion,
+    ExportedPerson,
+    ExportedPost,
+    ExportedRating,
+    ExportedThread,
     Label,
     Link,
     Part,
-    Person,
-    Post,
-    Rating,
     Redacted,
     Role,
-    Thread,
 )
-from deskwire.commands.convert.tally import Note, Tally
+from deskwire.commands.convert.tally import ConversionTally, Note
 from deskwire.commands.convert.text import plain
 from deskwire.engine.contacts.contact import IDENTITY
 
@@ -66,7 +66,7 @@ class Zendesk:
 
     name = "zendesk"
 
-    def parts(self, record: Mapping[str, Any], tally: Tally) -> Iterator[Part]:
+    def parts(self, record: Mapping[str, Any], tally: ConversionTally) -> Iterator[Part]:
         """Yield the parts of a record or page."""
         pages = [] if "id" in record else [kind for kind in _PAGES if isinstance(record.get(kind), list)]
         for kind in pages:
@@ -80,7 +80,7 @@ class Zendesk:
             yield from _bare(record, tally)
 
 
-def _bare(record: Mapping[str, Any], tally: Tally) -> Iterator[Part]:
+def _bare(record: Mapping[str, Any], tally: ConversionTally) -> Iterator[Part]:
     """Yield the parts of a record that stands by itself."""
     if "child_events" in record or "events" in record:
         yield from _event(record, tally)
@@ -94,12 +94,12 @@ def _bare(record: Mapping[str, Any], tally: Tally) -> Iterator[Part]:
         tally.note_unknown(record)
 
 
-def _elsewhere(record: Mapping[str, Any], tally: Tally) -> Iterator[Part]:
+def _elsewhere(record: Mapping[str, Any], tally: ConversionTally) -> Iterator[Part]:
     tally.note(Note.not_imported, str(record.get("id")))
     return iter(())
 
 
-def _user(record: Mapping[str, Any], _tally: Tally) -> Iterator[Part]:
+def _user(record: Mapping[str, Any], _tally: ConversionTally) -> Iterator[Part]:
     """Yield a user as lists of users have it."""
     yield from _person(record, latest(record.get("updated_at")) or UNDATED, whole=True)
 
@@ -117,7 +117,7 @@ def _person(record: Mapping[str, Any], version: int | None, *, whole: bool) -> I
     role = _ROLES.get(str(record.get("role")))
     if record.get("permanently_deleted") is True:
         nothing = dict.fromkeys(IDENTITY)
-        yield Person(key, role, version=FINAL, gone=True, **nothing)
+        yield ExportedPerson(key, role, version=FINAL, gone=True, **nothing)
         return
     fields = identity(record, _IDENTITY, whole=whole)
     photo = text(mapping(record.get("photo")).get("content_url"))
@@ -126,10 +126,10 @@ def _person(record: Mapping[str, Any], version: int | None, *, whole: bool) -> I
     created = moment(record.get("created_at"))
     if created is not None:
         fields["created_at"] = created
-    yield Person(key, role, version=version, **fields)
+    yield ExportedPerson(key, role, version=version, **fields)
 
 
-def _deleted_ticket(record: Mapping[str, Any], tally: Tally) -> Iterator[Part]:
+def _deleted_ticket(record: Mapping[str, Any], tally: ConversionTally) -> Iterator[Part]:
     """Yield the deletion that the list of deleted tickets has."""
     key = text(record.get("id"))
     if key is None:
@@ -138,7 +138,7 @@ def _deleted_ticket(record: Mapping[str, Any], tally: Tally) -> Iterator[Part]:
         yield Deletion(key, version=latest(record.get("deleted_at"), record.get("updated_at")))
 
 
-def _ticket(record: Mapping[str, Any], tally: Tally) -> Iterator[Part]:
+def _ticket(record: Mapping[str, Any], tally: ConversionTally) -> Iterator[Part]:
     key, created = text(record.get("id")), moment(record.get("created_at"))
     updated = moment(record.get("updated_at"))
     for name in ("requester", "submitter", "assignee"):
@@ -151,7 +151,7 @@ def _ticket(record: Mapping[str, Any], tally: Tally) -> Iterator[Part]:
         tally.note(Note.unknown, f"ticket {key}")
         return
     status = _STATUS.get(str(record.get("status")), "OPEN")
-    yield Thread(
+    yield ExportedThread(
         key,
         key,
         requester,
@@ -170,11 +170,11 @@ def _ticket(record: Mapping[str, Any], tally: Tally) -> Iterator[Part]:
         yield from _dated_comment({**each, "ticket_id": key}, tally, None, updated)
 
 
-def _rating(record: Mapping[str, Any]) -> Rating | None:
+def _rating(record: Mapping[str, Any]) -> ExportedRating | None:
     value = _SCORES.get(str(record.get("score")))
     if value is None:
         return None
-    return Rating(value, moment(record.get("updated_at")), text(record.get("comment")))
+    return ExportedRating(value, moment(record.get("updated_at")), text(record.get("comment")))
 
 
 def _attributes(record: Mapping[str, Any]) -> dict[str, Any]:
@@ -196,13 +196,13 @@ def _attributes(record: Mapping[str, Any]) -> dict[str, Any]:
     )
 
 
-def _comment(record: Mapping[str, Any], tally: Tally) -> Iterator[Part]:
+def _comment(record: Mapping[str, Any], tally: ConversionTally) -> Iterator[Part]:
     """Yield a comment as lists of comments have it: without a version."""
     yield from _dated_comment(record, tally, None, latest(record.get("updated_at")))
 
 
 def _dated_comment(
-    record: Mapping[str, Any], tally: Tally, at: int | None, version: int | None
+    record: Mapping[str, Any], tally: ConversionTally, at: int | None, version: int | None
 ) -> Iterator[Part]:
     """Yield a comment, which was made at this time if it does not say so itself."""
     key, ticket = text(record.get("id")), text(record.get("ticket_id"))
@@ -217,7 +217,7 @@ def _dated_comment(
     words = written(record.get("body")) or written(record.get("plain_body"))
     shown = (plain(markup) if markup else None) or words or ""
     links = list(_links(record, tally))
-    yield Post(
+    yield ExportedPost(
         key,
         ticket,
         writer,
@@ -231,7 +231,7 @@ def _dated_comment(
     )
 
 
-def _links(record: Mapping[str, Any], tally: Tally) -> Iterator[Link]:
+def _links(record: Mapping[str, Any], tally: ConversionTally) -> Iterator[Link]:
     for each in objects(record.get("attachments")):
         name, address = text(each.get("file_name")), text(each.get("content_url"))
         if address is None:
@@ -243,7 +243,7 @@ def _links(record: Mapping[str, Any], tally: Tally) -> Iterator[Link]:
         yield Link("recording", recording)
 
 
-def _event(record: Mapping[str, Any], tally: Tally) -> Iterator[Part]:
+def _event(record: Mapping[str, Any], tally: ConversionTally) -> Iterator[Part]:
     """Yield the comments of a ticket event or audit, with which they are dated, and what it changed of other comments."""
     at = moment(record.get("created_at")) or moment(record.get("timestamp"))
     writer, ticket = record.get("updater_id") or record.get("author_id"), text(record.get("ticket_id"))
@@ -273,19 +273,19 @@ def _amended(kinds: tuple[object, object], event: Mapping[str, Any]) -> Redacted
     return "hidden" if "CommentPrivacyChange" in kinds and event.get("public") is False else None
 
 
-def _field(record: Mapping[str, Any], _tally: Tally) -> Iterator[Part]:
+def _field(record: Mapping[str, Any], _tally: ConversionTally) -> Iterator[Part]:
     title = text(record.get("title"))
     if title is not None:
         yield Label(f"field {record.get('id')}", title, latest(record.get("updated_at")))
 
 
-def _group(record: Mapping[str, Any], _tally: Tally) -> Iterator[Part]:
+def _group(record: Mapping[str, Any], _tally: ConversionTally) -> Iterator[Part]:
     name = text(record.get("name"))
     if name is not None:
         yield Label(f"group {record.get('id')}", name, latest(record.get("updated_at")))
 
 
-_PAGES: Final[Mapping[str, Callable[[Mapping[str, Any], Tally], Iterator[Part]]]] = {
+_PAGES: Final[Mapping[str, Callable[[Mapping[str, Any], ConversionTally], Iterator[Part]]]] = {
     "tickets": _ticket,
     "deleted_tickets": _deleted_ticket,
     "users": _user,

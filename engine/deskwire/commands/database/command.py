@@ -5,12 +5,12 @@ from __future__ import annotations
 import click
 
 from deskwire.commands.database.access import given_url, refusals, url_option
-from deskwire.commands.shell.help import Command
+from deskwire.commands.shell.help import HelpCommand
 from deskwire.commands.shell.options import json_option
 from deskwire.commands.shell.output import print_json
 
 
-@click.command("migrate", cls=Command, examples=["deskwire migrate"])
+@click.command("migrate", cls=HelpCommand, examples=["deskwire migrate"])
 @url_option
 @json_option("JSON")
 def migrate(url: str | None, as_json: bool) -> None:
@@ -33,7 +33,7 @@ def migrate(url: str | None, as_json: bool) -> None:
     click.echo("\n".join(f"Applied {name}." for name in names) or "The database is up to date.")
 
 
-@click.command("scrub", cls=Command, examples=["deskwire scrub"])
+@click.command("scrub", cls=HelpCommand, examples=["deskwire scrub"])
 @url_option
 @json_option("JSON")
 def scrub(url: str | None, as_json: bool) -> None:
@@ -58,7 +58,7 @@ def scrub(url: str | None, as_json: bool) -> None:
 
 
 @click.command(
-    "restored", cls=Command, examples=["deskwire restored --skip-pending", "deskwire restored --moved"]
+    "restored", cls=HelpCommand, examples=["deskwire restored --skip-pending", "deskwire restored --moved"]
 )
 @url_option
 @click.option(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from deskwire.commands.database.access import given, given_url, refusals
-from deskwire.commands.shell.help import Command
+from deskwire.commands.shell.help import HelpCommand
 from deskwire.commands.shell.options import SettingOption, json_option
 from deskwire.commands.shell.output import print_json
 from deskwire.config.settings import SETTINGS, Config
@@ -25,7 +25,7 @@ _OF_NODES = {SETTINGS[name].variable for name in ("database_url", "files", "node
 
 @click.command(
     "copy",
-    cls=Command,
+    cls=HelpCommand,
     examples=[
         "deskwire copy --from ./data",
         "deskwire copy --from backup.tar --files s3://bucket/uploads",

@@ -14,7 +14,7 @@ import trio
 from msgspec import Struct
 from trio_websocket import ConnectionClosed, HandshakeError, WebSocketConnection, open_websocket_url
 
-from deskwire.commands.api_client.page import raw_items
+from deskwire.commands.api_client.service import raw_items
 from deskwire.commands.demo.client import ApiClient, DemoError
 
 WEBHOOK: Final = "webhook"

@@ -9,12 +9,12 @@ from pathlib import Path
 import click
 
 from deskwire.commands.api_client.access import base_url, cacert_option, trust
-from deskwire.commands.shell.help import Command
+from deskwire.commands.shell.help import HelpCommand
 
 
 @click.command(
     "demo",
-    cls=Command,
+    cls=HelpCommand,
     examples=[
         "deskwire demo",
         "deskwire demo --desk",

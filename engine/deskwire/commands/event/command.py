@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 import click
 
 from deskwire.commands.api_client.access import with_access
-from deskwire.commands.shell.help import Group
+from deskwire.commands.shell.help import HelpGroup
 from deskwire.commands.shell.options import json_option
 
 if TYPE_CHECKING:
-    from deskwire.commands.api_client.access import Access
+    from deskwire.commands.api_client.access import ServiceAccess
 
 
-@click.group("event", cls=Group)
+@click.group("event", cls=HelpGroup)
 def event() -> None:
     """Follow the events of a project."""
 
@@ -48,7 +48,7 @@ def tail(
     types: str | None,
     start: str,
     once: bool,
-    access: Access,
+    access: ServiceAccess,
     as_json: bool,
 ) -> None:
     """Print the events of the project as they happen, in their order, until Ctrl-C.
@@ -58,9 +58,9 @@ def tail(
     """
     import trio
 
-    from deskwire.commands.event.tail import Plan, run_tail
+    from deskwire.commands.event.tail import TailOptions, run_tail
 
-    plan = Plan(access, _types(types), _start(start), once, as_json)
+    plan = TailOptions(access, _types(types), _start(start), once, as_json)
     ctx.exit(trio.run(run_tail, plan))
 
 

@@ -11,16 +11,14 @@ import orjson
 import trio
 from msgspec import Struct
 
-from deskwire.commands.api_client.access import Access
+from deskwire.commands.api_client.access import ServiceAccess
 from deskwire.commands.api_client.service import Service, ServiceError
-from deskwire.commands.api_client.shown import visible
-from deskwire.commands.listen.envelope import Event
-from deskwire.commands.listen.feed import WAIT_S, Feed, FeedError
-from deskwire.commands.listen.patience import Patient
+from deskwire.commands.listen.feed import LONG_POLL_S, FeedError, FeedEvent, FeedReader, RetryingService
+from deskwire.commands.shell.output import visible
 from deskwire.engine.core.clock import wall_clock
 
 
-class Plan(Struct, frozen=True):
+class TailOptions(Struct, frozen=True):
     """The plan of a run.
 
     Args:
@@ -30,14 +28,14 @@ class Plan(Struct, frozen=True):
         as_json: whether envelopes are printed instead of lines for people.
     """
 
-    access: Access
+    access: ServiceAccess
     types: tuple[str, ...]
     start: str
     once: bool
     as_json: bool
 
 
-async def run_tail(plan: Plan) -> int:
+async def run_tail(plan: TailOptions) -> int:
     """Print events until SIGINT or SIGTERM, or with `once` until there are no more; the exit status.
 
     It is 1 if the feed can't be read, else 0.
@@ -48,7 +46,7 @@ async def run_tail(plan: Plan) -> int:
         async with Service(plan.access) as service, trio.open_nursery() as nursery:
             nursery.start_soon(_cancel_at_signal, signals, nursery.cancel_scope)
             try:
-                await _follow(plan, Patient(service, not plan.once, _note))
+                await _follow(plan, RetryingService(service, not plan.once, _note))
             except (ServiceError, FeedError) as error:
                 failure = error
             except BrokenPipeError:
@@ -66,14 +64,14 @@ async def _cancel_at_signal(signals: AsyncIterator[int], scope: trio.CancelScope
         scope.cancel()
 
 
-async def _follow(plan: Plan, service: Patient) -> None:
-    feed = Feed(service, _note, plan.types)
+async def _follow(plan: TailOptions, service: RetryingService) -> None:
+    feed = FeedReader(service, _note, plan.types)
     if plan.start == "now":
         await feed.seek_end(wall_clock())
     elif plan.start != "beginning":
         await feed.seek(plan.start)
     while True:
-        page = await feed.read(0 if plan.once else WAIT_S)
+        page = await feed.read(0 if plan.once else LONG_POLL_S)
         for event in page.events:
             if not plan.types or event.type in plan.types:
                 _print(event, as_json=plan.as_json)
@@ -81,7 +79,7 @@ async def _follow(plan: Plan, service: Patient) -> None:
             return
 
 
-def _print(event: Event, *, as_json: bool) -> None:
+def _print(event: FeedEvent, *, as_json: bool) -> None:
     if as_json:
         line = event.body.decode()
     else:

@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TextIO
 import click
 
 from deskwire.commands.api_client.access import access_options, find_access
-from deskwire.commands.shell.help import Command
+from deskwire.commands.shell.help import HelpCommand
 
 if TYPE_CHECKING:
-    from deskwire.commands.api_client.access import Access
+    from deskwire.commands.api_client.access import ServiceAccess
     from deskwire.commands.import_.run import Hearing, Totals
 
 
 @click.command(
     "import",
-    cls=Command,
+    cls=HelpCommand,
     examples=[
         "deskwire import history.ndjson",
         "deskwire import history.ndjson --refused refused.ndjson",
@@ -65,14 +65,14 @@ def import_command(
     was refused, and 1 if some were or the import could not finish.
     """
     from deskwire.commands.import_.run import Hearing, Totals
-    from deskwire.commands.import_.show import Screen, summary
+    from deskwire.commands.import_.show import ImportOutput, summary
 
     access = find_access(url, key, data, cacert)
     totals = Totals()
     with ExitStack() as stack:
         source = _opened(stack, file)
         report = None if refused is None else _written(stack, refused)
-        screen = Screen(_size(source), report, live=sys.stderr.isatty())
+        screen = ImportOutput(_size(source), report, live=sys.stderr.isatty())
         hearing = Hearing(screen.progress, screen.refused, screen.doubted, screen.waiting)
         failure = _run(access, source, totals, hearing, events, patience)
         screen.clear()
@@ -86,7 +86,7 @@ def import_command(
 
 
 def _run(
-    access: Access, source: BinaryIO, totals: Totals, hearing: Hearing, events: bool, patience_s: float
+    access: ServiceAccess, source: BinaryIO, totals: Totals, hearing: Hearing, events: bool, patience_s: float
 ) -> str | None:
     """Send it all; why that was not possible, None if it was."""
     import trio

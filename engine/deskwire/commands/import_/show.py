@@ -8,14 +8,14 @@ from typing import Any, Final, TextIO
 
 import click
 
-from deskwire.commands.api_client.shown import visible
 from deskwire.commands.import_.run import Totals
+from deskwire.commands.shell.output import visible
 
 SHOWN: Final = 20
 """Refused lines that are shown; a file can have millions of them."""
 
 
-class Screen:
+class ImportOutput:
     """Progress and refused lines, on the error output.
 
     Args:

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Final, Literal
 import click
 
 from deskwire.commands.api_client.access import access_options, find_access
-from deskwire.commands.shell.help import Command
+from deskwire.commands.shell.help import HelpCommand
 
 if TYPE_CHECKING:
-    from deskwire.commands.listen.screen import Screen
+    from deskwire.commands.listen.screen import ListenOutput
     from deskwire.engine.core.http1 import Header
 
 Form = Literal["auto", "json"]
@@ -24,7 +24,7 @@ _STARTS: Final = ("now", "beginning")
 
 @click.command(
     "listen",
-    cls=Command,
+    cls=HelpCommand,
     examples=[
         "deskwire listen --forward localhost:3000/hook",
         "deskwire listen --forward localhost:3000/hook --events message.created",
@@ -102,11 +102,11 @@ def listen(
     """
     import trio
 
-    from deskwire.commands.listen.run import Plan, run_listen
+    from deskwire.commands.listen.run import ListenOptions, run_listen
 
     if forward is None and (secret is not None or headers):
         raise click.UsageError("--secret and --header have no effect without --forward.")
-    plan = Plan(
+    plan = ListenOptions(
         forward=None if forward is None else _receiver(forward),
         headers=_headers(headers),
         secret=_secret(secret),
@@ -120,27 +120,27 @@ def listen(
     ctx.exit(trio.run(run_listen, plan, _screen(form, forward is not None)))
 
 
-def _screen(form: Form, forwarding: bool) -> Screen:
+def _screen(form: Form, forwarding: bool) -> ListenOutput:
     from rich.console import Console
 
-    from deskwire.commands.listen.screen import Json, Lines, LiveTable
+    from deskwire.commands.listen.screen import JsonOutput, LineOutput, LiveTable
 
     if form == "json":
-        return Json()
-    return LiveTable(Console()) if forwarding and sys.stdout.isatty() else Lines()
+        return JsonOutput()
+    return LiveTable(Console()) if forwarding and sys.stdout.isatty() else LineOutput()
 
 
 def _receiver(target: str) -> str:
-    from deskwire.commands.listen.target import BadTarget, receiver_url
+    from deskwire.commands.listen.receiver import BadReceiverUrl, receiver_url
 
     try:
         return receiver_url(target)
-    except BadTarget as error:
+    except BadReceiverUrl as error:
         raise click.UsageError(f"--forward: {error}") from error
 
 
 def _headers(given: tuple[str, ...]) -> tuple[Header, ...]:
-    from deskwire.commands.listen.headers import BadHeaders, parse_headers
+    from deskwire.commands.listen.receiver import BadHeaders, parse_headers
 
     try:
         return parse_headers(given)

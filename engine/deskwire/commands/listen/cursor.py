@@ -12,7 +12,7 @@ from typing import Final, Self
 
 import orjson
 
-from deskwire.commands.listen.window import NOTHING, Ahead
+from deskwire.commands.listen.window import NOTHING, FinishedAhead
 
 _PRIVATE: Final = 0o600
 _PRIVATE_FOLDER: Final = 0o700
@@ -23,7 +23,7 @@ class CursorError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class CursorState:
     """The content of the cursor's file.
 
     Args:
@@ -38,7 +38,7 @@ class Kept:
     secret: str = field(repr=False)
     sequences: dict[str, int] = field(default_factory=dict)
     forgot: bool = False
-    ahead: Ahead = NOTHING
+    ahead: FinishedAhead = NOTHING
 
 
 def default_path(state: Path, url: str, project_id: str, kind: str = "listen") -> Path:
@@ -80,7 +80,7 @@ class CursorFile:
     ) -> None:
         os.close(self._lock)
 
-    def load(self) -> Kept | None:
+    def load(self) -> CursorState | None:
         """Return what was saved last, None if nothing was. Raises CursorError if the file can't be understood."""
         try:
             return _kept(self.path.read_bytes())
@@ -91,7 +91,7 @@ class CursorFile:
                 f"The cursor {self.path} can't be read ({error}); remove it, or give another --cursor."
             ) from error
 
-    def save(self, kept: Kept) -> None:
+    def save(self, kept: CursorState) -> None:
         """Put new content in the place of the old; a crash leaves one of them, whole. Raises CursorError."""
         scratch = self._beside("new")
         try:
@@ -108,7 +108,7 @@ class CursorFile:
         return self.path.with_name(f".{self.path.name}.{ending}")
 
 
-def _document(kept: Kept) -> dict[str, object]:
+def _document(kept: CursorState) -> dict[str, object]:
     return {
         "after": kept.after,
         "secret": kept.secret,
@@ -119,7 +119,7 @@ def _document(kept: Kept) -> dict[str, object]:
     }
 
 
-def _kept(text: bytes) -> Kept:
+def _kept(text: bytes) -> CursorState:
     """Return the content of a text that `_document` made. Raises ValueError for any other text."""
     loaded = orjson.loads(text)
     match loaded:
@@ -129,13 +129,13 @@ def _kept(text: bytes) -> Kept:
             "sequences": dict(sequences),
             "forgot": bool(forgot),
         } if all(isinstance(each, int) for each in sequences.values()):
-            return Kept(after, secret, sequences, forgot, _ahead(loaded))
+            return CursorState(after, secret, sequences, forgot, _ahead(loaded))
     raise ValueError("it is not a cursor")
 
 
-def _ahead(loaded: dict[str, object]) -> Ahead:
+def _ahead(loaded: dict[str, object]) -> FinishedAhead:
     """Return the events that are over behind the cursor; an older file has none of them. Raises ValueError."""
     match loaded.get("upto"), loaded.get("undone", []):
         case None | str() as upto, list(undone) if all(isinstance(each, str) for each in undone):
-            return Ahead(upto, frozenset(undone))
+            return FinishedAhead(upto, frozenset(undone))
     raise ValueError("it is not a cursor")

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from http import HTTPStatus
-from typing import Final
+from typing import Any, Final
 
 import orjson
+import trio
 from msgspec import Struct
 
-from deskwire.commands.api_client.page import raw_items
-from deskwire.commands.api_client.service import Refused
-from deskwire.commands.listen.envelope import Event, read_event
-from deskwire.commands.listen.patience import Patient
+from deskwire.commands.api_client.service import CallRefused, Service, ServiceUnavailable, raw_items
 from deskwire.engine.core.ids import id_before, id_time_ms
 from deskwire.engine.events.types import STORED
 
-PAGE: Final = 200  # decisions 1: the largest
-WAIT_S: Final = 30  # decisions 4: the longest
+PAGE_SIZE: Final = 200  # decisions 1: the largest
+LONG_POLL_S: Final = 30  # decisions 4: the longest
 _NOT_YET: Final = "event_not_found"
 
 
@@ -25,14 +23,14 @@ class FeedError(Exception):
     """The feed can't be read; the text says why and what to do."""
 
 
-class Page(Struct, frozen=True):
+class FeedPage(Struct, frozen=True):
     """Events in their order, and whether more are there already."""
 
-    events: tuple[Event, ...]
+    events: tuple[FeedEvent, ...]
     more: bool
 
 
-class Feed:
+class FeedReader:
     """A reader that goes on where it stopped.
 
     Args:
@@ -41,28 +39,30 @@ class Feed:
             contract are read in each case, so that the position moves on.
     """
 
-    def __init__(self, service: Patient, note: Callable[[str], None], types: Collection[str] = ()) -> None:
+    def __init__(
+        self, service: RetryingService, note: Callable[[str], None], types: Collection[str] = ()
+    ) -> None:
         self.after: str | None = None
         """The event to read behind, None for the oldest that is stored."""
         self._service = service
         self._note = note
         self._types = sorted({*STORED, *types}) if not STORED.issuperset(types) else []
 
-    async def read(self, wait_s: int) -> Page:
+    async def read(self, wait_s: int) -> FeedPage:
         """Return the next page; it is empty if nothing came for `wait_s` seconds.
 
-        Raises FeedError if the position is not one of this feed, Refused and Away as `Patient.get`.
+        Raises FeedError if the position is not one of this feed, Refused and Away as `RetryingService.get`.
         """
         try:
             page = await self._page(self.after, wait_s)
-        except Refused as refusal:
+        except CallRefused as refusal:
             if refusal.status == HTTPStatus.GONE and self.after is not None:
                 self._note(
                     f"Events behind {self.after} are no longer stored, some may be missing; "
                     "going on from the oldest."
                 )
                 self.after = None
-                return Page((), more=True)
+                return FeedPage((), more=True)
             if refusal.code == _NOT_YET:
                 raise FeedError(
                     f"The service has not got as far as {self.after}: it may be restored from a backup, "
@@ -88,12 +88,12 @@ class Feed:
         Args:
             now: where to begin, in milliseconds since the epoch.
         """
-        search = Search(now)
+        search = EndSearch(now)
         while (at := search.next()) is not None:
             looked = id_before("evt", at)
             try:
                 page = await self._page(looked, 0)
-            except Refused as refusal:
+            except CallRefused as refusal:
                 search.refused(at, refusal)
                 continue
             self.after = page.events[-1].id if page.events else looked
@@ -103,8 +103,8 @@ class Feed:
         while search.low is not None and (await self.read(0)).more:
             pass  # as close as times get; the rest is read over
 
-    async def _page(self, after: str | None, wait_s: int) -> Page:
-        params = {"limit": str(PAGE), **({"wait": str(wait_s)} if wait_s else {})}
+    async def _page(self, after: str | None, wait_s: int) -> FeedPage:
+        params = {"limit": str(PAGE_SIZE), **({"wait": str(wait_s)} if wait_s else {})}
         if self._types:
             params["types"] = ",".join(self._types)
         if after is not None:
@@ -115,10 +115,10 @@ class Feed:
             more = orjson.loads(raw)["nextCursor"] is not None
         except (ValueError, KeyError) as error:
             raise FeedError(f"The feed can't be read: {error}. Is this a Deskwire service?") from error
-        return Page(events, more)
+        return FeedPage(events, more)
 
 
-class Search:
+class EndSearch:
     """The search for the end of the feed, by time in milliseconds.
 
     `low` is a time with stored events behind it, or before all of them; `high` one that the feed has not
@@ -131,7 +131,7 @@ class Search:
         self._now = now
         self._step = 1_000
 
-    def refused(self, at: int, refusal: Refused) -> None:
+    def refused(self, at: int, refusal: CallRefused) -> None:
         """Take in that the feed did not answer from `at`; raises what is no answer to that."""
         if refusal.code == _NOT_YET:
             self.high = at
@@ -157,3 +157,95 @@ class Search:
     def _stride(self) -> int:
         self._step *= 2
         return self._step // 2
+
+
+PAUSE_S: Final = 0.5
+PAUSE_MAX_S: Final = 10.0
+
+
+class RetryingService:
+    """GETs that wait for a service that is away, and say so.
+
+    Args:
+        patient: false lets Away through at once.
+        note: takes a line for people.
+    """
+
+    def __init__(self, service: Service, patient: bool, note: Callable[[str], None]) -> None:
+        self._service = service
+        self._patient = patient
+        self._note = note
+
+    async def get(self, path: str, params: Mapping[str, str] | None = None, wait_s: float = 0) -> bytes:
+        """Get a path as `Service.get` does. Raises Refused, and Away unless patient."""
+        pause_s, said = PAUSE_S, False
+        while True:
+            try:
+                answer = await self._service.get(path, params, wait_s)
+            except ServiceUnavailable as away:
+                if not self._patient:
+                    raise
+                if not said:
+                    self._note(f"{away}; trying again until it is back.")
+                    said = True
+                await trio.sleep(min(max(pause_s, away.retry_after_s or 0), PAUSE_MAX_S))
+                pause_s *= 2
+            else:
+                if said:
+                    self._note("The service is back.")
+                return answer
+
+
+_SUBJECTS: Final = (
+    ("ticket", "id"),
+    ("response", "id"),
+    ("survey", "id"),
+    ("endpoint", "id"),
+    ("contact", "userId"),
+)
+"""Where an event's data names what it is about, if that is no conversation: what is looked for first comes first."""
+
+
+class FeedEvent(Struct, frozen=True):
+    """An event on its way.
+
+    Args:
+        conversation: id of its conversation, None for an event without one.
+        subject: id of what the event is about, if it is about something else alone, such as a contact or a ticket.
+        sequence: None for an event without one (contract 2.10).
+        body: the envelope's bytes as the service sent them.
+    """
+
+    id: str
+    type: str
+    conversation: str | None
+    sequence: int | None
+    body: bytes
+    subject: str | None = None
+
+    @property
+    def ordering_key(self) -> str:
+        """The key of the order: events with the same one are forwarded one after the other."""
+        return self.conversation or self.subject or self.type
+
+
+def read_event(body: bytes) -> FeedEvent:
+    """Return the event in an envelope. Raises ValueError if it is none."""
+    try:
+        envelope = orjson.loads(body)
+        data = envelope["data"]
+        return FeedEvent(
+            str(envelope["id"]),
+            str(envelope["type"]),
+            _part(data, "conversation", "id") or data.get("conversationId"),
+            envelope["sequence"],
+            body,
+            next(filter(None, (_part(data, *each) for each in _SUBJECTS)), None),
+        )
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"no event envelope: {error!r}") from error
+
+
+def _part(data: Any, kind: str, name: str) -> str | None:
+    text: str | None = data.get(kind, {}).get(name)
+    return text

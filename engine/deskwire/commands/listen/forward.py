@@ -17,8 +17,8 @@ from typing import Final, Literal, assert_never
 import trio
 from msgspec import Struct
 
-from deskwire.commands.listen.envelope import Event
-from deskwire.commands.listen.window import Held
+from deskwire.commands.listen.feed import FeedEvent
+from deskwire.commands.listen.window import WindowEvent
 from deskwire.engine.core.clock import wall_clock
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.core.values import replace
@@ -38,10 +38,10 @@ REFUSALS_MAX: Final = 10
 _KNOCK_S: Final = 0.5
 """The pause between two looks whether the receiver is back."""
 
-State = Literal["sending", "waiting", "retrying", "delivered", "failed"]
+ForwardState = Literal["sending", "waiting", "retrying", "delivered", "failed"]
 
 
-class Delivery(Struct, frozen=True):
+class ForwardedEvent(Struct, frozen=True):
     """An event under a delivery id; see `client.Postable` and `schedule.AttemptPlan`.
 
     Args:
@@ -50,7 +50,7 @@ class Delivery(Struct, frozen=True):
     """
 
     id: str
-    event: Event
+    event: FeedEvent
     attempts: int
     previous: int | None
     due_at: int
@@ -60,7 +60,7 @@ class Delivery(Struct, frozen=True):
     taken_before: int = 0
 
 
-class Step(Struct, frozen=True):
+class ForwardStep(Struct, frozen=True):
     """The state of a delivery after a step.
 
     Args:
@@ -68,13 +68,13 @@ class Step(Struct, frozen=True):
         again_in_s: when the next one is due, if it is retrying.
     """
 
-    delivery: Delivery
-    state: State
+    delivery: ForwardedEvent
+    state: ForwardState
     attempt: Attempt | None = None
     again_in_s: float = 0
 
 
-class Result(Struct, frozen=True):
+class ForwardResult(Struct, frozen=True):
     """The result of an attempt, and the pause after which the next one is due."""
 
     state: Literal["delivered", "failed", "retrying"]
@@ -96,7 +96,7 @@ class Forwarder:
         self,
         client: Client,
         secret: str,
-        show: Callable[[Step], None],
+        show: Callable[[ForwardStep], None],
         note: Callable[[str], None],
         schedule: Schedule = RETRIES,
     ) -> None:
@@ -106,25 +106,25 @@ class Forwarder:
         self._note = note
         self._schedule = schedule
         self._taken = 0
-        self._begun: dict[Held, Delivery] = {}
+        self._begun: dict[WindowEvent, ForwardedEvent] = {}
         """The deliveries that are to be tried again."""
         self._back: trio.Event | None = None
         """An event that is set when the receiver takes connections again; None while it does."""
 
-    async def attempt(self, held: Held) -> Result:
+    async def attempt(self, held: WindowEvent) -> ForwardResult:
         """Try to deliver an event, once, however long the receiver is down."""
         delivery = self._begun.pop(held, None) or _new(held)
-        self._show(Step(delivery, "sending"))
+        self._show(ForwardStep(delivery, "sending"))
         attempt = await self._reach(delivery)
         if attempt.error is None:
             self._taken += 1
-            self._show(Step(delivery, "delivered", attempt))
-            return Result("delivered")
+            self._show(ForwardStep(delivery, "delivered", attempt))
+            return ForwardResult("delivered")
         delivery = self._counted(attempt, delivery)
         match self._after(attempt, delivery):
             case Retry() as again:
                 pause_s = max(0, again.due_at - wall_clock()) / 1000
-                self._show(Step(delivery, "retrying", attempt, pause_s))
+                self._show(ForwardStep(delivery, "retrying", attempt, pause_s))
                 self._begun[held] = replace(
                     delivery,
                     attempts=delivery.attempts + (not again.repeats),
@@ -132,16 +132,16 @@ class Forwarder:
                     planned_from=again.planned_from,
                     failing_since=again.failing_since,
                 )
-                return Result("retrying", pause_s)
+                return ForwardResult("retrying", pause_s)
             case Ended():
                 if delivery.refusals:
                     self._note(f"{_named(held.event)} is given up: {_refused(attempt, delivery)}.")
-                self._show(Step(delivery, "failed", attempt))
-                return Result("failed")
+                self._show(ForwardStep(delivery, "failed", attempt))
+                return ForwardResult("failed")
             case never:
                 assert_never(never)
 
-    def _counted(self, attempt: Attempt, delivery: Delivery) -> Delivery:
+    def _counted(self, attempt: Attempt, delivery: ForwardedEvent) -> ForwardedEvent:
         """Return the delivery with its number of refusals in a row."""
         if attempt.wait_ms is None:
             return replace(delivery, refusals=0)
@@ -150,7 +150,7 @@ class Forwarder:
             delivery = replace(delivery, taken_before=self._taken)
         return replace(delivery, refusals=delivery.refusals + 1)
 
-    def _after(self, attempt: Attempt, delivery: Delivery) -> Retry | Ended:
+    def _after(self, attempt: Attempt, delivery: ForwardedEvent) -> Retry | Ended:
         """Return what follows from a failure; a receiver that asks for a pause gets it, within the bounds of `REFUSALS`."""
         if attempt.wait_ms is not None:
             bound = REFUSALS if self._taken > delivery.taken_before else REFUSALS_MAX
@@ -159,19 +159,19 @@ class Forwarder:
             return self._schedule.after_pause_asked(attempt, delivery)
         return self._schedule.after_failure(attempt, delivery, random.random(), None)
 
-    async def _reach(self, delivery: Delivery) -> Attempt:
+    async def _reach(self, delivery: ForwardedEvent) -> Attempt:
         """Attempt until a receiver is there; one task looks for it, the others wait."""
         while True:
             if self._back is None:
                 attempt = await self._client.post(delivery, self._secrets)
                 if not _down(attempt):
                     return attempt
-            self._show(Step(delivery, "waiting"))
+            self._show(ForwardStep(delivery, "waiting"))
             if self._back is None:
                 return await self._knock(delivery, attempt)
             await self._back.wait()
 
-    async def _knock(self, delivery: Delivery, attempt: Attempt) -> Attempt:
+    async def _knock(self, delivery: ForwardedEvent, attempt: Attempt) -> Attempt:
         self._back = back = trio.Event()
         self._note(f"The receiver is down ({attempt.error}), waiting.")
         while _down(attempt):
@@ -183,18 +183,18 @@ class Forwarder:
         return attempt
 
 
-def _named(event: Event) -> str:
+def _named(event: FeedEvent) -> str:
     where = event.conversation or event.subject
     return event.type if where is None else f"{event.type} of {where}"
 
 
-def _refused(attempt: Attempt, delivery: Delivery) -> str:
+def _refused(attempt: Attempt, delivery: ForwardedEvent) -> str:
     return f"the receiver asked for a pause {delivery.refusals} times in a row ({attempt.error})"
 
 
-def _new(held: Held) -> Delivery:
+def _new(held: WindowEvent) -> ForwardedEvent:
     made_at = wall_clock()
-    return Delivery(new_id("dlv", made_at), held.event, 0, held.previous, made_at)
+    return ForwardedEvent(new_id("dlv", made_at), held.event, 0, held.previous, made_at)
 
 
 def _down(attempt: Attempt) -> bool:

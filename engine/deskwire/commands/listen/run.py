@@ -13,16 +13,14 @@ import orjson
 import trio
 from msgspec import Struct
 
-from deskwire.commands.api_client.access import Access
+from deskwire.commands.api_client.access import ServiceAccess
 from deskwire.commands.api_client.service import Service, ServiceError
-from deskwire.commands.listen.cursor import CursorError, CursorFile, Kept, default_path
-from deskwire.commands.listen.envelope import Event
-from deskwire.commands.listen.feed import WAIT_S, Feed, FeedError
-from deskwire.commands.listen.forward import RETRIES, WORKERS, Forwarder, Result
-from deskwire.commands.listen.headers import WithHeaders
-from deskwire.commands.listen.patience import Patient
-from deskwire.commands.listen.screen import Screen
-from deskwire.commands.listen.window import Held, Sequences, Window
+from deskwire.commands.listen.cursor import CursorError, CursorFile, CursorState, default_path
+from deskwire.commands.listen.feed import LONG_POLL_S, FeedError, FeedEvent, FeedReader, RetryingService
+from deskwire.commands.listen.forward import RETRIES, WORKERS, Forwarder, ForwardResult
+from deskwire.commands.listen.receiver import RouteWithHeaders
+from deskwire.commands.listen.screen import ListenOutput
+from deskwire.commands.listen.window import SequenceTable, Window, WindowEvent
 from deskwire.engine.core.clock import wall_clock
 from deskwire.engine.core.http1 import Header
 from deskwire.engine.webhooks.http.address import Policy
@@ -37,7 +35,7 @@ _SAVE_S: Final = 5.0
 """Bound for the last save."""
 
 
-class Plan(Struct, frozen=True, kw_only=True):
+class ListenOptions(Struct, frozen=True, kw_only=True):
     """The plan of a run.
 
     Args:
@@ -53,7 +51,7 @@ class Plan(Struct, frozen=True, kw_only=True):
         schedule: when a failed attempt is repeated.
     """
 
-    access: Access
+    access: ServiceAccess
     forward: str | None
     headers: tuple[Header, ...] = ()
     secret: str | None = None
@@ -65,7 +63,7 @@ class Plan(Struct, frozen=True, kw_only=True):
     schedule: Schedule = RETRIES
 
 
-async def run_listen(plan: Plan, screen: Screen) -> int:
+async def run_listen(plan: ListenOptions, screen: ListenOutput) -> int:
     """Listen until SIGINT or SIGTERM, or with `once` until the feed is drained; the exit status.
 
     It is 1 if listening is not possible, and with `once` also if an event was given up; else 0.
@@ -77,11 +75,11 @@ async def run_listen(plan: Plan, screen: Screen) -> int:
             async with Service(plan.access) as service, trio.open_nursery() as nursery:
                 nursery.start_soon(_cancel_at_signal, signals, nursery.cancel_scope)
                 nursery.start_soon(screen.run)
-                patient = Patient(service, not plan.once, screen.note)
+                patient = RetryingService(service, not plan.once, screen.note)
                 project = await _project_id(patient)
                 kind = "listen" if plan.forward is not None else "listen-printing"
                 with CursorFile(plan.cursor or default_path(plan.state, service.url, project, kind)) as file:
-                    listening = Listening(plan, screen, Feed(patient, screen.note, plan.events), file)
+                    listening = Listening(plan, screen, FeedReader(patient, screen.note, plan.events), file)
                     await listening.run(project)
                 nursery.cancel_scope.cancel()
         except* (ServiceError, FeedError, CursorError) as group:
@@ -95,7 +93,7 @@ async def run_listen(plan: Plan, screen: Screen) -> int:
     return 1 if failures or given_up else 0
 
 
-async def _project_id(service: Patient) -> str:
+async def _project_id(service: RetryingService) -> str:
     try:
         return str(orjson.loads(await service.get("/s2s/project"))["id"])
     except (ValueError, TypeError, KeyError) as error:
@@ -118,7 +116,7 @@ def _leaves(error: BaseException) -> Iterator[BaseException]:
 class Listening:
     """The tasks of a run, around one window. Everything waits for the same thing: that the window changes."""
 
-    def __init__(self, plan: Plan, screen: Screen, feed: Feed, file: CursorFile) -> None:
+    def __init__(self, plan: ListenOptions, screen: ListenOutput, feed: FeedReader, file: CursorFile) -> None:
         self.printed = 0
         self.delivered = 0
         self.failed = 0
@@ -126,7 +124,7 @@ class Listening:
         self._screen = screen
         self._feed = feed
         self._file = file
-        self._window = Window(None, Sequences({}, False))
+        self._window = Window(None, SequenceTable({}, False))
         self._secret = ""
         self._changed = trio.lowlevel.ParkingLot()
 
@@ -152,7 +150,7 @@ class Listening:
     def _client(self, url: str) -> Client:
         return Client(
             url,
-            WithHeaders(Dialer(Policy(allow_private=True), SystemResolver()), self._plan.headers),
+            RouteWithHeaders(Dialer(Policy(allow_private=True), SystemResolver()), self._plan.headers),
             ssl_context=httpx.create_ssl_context(),
             timeout_s=TIMEOUT_S,
             clock=wall_clock,
@@ -175,7 +173,7 @@ class Listening:
         self._secret = plan.secret or (kept.secret if kept else new_secret())
         if plan.start is None and kept is not None:
             self._feed.after = kept.after
-            self._window = Window(kept.after, Sequences(kept.sequences, kept.forgot), kept.ahead)
+            self._window = Window(kept.after, SequenceTable(kept.sequences, kept.forgot), kept.ahead)
         elif plan.start in (None, "now"):
             await self._feed.seek_end(wall_clock())
         elif plan.start != "beginning":
@@ -194,7 +192,7 @@ class Listening:
 
     async def _read(self) -> None:
         """Fill the window; returns only with `once`, when there is nothing more."""
-        wait_s = 0 if self._plan.once else WAIT_S
+        wait_s = 0 if self._plan.once else LONG_POLL_S
         while True:
             await self._until(lambda: not self._window.full)
             page = await self._feed.read(wait_s)
@@ -204,7 +202,7 @@ class Listening:
             if self._plan.once and not page.more:
                 return
 
-    def _take_in(self, event: Event) -> None:
+    def _take_in(self, event: FeedEvent) -> None:
         wanted = not self._plan.events or event.type in self._plan.events
         if wanted and self._plan.forward is not None:
             self._window.add(event)
@@ -230,7 +228,7 @@ class Listening:
             self._window.end(held, result.state == "delivered")
             self._changed.unpark_all()
 
-    async def _again(self, held: Held, result: Result) -> None:
+    async def _again(self, held: WindowEvent, result: ForwardResult) -> None:
         await trio.sleep(result.pause_s)
         self._window.again(held)
         self._changed.unpark_all()
@@ -246,7 +244,7 @@ class Listening:
 
     async def _save(self) -> None:
         window, sequences = self._window, self._window.sequences
-        kept = Kept(window.after, self._secret, sequences.last, sequences.forgot, window.ahead)
+        kept = CursorState(window.after, self._secret, sequences.last, sequences.forgot, window.ahead)
         await trio.to_thread.run_sync(self._file.save, kept)
 
     async def _until(self, condition: Callable[[], bool]) -> None:

@@ -16,13 +16,13 @@ from typing import Final
 
 from msgspec import Struct, field
 
-from deskwire.commands.listen.envelope import Event
+from deskwire.commands.listen.feed import FeedEvent
 from deskwire.engine.core.values import replace
 
 CONVERSATIONS: Final = 1_000
 """The most conversations whose last sequence is kept; they are written with every move of the cursor."""
 
-UNDONE_MAX: Final = 10_000
+UNFINISHED_MAX: Final = 10_000
 BYTES_MAX: Final = 64 << 20
 HELD_MAX: Final = 100_000
 """Events that are not over, and their bytes, and all events that are held: beyond one of these reading pauses. So much
@@ -31,7 +31,7 @@ may a conversation that is stuck fall behind before the others wait for it."""
 DELETED: Final = "conversation.deleted"
 
 
-class Sequences:
+class SequenceTable:
     """The last sequence of each conversation, of those that were last heard of.
 
     Args:
@@ -48,14 +48,14 @@ class Sequences:
         """The sequences by conversation, those of the conversations heard of last at the end."""
         return dict(self._last)
 
-    def before(self, event: Event) -> int | None:
+    def before(self, event: FeedEvent) -> int | None:
         """Return the value of `Service-Previous-Sequence`: 0 if there was none before, None if it is not known."""
         if event.conversation is None or event.sequence is None:
             return None
         unknown = None if self.forgot and event.sequence > 1 else 0
         return self._last.get(event.conversation, unknown)
 
-    def note(self, event: Event) -> None:
+    def note(self, event: FeedEvent) -> None:
         """Note the event as the newest of its conversation."""
         if event.conversation is None or event.sequence is None:
             return
@@ -67,12 +67,12 @@ class Sequences:
             self._last.popitem(last=False)
             self.forgot = True
 
-    def copy(self) -> Sequences:
+    def copy(self) -> SequenceTable:
         """Return a copy, to be changed on its own."""
-        return Sequences(self._last, self.forgot)
+        return SequenceTable(self._last, self.forgot)
 
 
-class Ahead(Struct, frozen=True):
+class FinishedAhead(Struct, frozen=True):
     """The events that are over behind the cursor: all up to one event, except a few. Ids of events grow with their place.
 
     Args:
@@ -83,24 +83,24 @@ class Ahead(Struct, frozen=True):
     upto: str | None = None
     undone: frozenset[str] = frozenset()
 
-    def has(self, event: Event) -> bool:
+    def has(self, event: FeedEvent) -> bool:
         """Say whether the event is over."""
         return self.upto is not None and event.id <= self.upto and event.id not in self.undone
 
 
-NOTHING: Final = Ahead()
+NOTHING: Final = FinishedAhead()
 
 
-class Held(Struct, eq=False):
+class WindowEvent(Struct, eq=False):
     """One event in the window.
 
     Args:
-        previous: see `Sequences.before`.
+        previous: see `SequenceTable.before`.
         number: its place among all that were read.
         over: whether it was delivered, given up, or left out; its body is let go of then.
     """
 
-    event: Event
+    event: FeedEvent
     number: int
     previous: int | None = None
     wanted: bool = True
@@ -110,7 +110,7 @@ class Held(Struct, eq=False):
 class _Queue(Struct, eq=False):
     """Events with one ordering key that wait, in their order. A troubled queue's last attempt has failed."""
 
-    waiting: deque[Held] = field(default_factory=deque)
+    waiting: deque[WindowEvent] = field(default_factory=deque)
     troubled: bool = False
     busy: bool = False
 
@@ -124,7 +124,7 @@ class Window:
         ahead: the events behind it that were over already.
     """
 
-    def __init__(self, after: str | None, sequences: Sequences, ahead: Ahead = NOTHING) -> None:
+    def __init__(self, after: str | None, sequences: SequenceTable, ahead: FinishedAhead = NOTHING) -> None:
         self.after = after
         self.sequences: Final = sequences
         """The sequences as of the cursor."""
@@ -132,7 +132,7 @@ class Window:
         """A counter that grows whenever there is something new to keep."""
         self._was = ahead
         self._ahead = sequences.copy()
-        self._held: deque[Held] = deque()
+        self._held: deque[WindowEvent] = deque()
         self._queues: dict[str, _Queue] = {}
         self._ready: tuple[list[tuple[int, str]], list[tuple[int, str]]] = ([], [])
         self._read = 0
@@ -146,10 +146,10 @@ class Window:
     @property
     def full(self) -> bool:
         """True if no more should be read for now."""
-        return self._undone >= UNDONE_MAX or self._bytes >= BYTES_MAX or len(self._held) >= HELD_MAX
+        return self._undone >= UNFINISHED_MAX or self._bytes >= BYTES_MAX or len(self._held) >= HELD_MAX
 
     @property
-    def ahead(self) -> Ahead:
+    def ahead(self) -> FinishedAhead:
         """The events that are over behind the cursor, those included that were over before and have not been read again yet."""
         read = self._held[-1].event.id if self._held else self.after or ""
         if self._was.upto is not None and read < self._was.upto:
@@ -159,12 +159,12 @@ class Window:
         if not upto:
             return NOTHING
         undone = (each.event.id for each in self._held if not each.over and each.event.id < upto)
-        return Ahead(upto, frozenset(known.union(undone)))
+        return FinishedAhead(upto, frozenset(known.union(undone)))
 
-    def add(self, event: Event) -> None:
+    def add(self, event: FeedEvent) -> None:
         """Take in the next event of the feed, to be forwarded if that was not done before."""
         self._read += 1
-        held = Held(event, self._read, self._ahead.before(event))
+        held = WindowEvent(event, self._read, self._ahead.before(event))
         self._ahead.note(event)
         self._held.append(held)
         if self._was.has(event):
@@ -177,14 +177,14 @@ class Window:
         if len(queue.waiting) == 1:
             self._offer(queue)
 
-    def skip(self, event: Event) -> None:
+    def skip(self, event: FeedEvent) -> None:
         """Take in the next event of the feed, which is not to be forwarded."""
         self._read += 1
-        held = Held(event, self._read, wanted=False)
+        held = WindowEvent(event, self._read, wanted=False)
         self._held.append(held)
         self._over(held)
 
-    def take(self, troubled: bool = False) -> Held | None:
+    def take(self, troubled: bool = False) -> WindowEvent | None:
         """Return the oldest event of a free queue that is troubled, or not, if any; `end` or `again` must follow."""
         if not self._ready[troubled]:
             return None
@@ -193,18 +193,18 @@ class Window:
         queue.busy = True
         return queue.waiting.popleft()
 
-    def later(self, held: Held) -> None:
+    def later(self, held: WindowEvent) -> None:
         """Note that an attempt has failed; the queue waits until `again`."""
         self._queues[held.event.ordering_key].troubled = True
 
-    def again(self, held: Held) -> None:
+    def again(self, held: WindowEvent) -> None:
         """Offer the event for its next attempt."""
         queue = self._queues[held.event.ordering_key]
         queue.busy = False
         queue.waiting.appendleft(held)
         self._offer(queue)
 
-    def end(self, held: Held, delivered: bool = True) -> None:
+    def end(self, held: WindowEvent, delivered: bool = True) -> None:
         """Note that the event was delivered or given up."""
         queue = self._queues[held.event.ordering_key]
         queue.busy, queue.troubled = False, not delivered
@@ -223,7 +223,7 @@ class Window:
                 self._ready[queue.troubled], (queue.waiting[0].number, queue.waiting[0].event.ordering_key)
             )
 
-    def _over(self, held: Held) -> None:
+    def _over(self, held: WindowEvent) -> None:
         held.over = True
         held.event = replace(held.event, body=b"")
         self.changes += 1

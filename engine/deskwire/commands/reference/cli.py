@@ -11,7 +11,7 @@ import click
 
 from deskwire.cli import SECTIONS, cli
 from deskwire.commands.reference.tables import markdown_table
-from deskwire.commands.shell.help import Command, all_commands
+from deskwire.commands.shell.help import HelpCommand, all_commands
 
 INTRODUCTION: Final = """\
 # Commands
@@ -82,7 +82,7 @@ def _section(words: Sequence[str], command: click.Command) -> Iterator[str]:
         yield markdown_table(
             ("Option", "Variable", "Default", "Meaning"), [_row(each, ctx) for each in options]
         )
-    if isinstance(command, Command) and command.examples:
+    if isinstance(command, HelpCommand) and command.examples:
         yield "```text\n" + "\n".join(command.examples) + "\n```\n"
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from deskwire.commands.shell.help import Command
+from deskwire.commands.shell.help import HelpCommand
 
 PAGES = ("api", "cli", "events", "errors", "metrics", "surveys")
 _MODULES = {"errors": "errors_page"}
@@ -17,7 +17,7 @@ _MODULES = {"errors": "errors_page"}
 
 @click.command(
     "reference",
-    cls=Command,
+    cls=HelpCommand,
     examples=["deskwire reference events", "deskwire reference asyncapi > asyncapi.json"],
 )
 @click.argument("page", type=click.Choice((*PAGES, "asyncapi")))
@@ -33,7 +33,7 @@ def reference_command(page: str) -> None:
     click.echo(import_module(f"deskwire.commands.reference.{_MODULES.get(page, page)}").markdown(), nl=False)
 
 
-@click.command("openapi", cls=Command, examples=["deskwire openapi > openapi.json"])
+@click.command("openapi", cls=HelpCommand, examples=["deskwire openapi > openapi.json"])
 def openapi_command() -> None:
     """Print the description of the API, an OpenAPI 3.1 document, as JSON."""
     _print(import_module("deskwire.commands.reference.openapi.document").document())

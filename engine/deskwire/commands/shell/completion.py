@@ -6,7 +6,7 @@ from typing import Final
 
 import click
 
-from deskwire.commands.shell.help import Command
+from deskwire.commands.shell.help import HelpCommand
 
 SHELLS: Final = ("bash", "zsh", "fish")
 VARIABLE: Final = "_DESKWIRE_COMPLETE"
@@ -15,7 +15,7 @@ VARIABLE: Final = "_DESKWIRE_COMPLETE"
 
 @click.command(
     "completion",
-    cls=Command,
+    cls=HelpCommand,
     examples=[
         'eval "$(deskwire completion bash)"',
         "deskwire completion zsh > ~/.zfunc/_deskwire",

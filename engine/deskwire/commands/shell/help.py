@@ -17,7 +17,7 @@ from msgspec import Struct
 _WHOLE: Final = sys.maxsize  # characters of a summary that is not cut
 
 
-class Command(click.Command):
+class HelpCommand(click.Command):
     """A command whose help ends with examples.
 
     Args:
@@ -34,10 +34,10 @@ class Command(click.Command):
         super().format_epilog(ctx, formatter)
 
 
-class Group(click.Group):
+class HelpGroup(click.Group):
     """A group of such commands, with the whole summary of each."""
 
-    command_class = Command
+    command_class = HelpCommand
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write a line for each command, or several."""
@@ -45,7 +45,7 @@ class Group(click.Group):
             formatter.write_dl([(name, summary(self.commands[name])) for name in self.list_commands(ctx)])
 
 
-class Elsewhere(Struct, frozen=True):
+class LazyCommand(Struct, frozen=True):
     """A command that is loaded when it is asked for.
 
     Args:
@@ -70,7 +70,9 @@ class Program(click.Group):
         sections: the commands by their names, by the headings that the help shows them under.
     """
 
-    def __init__(self, *arguments: Any, sections: Mapping[str, Mapping[str, Elsewhere]], **more: Any) -> None:
+    def __init__(
+        self, *arguments: Any, sections: Mapping[str, Mapping[str, LazyCommand]], **more: Any
+    ) -> None:
         super().__init__(*arguments, **more)
         self.sections: Final = sections
         self._known: Final = {name: each for section in sections.values() for name, each in section.items()}

@@ -97,7 +97,7 @@ def yes_option(what: str) -> Callable[[CommandT], CommandT]:
     return click.option("--yes", is_flag=True, help=f"{what} without asking.")
 
 
-def place(data: Path | None) -> Config:
+def installation_config(data: Path | None) -> Config:
     """Return the settings, which say where the installation is. Raises UsageError if two places are named."""
     config = Config.load(os.environ, {"data_dir": data})
     if data is not None and config.database_url is not None:

@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Final
 
 import click
+
+from deskwire.engine.core.progress import Tell, nobody
 
 Columns = Mapping[str, Callable[[Mapping[str, Any]], object]]
 
@@ -72,3 +75,57 @@ def width() -> int | None:
 def _cell(value: object) -> str:
     text = "-" if value is None else str(value)
     return "".join(each if each.isprintable() else "�" for each in text)
+
+
+def visible(text: str) -> str:
+    """`text` with everything that is not plainly printable as an escape, such as `\\x1b`, line ends included.
+
+    That covers C0 and C1 controls, and the format characters that reorder or hide text (Unicode Cf).
+    """
+    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
+
+
+def visible_lines(text: str) -> list[str]:
+    """Return the lines of a text, each as `visible` makes it."""
+    return [visible(line) for line in text.split("\n")]
+
+
+@contextmanager
+def shown_progress(*, beside: bool = False) -> Iterator[Tell]:
+    """Yield what takes each step, with how much of it is done; it does nothing unless stderr is a terminal.
+
+    Args:
+        beside: whether something is written to stdout meanwhile: then nothing is shown if that is a terminal, too.
+    """
+    if not sys.stderr.isatty() or (beside and sys.stdout.isatty()):
+        yield nobody
+        return
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        SpinnerColumn,
+        TaskProgressColumn,
+        TextColumn,
+        TimeElapsedColumn,
+    )
+
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("", total=None)
+        step = ""
+
+        def tell(name: str, done: int = 0, total: int | None = None) -> None:
+            nonlocal step
+            if name != step:
+                step = name
+                progress.reset(task, description=name)
+            progress.update(task, completed=done, total=total)
+
+        yield tell

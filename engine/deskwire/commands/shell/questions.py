@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
-from deskwire.commands.shell.refusals import Refused
+from deskwire.commands.shell.refusals import RefusedCommand
 
 CommandT = TypeVar("CommandT", bound=Callable[..., Any])
 
@@ -49,7 +49,7 @@ def new_password(from_stdin: bool, one_time: bool) -> str | None:
     return typed
 
 
-def confirm_new_password(refusal: Refused) -> None:
+def confirm_new_password(refusal: RefusedCommand) -> None:
     """Ask whether an account of another organisation gets a new password; ends the command if not, or with no terminal."""
     if not sys.stdin.isatty():
         raise click.ClickException(

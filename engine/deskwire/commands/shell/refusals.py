@@ -11,7 +11,7 @@ import click
 _CAMEL: Final = re.compile(r"(?<=[a-z0-9])([A-Z])")
 
 
-class Refused(click.ClickException):
+class RefusedCommand(click.ClickException):
     """The error that ends a command whose order or call was refused; `code` is the reason."""
 
     def __init__(self, message: str, code: str | None) -> None:

@@ -46,7 +46,7 @@ from deskwire.http.api.sessions import Sessions
 from deskwire.http.metrics.measurements import Measurements
 from deskwire.http.metrics.scraper import Scraping
 from deskwire.http.pages.web_files import Desk
-from deskwire.http.resources.service.readiness import Readiness
+from deskwire.http.resources.service.readiness import ReadinessProbe
 
 
 class Webhooks(Struct, frozen=True):
@@ -154,7 +154,7 @@ class Services(Struct, frozen=True):
     error_page: Once[Static]
     tell_request: Callable[[str, str | None, int, float, str], None]
     desk: Desk
-    readiness: Readiness
+    readiness: ReadinessProbe
     stand_ins: StandIns
     refused_calls: RefusedCalls
     sign_in: bool = True

@@ -31,7 +31,7 @@ _CHOSEN: Final[dict[str, Any]] = {
 }
 
 
-class EventLog(Paged):
+class EventLogQuery(Paged):
     """The types of the events to list, the conversation that they are of, and the page."""
 
     types: Annotated[str | None, Field(json_schema_extra=_CHOSEN)] = None
@@ -50,8 +50,8 @@ class EventLog(Paged):
         super().further(given)
 
 
-@routes.add("GET", "/events", operation_id="listRecentEvents", query=EventLog, answer=page_of(AnyEvent))
-async def list_recent_events(call: Call[Body, EventLog]) -> Answer:
+@routes.add("GET", "/events", operation_id="listRecentEvents", query=EventLogQuery, answer=page_of(AnyEvent))
+async def list_recent_events(call: Call[Body, EventLogQuery]) -> Answer:
     """List the stored events of a project, newest first, as consumers are sent them.
 
     Without `types` all are listed that your role may read, also those beyond the contract. To follow what comes next,

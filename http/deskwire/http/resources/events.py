@@ -34,7 +34,7 @@ _TYPES: Final[dict[str, Any]] = {
 }
 
 
-class Feed(Query):
+class FeedQuery(Query):
     """The part of the events to list, and the seconds to wait for the first of them."""
 
     after: str | None = Field(None, json_schema_extra=_EVENT_ID)
@@ -62,11 +62,11 @@ class Feed(Query):
     "GET",
     "/s2s/events",
     operation_id="listEvents",
-    query=Feed,
+    query=FeedQuery,
     answer=page_of(AnyEvent),
     errors=("event_not_found", "window_passed"),
 )
-async def list_events(call: Call[Body, Feed]) -> Answer:
+async def list_events(call: Call[Body, FeedQuery]) -> Answer:
     """List the events of a project after a given event, oldest first.
 
     Extensions are listed if `types` names them; a machine credential needs the permission to read what they are about.
@@ -88,7 +88,7 @@ async def list_events(call: Call[Body, Feed]) -> Answer:
     return raw_list(bodies, chunk.events[query.limit - 1].id if more else None)
 
 
-async def _read(call: Call[Body, Feed], after: int, types: frozenset[str]) -> Chunk:
+async def _read(call: Call[Body, FeedQuery], after: int, types: frozenset[str]) -> Chunk:
     log, project, limit = call.services.log, call.project.rowid, call.query.limit + 1
     source = project if types <= STORED else Named(project)
     chunk = await log.read(source, after, limit, types)

@@ -6,7 +6,7 @@ from typing import Any, Final, get_args
 
 import orjson
 
-from deskwire.commands.reference.asyncapi.parts import Parts, security, servers
+from deskwire.commands.reference.asyncapi.parts import AsyncApiParts, security, servers
 from deskwire.commands.reference.events import example_envelopes
 from deskwire.commands.reference.extensions import extension_envelopes
 from deskwire.commands.reference.openapi.samples import sample
@@ -82,7 +82,7 @@ _ABOUT: Final[tuple[tuple[str, str, Schema, Any], ...]] = (
 """The events about the stream itself and those of the moment: the field `event`, meaning, schema and example."""
 
 
-def add(parts: Parts) -> None:
+def add(parts: AsyncApiParts) -> None:
     """Add the stream of agents."""
     names = [_add(parts, *each) for each in _ABOUT]
     kinds = {**{name: CATALOG[name] for name in CATALOG if name in STORED}, **AGENTS}
@@ -113,7 +113,7 @@ def add(parts: Parts) -> None:
     )
 
 
-def _add(parts: Parts, event: str, meaning: str, payload: Schema, example: Any) -> str:
+def _add(parts: AsyncApiParts, event: str, meaning: str, payload: Schema, example: Any) -> str:
     name = f"agents.{event}"
     parts.messages[name] = {
         "name": event,

@@ -9,7 +9,7 @@ from typing import Any, Final
 import orjson
 
 from deskwire.commands.reference.asyncapi import agents, stream, webhooks
-from deskwire.commands.reference.asyncapi.parts import Parts, in_async, reachable
+from deskwire.commands.reference.asyncapi.parts import AsyncApiParts, in_async, reachable
 from deskwire.commands.reference.openapi.document import shown_types
 from deskwire.commands.reference.openapi.schemas import Schema, Schemas
 from deskwire.http.api.app import ROUTES
@@ -88,7 +88,7 @@ def description() -> Static:
 def document() -> dict[str, Any]:
     """Return the document."""
     schemas = Schemas([*shown_types(ROUTES), *ENVELOPES.values()])
-    parts = Parts(schemas)
+    parts = AsyncApiParts(schemas)
     for section in (webhooks, stream, agents):
         section.add(parts)
     return {

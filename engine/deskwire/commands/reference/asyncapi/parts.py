@@ -12,7 +12,7 @@ from deskwire.commands.reference.openapi.schemas import Schema, Schemas
 _SCHEMA: Final = "#/components/schemas/"
 
 
-class Parts(Struct):
+class AsyncApiParts(Struct):
     """The parts of the document so far, each by its name.
 
     Args:

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import orjson
 
-from deskwire.commands.reference.asyncapi.parts import Parts, security, servers
+from deskwire.commands.reference.asyncapi.parts import AsyncApiParts, security, servers
 from deskwire.commands.reference.events import example_envelopes
 from deskwire.commands.reference.openapi.schemas import Schema
 from deskwire.engine.events.types import CATALOG, STORED, Kind
@@ -91,7 +91,7 @@ def carried() -> list[Kind]:
     ]
 
 
-def add(parts: Parts) -> None:
+def add(parts: AsyncApiParts) -> None:
     """Add the channels of events, and the protocol's own messages."""
     events = [_add_event(parts, kind) for kind in carried()]
     for kind, parameter, described, example, carries in _CHANNELS:
@@ -109,7 +109,7 @@ def add(parts: Parts) -> None:
     _add_protocol(parts)
 
 
-def _add_event(parts: Parts, kind: Kind) -> str:
+def _add_event(parts: AsyncApiParts, kind: Kind) -> str:
     name, envelope = f"stream.{kind.type}", example_envelopes()[kind.type]
     data = {
         "type": "string",
@@ -122,7 +122,7 @@ def _add_event(parts: Parts, kind: Kind) -> str:
     return name  # fmt: skip
 
 
-def _add_protocol(parts: Parts) -> None:
+def _add_protocol(parts: AsyncApiParts) -> None:
     sent = [_add_sent(parts, *each) for each in _SENT]
     taken = [_add_taken(parts, *each) for each in _TAKEN]
     parts.channel(
@@ -144,7 +144,7 @@ def _add_protocol(parts: Parts) -> None:
     )
 
 
-def _add_sent(parts: Parts, event: str, meaning: str, example: bytes) -> str:
+def _add_sent(parts: AsyncApiParts, event: str, meaning: str, example: bytes) -> str:
     shown = orjson.loads(example)
     properties: dict[str, Schema] = {"event": {"type": "string", "const": event}}
     if "channel" in shown:
@@ -162,7 +162,7 @@ def _add_sent(parts: Parts, event: str, meaning: str, example: bytes) -> str:
     return name
 
 
-def _add_taken(parts: Parts, event: str, meaning: str, data: Schema, example: Any) -> str:
+def _add_taken(parts: AsyncApiParts, event: str, meaning: str, data: Schema, example: Any) -> str:
     payload = _object({"event": {"type": "string", "const": event}, "data": data}, "data")
     name = f"received.{event.replace(':', '.')}"
     parts.messages[name] = _message(event, meaning, payload, {"event": event, "data": example})

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from deskwire.commands.reference.asyncapi.parts import Parts, security, servers
+from deskwire.commands.reference.asyncapi.parts import AsyncApiParts, security, servers
 from deskwire.commands.reference.openapi.events import webhooks
 from deskwire.commands.reference.openapi.schemas import Schema
 
 
-def add(parts: Parts) -> None:
+def add(parts: AsyncApiParts) -> None:
     """Add the channel of webhooks."""
     names = []
     for kind, item in webhooks(parts.schemas).items():

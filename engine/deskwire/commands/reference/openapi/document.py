@@ -105,7 +105,7 @@ def document() -> dict[str, Any]:
         "conversation_moved_on": schemas.of(MovedOnDocument),
         "contact_merged": schemas.of(MergedDocument),
     }
-    problems = refusals.Refusals(schemas.of(ProblemDocument), headers, special)
+    problems = refusals.RefusalDescriptions(schemas.of(ProblemDocument), headers, special)
     paths: dict[str, Schema] = {}
     for route in ROUTES:
         described = _operation(route, schemas, problems)
@@ -163,7 +163,7 @@ def _tags(routes: Sequence[Route]) -> list[Schema]:
     return [{"name": tag.name, "description": tag.description} for tag in tags.values()]
 
 
-def _operation(route: Route, schemas: Schemas, problems: refusals.Refusals) -> Schema:
+def _operation(route: Route, schemas: Schemas, problems: refusals.RefusalDescriptions) -> Schema:
     text = plain(route.handler.__doc__)
     operation: Schema = {
         "operationId": route.operation_id,

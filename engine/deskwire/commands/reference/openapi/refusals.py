@@ -67,7 +67,7 @@ _UNCOUNTED: Final = frozenset({"none", "metrics"})
 """Kinds of access whose calls are counted against no rate of a project or user."""
 
 
-class Rule(Struct, frozen=True):
+class RefusalRule(Struct, frozen=True):
     """The codes of all routes that `on` is true for."""
 
     codes: tuple[str, ...]
@@ -75,12 +75,12 @@ class Rule(Struct, frozen=True):
 
 
 RULES: Final = (
-    Rule(("bad_query", "bad_request", "internal_error"), lambda route: True),
-    Rule(("bad_path", "nul_character"), lambda route: "<" in route.path),
-    Rule(("out_of_touch", "overloaded", "too_many_at_once"), lambda route: True),
-    Rule(("too_many_failures",), lambda route: route.access.kind not in ("none", "visitor")),
-    Rule(("rate_limited",), lambda route: route.access.kind not in _UNCOUNTED),
-    Rule(
+    RefusalRule(("bad_query", "bad_request", "internal_error"), lambda route: True),
+    RefusalRule(("bad_path", "nul_character"), lambda route: "<" in route.path),
+    RefusalRule(("out_of_touch", "overloaded", "too_many_at_once"), lambda route: True),
+    RefusalRule(("too_many_failures",), lambda route: route.access.kind not in ("none", "visitor")),
+    RefusalRule(("rate_limited",), lambda route: route.access.kind not in _UNCOUNTED),
+    RefusalRule(
         (
             "bad_idempotency_key",
             "idempotency_answer_erased",
@@ -89,23 +89,27 @@ RULES: Final = (
         ),
         lambda route: route.idempotent,
     ),
-    Rule(("permission_denied",), lambda route: route.access.permission is not None),
-    Rule(_MACHINE, lambda route: route.access.kind in _CALLERS),
-    Rule(("person_required",), lambda route: route.access.kind in _CALLERS and not route.access.machines),
-    Rule(("project_not_found",), lambda route: route.access.kind in _CALLERS),
-    Rule(("body_timeout", "body_too_large"), lambda route: reads_body(route)),
-    Rule(("invalid_input",), lambda route: reads_body(route)),
-    Rule(("malformed_json", "unsupported_media_type"), lambda route: reads_body(route) and route.json_only),
-    Rule(("read_timeout", "storage_failed"), lambda route: in_storage(route)),
-    Rule(("outcome_unknown",), lambda route: in_storage(route) and route.method != "GET"),
-    Rule(("not_confirmed",), lambda route: route.outdates),
-    Rule(("shutting_down",), lambda route: in_storage(route) and route.method != "GET"),
-    Rule(("contact_merged",), lambda route: "/contacts/<" in route.path and route.method != "PUT"),
-    Rule(
+    RefusalRule(("permission_denied",), lambda route: route.access.permission is not None),
+    RefusalRule(_MACHINE, lambda route: route.access.kind in _CALLERS),
+    RefusalRule(
+        ("person_required",), lambda route: route.access.kind in _CALLERS and not route.access.machines
+    ),
+    RefusalRule(("project_not_found",), lambda route: route.access.kind in _CALLERS),
+    RefusalRule(("body_timeout", "body_too_large"), lambda route: reads_body(route)),
+    RefusalRule(("invalid_input",), lambda route: reads_body(route)),
+    RefusalRule(
+        ("malformed_json", "unsupported_media_type"), lambda route: reads_body(route) and route.json_only
+    ),
+    RefusalRule(("read_timeout", "storage_failed"), lambda route: in_storage(route)),
+    RefusalRule(("outcome_unknown",), lambda route: in_storage(route) and route.method != "GET"),
+    RefusalRule(("not_confirmed",), lambda route: route.outdates),
+    RefusalRule(("shutting_down",), lambda route: in_storage(route) and route.method != "GET"),
+    RefusalRule(("contact_merged",), lambda route: "/contacts/<" in route.path and route.method != "PUT"),
+    RefusalRule(
         ("conversation_busy",),
         lambda route: "<conversation_id>" in route.path and route.method != "GET",
     ),
-    Rule(
+    RefusalRule(
         ("conversation_busy",),
         lambda route: route.operation_id in ("createConversation", "dashboardStartConversation"),
     ),
@@ -167,7 +171,7 @@ def _missing(route: Route) -> Iterator[str]:
     yield from (each.missing for _, each in named if each.missing is not None)
 
 
-class Refusals:
+class RefusalDescriptions:
     """The responses to refused requests, each set of codes once.
 
     Args:

@@ -89,7 +89,7 @@ class ContactList(Paged):
     order: Order = "desc"
 
 
-class ListReader(ContactReader, EventReader, Protocol):
+class ContactListReader(ContactReader, EventReader, Protocol):
     """Queries on contacts, and on the log beside them."""
 
 
@@ -112,7 +112,7 @@ async def list_changed_contacts(call: Call[Body, ChangedContacts]) -> Answer:
     after = None if goes_on is None else Place(*goes_on[0])
     wanted, sort = _filter(query), Sort(query.sort, query.order)
 
-    def read(reader: ListReader) -> tuple[list[Listed], str]:
+    def read(reader: ContactListReader) -> tuple[list[Listed], str]:
         moment = as_of(reader, call.project.rowid) if goes_on is None else goes_on[1]
         return _found(reader, call, wanted, sort, after), moment
 

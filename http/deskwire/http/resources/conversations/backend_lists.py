@@ -28,7 +28,7 @@ from deskwire.http.api.input.validation import Flag, Query, Time, bad_query
 from deskwire.http.api.pagination import ByChange, list_number, page
 from deskwire.http.resources.conversations.lists import Statuses, Tags, later_than_since, one_assignee
 from deskwire.http.resources.conversations.operations import conversation_id, find
-from deskwire.http.resources.somebody import SomebodyReader, contact_named, require_assignee
+from deskwire.http.resources.member_filters import MemberFilterReader, contact_named, require_assignee
 
 _ATTRIBUTES_MAX: Final = 5
 """Attributes that one list may be filtered by."""
@@ -93,7 +93,7 @@ Include = Literal["tags"]
 """What a conversation is shown with besides the fields that it has everywhere."""
 
 
-class ListReader(InboxReader, SomebodyReader, Protocol):
+class BackendListReader(InboxReader, MemberFilterReader, Protocol):
     """Queries on conversations, and on who can be assigned."""
 
 
@@ -145,7 +145,7 @@ async def list_conversations(call: Call[Any, BackendConversationLists]) -> Answe
     after = None if begun is None else Place(*begun[0])
     sort = Sort(query.sort, query.order)
 
-    def read(reader: ListReader) -> tuple[FoundConversations, str]:
+    def read(reader: BackendListReader) -> tuple[FoundConversations, str]:
         moment = as_of(reader, project.rowid) if begun is None else begun[1]  # before what it is to cover
         wanted = _filter(reader, call)
         return reader.search_conversations(project.rowid, wanted, sort, after, query.rows), moment
@@ -171,7 +171,7 @@ async def get_conversation(call: Call[Any, BackendView]) -> Answer:
     return {**shown, "tags": list(state.tags)} if call.query.include else shown
 
 
-def _filter(reader: ListReader, call: Call[Any, BackendConversationLists]) -> ConversationFilter:
+def _filter(reader: BackendListReader, call: Call[Any, BackendConversationLists]) -> ConversationFilter:
     """Return the filter of a list. Raises BadRequest naming the contact and the assignee, if there are no such ones."""
     query, project = call.query, call.project
     contact, problems = None, list[Problem]()

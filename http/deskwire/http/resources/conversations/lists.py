@@ -23,10 +23,10 @@ from deskwire.engine.core.sorting import Order
 from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Flag, Time, unique
 from deskwire.http.api.pagination import Paged, bad_cursor, list_number, page
-from deskwire.http.resources.somebody import SomebodyReader, contact_named, require_assignee
+from deskwire.http.resources.member_filters import MemberFilterReader, contact_named, require_assignee
 
 
-class ListReader(InboxReader, SomebodyReader, Protocol):
+class InboxListReader(InboxReader, MemberFilterReader, Protocol):
     """Queries of lists, and on those whom their filters name."""
 
 
@@ -130,7 +130,7 @@ async def list_conversations(call: Call[Any, ConversationLists]) -> Answer:
         call.access.require_person("a list with `view=agent`, `unread` or `assignee=me`")
     after = _place(query, list_id)
 
-    def read(reader: ListReader) -> tuple[Sequence[tuple[dict[str, Any], Place]], Place | None]:
+    def read(reader: InboxListReader) -> tuple[Sequence[tuple[dict[str, Any], Place]], Place | None]:
         wanted, project = _filter(reader, call), call.project.rowid
         found = reader.search_conversations(project, wanted, query.in_order, after, query.rows)
         return _shown(reader, call, found.listed), found.reached
@@ -164,7 +164,7 @@ def _place(query: ConversationLists, list_id: int) -> Place | None:
     return Place(*place[1:])
 
 
-def _filter(reader: ListReader, call: Call[Any, ConversationLists]) -> ConversationFilter:
+def _filter(reader: InboxListReader, call: Call[Any, ConversationLists]) -> ConversationFilter:
     """Return the filter of a list. Raises BadRequest if it names somebody who is not there."""
     query, contact = call.query, None
     if query.contact is not None:
@@ -202,7 +202,7 @@ def _assignees(call: Call[Any, ConversationLists]) -> tuple[str | None, ...] | N
             return (other,)
 
 
-def _require_assignee(reader: ListReader, call: Call[Any, ConversationLists]) -> None:
+def _require_assignee(reader: InboxListReader, call: Call[Any, ConversationLists]) -> None:
     query, project = call.query, call.project
     given = query.team if query.assignee is None else query.assignee
     if given is None or (query.assignee is not None and given in ("me", "none")):

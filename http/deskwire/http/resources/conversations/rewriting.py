@@ -29,7 +29,7 @@ class BesideTransaction(AuditTransaction, AnswerTransaction, Protocol):
     """Changes that go with a redaction, beside the conversation's own."""
 
 
-class Beside(Struct, frozen=True):
+class RewriteEffects(Struct, frozen=True):
     """A `Wrapper`: the record in the audit trail, kept answers that show the message, and last the answer to this call.
 
     Args:
@@ -84,7 +84,7 @@ async def _carry_out(
     shown: Callable[[Receipt], Mapping[str, Any]],
 ) -> Answer:
     keeping: Wrapper[Receipt] | None = call.keeping(shown, operations.conversation_id(call))
-    return shown(await operations.ask(call, command, Beside(call, keeping)))
+    return shown(await operations.ask(call, command, RewriteEffects(call, keeping)))
 
 
 def _message(receipt: Receipt) -> Mapping[str, Any]:

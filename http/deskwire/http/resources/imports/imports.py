@@ -40,7 +40,7 @@ from deskwire.http.resources.imports.lines import (
     ExternalId,
     ImportedConversation,
     ImportedDeletion,
-    ImportedMessage,
+    MessageLine,
     read_line,
 )
 from deskwire.http.resources.imports.withdrawals import withdraw
@@ -103,7 +103,7 @@ class ExternalQuery(Query):
     query=ImportQuery,
     streamed=True,
     limit=None,
-    lines=(ImportedConversation, ImportedMessage, ImportedDeletion),
+    lines=(ImportedConversation, MessageLine, ImportedDeletion),
     answer=shapes.ImportReport,
     errors=("body_timeout", "unsupported_media_type", "project_not_found"),
     records=("history.imported",),
@@ -120,7 +120,7 @@ async def import_history(call: Call[Body, ImportQuery]) -> Answer:
     """
     _check(call.incoming.headers)
     with call.services.admission.importing(call.project.rowid):
-        intake, lines = Intake(call), Lines(LINE_BYTES)
+        intake, lines = ImportIntake(call), Lines(LINE_BYTES)
         async for piece in Steady(call.incoming.body, call.services.limits.body_timeout_s, LEAST_BYTES):
             await intake.take(lines.feed(piece))
         await intake.take(lines.end())
@@ -146,7 +146,7 @@ async def find_imported(call: Call[Body, ExternalQuery]) -> Answer:
     return conversation_view(state, contact, call.project.id)
 
 
-class Intake:
+class ImportIntake:
     """The lines of an import on their way into the database, a commit's share at a time."""
 
     def __init__(self, call: Call[Any, ImportQuery]) -> None:

@@ -19,7 +19,7 @@ from deskwire.engine.importing.withdrawals import (
 from deskwire.engine.ports import Reader
 from deskwire.http.api.calls import Call
 from deskwire.http.resources.conversations.operations import doer
-from deskwire.http.resources.conversations.rewriting import Beside
+from deskwire.http.resources.conversations.rewriting import RewriteEffects
 
 Result = Literal["done", "nothing"] | Problem
 """The result of a withdrawal: it was carried out, there was nothing to withdraw, or why it is refused."""
@@ -73,5 +73,5 @@ async def _carry_out(
         command: Any = deletion_of(found.message)
     else:
         command = redaction_of(found.message, record)
-    receipt = await ask(call.project, found.conversation_id, command, Beside(call, None), by)
+    receipt = await ask(call.project, found.conversation_id, command, RewriteEffects(call, None), by)
     return "done" if receipt.facts else "nothing"

@@ -26,7 +26,7 @@ TRY_S: Final = 2.0
 """The seconds that a try may take, and that a caller waits at most."""
 
 
-class Readiness:
+class ReadinessProbe:
     """The check of readiness. `up` is true from the end of the start to the beginning of the stop.
 
     Args:

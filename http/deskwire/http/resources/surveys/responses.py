@@ -32,7 +32,7 @@ from deskwire.http.api.pagination import Paged, page
 from deskwire.http.api.routing import LARGE, Media, Routes, Tag, s2s
 from deskwire.http.resources.contacts.contacts import may_change_contacts
 from deskwire.http.resources.conversations.s2s import ContactBody
-from deskwire.http.resources.somebody import contact_named
+from deskwire.http.resources.member_filters import contact_named
 from deskwire.http.resources.surveys.surveys import MANAGE, ONE, READ
 from deskwire.http.schemas import surveys as shapes
 from deskwire.http.schemas.base import Deleted, page_of

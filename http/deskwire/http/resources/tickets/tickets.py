@@ -19,7 +19,7 @@ from deskwire.http.api.calls import Answer, Call, Tagged
 from deskwire.http.api.input.validation import Body, Query, nulls
 from deskwire.http.api.pagination import Paged, bad_cursor, page
 from deskwire.http.api.routing import LARGE, Routes, Tag, dashboard
-from deskwire.http.resources.somebody import SomebodyReader, contact_named, require_assignee
+from deskwire.http.resources.member_filters import MemberFilterReader, contact_named, require_assignee
 from deskwire.http.resources.tickets.requests import (
     NULLABLE,
     BulkBody,
@@ -40,7 +40,7 @@ routes = Routes(
 )
 
 
-class ListReader(TicketReader, SomebodyReader, Protocol):
+class TicketListReader(TicketReader, MemberFilterReader, Protocol):
     """Queries of lists, and on those whom their filters name."""
 
 
@@ -238,7 +238,7 @@ def _tagged(ticket: Ticket) -> Tagged:
     return Tagged(ticket_view(ticket), ticket_tag(ticket))
 
 
-def _filter(reader: ListReader, call: Call[Body, TicketList]) -> TicketFilter:
+def _filter(reader: TicketListReader, call: Call[Body, TicketList]) -> TicketFilter:
     """Return the filter of a list. Raises BadRequest if it names somebody who is not there."""
     query, project = call.query, call.project
     contact = None if query.contact is None else contact_named(reader, project, query.contact)

@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from deskwire.commands.shell.options import place
-from deskwire.commands.shell.refusals import Refused, as_options
+from deskwire.commands.shell.options import installation_config
+from deskwire.commands.shell.refusals import RefusedCommand, as_options
 from deskwire.config.settings import Config
 
 _FIELDS: Final[Mapping[str, str]] = {
@@ -25,57 +25,57 @@ _FIELDS: Final[Mapping[str, str]] = {
 """Parameters of commands whose field in the order has another name."""
 
 
-def order(data: Path | None, operation: str, /, *, make: bool = False, **arguments: Any) -> dict[str, Any]:
+def invoke(data: Path | None, operation: str, /, *, make: bool = False, **arguments: Any) -> dict[str, Any]:
     """Send an order and return its result; arguments that are None are left out. Ends the command with status 1 if refused.
 
     Args:
         make: whether a data directory is made if there is none.
     """
-    config = place(data)
+    config = installation_config(data)
     body = json.dumps({key: value for key, value in arguments.items() if value is not None}).encode()
     response = _by_server(config, operation, body)
     if response is None:
-        from deskwire.commands.admin import reach
+        from deskwire.commands.admin import local_backend
 
         try:
-            response = reach.order(config, operation, body, make=make)
-        except reach.OrderError as error:
-            raise Refused(str(error), None) from error
+            response = local_backend.run_locally(config, operation, body, make=make)
+        except local_backend.LocalBackendError as error:
+            raise RefusedCommand(str(error), None) from error
     if "refusal" in response:
         words = response["refusal"]
         problems = as_options(words["problems"], _FIELDS) or [words["detail"]]
-        raise Refused("\n".join(problems), words["code"])
+        raise RefusedCommand("\n".join(problems), words["code"])
     result: dict[str, Any] = response["answer"]
     return result
 
 
 def _by_server(config: Config, operation: str, body: bytes) -> dict[str, Any] | None:
     """Return the response of the server that has the directory, None if none does or it is not a directory's."""
-    from deskwire.commands.admin.client import Unanswered, ask
+    from deskwire.commands.admin.client import NoResponseError, send_command
 
     if config.database_url is not None:
         return None
     try:
-        return ask(config.data_dir, operation, body)
-    except (Unanswered, OSError) as error:
-        raise Refused(str(error), None) from error
+        return send_command(config.data_dir, operation, body)
+    except (NoResponseError, OSError) as error:
+        raise RefusedCommand(str(error), None) from error
 
 
-def look(data: Path | None, name: str, /, **arguments: Any) -> dict[str, Any]:
+def query(data: Path | None, name: str, /, **arguments: Any) -> dict[str, Any]:
     """Return the result of a look, which changes nothing. Ends the command with status 1 if it is not possible."""
-    from deskwire.commands.admin.looks import LOOKS
+    from deskwire.commands.admin.read_queries import READ_QUERIES
     from deskwire.engine.core.clock import wall_clock
     from deskwire.engine.core.errors import DomainError
 
-    with reading(place(data)) as reader:
+    with open_reader(installation_config(data)) as reader:
         try:
-            return dict(LOOKS[name](reader, wall_clock(), **arguments))
+            return dict(READ_QUERIES[name](reader, wall_clock(), **arguments))
         except DomainError as error:
-            raise Refused(error.detail, error.reason) from error
+            raise RefusedCommand(error.detail, error.reason) from error
 
 
 @contextmanager
-def reading(config: Config) -> Iterator[Any]:
+def open_reader(config: Config) -> Iterator[Any]:
     """Open the installation for looks. Ends the command with status 1 if that is not possible."""
     with (
         _of_database(config, config.database_url) if config.database_url else _of_directory(config) as reader
@@ -92,9 +92,9 @@ def _of_directory(config: Config) -> Iterator[Any]:
         with looking(config.data_dir) as reader:
             yield reader
     except DataDirectoryError as error:
-        raise Refused(str(error), None) from error
+        raise RefusedCommand(str(error), None) from error
     except OSError as error:  # most often a directory of another user
-        raise Refused(f"The data directory {config.data_dir} can't be used: {error}", None) from error
+        raise RefusedCommand(f"The data directory {config.data_dir} can't be used: {error}", None) from error
 
 
 @contextmanager

@@ -12,9 +12,9 @@ from typing import Any, Final
 import structlog
 import trio
 
-from deskwire.commands.admin.client import Unanswered, ask
+from deskwire.commands.admin.client import NoResponseError, send_command
 from deskwire.commands.admin.context import AdminContext
-from deskwire.commands.admin.operations import carry_out
+from deskwire.commands.admin.operations import run_operation
 from deskwire.config.settings import Config
 from deskwire.engine.accounts.credentials import Passwords, Tokens
 from deskwire.engine.core.clock import wall_clock
@@ -31,7 +31,7 @@ from deskwire.storage.sqlite.store import open_store
 
 log: Final = structlog.get_logger(__name__)
 
-PATIENCE_S: Final = 10.0
+DIRECTORY_TIMEOUT_S: Final = 10.0
 """The time to wait for a directory that another command has, or for a server that is starting or stopping."""
 _AGAIN_S: Final = 0.1
 _NOT_TOLD: Final = (
@@ -40,11 +40,11 @@ _NOT_TOLD: Final = (
 )
 
 
-class OrderError(Exception):
+class LocalBackendError(Exception):
     """The order could not be carried out; the text says why."""
 
 
-def order(config: Config, name: str, arguments: bytes, *, make: bool = False) -> dict[str, Any]:
+def run_locally(config: Config, name: str, arguments: bytes, *, make: bool = False) -> dict[str, Any]:
     """Carry out an order, and return the response: its result or a refusal.
 
     Args:
@@ -55,21 +55,21 @@ def order(config: Config, name: str, arguments: bytes, *, make: bool = False) ->
     """
     logs.configure(config.log_format, "error", sys.stderr)
     try:
-        return trio.run(partial(reach, config, name, arguments, make))
-    except (DatabaseUnusableError, DataDirectoryError, SecretError, StartError, Unanswered) as error:
-        raise OrderError(str(error)) from error
+        return trio.run(partial(run_on_installation, config, name, arguments, make))
+    except (DatabaseUnusableError, DataDirectoryError, SecretError, StartError, NoResponseError) as error:
+        raise LocalBackendError(str(error)) from error
     except OSError as error:  # most often a directory of another user
-        raise OrderError(f"The data directory {config.data_dir} can't be used: {error}") from error
+        raise LocalBackendError(f"The data directory {config.data_dir} can't be used: {error}") from error
 
 
-async def reach(config: Config, name: str, arguments: bytes, make: bool) -> dict[str, Any]:
-    """Carry out an order as `order` does, with what it raises as it is."""
+async def run_on_installation(config: Config, name: str, arguments: bytes, make: bool) -> dict[str, Any]:
+    """Carry out an order as `run_locally` does, with what it raises as it is."""
     if config.database_url is not None:
         return await _beside_nodes(config, config.database_url, name, arguments)
     directory = config.data_dir
     if not make and not (directory / FILE_NAME).exists():
         raise DataDirectoryError(no_deskwire(directory))
-    give_up = trio.current_time() + PATIENCE_S
+    give_up = trio.current_time() + DIRECTORY_TIMEOUT_S
     while True:
         try:
             return await _here(config, name, arguments)
@@ -77,7 +77,7 @@ async def reach(config: Config, name: str, arguments: bytes, make: bool) -> dict
             if trio.current_time() >= give_up:
                 raise
         await trio.sleep(_AGAIN_S)
-        response = ask(directory, name, arguments)
+        response = send_command(directory, name, arguments)
         if response is not None:
             return response
 
@@ -108,7 +108,7 @@ async def _beside_nodes(config: Config, url: str, name: str, arguments: bytes) -
     ) as store:
         with watched(servers, store.database.options("setup")):
             context = _context(config, store, lambda: secrets)
-            response = await carry_out(context.signed(os.geteuid()), name, arguments)
+            response = await run_operation(context.signed(os.geteuid()), name, arguments)
     if not await trio.to_thread.run_sync(told_to_all, url):
         logs.say(_NOT_TOLD, sys.stderr)
     return response
@@ -145,4 +145,4 @@ async def _here(config: Config, name: str, arguments: bytes) -> dict[str, Any]:
         upgrade_copies=config.upgrade_copies,
     ) as store:
         context = _context(config, store, secrets)
-        return await carry_out(context.signed(os.geteuid()), name, arguments)
+        return await run_operation(context.signed(os.geteuid()), name, arguments)

@@ -14,7 +14,7 @@ from deskwire.engine.core.ids import is_id
 from deskwire.http.api.input.validation import bad_query
 
 
-class SomebodyReader(AccountReader, ContactReader, TeamReader, Protocol):
+class MemberFilterReader(AccountReader, ContactReader, TeamReader, Protocol):
     """Queries on those who can be named."""
 
 
@@ -31,7 +31,7 @@ def contact_named(reader: ContactReader, project: Project, identifier: str) -> i
 
 
 def require_assignee(
-    reader: SomebodyReader, project: Project, name: str, assignee: str, has_some: Callable[[], bool]
+    reader: MemberFilterReader, project: Project, name: str, assignee: str, has_some: Callable[[], bool]
 ) -> None:
     """Raise BadRequest if a parameter names neither a user nor a team that can be assigned, nor one that was.
 

@@ -5,22 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Protocol, TypeVar
 
-from deskwire.commands.admin.naming import ALL, organisation_named, project_named, user_named
 from deskwire.engine.accounts.access_tokens import AccessTokenReader, access_token_view
 from deskwire.engine.accounts.machines import MachineReader, machine_view, maker_state
 from deskwire.engine.accounts.members import user_view
-from deskwire.engine.accounts.people import Organisation, User
+from deskwire.engine.accounts.people import Organisation, Project, User
 from deskwire.engine.accounts.ports import OrganisationReader
 from deskwire.engine.accounts.projects import key_view, project_view
 from deskwire.engine.audit.ports import AuditReader
 from deskwire.engine.audit.trail import AuditFilter, record_view
 from deskwire.engine.core.clock import iso
+from deskwire.engine.core.errors import Conflict, NotFound
+from deskwire.engine.core.folding import fold_name
+from deskwire.engine.core.ids import is_id
 
 V = TypeVar("V")
-Result = Mapping[str, Any]
+QueryResult = Mapping[str, Any]
 
 
-class LookReader(OrganisationReader, MachineReader, AccessTokenReader, AuditReader, Protocol):
+class AdminReader(OrganisationReader, MachineReader, AccessTokenReader, AuditReader, Protocol):
     """The queries that looks are made of."""
 
 
@@ -39,12 +41,12 @@ def account_view(reader: OrganisationReader, user: User) -> dict[str, Any]:
     return {**user_view(user), "homeOrganisationId": home, "memberships": memberships}
 
 
-def organisations(reader: LookReader, now: int) -> Result:
+def organisations(reader: AdminReader, now: int) -> QueryResult:
     """Return all organisations, oldest first."""
     return _items(reader.organisations(), organisation_view)
 
 
-def organisation(reader: LookReader, now: int, *, organisation: str | None) -> Result:
+def organisation(reader: AdminReader, now: int, *, organisation: str | None) -> QueryResult:
     """Return one organisation, with its projects, the number of its members, and the accounts that are members of no other."""
     found = organisation_named(reader, organisation)
     members = reader.members(found.rowid, 0, ALL)
@@ -57,20 +59,20 @@ def organisation(reader: LookReader, now: int, *, organisation: str | None) -> R
     }
 
 
-def projects(reader: LookReader, now: int, *, organisation: str | None = None) -> Result:
+def projects(reader: AdminReader, now: int, *, organisation: str | None = None) -> QueryResult:
     """Return the projects of one organisation or of all, newest first."""
     within = None if organisation is None else organisation_named(reader, organisation).rowid
     found = reader.projects(within, None, ALL, ALL)
     return _items(found, lambda each: project_view(each, reader.organisation_of(each.organisation)))
 
 
-def project(reader: LookReader, now: int, *, project: str | None = None) -> Result:
+def project(reader: AdminReader, now: int, *, project: str | None = None) -> QueryResult:
     """Return one project."""
     found = project_named(reader, project)
     return project_view(found, reader.organisation_of(found.organisation))
 
 
-def users(reader: LookReader, now: int, *, organisation: str | None = None) -> Result:
+def users(reader: AdminReader, now: int, *, organisation: str | None = None) -> QueryResult:
     """Return the users of one organisation or of all, oldest first."""
     if organisation is None:
         found = reader.users()
@@ -80,30 +82,30 @@ def users(reader: LookReader, now: int, *, organisation: str | None = None) -> R
     return _items(found, lambda user: account_view(reader, user))
 
 
-def user(reader: LookReader, now: int, *, user: str) -> Result:
+def user(reader: AdminReader, now: int, *, user: str) -> QueryResult:
     """Return one user."""
     return account_view(reader, user_named(reader, user))
 
 
-def keys(reader: LookReader, now: int, *, project: str | None = None) -> Result:
+def keys(reader: AdminReader, now: int, *, project: str | None = None) -> QueryResult:
     """Return a project's server keys, newest first, masked."""
     return _items(reader.keys(project_named(reader, project).rowid, ALL, ALL), key_view)
 
 
-def credentials(reader: LookReader, now: int, *, project: str | None = None) -> Result:
+def credentials(reader: AdminReader, now: int, *, project: str | None = None) -> QueryResult:
     """Return a project's machine credentials, newest first, masked."""
     found = reader.machines(project_named(reader, project).rowid, ALL, ALL)
     return _items(found, lambda machine: machine_view(machine, now, maker_state(reader, machine, now)))
 
 
-def tokens(reader: LookReader, now: int, *, user: str) -> Result:
+def tokens(reader: AdminReader, now: int, *, user: str) -> QueryResult:
     """Return the access tokens of a user that are in force, newest first."""
     found = reader.access_tokens_of(user_named(reader, user).rowid, now, ALL, ALL)
     return _items(found, lambda token: access_token_view(token, None))
 
 
 def audit_records(
-    reader: LookReader,
+    reader: AdminReader,
     now: int,
     *,
     limit: int,
@@ -115,7 +117,7 @@ def audit_records(
     until: int | None = None,
     before: int | None = None,
     after: int | None = None,
-) -> Result:
+) -> QueryResult:
     """Return a page of the audit trail: the newest, or with `after` those behind that position.
 
     Args:
@@ -136,16 +138,16 @@ def audit_records(
     }
 
 
-def _id_of(reader: LookReader, handle: str | None) -> str | None:
+def _id_of(reader: AdminReader, handle: str | None) -> str | None:
     """Return the handle itself; of an e-mail address the user's id."""
     return user_named(reader, handle).id if handle is not None and "@" in handle else handle
 
 
-def _items(rows: Sequence[V], view: Callable[[V], Result]) -> Result:
+def _items(rows: Sequence[V], view: Callable[[V], QueryResult]) -> QueryResult:
     return {"items": [view(row) for row in rows]}
 
 
-LOOKS: Final[Mapping[str, Callable[..., Result]]] = {
+READ_QUERIES: Final[Mapping[str, Callable[..., QueryResult]]] = {
     "org.list": organisations,
     "org.show": organisation,
     "project.list": projects,
@@ -158,3 +160,59 @@ LOOKS: Final[Mapping[str, Callable[..., Result]]] = {
     "audit.list": audit_records,
 }
 """The looks by the names of the commands that they are for."""
+
+
+T = TypeVar("T", Organisation, Project)
+
+ALL: Final = (1 << 63) - 1
+
+
+def organisation_named(reader: OrganisationReader, handle: str | None) -> Organisation:
+    """Return the organisation with this id or name; the only one for None. Raises DomainError that says what to do."""
+    if handle is not None and is_id(handle, "org"):
+        organisation = reader.organisation(handle)
+        return _one([] if organisation is None else [organisation], handle, "organisation", "--org")
+    organisations = reader.organisations()
+    return _one(
+        [organisation for organisation in organisations if handle in (None, organisation.name)],
+        handle,
+        "organisation",
+        "--org",
+    )
+
+
+def project_named(reader: OrganisationReader, handle: str | None) -> Project:
+    """Return the project with this id or name; the only one for None. Raises DomainError that says what to do."""
+    if handle is not None and is_id(handle, "prj"):
+        project = reader.project(handle)
+        return _one([] if project is None else [project], handle, "project", "--project")
+    projects = reader.projects(None, None, ALL, ALL)
+    named = [project for project in projects if handle in (None, project.name)]
+    if not named and handle is not None:
+        named = [project for project in projects if fold_name(project.name) == fold_name(handle)]
+    return _one(named, handle, "project", "--project")
+
+
+def user_named(reader: OrganisationReader, handle: str) -> User:
+    """Return the user with this id or e-mail address. Raises NotFound."""
+    user = reader.user(handle) if is_id(handle, "usr") else reader.user_by_email(handle)
+    if user is None:
+        raise NotFound(f"There is no user {handle}.", code="user_not_found")
+    return user
+
+
+def _one(candidates: Sequence[T], handle: str | None, what: str, option: str) -> T:
+    match candidates, handle:
+        case [only], _:
+            return only
+        case [], None:
+            raise NotFound(f"There is no {what} yet.", code=f"{what}_not_found")
+        case [], _:
+            raise NotFound(f"There is no {what} {handle}.", code=f"{what}_not_found")
+        case _, None:
+            raise Conflict(
+                f"There are {len(candidates)} {what}s; choose one with {option}.", code="ambiguous"
+            )
+        case _:
+            ids = ", ".join(candidate.id for candidate in candidates)
+            raise Conflict(f"Several {what}s have this name; use an id instead ({ids}).", code="ambiguous")

@@ -6,15 +6,16 @@ import os
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO, Final
 
 import click
+import trio
 
-from deskwire.commands.api_client.service import Service
+from deskwire.commands.api_client.service import CallRefused, Service, ServiceUnavailable
 from deskwire.engine.core.progress import Tell
 
 
-async def exported(service: Service, path: str, output: Path | None, tell: Tell) -> None:
+async def export_contact(service: Service, path: str, output: Path | None, tell: Tell) -> None:
     """Write the export of the contact at this path. Raises ServiceError, and ClickException if the file can't be written."""
     if output is None:
         await _copied(service, path, sys.stdout.buffer, tell)
@@ -39,3 +40,27 @@ async def _copied(service: Service, path: str, into: BinaryIO, tell: Tell) -> No
         size += len(piece)
         tell(f"Exporting: {size:,} bytes")
     into.flush()
+
+
+_ANSWER_S: Final = 30.0
+"""The time that the service may take to answer; it does so within 20 seconds, and goes on."""
+_PAUSE_S: Final = 10.0
+_UNDER_WAY: Final = "erasure_under_way"
+
+
+async def erase_contact(service: Service, path: str, tell: Tell) -> dict[str, Any]:
+    """Erase the contact at this path; returns the answer to the last call. Raises ServiceError."""
+    began = False
+    while True:
+        tell("Erasing")
+        try:
+            return dict(await service.delete(path, _ANSWER_S))
+        except ServiceUnavailable as away:
+            if away.code != _UNDER_WAY:
+                raise
+            began = True
+            await trio.sleep(away.retry_after_s or _PAUSE_S)
+        except CallRefused as refusal:
+            if not began or refusal.code != "contact_not_found":
+                raise
+            return {"id": None, "deleted": True}  # it ended between two calls

@@ -9,8 +9,9 @@ from typing import Final
 import trio
 
 from deskwire.engine.core.http1 import Header
+from deskwire.engine.webhooks.http.address import Policy
 from deskwire.engine.webhooks.http.dialer import Route
-from deskwire.engine.webhooks.target import Target
+from deskwire.engine.webhooks.target import Target, url_problems
 
 _NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110 5.6.2
 _VALUE: Final = re.compile(r"[\t -~]*")
@@ -50,7 +51,7 @@ def _problems(number: int, given: str) -> Iterator[str]:
         yield f"Header {number}: the value of {name!r} must be printable ASCII."
 
 
-class WithHeaders:
+class RouteWithHeaders:
     """A way to the receiver that adds headers to each request; see `dialer.Route`."""
 
     def __init__(self, route: Route, headers: tuple[Header, ...]) -> None:
@@ -70,3 +71,26 @@ class WithHeaders:
         """See `Route.form`."""
         line, headers = self._route.form(target)
         return line, (*headers, *self._headers)
+
+
+_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+_PORT: Final = re.compile(r":?(\d{1,5}(?:[/?].*)?)")
+
+
+class BadReceiverUrl(Exception):
+    """The error for a target that nothing can be posted to; its text says everything that is wrong."""
+
+
+def receiver_url(target: str) -> str:
+    """Give the URL: `localhost:3000/hook` means http, and so does a port alone, of this machine.
+
+    Any address and port will do, as it is the developer's own choice. Raises BadTarget.
+    """
+    url = target
+    if _SCHEME.match(target) is None:
+        port = _PORT.fullmatch(target)
+        url = f"http://localhost:{port[1]}" if port else f"http://{target}"
+    problems = [each for each in url_problems(url, Policy(allow_private=True)) if each.code != "url_port"]
+    if problems:
+        raise BadReceiverUrl(" ".join(each.message for each in problems))
+    return url

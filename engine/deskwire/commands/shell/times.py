@@ -14,7 +14,7 @@ _AGO: Final = re.compile(r"([0-9]{1,6})([smhd])")
 _UNIT_MS: Final = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 
 
-def moment(text: str, now: int) -> str:
+def api_time(text: str, now: int) -> str:
     """Return the time as the API writes it.
 
     Args:
@@ -42,6 +42,6 @@ def time_or_event(option: str, text: str) -> str:
 def time_of(option: str, text: str | None) -> str | None:
     """Return the time as the API writes it, None for None. Raises UsageError that names the option."""
     try:
-        return None if text is None else moment(text, wall_clock())
+        return None if text is None else api_time(text, wall_clock())
     except ValueError as error:
         raise click.UsageError(f"{option}: {error}.") from None

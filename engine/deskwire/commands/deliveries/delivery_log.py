@@ -8,7 +8,8 @@ from typing import Any, Final
 from rich.table import Table
 from rich.text import Text
 
-from deskwire.commands.api_client.shown import visible, visible_lines
+from deskwire.commands.api_client.service import Service
+from deskwire.commands.shell.output import visible, visible_lines
 
 Delivery = Mapping[str, Any]
 ROOMY: Final = 210
@@ -29,7 +30,7 @@ _WHOLE: Final = {*_HEADS[:-1]}  # never broken, so that ids can be copied
 _STYLES: Final = {"delivered": "green", "dropped": "red", "skipped": "yellow"}
 
 
-def table(deliveries: Sequence[Delivery], width: int) -> Table:
+def delivery_table(deliveries: Sequence[Delivery], width: int) -> Table:
     """Return the deliveries in a table of `width` characters: one line each if there is room, else a few lines each."""
     grid = Table(show_lines=width < ROOMY)
     for head in _HEADS if width >= ROOMY else _NARROW_HEADS:
@@ -63,7 +64,7 @@ def _cells(delivery: Delivery) -> tuple[str, ...]:
     )
 
 
-def lines(delivery: Delivery) -> Iterator[str]:
+def delivery_lines(delivery: Delivery) -> Iterator[str]:
     """Yield everything about one delivery, its attempts and their responses, fit for a terminal."""
     facts = {
         "Delivery": delivery["id"],
@@ -91,7 +92,7 @@ def lines(delivery: Delivery) -> Iterator[str]:
             yield from (f"  | {line}" for line in visible_lines(attempt["answer"]))
 
 
-def counted(said: Mapping[str, Any], dry_run: bool) -> Iterator[str]:
+def recovery_lines(said: Mapping[str, Any], dry_run: bool) -> Iterator[str]:
     """Yield what a recovery did, or would do."""
     doing = "would be sent" if dry_run else "sent"
     count = said["count"]
@@ -102,3 +103,57 @@ def counted(said: Mapping[str, Any], dry_run: bool) -> Iterator[str]:
 
 def _outcome(attempt: Mapping[str, Any]) -> str:
     return str(attempt["error"] or attempt["status"])
+
+
+PAGE: Final = 200  # decisions 1: the largest
+_RECOVER_S: Final = 60.0
+"""The time that a recovery may take; it makes thousands of deliveries a second."""
+
+
+async def list_deliveries(
+    service: Service, endpoint: str | None, filters: Mapping[str, str], limit: int
+) -> list[dict[str, Any]]:
+    """Return the newest deliveries of one endpoint, or of all of the project. Raises ServiceError."""
+    if endpoint is None:
+        endpoints = [endpoint["id"] for endpoint in (await service.fetch("/s2s/webhooks"))["items"]]
+    else:
+        endpoints = [endpoint]
+    deliveries: list[dict[str, Any]] = []
+    for known in endpoints:
+        deliveries += await _newest(service, known, filters, limit)
+    return sorted(deliveries, key=lambda delivery: (delivery["createdAt"], delivery["id"]), reverse=True)[
+        :limit
+    ]
+
+
+async def _newest(
+    service: Service, endpoint: str, filters: Mapping[str, str], limit: int
+) -> list[dict[str, Any]]:
+    deliveries: list[dict[str, Any]] = []
+    cursor: str | None = None
+    while len(deliveries) < limit:
+        params = {**filters, "limit": str(min(PAGE, limit - len(deliveries)))}
+        if cursor is not None:
+            params["cursor"] = cursor
+        page = await service.fetch(f"/s2s/webhooks/{endpoint}/deliveries", params)
+        deliveries += page["items"]
+        cursor = page["nextCursor"]
+        if cursor is None:
+            break
+    return deliveries
+
+
+async def get_delivery(service: Service, delivery: str) -> dict[str, Any]:
+    """Return one delivery with its attempts. Raises ServiceError."""
+    return dict(await service.fetch(f"/s2s/deliveries/{delivery}"))
+
+
+async def redeliver(service: Service, delivery: str) -> dict[str, Any]:
+    """Send one again; the new delivery. Raises ServiceError."""
+    return dict(await service.post(f"/s2s/deliveries/{delivery}/redeliver"))
+
+
+async def recover(service: Service, endpoint: str, since: str, dry_run: bool) -> dict[str, Any]:
+    """Send again all that was dropped or skipped since a time or event; the counts. Raises ServiceError."""
+    body = {"since": since, "dryRun": dry_run}
+    return dict(await service.post(f"/s2s/webhooks/{endpoint}/recover", body, _RECOVER_S))
