@@ -40,7 +40,7 @@ from deskwire.http.resources.imports.lines import (
     ExternalId,
     ImportedConversation,
     ImportedDeletion,
-    MessageLine,
+    ImportedMessage,
     read_line,
 )
 from deskwire.http.resources.imports.withdrawals import withdraw
@@ -103,7 +103,7 @@ class ExternalQuery(Query):
     query=ImportQuery,
     streamed=True,
     limit=None,
-    lines=(ImportedConversation, MessageLine, ImportedDeletion),
+    lines=(ImportedConversation, ImportedMessage, ImportedDeletion),
     answer=shapes.ImportReport,
     errors=("body_timeout", "unsupported_media_type", "project_not_found"),
     records=("history.imported",),

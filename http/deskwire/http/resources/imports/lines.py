@@ -103,7 +103,7 @@ class ImportedConversation(Body):
     rating_comment: RatingComment | None = None
 
 
-class MessageLine(Content):
+class ImportedMessage(Content):
     """A message to import, or with `internal` a note that only agents see. Messages keep the order of their lines."""
 
     type: Literal["message"]
@@ -156,7 +156,7 @@ def _examined(line: Line, raw: bytes, value: Any, now: int) -> Record | Deletion
     try:
         match value.get("type"):
             case "message":
-                return _message(line, fitted(MessageLine, value, raw), now)
+                return _message(line, fitted(ImportedMessage, value, raw), now)
             case "conversation":
                 return _conversation(line, fitted(ImportedConversation, value, raw), now)
             case "deletion":
@@ -179,7 +179,7 @@ def _besides(value: dict[str, Any]) -> list[Problem]:
     """Return the problems with those fields of a line that fit their model, though others do not."""
     match value.get("type"):
         case "message":
-            return _problems_of_message(what_fits(MessageLine, value))
+            return _problems_of_message(what_fits(ImportedMessage, value))
         case "conversation":
             return _problems_of_conversation(what_fits(ImportedConversation, value))
         case _:
@@ -199,7 +199,7 @@ def _plain(text: str) -> bool:
 def _plain_message(number: int, value: Any) -> MessageRecord | None:
     """Return the record of an ordinary message, without attachments; None for a line that needs a full check.
 
-    `MessageLine` gives the same record for every line that passes here, at five times the cost.
+    `ImportedMessage` gives the same record for every line that passes here, at five times the cost.
     """
     try:
         author, text, identifier, conversation = (
@@ -230,7 +230,7 @@ def _plain_message(number: int, value: Any) -> MessageRecord | None:
     return MessageRecord(number, identifier, conversation, kind, None, name, text, False, at)
 
 
-def _problems_of_message(body: MessageLine) -> list[Problem]:
+def _problems_of_message(body: ImportedMessage) -> list[Problem]:
     problems: list[Problem] = []
     if body.author is not None and body.author.type == "contact":
         message = "The contact is known from the conversation; only other authors have this field."
@@ -244,7 +244,7 @@ def _problems_of_message(body: MessageLine) -> list[Problem]:
     return problems
 
 
-def _message(line: Line, body: MessageLine, now: int) -> MessageRecord:
+def _message(line: Line, body: ImportedMessage, now: int) -> MessageRecord:
     problems = _problems_of_message(body)
     if problems:
         raise Invalid(*problems)
