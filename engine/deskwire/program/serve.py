@@ -19,7 +19,7 @@ import trio
 from msgspec import Struct
 
 from deskwire.commands.admin.context import AdminContext
-from deskwire.commands.admin.socket import serve_orders
+from deskwire.commands.admin.socket import serve_commands
 from deskwire.config.locations import shown_database
 from deskwire.config.settings import Config
 from deskwire.engine.cluster.ports import NotAdmitted
@@ -274,7 +274,7 @@ async def serve(
                 if here.heads is not None:
                     wiring.share_times(here.bus, commits, (parts.snooze_timer, timers, wakings, held))
                 if config.database_url is None:
-                    await actors.start(serve_orders, config.data_dir, _admin_context(parts, services))
+                    await actors.start(serve_commands, config.data_dir, _admin_context(parts, services))
                 await _front(
                     parts, services, password or partial(new_password, config.argon2_memory_kib), task_status
                 )

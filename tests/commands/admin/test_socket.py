@@ -19,7 +19,7 @@ import trio
 
 from deskwire.commands.admin import socket as admin
 from deskwire.commands.admin.client import SOCKET_FILE, NoResponseError, send_command
-from deskwire.commands.admin.socket import AT_ONCE, ORDER_BYTES_MAX
+from deskwire.commands.admin.socket import COMMAND_BYTES_MAX, CONCURRENT_COMMANDS_MAX
 from tests.support.api.service import Service, running
 from tests.support.sockets.admin_socket import operate
 from tests.support.sockets.server_process import Server, environment
@@ -126,7 +126,7 @@ async def test_another_user_is_not_answered_even_if_the_file_lets_it_in(service:
         b'{"operation": "rm", "arguments": {}}\n',
         b'{"operation": "org.rename", "arguments": {"x": 1}}\n',
         b'{"operation": "org.create", "arguments": 5}\n',
-        b"x" * ORDER_BYTES_MAX,
+        b"x" * COMMAND_BYTES_MAX,
     ],
 )
 async def test_nonsense_is_refused_and_the_next_order_is_carried_out(service: Service, line: bytes) -> None:
@@ -147,7 +147,10 @@ async def test_peers_that_say_nothing_do_not_lock_the_operator_out(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(admin, "ORDER_S", 0.3)
-    silent = [await trio.open_unix_socket(service.directory / SOCKET_FILE) for _ in range(AT_ONCE + 2)]
+    silent = [
+        await trio.open_unix_socket(service.directory / SOCKET_FILE)
+        for _ in range(CONCURRENT_COMMANDS_MAX + 2)
+    ]
     await trio.testing.wait_all_tasks_blocked(0.05)  # they have been let in, with that little time
     monkeypatch.setattr(admin, "ORDER_S", 30.0)
     assert (await operate(service, "org.rename", name="Acme"))["name"] == "Acme"

@@ -112,5 +112,5 @@ async def test_a_patient_caller_says_once_that_the_service_is_away_and_once_that
         patient = RetryingService(called, True, notes.append)
         assert await patient.get("/s2s/project") == b'{"id":"prj_1"}'
     assert len(notes) == 2
-    assert notes[0].endswith("HTTP 503 not_ready: Why.; trying again until it is back.")
+    assert notes[0].endswith("HTTP 503 not_ready: Why.; retrying until it is back.")
     assert notes[1] == "The service is back."

@@ -109,6 +109,6 @@ async def listening(service: Service, url: str | None, state: Path, **more: Any)
     shown = Shown()
     async with trio.open_nursery() as nursery:
         nursery.start_soon(run_listen, plan(service, url, state, **more), shown)
-        await shown.until_noted("Beginning ")
+        await shown.until_noted("Starting ")
         yield shown
         nursery.cancel_scope.cancel()

@@ -53,12 +53,12 @@ def test_every_problem_of_every_header_is_named_and_no_value() -> None:
         parse_headers(given)
     assert str(refused.value).splitlines() == [
         "Header 2 has no colon; write it as 'Name: value'.",
-        "Header 3: 'bad name' is no name of a header.",
-        "Header 4: '' is no name of a header.",
+        "Header 3: 'bad name' is not a header name.",
+        "Header 4: '' is not a header name.",
         "Header 5: the value of 'X-Line' must be printable ASCII.",
-        "Header 6: service-signature is the service's own, and can't be changed.",
-        "Header 7: Content-Type is the service's own, and can't be changed.",
-        "Header 8: host belongs to the connection, and can't be set.",
+        "Header 6: service-signature is set by the service and can't be changed.",
+        "Header 7: Content-Type is set by the service and can't be changed.",
+        "Header 8: host belongs to the connection and can't be set.",
         "Header 8: the value of 'host' must be printable ASCII.",
     ]
     options = [word for each in given for word in ("--header", each)]
@@ -73,7 +73,7 @@ def test_every_type_that_the_feed_never_has_is_named_with_its_reason() -> None:
     )
     assert done.exit_code == 2
     assert "no stored event type 'ticket.lost'" in " ".join(done.output.split())
-    assert "note.created is on webhooks alone" in " ".join(done.output.split())
+    assert "note.created is sent by webhook only" in " ".join(done.output.split())
     assert "'agent.typing.started'" in done.output
     assert "'ticket.created'" not in done.output
 

@@ -8,7 +8,7 @@ import pytest
 import trio
 
 from deskwire.commands.listen.feed import FeedEvent
-from deskwire.commands.listen.forward import REFUSALS, REFUSALS_MAX, Forwarder, ForwardResult
+from deskwire.commands.listen.forward import FREE_PAUSES, FREE_PAUSES_MAX, Forwarder, ForwardResult
 from deskwire.commands.listen.window import SequenceTable, Window, WindowEvent
 from deskwire.engine.core.clock import wall_clock
 from deskwire.engine.webhooks.http.address import Policy
@@ -43,7 +43,7 @@ def retry_after(value: str) -> bytes:
     return f"Retry-After: {value}\r\n".encode()
 
 
-@pytest.mark.parametrize(("others", "attempts"), [(False, REFUSALS_MAX + 3), (True, REFUSALS + 3)])
+@pytest.mark.parametrize(("others", "attempts"), [(False, FREE_PAUSES_MAX + 3), (True, FREE_PAUSES + 3)])
 @pytest.mark.parametrize("status", ["429 Too Many Requests", "503 Service Unavailable"])
 async def test_an_event_that_is_always_refused_is_given_up_in_words(
     others: bool, attempts: int, status: str
@@ -78,7 +78,7 @@ async def test_a_pause_that_ends_costs_no_attempt() -> None:
         client = client_of(receiver)
         forwarder = Forwarder(client, SECRET, shown.step, shown.note)
         event = held(window, 1)
-        for _ in range(REFUSALS_MAX - 1):
+        for _ in range(FREE_PAUSES_MAX - 1):
             assert (await forwarder.attempt(event)).state == "retrying"
         receiver.behaviour = TAKEN
         assert (await forwarder.attempt(event)).state == "delivered"

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deskwire.commands.listen.feed import FeedEvent
-from deskwire.commands.listen.window import CONVERSATIONS, SequenceTable, Window, WindowEvent
+from deskwire.commands.listen.window import SEQUENCES_MAX, SequenceTable, Window, WindowEvent
 
 
 def event(
@@ -147,9 +147,9 @@ def test_an_event_without_a_conversation_says_nothing_of_what_was_before() -> No
 def test_of_too_many_conversations_the_oldest_is_forgotten_and_nothing_false_is_said_of_it() -> None:
     sequences = SequenceTable({}, False)
     assert sequences.before(event(0, "c0", 7)) == 0
-    for number in range(CONVERSATIONS + 1):
+    for number in range(SEQUENCES_MAX + 1):
         sequences.note(event(number, f"c{number}", 7))
-    assert len(sequences.last) == CONVERSATIONS
+    assert len(sequences.last) == SEQUENCES_MAX
     assert sequences.before(event(1, "c0", 8)) is None
     assert sequences.before(event(1, "c1", 8)) == 7
     assert sequences.before(event(1, "new", 1)) == 0

@@ -1,4 +1,4 @@
-"""The operator's orders: a name and a checked set of arguments each."""
+"""The operator's commands: each has a name and validated arguments."""
 
 from __future__ import annotations
 
@@ -15,39 +15,39 @@ from deskwire.http.resources.accounts.requests import Email, Name, NewPassword
 
 DAY_S = 86_400
 Handle = Annotated[str, Field(min_length=1, max_length=254)]
-"""An id; or the name of an organisation or project if only one has it, or a user's e-mail address."""
+"""An id, the name of an organisation or project if it is unique, or a user's e-mail address."""
 
 
 class OrganisationName(Body):
-    """A new organisation, or another name for one."""
+    """A new organisation, or a new name for one."""
 
     organisation: Handle | None = None
     name: Name
 
 
 class OrganisationEnd(Body):
-    """An organisation that is deleted, perhaps with the accounts that are members of no other."""
+    """An organisation to delete, optionally with the accounts that are members of no other organisation."""
 
     organisation: Handle
     with_accounts: bool = False
 
 
 class NewProject(Body):
-    """A new project in an organisation; that one can be left out if there is only one."""
+    """A new project in an organisation, which is optional if there is only one."""
 
     organisation: Handle | None = None
     project: ProjectBody
 
 
 class ProjectChange(Body):
-    """Changes of a project; it can be left out if there is only one."""
+    """Changes of a project, which is optional if there is only one."""
 
     project: Handle | None = None
     change: ProjectPatch
 
 
 class NewUser(Body):
-    """A new account. Without a password a one-time password is made up."""
+    """A new account. Without a password, a one-time password is generated."""
 
     email: Email
     name: Name | None = None
@@ -57,14 +57,14 @@ class NewUser(Body):
 
 
 class NewPasswordFor(Body):
-    """Another password for an account. Without one a one-time password is made up."""
+    """A new password for an account. Without one, a one-time password is generated."""
 
     user: Handle
     password: NewPassword | None = None
 
 
 class MemberRole(Body):
-    """A user as a member of an organisation, which can be left out if there is only one."""
+    """The role of a member in an organisation, which is optional if there is only one."""
 
     user: Handle
     organisation: Handle | None = None
@@ -72,13 +72,13 @@ class MemberRole(Body):
 
 
 class NewMember(MemberRole):
-    """A user who becomes a member; `password` says what becomes of it if the account is another organisation's."""
+    """A user to add as a member; `password` decides about the password of another organisation's account."""
 
     password: Handover | None = None
 
 
 class MemberGone(Body):
-    """A user who is a member of an organisation no longer."""
+    """A user whose membership in an organisation ends."""
 
     user: Handle
     organisation: Handle | None = None
@@ -128,7 +128,7 @@ class KeyName(Body):
 
 
 class SecretRotation(Body):
-    """A new secret of the installation; for so many seconds what the old one signed is accepted."""
+    """A new secret for the installation; signatures of the old secret are accepted for `overlap_s` seconds."""
 
     overlap_s: Annotated[int, Field(ge=0, le=366 * DAY_S)]
 

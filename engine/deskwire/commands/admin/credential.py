@@ -99,7 +99,7 @@ def list_all(project: str | None, data: Path | None, as_json: bool) -> None:
     default=_DAY_S,
     show_default=True,
     metavar="SECONDS",
-    help="How long the former secret is good as well.",
+    help="How long the previous secret remains valid.",
 )
 @common_options
 def rotate(credential: str, overlap: int, data: Path | None, as_json: bool) -> None:
@@ -107,7 +107,7 @@ def rotate(credential: str, overlap: int, data: Path | None, as_json: bool) -> N
     result = invoke(data, "credential.rotate", credential=credential, overlapSeconds=overlap)
     words = f"The machine credential {result['id']} has a new secret, which is shown only this once."
     if result["previousExpiresAt"]:
-        words += f" The former one is good until {result['previousExpiresAt']}."
+        words += f" The previous secret is valid until {result['previousExpiresAt']}."
     show_created(result, as_json, "secret", words)
 
 

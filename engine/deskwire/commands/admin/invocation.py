@@ -1,6 +1,6 @@
-"""Orders and looks as commands give them: where the installation is, who carries them out, and how a refusal is told.
+"""Sends admin commands and read queries to the installation, and turns refusals into messages.
 
-What an order needs is imported when no server takes it; a look needs little.
+The backend of a command is imported only if no server runs the command; a query needs few imports.
 """
 
 from __future__ import annotations
@@ -22,14 +22,16 @@ _FIELDS: Final[Mapping[str, str]] = {
     "ttlS": "ttl",
     "uploadQuotaBytes": "upload_quota",
 }
-"""Parameters of commands whose field in the order has another name."""
+"""Parameters of the command line by the names of the command's fields, where they differ."""
 
 
 def invoke(data: Path | None, operation: str, /, *, make: bool = False, **arguments: Any) -> dict[str, Any]:
-    """Send an order and return its result; arguments that are None are left out. Ends the command with status 1 if refused.
+    """Send a command and return its result; arguments that are None are omitted.
+
+    A refusal ends the program with status 1.
 
     Args:
-        make: whether a data directory is made if there is none.
+        make: create the data directory if there is none.
     """
     config = installation_config(data)
     body = json.dumps({key: value for key, value in arguments.items() if value is not None}).encode()
@@ -50,7 +52,7 @@ def invoke(data: Path | None, operation: str, /, *, make: bool = False, **argume
 
 
 def _by_server(config: Config, operation: str, body: bytes) -> dict[str, Any] | None:
-    """Return the response of the server that has the directory, None if none does or it is not a directory's."""
+    """Return the response of the server on the data directory; None without a server, or on a database."""
     from deskwire.commands.admin.client import NoResponseError, send_command
 
     if config.database_url is not None:
@@ -62,7 +64,7 @@ def _by_server(config: Config, operation: str, body: bytes) -> dict[str, Any] | 
 
 
 def query(data: Path | None, name: str, /, **arguments: Any) -> dict[str, Any]:
-    """Return the result of a look, which changes nothing. Ends the command with status 1 if it is not possible."""
+    """Return the result of a read query. A refusal ends the program with status 1."""
     from deskwire.commands.admin.read_queries import READ_QUERIES
     from deskwire.engine.core.clock import wall_clock
     from deskwire.engine.core.errors import DomainError
@@ -76,7 +78,7 @@ def query(data: Path | None, name: str, /, **arguments: Any) -> dict[str, Any]:
 
 @contextmanager
 def open_reader(config: Config) -> Iterator[Any]:
-    """Open the installation for looks. Ends the command with status 1 if that is not possible."""
+    """Open the installation for read queries. A failure ends the program with status 1."""
     with (
         _of_database(config, config.database_url) if config.database_url else _of_directory(config) as reader
     ):
@@ -93,7 +95,7 @@ def _of_directory(config: Config) -> Iterator[Any]:
             yield reader
     except DataDirectoryError as error:
         raise RefusedCommand(str(error), None) from error
-    except OSError as error:  # most often a directory of another user
+    except OSError as error:  # usually a directory of another user
         raise RefusedCommand(f"The data directory {config.data_dir} can't be used: {error}", None) from error
 
 

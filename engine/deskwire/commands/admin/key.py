@@ -34,7 +34,7 @@ def key() -> None:
     "create",
     examples=["KEY=$(deskwire key create --label backend)", "deskwire key create --project Shop --json"],
 )
-@click.option("--label", default="made by deskwire key", show_default=True, help="What the key is for.")
+@click.option("--label", default="made by deskwire key", show_default=True, help="Purpose of the key.")
 @_PROJECT
 @common_options
 def create(label: str, project: str | None, data: Path | None, as_json: bool) -> None:
@@ -106,7 +106,7 @@ def create_token(user: str, ttl: int, data: Path | None, as_json: bool) -> None:
 @click.option("--user", required=True, help="User (id or e-mail address) whose tokens are listed.")
 @common_options
 def list_tokens(user: str, data: Path | None, as_json: bool) -> None:
-    """List the access tokens of a user that are in force, newest first. Those of an identity provider are not known here."""
+    """List the valid access tokens of a user, newest first. Tokens of an identity provider are not listed."""
     show(query(data, "token.list", user=user), as_json, TOKENS)
 
 
@@ -114,5 +114,5 @@ def list_tokens(user: str, data: Path | None, as_json: bool) -> None:
 @click.argument("token", metavar="tok_...")
 @common_options
 def end_one(token: str, data: Path | None, as_json: bool) -> None:
-    """End a TOKEN (its id from `token list`) before its time: calls with it are refused, and streams that it opened end."""
+    """End a TOKEN (its id from `token list`) before it expires: calls with it fail, and its streams end."""
     show(invoke(data, "token.end", token=token), as_json, ENDED)

@@ -1,4 +1,4 @@
-"""Carries out an order in this process, which no server does: on a data directory, or beside the nodes of a database."""
+"""Runs an admin command in this process when no server does: on a data directory or on a shared database."""
 
 from __future__ import annotations
 
@@ -31,59 +31,60 @@ from deskwire.storage.sqlite.store import open_store
 
 log: Final = structlog.get_logger(__name__)
 
-DIRECTORY_TIMEOUT_S: Final = 10.0
-"""The time to wait for a directory that another command has, or for a server that is starting or stopping."""
-_AGAIN_S: Final = 0.1
-_NOT_TOLD: Final = (
-    "It is stored, but not every node has confirmed it. One that does not answer drops out with its lease; "
-    "ask /readyz of each which does."
+DIRECTORY_TIMEOUT_S: Final = (
+    10.0  # for another command, or a server that starts or stops, to release the directory
+)
+_RETRY_DELAY_S: Final = 0.1
+_NOT_CONFIRMED: Final = (
+    "The change is stored, but not every node has confirmed it. A node that does not respond leaves the cluster when its "
+    "lease ends; check /readyz of each node."
 )
 
 
 class LocalBackendError(Exception):
-    """The order could not be carried out; the text says why."""
+    """The command could not be run; the text says why."""
 
 
 def run_locally(config: Config, name: str, arguments: bytes, *, make: bool = False) -> dict[str, Any]:
-    """Carry out an order, and return the response: its result or a refusal.
+    """Run a command and return its response: a result or a refusal.
 
     Args:
-        arguments: by their names in the order, as JSON.
-        make: whether a data directory is made if there is none.
+        arguments: a JSON object.
+        make: create the data directory if there is none.
 
-    Raises OrderError.
+    Raises LocalBackendError.
     """
     logs.configure(config.log_format, "error", sys.stderr)
     try:
         return trio.run(partial(run_on_installation, config, name, arguments, make))
     except (DatabaseUnusableError, DataDirectoryError, SecretError, StartError, NoResponseError) as error:
         raise LocalBackendError(str(error)) from error
-    except OSError as error:  # most often a directory of another user
+    except OSError as error:  # usually a directory of another user
         raise LocalBackendError(f"The data directory {config.data_dir} can't be used: {error}") from error
 
 
 async def run_on_installation(config: Config, name: str, arguments: bytes, make: bool) -> dict[str, Any]:
-    """Carry out an order as `run_locally` does, with what it raises as it is."""
+    """Run a command like `run_locally`, but let every exception pass."""
     if config.database_url is not None:
-        return await _beside_nodes(config, config.database_url, name, arguments)
+        return await _run_on_database(config, config.database_url, name, arguments)
     directory = config.data_dir
     if not make and not (directory / FILE_NAME).exists():
         raise DataDirectoryError(no_deskwire(directory))
-    give_up = trio.current_time() + DIRECTORY_TIMEOUT_S
+    deadline = trio.current_time() + DIRECTORY_TIMEOUT_S
     while True:
         try:
-            return await _here(config, name, arguments)
+            return await _run_on_directory(config, name, arguments)
         except DirectoryInUseError:
-            if trio.current_time() >= give_up:
+            if trio.current_time() >= deadline:
                 raise
-        await trio.sleep(_AGAIN_S)
+        await trio.sleep(_RETRY_DELAY_S)
         response = send_command(directory, name, arguments)
         if response is not None:
             return response
 
 
-async def _beside_nodes(config: Config, url: str, name: str, arguments: bytes) -> dict[str, Any]:
-    """Carry it out in this process, on a database on which nodes may run; returns when these know of it."""
+async def _run_on_database(config: Config, url: str, name: str, arguments: bytes) -> dict[str, Any]:
+    """Run the command on a database that nodes may share. Return after the nodes have confirmed the change."""
     with driver_needed():
         from deskwire.commands.database.identity import identity_of
         from deskwire.storage.postgres.driver.servers import Servers
@@ -110,12 +111,12 @@ async def _beside_nodes(config: Config, url: str, name: str, arguments: bytes) -
             context = _context(config, store, lambda: secrets)
             response = await run_operation(context.signed(os.geteuid()), name, arguments)
     if not await trio.to_thread.run_sync(told_to_all, url):
-        logs.say(_NOT_TOLD, sys.stderr)
+        logs.say(_NOT_CONFIRMED, sys.stderr)
     return response
 
 
 def _context(config: Config, store: Store, secrets: Callable[[], Secrets]) -> AdminContext:
-    """Return the services for an order that this process carries out."""
+    """Return the services for a command that this process runs."""
 
     def tokens() -> Tokens | None:
         if not config.own_tokens:
@@ -126,15 +127,15 @@ def _context(config: Config, store: Store, secrets: Callable[[], Secrets]) -> Ad
     return AdminContext(store, wall_clock, passwords, tokens, lambda: Rotation.of(config, store, secrets()))
 
 
-async def _here(config: Config, name: str, arguments: bytes) -> dict[str, Any]:
-    """Carry it out in this process. Raises DirectoryInUseError."""
+async def _run_on_directory(config: Config, name: str, arguments: bytes) -> dict[str, Any]:
+    """Run the command on the data directory. Raises DirectoryInUseError."""
 
     def secrets() -> Secrets:
         try:
             return installation_secrets(config.data_dir, config.secret, config.secret_previous)
         except (
             SecretError
-        ) as error:  # an answer, as other refusals; the store's nursery would make a group of it
+        ) as error:  # returned as a refusal; the store's nursery would wrap another exception in a group
             raise Unavailable(str(error), code="secret_unusable") from error
 
     async with open_store(

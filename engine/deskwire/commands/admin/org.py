@@ -58,16 +58,16 @@ def rename(organisation: str, name: str, data: Path | None, as_json: bool) -> No
 @click.option(
     "--with-accounts",
     is_flag=True,
-    help="Delete the accounts, too, that are members of no other organisation.",
+    help="Also delete the accounts that are members of no other organisation.",
 )
 @yes_option("Delete it")
 @common_options
 def delete(organisation: str, with_accounts: bool, yes: bool, data: Path | None, as_json: bool) -> None:
     """Delete an ORGANISATION (id or name) for good, with its empty projects and all memberships.
 
-    A project that holds conversations or other data is never deleted with it: the command then names these projects, and changes
-    nothing. Keys, machine credentials and members' rights end at once, with their streams, also beside a running server. Accounts
-    stay without --with-accounts, and can be added to other organisations. The audit trail keeps the organisation's name.
+    A project that holds conversations or other data is never deleted: the command then names these projects and changes
+    nothing. Keys, machine credentials and members' rights end at once, and so do their streams, even while a server is running.
+    Without --with-accounts, accounts stay and can be added to other organisations. The audit trail keeps the organisation's name.
     """
     found = query(data, "org.show", organisation=organisation)
     confirm(_words(found, with_accounts), yes)
@@ -78,7 +78,7 @@ def delete(organisation: str, with_accounts: bool, yes: bool, data: Path | None,
 
 
 def _words(found: dict[str, Any], with_accounts: bool) -> str:
-    """Return what is going to happen."""
+    """Return the consequences, for the confirmation."""
     words = (
         f"The organisation {found['name']} will be deleted for good, with {_count(len(found['projects']), 'empty project')} and "
         f"{_count(found['members'], 'membership')}."
@@ -87,7 +87,7 @@ def _words(found: dict[str, Any], with_accounts: bool) -> str:
     if not alone:
         return words
     gone = (
-        "will be deleted, too"
+        "will also be deleted"
         if with_accounts
         else "will be members of nothing (--with-accounts deletes them)"
     )

@@ -1,4 +1,4 @@
-"""The queries of commands that only read; each is of one moment, whoever has the directory."""
+"""Queries of commands that only read. Each reads a consistent snapshot, whether or not a server is running."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ QueryResult = Mapping[str, Any]
 
 
 class AdminReader(OrganisationReader, MachineReader, AccessTokenReader, AuditReader, Protocol):
-    """The queries that looks are made of."""
+    """The reads that the queries are made of."""
 
 
 def organisation_view(organisation: Organisation) -> dict[str, Any]:
@@ -47,7 +47,7 @@ def organisations(reader: AdminReader, now: int) -> QueryResult:
 
 
 def organisation(reader: AdminReader, now: int, *, organisation: str | None) -> QueryResult:
-    """Return one organisation, with its projects, the number of its members, and the accounts that are members of no other."""
+    """Return one organisation with its projects, its number of members, and the accounts without another organisation."""
     found = organisation_named(reader, organisation)
     members = reader.members(found.rowid, 0, ALL)
     alone = [each.user for each in members if len(reader.memberships(each.user.rowid, (-1, -1), 2)) == 1]
@@ -118,12 +118,12 @@ def audit_records(
     before: int | None = None,
     after: int | None = None,
 ) -> QueryResult:
-    """Return a page of the audit trail: the newest, or with `after` those behind that position.
+    """Return a page of the audit trail: the newest records, or with `after` the records that follow that position.
 
     Args:
-        actor, target: ids; of users their e-mail addresses, too.
+        actor, target: ids, or e-mail addresses of users.
         since, until: milliseconds.
-        before, after: the `position` of the page before.
+        before, after: the `position` of the previous page.
     """
     within = None if organisation is None else organisation_named(reader, organisation).rowid
     named = (_id_of(reader, handle) for handle in (actor, target))
@@ -139,7 +139,7 @@ def audit_records(
 
 
 def _id_of(reader: AdminReader, handle: str | None) -> str | None:
-    """Return the handle itself; of an e-mail address the user's id."""
+    """Return the user's id for an e-mail address, and any other handle unchanged."""
     return user_named(reader, handle).id if handle is not None and "@" in handle else handle
 
 
@@ -159,7 +159,7 @@ READ_QUERIES: Final[Mapping[str, Callable[..., QueryResult]]] = {
     "token.list": tokens,
     "audit.list": audit_records,
 }
-"""The looks by the names of the commands that they are for."""
+"""The queries by the names of their commands."""
 
 
 T = TypeVar("T", Organisation, Project)
@@ -168,7 +168,7 @@ ALL: Final = (1 << 63) - 1
 
 
 def organisation_named(reader: OrganisationReader, handle: str | None) -> Organisation:
-    """Return the organisation with this id or name; the only one for None. Raises DomainError that says what to do."""
+    """Return the organisation with this id or name; for None, the only one. Raises DomainError with advice."""
     if handle is not None and is_id(handle, "org"):
         organisation = reader.organisation(handle)
         return _one([] if organisation is None else [organisation], handle, "organisation", "--org")
@@ -182,7 +182,7 @@ def organisation_named(reader: OrganisationReader, handle: str | None) -> Organi
 
 
 def project_named(reader: OrganisationReader, handle: str | None) -> Project:
-    """Return the project with this id or name; the only one for None. Raises DomainError that says what to do."""
+    """Return the project with this id or name; for None, the only one. Raises DomainError with advice."""
     if handle is not None and is_id(handle, "prj"):
         project = reader.project(handle)
         return _one([] if project is None else [project], handle, "project", "--project")

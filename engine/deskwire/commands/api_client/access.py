@@ -1,4 +1,4 @@
-"""The service that a command talks to, and the key: from options, variables, or the demo's own file."""
+"""The service's URL and key of a command: from options, variables, or the demo's file."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _HOW: Final = "Give --url and --key (DESKWIRE_URL, DESKWIRE_KEY)"
 
 @dataclass(frozen=True, slots=True)
 class ServiceAccess:
-    """The address of the service, and the key that opens it.
+    """The address of the service, and a key for it.
 
     Args:
         url: scheme, host and perhaps a path, without `/v3`.
@@ -47,7 +47,7 @@ cacert_option = click.option(
 
 
 def access_options(command: CommandT) -> CommandT:
-    """Give a command `--url`, `--key`, `--cacert` and `--data`; it receives them for `find_access`."""
+    """Add `--url`, `--key`, `--cacert` and `--data` to a command, for `find_access`."""
     options = (
         click.option(
             "--url", envvar="DESKWIRE_URL", show_envvar=True, metavar="URL", help="Base URL of the service."
@@ -77,7 +77,7 @@ def access_options(command: CommandT) -> CommandT:
 
 
 def with_access(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command those options; it receives what `find_access` makes of them, as `access`."""
+    """Add the options of `access_options` to a command, which receives the result as `access`."""
 
     @wraps(command)
     def run(
@@ -89,22 +89,22 @@ def with_access(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def find_access(url: str | None, key: str | None, data: Path, cacert: Path | None = None) -> ServiceAccess:
-    """Return the access that was given, else the one that `demo.json` in `data` names.
+    """Return the given access, else the one in the `demo.json` of `data`.
 
-    The file's key goes to the file's own address only.
+    The file's key is sent only to the file's own address.
 
-    Raises click.UsageError that says what to do if something is missing or can't be used.
+    Raises click.UsageError with advice if something is missing or unusable.
     """
     return replace(_found(url, key, data), trust=trust(cacert))
 
 
 def trust(cacert: Path | None) -> ssl.SSLContext | None:
-    """Return a TLS context that trusts these authorities, None without any. Raises click.UsageError."""
+    """Return a TLS context that trusts these authorities; None without a file. Raises click.UsageError."""
     import ssl
 
     try:
         return None if cacert is None else ssl.create_default_context(cafile=cacert)
-    except OSError as error:  # ssl.SSLError is one
+    except OSError as error:  # ssl.SSLError is a subclass
         raise click.UsageError(
             f"--cacert (DESKWIRE_CACERT): {cacert} has no certificates in PEM form."
         ) from error
@@ -128,7 +128,7 @@ def _found(url: str | None, key: str | None, data: Path) -> ServiceAccess:
 
 
 def base_url(url: str) -> str:
-    """Return the URL without a slash or `/v3` at its end. Raises click.UsageError if it is none."""
+    """Return the URL without a final slash or `/v3`. Raises click.UsageError if it is not a URL."""
     try:
         return http_url(url).removesuffix("/v3")
     except ValueError as error:

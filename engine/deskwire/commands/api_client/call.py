@@ -1,4 +1,4 @@
-"""One call, or a few, of a running service by a command that ends then."""
+"""Calls of a running service by a short-lived command."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ T = TypeVar("T")
 def call(
     access: ServiceAccess, work: Callable[[Service], Awaitable[T]], fields: Mapping[str, str] | None = None
 ) -> T:
-    """Return what the calls give. Raises ClickException, which ends the command with status 1 and says why.
+    """Return the result of the calls. Raises ClickException with the reason, which ends the program with status 1.
 
     Args:
-        fields: parameters of the command by the fields of the body that have another name.
+        fields: parameters of the command by the names of the body's fields, where they differ.
     """
     import trio
 

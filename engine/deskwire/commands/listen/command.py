@@ -1,4 +1,4 @@
-"""`deskwire listen` and its options; what it needs is imported when it runs, as other commands do without."""
+"""`deskwire listen` and its options. Its modules are imported when it runs, so that other commands start fast."""
 
 from __future__ import annotations
 
@@ -165,12 +165,12 @@ def _start(start: str | None) -> str | None:
 
 
 def _types(listed: str | None) -> frozenset[str]:
-    """Return the types, all of which the feed has for who names them. Raises UsageError that names every other one."""
+    """Return the listed event types. Raises UsageError that names every unknown type."""
     from deskwire.engine.events.types import CONFIDENTIAL, NAMEABLE, STORED
 
     names = [name.strip() for name in listed.split(",")] if listed else []
     flaws = [
-        f"{name} is on webhooks alone: the feed has no notes."
+        f"{name} is sent by webhook only: the feed has no notes."
         if name in CONFIDENTIAL
         else f"There is no stored event type {name!r}."
         for name in names
@@ -182,6 +182,6 @@ def _types(listed: str | None) -> frozenset[str]:
 
 
 def _state_directory() -> Path:
-    """Return the directory in which programs keep what is not worth a backup (XDG base directories)."""
+    """Return the directory for state that needs no backup (XDG base directories)."""
     given = os.environ.get("XDG_STATE_HOME", "")
     return Path(given) if Path(given).is_absolute() else Path.home() / ".local" / "state"

@@ -1,4 +1,4 @@
-"""Headers of the developer's own, sent with each delivery."""
+"""The developer's receiver: its URL, and headers to send with each delivery."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ _FRAMING: Final = frozenset(
     {"connection", "content-length", "expect", "host", "keep-alive", "proxy-connection"}
     | {"te", "trailer", "transfer-encoding", "upgrade"}
 )
-"""Headers that frame and route a request; another value of these would be wrong (RFC 9110 7.6.1, 8.6)."""
+"""Headers that frame and route a request and can't be replaced (RFC 9110 7.6.1, 8.6)."""
 
 
 class BadHeaders(Exception):
-    """Headers that can't be sent; the text has one line for each problem, and no value, as that may be a secret."""
+    """Headers that can't be sent. The text has one line for each problem, without values, which may be secrets."""
 
 
 def parse_headers(lines: Sequence[str]) -> tuple[Header, ...]:
-    """Read `Name: value` of each. Raises BadHeaders that names every problem."""
+    """Return the headers of `Name: value` lines. Raises BadHeaders with all problems."""
     if problems := [problem for each in enumerate(lines, 1) for problem in _problems(*each)]:
         raise BadHeaders("\n".join(problems))
     pairs = (each.partition(":") for each in lines)
@@ -42,17 +42,17 @@ def _problems(number: int, given: str) -> Iterator[str]:
         yield f"Header {number} has no colon; write it as 'Name: value'."
         return
     if not _NAME.fullmatch(name):
-        yield f"Header {number}: {name!r} is no name of a header."
+        yield f"Header {number}: {name!r} is not a header name."
     elif name.lower().startswith(_OURS) or name.lower() in _TAKEN:
-        yield f"Header {number}: {name} is the service's own, and can't be changed."
+        yield f"Header {number}: {name} is set by the service and can't be changed."
     elif name.lower() in _FRAMING:
-        yield f"Header {number}: {name} belongs to the connection, and can't be set."
+        yield f"Header {number}: {name} belongs to the connection and can't be set."
     if not _VALUE.fullmatch(value):
         yield f"Header {number}: the value of {name!r} must be printable ASCII."
 
 
 class RouteWithHeaders:
-    """A way to the receiver that adds headers to each request; see `dialer.Route`."""
+    """A route that adds headers to each request; see `dialer.Route`."""
 
     def __init__(self, route: Route, headers: tuple[Header, ...]) -> None:
         self._route = route
@@ -78,13 +78,13 @@ _PORT: Final = re.compile(r":?(\d{1,5}(?:[/?].*)?)")
 
 
 class BadReceiverUrl(Exception):
-    """The error for a target that nothing can be posted to; its text says everything that is wrong."""
+    """A URL that can't be posted to; the text names every problem."""
 
 
 def receiver_url(target: str) -> str:
-    """Give the URL: `localhost:3000/hook` means http, and so does a port alone, of this machine.
+    """Return the URL of a target: `localhost:3000/hook` and a port alone mean http on this machine.
 
-    Any address and port will do, as it is the developer's own choice. Raises BadTarget.
+    Any address and port are allowed, because the developer chooses them. Raises BadReceiverUrl.
     """
     url = target
     if _SCHEME.match(target) is None:

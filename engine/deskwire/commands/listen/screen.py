@@ -1,4 +1,4 @@
-"""The output for people and scripts: a live table on a terminal, else a line for each event, or JSON."""
+"""The output for people and scripts: a live table on a terminal, otherwise text or JSON lines."""
 
 from __future__ import annotations
 
@@ -25,31 +25,31 @@ _STYLES: Final = {"delivered": "green", "failed": "red", "retrying": "yellow", "
 
 
 class ListenOutput(Protocol):
-    """The output of a run; a context manager around the whole of it."""
+    """The output of a run, as a context manager."""
 
     def __enter__(self) -> Self:
-        """Begin."""
+        """Start the output."""
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Leave the terminal as it was, with the last state on it."""
+        """Restore the terminal, with the final state shown."""
 
     def note(self, line: str) -> None:
         """Show a line for people."""
 
     def step(self, step: ForwardStep) -> None:
-        """Show how it stands with a delivery."""
+        """Show the state of a delivery."""
 
     def event(self, event: FeedEvent) -> None:
         """Show an event that is not forwarded."""
 
     async def run(self) -> None:
-        """Do what has to be done meanwhile; until cancelled."""
+        """Update the output until cancelled."""
 
 
 class LineOutput:
-    """A line for each event that is over on stdout, everything else on stderr."""
+    """One line per finished event on stdout, and everything else on stderr."""
 
     def __enter__(self) -> Self:
         return self
@@ -84,10 +84,10 @@ class LineOutput:
 
 
 class JsonOutput(LineOutput):
-    """An output as `LineOutput`, with a JSON object for each event."""
+    """One JSON object per event; otherwise like `LineOutput`."""
 
     def line(self, step: ForwardStep) -> str:
-        return json.dumps(document(step))  # ASCII only, so no text in it can drive a terminal
+        return json.dumps(document(step))  # ASCII only, which can't contain terminal escapes
 
     def printed(self, event: FeedEvent) -> str:
         """Return the event itself."""
@@ -95,7 +95,7 @@ class JsonOutput(LineOutput):
 
 
 class LiveTable:
-    """The newest events as a table that is kept up to date, notes above it."""
+    """A table of the newest events that is updated in place, with notes above it."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -127,7 +127,7 @@ class LiveTable:
         self.note(LineOutput().printed(event))
 
     def table(self) -> Table:
-        """Return the table as it is now."""
+        """Return the current table."""
         caption = f"{self._counts['delivered']} delivered, {self._counts['failed']} failed; Ctrl-C ends"
         grid = Table("Type", caption=caption, caption_justify="left")
         grid.add_column("Conversation", overflow="fold")
@@ -147,20 +147,20 @@ class LiveTable:
 
 
 def cells(step: ForwardStep) -> tuple[str, str, str, str, str]:
-    """Type, conversation, sequence, status and latency, fit for a terminal."""
+    """Return type, conversation, sequence, status and latency, safe for a terminal."""
     attempt = step.attempt
     latency = "" if attempt is None else f"{attempt.latency_ms} ms"
     return (*subject(step.delivery.event), visible(_status(step)), latency)
 
 
 def subject(event: FeedEvent) -> tuple[str, str, str]:
-    """Type, conversation and sequence, fit for a terminal."""
+    """Return type, conversation and sequence, safe for a terminal."""
     sequence = "-" if event.sequence is None else str(event.sequence)
     return visible(event.type), visible(event.conversation or "-"), sequence
 
 
 def document(step: ForwardStep) -> dict[str, Any]:
-    """Return a delivery that is over, for scripts."""
+    """Return a finished delivery for scripts."""
     event, attempt = step.delivery.event, step.attempt
     assert attempt is not None
     return {

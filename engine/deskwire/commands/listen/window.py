@@ -1,10 +1,10 @@
-"""Events between the feed and the receiver; no waiting, no I/O.
+"""The window of events between the feed and the receiver; no waiting, no I/O.
 
-An event is held from when it is read until it and all before it are over. The cursor is the last event that is:
-a restart behind it misses nothing. Events that are over behind the cursor are known, too, so that few come twice.
-Events with one ordering key wait in a queue, of which one is under way at a time, in the feed's order; within a
-conversation that is the order of the sequence. A queue whose attempts fail is troubled. It is served apart from the
-others, so that they need not wait for it.
+An event leaves the window when it and all earlier events are finished. The cursor is the last event that has left, so a
+restart there misses nothing. Events finished after the cursor are recorded, too, so that few are delivered twice.
+Events with the same ordering key wait in a queue, which delivers one at a time in the feed's order. Within a
+conversation this is the order of sequences. A queue whose attempts fail is troubled and has its own workers, so that
+the others need not wait for it.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ from msgspec import Struct, field
 from deskwire.commands.listen.feed import FeedEvent
 from deskwire.engine.core.values import replace
 
-CONVERSATIONS: Final = 1_000
-"""The most conversations whose last sequence is kept; they are written with every move of the cursor."""
+SEQUENCES_MAX: Final = 1_000
+"""Maximum conversations whose last sequence is kept; all are written whenever the cursor moves."""
 
 UNFINISHED_MAX: Final = 10_000
 BYTES_MAX: Final = 64 << 20
-HELD_MAX: Final = 100_000
-"""Events that are not over, and their bytes, and all events that are held: beyond one of these reading pauses. So much
-may a conversation that is stuck fall behind before the others wait for it."""
+WINDOW_EVENTS_MAX: Final = 100_000
+"""Maximum unfinished events, their bytes, and all events in the window. Reading pauses at each of these limits, which bound
+how far a stuck conversation may fall behind before the others wait for it."""
 
 DELETED: Final = "conversation.deleted"
 
 
 class SequenceTable:
-    """The last sequence of each conversation, of those that were last heard of.
+    """The last sequence of each recently active conversation.
 
     Args:
-        last: sequences by conversation id, oldest first.
-        forgot: whether there were more.
+        last: sequences by conversation id, least recent first.
+        forgot: whether older conversations were dropped.
     """
 
     def __init__(self, last: Mapping[str, int], forgot: bool) -> None:
@@ -45,59 +45,59 @@ class SequenceTable:
 
     @property
     def last(self) -> dict[str, int]:
-        """The sequences by conversation, those of the conversations heard of last at the end."""
+        """The sequences by conversation, least recent first."""
         return dict(self._last)
 
     def before(self, event: FeedEvent) -> int | None:
-        """Return the value of `Service-Previous-Sequence`: 0 if there was none before, None if it is not known."""
+        """Return the value of `Service-Previous-Sequence`: 0 without an earlier event, None if unknown."""
         if event.conversation is None or event.sequence is None:
             return None
         unknown = None if self.forgot and event.sequence > 1 else 0
         return self._last.get(event.conversation, unknown)
 
     def note(self, event: FeedEvent) -> None:
-        """Note the event as the newest of its conversation."""
+        """Record the event as the newest of its conversation."""
         if event.conversation is None or event.sequence is None:
             return
         self._last.pop(event.conversation, None)
-        if event.type == DELETED:  # nothing can follow
+        if event.type == DELETED:  # the last event of a conversation
             return
         self._last[event.conversation] = event.sequence
-        if len(self._last) > CONVERSATIONS:
+        if len(self._last) > SEQUENCES_MAX:
             self._last.popitem(last=False)
             self.forgot = True
 
     def copy(self) -> SequenceTable:
-        """Return a copy, to be changed on its own."""
+        """Return an independent copy."""
         return SequenceTable(self._last, self.forgot)
 
 
 class FinishedAhead(Struct, frozen=True):
-    """The events that are over behind the cursor: all up to one event, except a few. Ids of events grow with their place.
+    """The events finished after the cursor: all up to one event, with exceptions. Event ids grow with their position.
 
     Args:
-        upto: the last event that is over; None if none behind the cursor is.
-        undone: ids of those before it that are not.
+        upto: the last finished event; None if there is none after the cursor.
+        undone: ids of unfinished events before it.
     """
 
     upto: str | None = None
     undone: frozenset[str] = frozenset()
 
     def has(self, event: FeedEvent) -> bool:
-        """Say whether the event is over."""
+        """Return whether the event is finished."""
         return self.upto is not None and event.id <= self.upto and event.id not in self.undone
 
 
-NOTHING: Final = FinishedAhead()
+NOTHING_AHEAD: Final = FinishedAhead()
 
 
 class WindowEvent(Struct, eq=False):
-    """One event in the window.
+    """An event in the window.
 
     Args:
         previous: see `SequenceTable.before`.
-        number: its place among all that were read.
-        over: whether it was delivered, given up, or left out; its body is let go of then.
+        number: its position among all events read.
+        over: whether it was delivered, given up or skipped; its body is then dropped.
     """
 
     event: FeedEvent
@@ -108,7 +108,7 @@ class WindowEvent(Struct, eq=False):
 
 
 class _Queue(Struct, eq=False):
-    """Events with one ordering key that wait, in their order. A troubled queue's last attempt has failed."""
+    """Waiting events with one ordering key, in order. The last attempt of a troubled queue has failed."""
 
     waiting: deque[WindowEvent] = field(default_factory=deque)
     troubled: bool = False
@@ -116,20 +116,22 @@ class _Queue(Struct, eq=False):
 
 
 class Window:
-    """The events that were read and are not over, and those that are over behind them.
+    """The events that are read but not finished, and finished events that follow them.
 
     Args:
-        after: the cursor to begin with, None for the feed's beginning.
-        sequences: those of the events that were forwarded up to there.
-        ahead: the events behind it that were over already.
+        after: the initial cursor, None for the feed's beginning.
+        sequences: the last sequences of events forwarded up to the cursor.
+        ahead: events that an earlier run has finished after the cursor.
     """
 
-    def __init__(self, after: str | None, sequences: SequenceTable, ahead: FinishedAhead = NOTHING) -> None:
+    def __init__(
+        self, after: str | None, sequences: SequenceTable, ahead: FinishedAhead = NOTHING_AHEAD
+    ) -> None:
         self.after = after
         self.sequences: Final = sequences
-        """The sequences as of the cursor."""
+        """The sequences at the cursor."""
         self.changes = 0
-        """A counter that grows whenever there is something new to keep."""
+        """A counter that grows with every change to be saved."""
         self._was = ahead
         self._ahead = sequences.copy()
         self._held: deque[WindowEvent] = deque()
@@ -140,29 +142,31 @@ class Window:
         self._bytes = 0
 
     def __len__(self) -> int:
-        """Return the number of events that are not over."""
+        """Return the number of unfinished events."""
         return self._undone
 
     @property
     def full(self) -> bool:
-        """True if no more should be read for now."""
-        return self._undone >= UNFINISHED_MAX or self._bytes >= BYTES_MAX or len(self._held) >= HELD_MAX
+        """True if reading should pause."""
+        return (
+            self._undone >= UNFINISHED_MAX or self._bytes >= BYTES_MAX or len(self._held) >= WINDOW_EVENTS_MAX
+        )
 
     @property
     def ahead(self) -> FinishedAhead:
-        """The events that are over behind the cursor, those included that were over before and have not been read again yet."""
+        """The events finished after the cursor, in this run or in an earlier one that had read further."""
         read = self._held[-1].event.id if self._held else self.after or ""
         if self._was.upto is not None and read < self._was.upto:
             upto, known = self._was.upto, {each for each in self._was.undone if each > read}
         else:
             upto, known = next((each.event.id for each in reversed(self._held) if each.over), ""), set[str]()
         if not upto:
-            return NOTHING
+            return NOTHING_AHEAD
         undone = (each.event.id for each in self._held if not each.over and each.event.id < upto)
         return FinishedAhead(upto, frozenset(known.union(undone)))
 
     def add(self, event: FeedEvent) -> None:
-        """Take in the next event of the feed, to be forwarded if that was not done before."""
+        """Add the next event of the feed, to be forwarded unless an earlier run has finished it."""
         self._read += 1
         held = WindowEvent(event, self._read, self._ahead.before(event))
         self._ahead.note(event)
@@ -178,14 +182,14 @@ class Window:
             self._offer(queue)
 
     def skip(self, event: FeedEvent) -> None:
-        """Take in the next event of the feed, which is not to be forwarded."""
+        """Add the next event of the feed, which is not to be forwarded."""
         self._read += 1
         held = WindowEvent(event, self._read, wanted=False)
         self._held.append(held)
         self._over(held)
 
     def take(self, troubled: bool = False) -> WindowEvent | None:
-        """Return the oldest event of a free queue that is troubled, or not, if any; `end` or `again` must follow."""
+        """Return the oldest event of an idle queue, troubled or not, if any; `end` or `again` must follow."""
         if not self._ready[troubled]:
             return None
         _, name = heappop(self._ready[troubled])
@@ -194,18 +198,18 @@ class Window:
         return queue.waiting.popleft()
 
     def later(self, held: WindowEvent) -> None:
-        """Note that an attempt has failed; the queue waits until `again`."""
+        """Mark the event's queue as troubled; it waits until `again`."""
         self._queues[held.event.ordering_key].troubled = True
 
     def again(self, held: WindowEvent) -> None:
-        """Offer the event for its next attempt."""
+        """Make the event available for its next attempt."""
         queue = self._queues[held.event.ordering_key]
         queue.busy = False
         queue.waiting.appendleft(held)
         self._offer(queue)
 
     def end(self, held: WindowEvent, delivered: bool = True) -> None:
-        """Note that the event was delivered or given up."""
+        """Mark the event as delivered or given up."""
         queue = self._queues[held.event.ordering_key]
         queue.busy, queue.troubled = False, not delivered
         self._undone -= 1
@@ -217,7 +221,7 @@ class Window:
         self._over(held)
 
     def _offer(self, queue: _Queue) -> None:
-        """Let the queue's oldest event be taken, if the queue is free."""
+        """Make the queue's oldest event available, unless another one is being delivered."""
         if not queue.busy:
             heappush(
                 self._ready[queue.troubled], (queue.waiting[0].number, queue.waiting[0].event.ordering_key)
