@@ -317,7 +317,7 @@ def test_on_a_terminal_it_asks(
 ) -> None:
     monkeypatch.setattr("click.testing._NamedTextIOWrapper.isatty", lambda self: True, raising=False)
     answer = two(*ADDING, input=typed)
-    assert "Go on?" in answer.stderr
+    assert "Continue?" in answer.stderr
     assert memberships(two) == organisations
     assert (len(answer.stdout.strip()) > 10) == (len(organisations) == 2)
 

@@ -92,7 +92,7 @@ def test_on_a_terminal_it_asks(
 ) -> None:
     monkeypatch.setattr("click.testing._NamedTextIOWrapper.isatty", lambda self: True, raising=False)
     answer = shop("org", "delete", "Acme", input=typed)
-    assert "Go on?" in answer.stderr
+    assert "Continue?" in answer.stderr
     assert answer.exit_code == (0 if typed == "y\n" else 1)
     assert [each["name"] for each in listed(shop("org", "list", "--json"))] == left
 

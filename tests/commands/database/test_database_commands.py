@@ -205,7 +205,7 @@ def test_a_copy_needs_a_database_files_that_all_nodes_see_and_a_source(tmp_path:
 def test_two_places_at_once_are_refused(tmp_path: Path) -> None:
     refused = run("postgresql://127.0.0.1:9/x", "org", "list", "--data", str(tmp_path))
     assert refused.exit_code == 2
-    assert "leave out the one that is not meant" in refused.output
+    assert "give only one of them" in refused.output
 
 
 def test_the_url_is_shown_without_its_password() -> None:

@@ -49,5 +49,5 @@ def test_a_recovery_is_told_in_words() -> None:
     assert list(recovery_lines({"count": 1, "notStored": 0}, False)) == ["1 delivery sent again."]
     assert list(recovery_lines({"count": 2, "notStored": 3}, True)) == [
         "2 deliveries would be sent again.",
-        "3 can't be sent again, as the events are no longer stored.",
+        "3 can't be sent again, because the events are no longer stored.",
     ]

@@ -1,4 +1,4 @@
-"""`deskwire backup`, `deskwire restore` and `deskwire check`; what they need is imported when they run."""
+"""`deskwire backup`, `deskwire restore` and `deskwire check`. Their modules are imported when they run."""
 
 from __future__ import annotations
 
@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from deskwire.storage.sqlite.backup.restore import Restored
 
 _FILE: Final = click.Path(dir_okay=False, path_type=Path)
-_SHOWN: Final = 10
-"""Problems that a backup or restore names; `deskwire check` names all."""
+_SHOWN_MAX: Final = 10  # problems shown by a backup or restore; `deskwire check` shows all
 
 
 @click.command(
@@ -53,7 +52,7 @@ def backup(file: Path, with_secret: bool, force: bool, data: Path | None, as_jso
 
     config = installation_config(data)
     _require_directory(
-        config, "Back it up with what PostgreSQL or its provider has for that, such as pg_dump or snapshots"
+        config, "Back it up with PostgreSQL's or the provider's own tools, such as pg_dump or snapshots"
     )
     with refusals(), shown_progress() as tell:
         secrets = present_secrets(config.data_dir, config.secret, config.secret_previous)
@@ -61,10 +60,10 @@ def backup(file: Path, with_secret: bool, force: bool, data: Path | None, as_jso
         finished = back_up(
             Order(config.data_dir, file, secrets, with_secret, force, version("deskwire"), now, tell)
         )
-    _warn(finished.problems, "The data has problems, which are in the backup, too")
+    _warn(finished.problems, "The data has problems, which are also in the backup")
     if missing := finished.manifest.missing_files:
         click.echo(
-            f"{missing:,} files of uploads were erased meanwhile, or are damaged: they are left out.",
+            f"{missing:,} files of uploads were erased during the backup or are damaged: they are omitted.",
             err=True,
         )
     if as_json:
@@ -72,7 +71,9 @@ def backup(file: Path, with_secret: bool, force: bool, data: Path | None, as_jso
         return
     click.echo(f"The backup {finished.path} is complete and verified: {_size(finished)}.")
     if not with_secret:
-        click.echo("The installation's secret is not in it: keep a copy of it apart.", err=True)
+        click.echo(
+            "The backup does not contain the installation's secret: keep a separate copy of it.", err=True
+        )
 
 
 @click.command(
@@ -88,7 +89,9 @@ def backup(file: Path, with_secret: bool, force: bool, data: Path | None, as_jso
     "--secret-file", type=_FILE, help="File with the installation's secret, if the backup lacks it."
 )
 @click.option(
-    "--new-secret", is_flag=True, help="Go on without the old secret; all webhooks must be registered again."
+    "--new-secret",
+    is_flag=True,
+    help="Continue without the old secret; all webhooks must be registered again.",
 )
 @click.option(
     "--skip-pending", is_flag=True, help="Do not send the deliveries that were pending in the backup."
@@ -105,7 +108,7 @@ def restore(
     """Restore the backup FILE to a data directory that is empty or does not exist, completely or not at all.
 
     Deliveries that were pending when the backup was made are sent when the server starts, unless they are too old; some of
-    them may be sent for the second time.
+    them may be sent twice.
     """
     from deskwire.engine.core.clock import wall_clock
     from deskwire.storage.sqlite.backup.restore import Order
@@ -114,14 +117,14 @@ def restore(
     config = installation_config(data)
     _require_directory(
         config,
-        "Restore it with what PostgreSQL or its provider has for that, and run `deskwire restored`; a backup of a data directory "
+        "Restore it with PostgreSQL's or the provider's own tools, and run `deskwire restored`; a backup of a data directory "
         "goes into an empty database with `deskwire copy --from FILE`",
     )
     with refusals(), shown_progress() as tell:
         secrets = _given(secret_file, config)
         keep, now = secret_file is not None, wall_clock()
         done = put_in_place(Order(file, config.data_dir, secrets, keep, new_secret, skip_pending, now, tell))
-    _warn(done.problems, "The data had problems already in the backup")
+    _warn(done.problems, "The data in the backup already had problems")
     if as_json:
         print_json(_restored_document(done))
         return
@@ -132,9 +135,7 @@ def restore(
             f"{done.skipped:,} pending deliveries are skipped; `deskwire redeliver` sends them after all."
         )
     if not done.contents.sealed:
-        click.echo(
-            "Without the secret of the installation nobody can tell whether the backup was altered.", err=True
-        )
+        click.echo("Without the installation's secret, changes to the backup can't be detected.", err=True)
 
 
 @click.command("check", cls=HelpCommand, examples=["deskwire check", "deskwire check --files --json"])
@@ -167,17 +168,17 @@ def check(ctx: click.Context, contents: bool, data: Path | None, as_json: bool) 
 
 
 def _require_directory(config: Config, advice: str) -> None:
-    """Refuse a command about a data directory for a database. Raises ClickException."""
+    """Raise ClickException if the settings name a database, for a command about a data directory."""
     if config.database_url is not None:
         raise click.ClickException(
-            f"DESKWIRE_DATABASE_URL is set, so the data is in a PostgreSQL. {advice}. Unset it to name a data directory."
+            f"DESKWIRE_DATABASE_URL is set, so the data is in PostgreSQL. {advice}. Unset it to use a data directory."
         )
 
 
 def _database_report(
     config: Config, url: str, secrets: Secrets | None, tell: Tell, *, contents: bool
 ) -> tuple[Report, str]:
-    """Return the report on a database, and what to call that."""
+    """Return the report on a database, and the name to show for the database."""
     from deskwire.config.locations import shown_database
     from deskwire.storage.open_files import open_files
     from deskwire.storage.postgres.operating.check import check as looked_at
@@ -187,7 +188,7 @@ def _database_report(
 
 
 def _given(file: Path | None, config: Config) -> Secrets | None:
-    """Return the secrets in the file, else those of the settings, None without either."""
+    """Return the secrets in the file, else those of the settings; None without either."""
     from deskwire.program.secret_file import SecretError, installation_secrets, secrets_in
 
     if file is None:
@@ -217,7 +218,7 @@ def _print_report(directory: str, report: Report) -> None:
 def _warn(problems: list[Problem], words: str) -> None:
     if problems:
         click.echo(f"{words}; `deskwire check` lists them all:", err=True)
-    for problem in problems[:_SHOWN]:
+    for problem in problems[:_SHOWN_MAX]:
         click.echo(f"  {problem.message}", err=True)
 
 

@@ -1,4 +1,4 @@
-"""`deskwire contact` and its commands; what they need is imported when they run."""
+"""`deskwire contact` and its commands. Their modules are imported when they run."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def contact() -> None:
 
 
 def _user_id(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the user id of a contact, and the way to the service."""
+    """Add the argument USER_ID and the options of the service to a command."""
     return click.argument("user_id", metavar="USER_ID")(with_access(command))
 
 
@@ -42,7 +42,7 @@ def _user_id(command: Callable[..., Any]) -> Callable[..., Any]:
     "--output",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="File to write, for its owner alone; it appears once it is complete. Without it, the standard output.",
+    help="File to write, readable by its owner only; it appears when it is complete. Default: standard output.",
 )
 @click.option("--force", is_flag=True, help="Replace FILE if it exists.")
 @_user_id
@@ -54,8 +54,8 @@ def export(
 ) -> None:
     """Export all that is stored about the contact with this USER_ID, as one JSON document.
 
-    It has the contact, its conversations with their messages, survey answers and memory, and links to files. Notes of agents are
-    left out, as for every server key.
+    The document has the contact, its conversations with their messages, survey answers and memory, and links to files. It has no
+    internal notes, which a server key can't read.
     """
     from deskwire.commands.contact.privacy import export_contact
 
@@ -81,7 +81,7 @@ def erase(
 ) -> None:
     """Erase the contact with this USER_ID and all that belongs to it: conversations, answers, memory and uploads.
 
-    Returns when nothing of it is left. An erasure that was begun goes on by itself, even if the command is interrupted.
+    Returns when all of it is erased. Once started, an erasure continues even if the command is interrupted.
     """
     from deskwire.commands.contact.privacy import erase_contact
 

@@ -1,4 +1,4 @@
-"""An export as it comes, piece by piece, to the standard output or to a file that is whole or not there."""
+"""Export and erasure of a contact: the export is streamed to a file or stdout, the erasure is repeated until it is done."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ from deskwire.engine.core.progress import Tell
 
 
 async def export_contact(service: Service, path: str, output: Path | None, tell: Tell) -> None:
-    """Write the export of the contact at this path. Raises ServiceError, and ClickException if the file can't be written."""
+    """Write the contact's export. Raises ServiceError, and ClickException if the file can't be written.
+
+    A file appears at `output` only when it is complete.
+    """
     if output is None:
         await _copied(service, path, sys.stdout.buffer, tell)
         return
@@ -42,25 +45,24 @@ async def _copied(service: Service, path: str, into: BinaryIO, tell: Tell) -> No
     into.flush()
 
 
-_ANSWER_S: Final = 30.0
-"""The time that the service may take to answer; it does so within 20 seconds, and goes on."""
-_PAUSE_S: Final = 10.0
+_RESPONSE_TIMEOUT_S: Final = 30.0  # the service responds within 20 seconds and continues the erasure
+_RETRY_DELAY_S: Final = 10.0
 _UNDER_WAY: Final = "erasure_under_way"
 
 
 async def erase_contact(service: Service, path: str, tell: Tell) -> dict[str, Any]:
-    """Erase the contact at this path; returns the answer to the last call. Raises ServiceError."""
+    """Erase the contact, and return the last response. Raises ServiceError."""
     began = False
     while True:
         tell("Erasing")
         try:
-            return dict(await service.delete(path, _ANSWER_S))
+            return dict(await service.delete(path, _RESPONSE_TIMEOUT_S))
         except ServiceUnavailable as away:
             if away.code != _UNDER_WAY:
                 raise
             began = True
-            await trio.sleep(away.retry_after_s or _PAUSE_S)
+            await trio.sleep(away.retry_after_s or _RETRY_DELAY_S)
         except CallRefused as refusal:
             if not began or refusal.code != "contact_not_found":
                 raise
-            return {"id": None, "deleted": True}  # it ended between two calls
+            return {"id": None, "deleted": True}  # the erasure ended between two calls

@@ -1,4 +1,4 @@
-"""`deskwire deliveries` and `deskwire redeliver`; what they need is imported when they run."""
+"""`deskwire deliveries` and `deskwire redeliver`. Their modules are imported when they run."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ STATUSES: Final = ("pending", "delivered", "dropped", "skipped")
 
 
 class _ListByDefault(HelpGroup):
-    """A group whose `list` need not be named."""
+    """A group with `list` as its default command."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Put `list` in front of everything that is no command and no call for help."""
+        """Insert `list` before the arguments unless they start with a command or ask for help."""
         if not args or args[0] not in {*self.commands, *ctx.help_option_names}:
             args = ["list", *args]
         return super().parse_args(ctx, args)
@@ -119,7 +119,7 @@ def show_command(delivery: str, access: ServiceAccess, as_json: bool) -> None:
     ],
 )
 @click.argument("delivery", required=False, metavar="[dlv_...]")
-@click.option("--endpoint", metavar="whk_...", help="Send everything again that this endpoint has missed.")
+@click.option("--endpoint", metavar="whk_...", help="Send everything again that this endpoint missed.")
 @click.option("--since", metavar="TIME|evt_...", help="With --endpoint: the time or event to start after.")
 @click.option("--dry-run", is_flag=True, help="With --endpoint: only count the deliveries.")
 @with_access

@@ -1,4 +1,4 @@
-"""Deliveries as operators read them; control characters in receivers' responses never reach the terminal."""
+"""The delivery log as text for a terminal, and its API calls. Control characters of receivers are escaped."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from deskwire.commands.api_client.service import Service
 from deskwire.commands.shell.output import visible, visible_lines
 
 Delivery = Mapping[str, Any]
-ROOMY: Final = 210
-"""Characters that a line takes with three ids, a time, and a short answer."""
+WIDE_MIN: Final = 210  # characters of a line with three ids, a time and a short answer
 _HEADS: Final = (
     "Made",
     "Delivery",
@@ -26,18 +25,18 @@ _HEADS: Final = (
     "Last answer",
 )
 _NARROW_HEADS: Final = ("Delivery", "Event", "Outcome")
-_WHOLE: Final = {*_HEADS[:-1]}  # never broken, so that ids can be copied
+_WHOLE: Final = {*_HEADS[:-1]}  # not wrapped, so that ids can be copied
 _STYLES: Final = {"delivered": "green", "dropped": "red", "skipped": "yellow"}
 
 
 def delivery_table(deliveries: Sequence[Delivery], width: int) -> Table:
-    """Return the deliveries in a table of `width` characters: one line each if there is room, else a few lines each."""
-    grid = Table(show_lines=width < ROOMY)
-    for head in _HEADS if width >= ROOMY else _NARROW_HEADS:
+    """Return a table of the deliveries with one line each if `width` allows, else a few lines each."""
+    grid = Table(show_lines=width < WIDE_MIN)
+    for head in _HEADS if width >= WIDE_MIN else _NARROW_HEADS:
         grid.add_column(head, overflow="fold", no_wrap=head in _WHOLE)
     for delivery in deliveries:
         cells = [visible(cell) for cell in _cells(delivery)]
-        if width < ROOMY:
+        if width < WIDE_MIN:
             at, identifier, endpoint, kind, conversation, sequence, status, attempts, last = cells
             cells = [
                 f"{identifier}\n{endpoint}\n{at}",
@@ -49,7 +48,7 @@ def delivery_table(deliveries: Sequence[Delivery], width: int) -> Table:
 
 
 def _cells(delivery: Delivery) -> tuple[str, ...]:
-    """Return a delivery's cells, one for each heading."""
+    """Return a delivery's cells, one for each column."""
     attempts, sequence = delivery["attempts"], delivery["sequence"]
     return (
         delivery["createdAt"],
@@ -65,7 +64,7 @@ def _cells(delivery: Delivery) -> tuple[str, ...]:
 
 
 def delivery_lines(delivery: Delivery) -> Iterator[str]:
-    """Yield everything about one delivery, its attempts and their responses, fit for a terminal."""
+    """Yield the lines of one delivery, its attempts and responses, safe for a terminal."""
     facts = {
         "Delivery": delivery["id"],
         "Endpoint": delivery["endpointId"],
@@ -93,27 +92,26 @@ def delivery_lines(delivery: Delivery) -> Iterator[str]:
 
 
 def recovery_lines(said: Mapping[str, Any], dry_run: bool) -> Iterator[str]:
-    """Yield what a recovery did, or would do."""
+    """Yield the result of a recovery or dry run."""
     doing = "would be sent" if dry_run else "sent"
     count = said["count"]
     yield f"{count} {'delivery' if count == 1 else 'deliveries'} {doing} again."
     if lost := said.get("notStored", 0):
-        yield f"{lost} can't be sent again, as the events are no longer stored."
+        yield f"{lost} can't be sent again, because the events are no longer stored."
 
 
 def _outcome(attempt: Mapping[str, Any]) -> str:
     return str(attempt["error"] or attempt["status"])
 
 
-PAGE: Final = 200  # decisions 1: the largest
-_RECOVER_S: Final = 60.0
-"""The time that a recovery may take; it makes thousands of deliveries a second."""
+PAGE_SIZE: Final = 200  # decisions 1: the largest
+_RECOVERY_TIMEOUT_S: Final = 60.0  # a recovery creates thousands of deliveries a second
 
 
 async def list_deliveries(
     service: Service, endpoint: str | None, filters: Mapping[str, str], limit: int
 ) -> list[dict[str, Any]]:
-    """Return the newest deliveries of one endpoint, or of all of the project. Raises ServiceError."""
+    """Return the newest deliveries of one endpoint or of the whole project. Raises ServiceError."""
     if endpoint is None:
         endpoints = [endpoint["id"] for endpoint in (await service.fetch("/s2s/webhooks"))["items"]]
     else:
@@ -132,7 +130,7 @@ async def _newest(
     deliveries: list[dict[str, Any]] = []
     cursor: str | None = None
     while len(deliveries) < limit:
-        params = {**filters, "limit": str(min(PAGE, limit - len(deliveries)))}
+        params = {**filters, "limit": str(min(PAGE_SIZE, limit - len(deliveries)))}
         if cursor is not None:
             params["cursor"] = cursor
         page = await service.fetch(f"/s2s/webhooks/{endpoint}/deliveries", params)
@@ -149,11 +147,11 @@ async def get_delivery(service: Service, delivery: str) -> dict[str, Any]:
 
 
 async def redeliver(service: Service, delivery: str) -> dict[str, Any]:
-    """Send one again; the new delivery. Raises ServiceError."""
+    """Send a delivery again, and return the new one. Raises ServiceError."""
     return dict(await service.post(f"/s2s/deliveries/{delivery}/redeliver"))
 
 
 async def recover(service: Service, endpoint: str, since: str, dry_run: bool) -> dict[str, Any]:
-    """Send again all that was dropped or skipped since a time or event; the counts. Raises ServiceError."""
+    """Send again all dropped or skipped deliveries since a time or event. Return the counts. Raises ServiceError."""
     body = {"since": since, "dryRun": dry_run}
-    return dict(await service.post(f"/s2s/webhooks/{endpoint}/recover", body, _RECOVER_S))
+    return dict(await service.post(f"/s2s/webhooks/{endpoint}/recover", body, _RECOVERY_TIMEOUT_S))

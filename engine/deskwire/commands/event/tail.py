@@ -1,4 +1,4 @@
-"""Follows the feed of a project (decisions 4), and prints what comes."""
+"""Follows the feed of a project (decisions 4) and prints its events."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from deskwire.engine.core.clock import wall_clock
 
 
 class TailOptions(Struct, frozen=True):
-    """The plan of a run.
+    """The options of a run.
 
     Args:
-        types: the types to show; empty for all of the contract.
-        start: `now`, `beginning`, or the event to begin behind.
-        once: whether to end when everything that is stored was printed.
-        as_json: whether envelopes are printed instead of lines for people.
+        types: the types to show; empty for all types of the contract.
+        start: `now`, `beginning`, or the event to start after.
+        once: end when all stored events are printed.
+        as_json: print envelopes instead of lines for people.
     """
 
     access: ServiceAccess
@@ -36,9 +36,9 @@ class TailOptions(Struct, frozen=True):
 
 
 async def run_tail(plan: TailOptions) -> int:
-    """Print events until SIGINT or SIGTERM, or with `once` until there are no more; the exit status.
+    """Print events until SIGINT or SIGTERM, or with `once` until the end of the feed. Return the exit status.
 
-    It is 1 if the feed can't be read, else 0.
+    The status is 1 if the feed can't be read, else 0.
     """
     failure: ServiceError | FeedError | None = None
     broken = False
@@ -53,7 +53,7 @@ async def run_tail(plan: TailOptions) -> int:
                 broken = True
             nursery.cancel_scope.cancel()
     if broken:
-        raise BrokenPipeError(errno.EPIPE, "nobody reads the output")  # click ends quietly then
+        raise BrokenPipeError(errno.EPIPE, "the output is closed")  # click then ends without a message
     if failure is not None:
         _note(f"Error: {failure}")
     return 0 if failure is None else 1

@@ -1,6 +1,6 @@
-"""The output of commands: tables for people, JSON for scripts, and the one thing that was made.
+"""The output of commands: tables, JSON, escaped text, and progress.
 
-On stdout stands only what was asked for, so that `KEY=$(deskwire key create …)` works; words for people go to stderr.
+Only the result goes to stdout, so that `KEY=$(deskwire key create …)` works. Messages for people go to stderr.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from deskwire.engine.core.progress import Tell, nobody
 
 Columns = Mapping[str, Callable[[Mapping[str, Any]], object]]
 
-WIDTH_IN_A_PIPE: Final = 240  # characters; without a terminal there is no width to fit into
+WIDTH_IN_A_PIPE: Final = 240  # characters, where there is no terminal
 
 
 def show(result: Mapping[str, Any], as_json: bool, columns: Columns) -> None:
-    """Print a list or one object, as a table or as JSON."""
+    """Print a list or an object as a table or as JSON."""
     if as_json:
         print_json(result.get("items", result))
         return
@@ -33,7 +33,7 @@ def show(result: Mapping[str, Any], as_json: bool, columns: Columns) -> None:
 
 
 def show_created(result: Mapping[str, Any], as_json: bool, field: str, words: str) -> None:
-    """Print the one thing that was made, or the whole object as JSON; the words go to stderr."""
+    """Print a field of a new object, or the object as JSON, and the message on stderr."""
     if as_json:
         print_json(result)
         return
@@ -43,12 +43,12 @@ def show_created(result: Mapping[str, Any], as_json: bool, field: str, words: st
 
 
 def print_json(document: object) -> None:
-    """Print one JSON document, a member a line."""
+    """Print a JSON document with one member per line."""
     click.echo(json.dumps(document, indent=2))
 
 
 def print_lines(documents: Iterable[object]) -> None:
-    """Print a JSON object per line, each as it comes."""
+    """Print one JSON object per line, as they come."""
     for document in documents:
         click.echo(json.dumps(document))
 
@@ -62,13 +62,13 @@ def _print_table(items: Sequence[Mapping[str, Any]], columns: Columns) -> None:
     for heading in columns:
         table.add_column(heading, overflow="fold")
     for item in items:
-        # As text, for what is written in it may look like markup.
+        # As Text, because a value may look like markup.
         table.add_row(*(Text(_cell(cell(item))) for cell in columns.values()))
     Console(width=width()).print(table)
 
 
 def width() -> int | None:
-    """Return the width of tables in characters; None for that of the terminal."""
+    """Return the width of tables in characters; None for the terminal's."""
     return None if sys.stdout.isatty() else WIDTH_IN_A_PIPE
 
 
@@ -78,24 +78,24 @@ def _cell(value: object) -> str:
 
 
 def visible(text: str) -> str:
-    """`text` with everything that is not plainly printable as an escape, such as `\\x1b`, line ends included.
+    """Return the text with every unprintable character escaped, such as `\\x1b`, including line ends.
 
-    That covers C0 and C1 controls, and the format characters that reorder or hide text (Unicode Cf).
+    Escaped are C0 and C1 controls and format characters that reorder or hide text (Unicode Cf).
     """
     return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
 
 
 def visible_lines(text: str) -> list[str]:
-    """Return the lines of a text, each as `visible` makes it."""
+    """Return the lines of a text, each escaped by `visible`."""
     return [visible(line) for line in text.split("\n")]
 
 
 @contextmanager
 def shown_progress(*, beside: bool = False) -> Iterator[Tell]:
-    """Yield what takes each step, with how much of it is done; it does nothing unless stderr is a terminal.
+    """Yield a function that shows a step's progress on one line of stderr; it does nothing without a terminal.
 
     Args:
-        beside: whether something is written to stdout meanwhile: then nothing is shown if that is a terminal, too.
+        beside: whether the command writes to stdout at the same time; then a terminal there disables the progress.
     """
     if not sys.stderr.isatty() or (beside and sys.stdout.isatty()):
         yield nobody

@@ -1,4 +1,4 @@
-"""Times as operators type them: ISO 8601, or how long ago."""
+"""Times on the command line: ISO 8601, or an age such as 30m."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _UNIT_MS: Final = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 
 
 def api_time(text: str, now: int) -> str:
-    """Return the time as the API writes it.
+    """Return the time in the API's format.
 
     Args:
-        text: ISO 8601, UTC unless it says otherwise, or a number with `s`, `m`, `h` or `d` for so long ago.
+        text: ISO 8601, UTC by default, or a number with `s`, `m`, `h` or `d` for an age.
         now: milliseconds since the epoch.
 
     Raises ValueError if it is neither.
@@ -30,17 +30,17 @@ def api_time(text: str, now: int) -> str:
         return iso(milliseconds(text))
     except (ValueError, OverflowError, OSError):
         raise ValueError(
-            f"{text!r} is no time: write 2026-11-01T12:00:00Z, or 30m, 2h, 7d for so long ago"
+            f"{text!r} is not a time: write 2026-11-01T12:00:00Z, or an age such as 30m, 2h or 7d"
         ) from None
 
 
 def time_or_event(option: str, text: str) -> str:
-    """Return an event's id as it is, and a time as the API writes it. Raises UsageError that names the option."""
+    """Return an event id unchanged, and a time in the API's format. Raises UsageError with the option's name."""
     return text if is_id(text, "evt") else str(time_of(option, text))
 
 
 def time_of(option: str, text: str | None) -> str | None:
-    """Return the time as the API writes it, None for None. Raises UsageError that names the option."""
+    """Return the time in the API's format, None for None. Raises UsageError with the option's name."""
     try:
         return None if text is None else api_time(text, wall_clock())
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""`deskwire webhook` and its commands; what they need is imported when they run."""
+"""`deskwire webhook` and its commands. Their modules are imported when they run."""
 
 from __future__ import annotations
 
@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from deskwire.commands.api_client.access import ServiceAccess
 
 _ONE: Final = "whk_01JC4T2V9QZ6D3M8W5N7R1XKPH"
-_TEST_S: Final = 30.0
-"""The time that a receiver may take for a test, with the connection to it."""
+_TEST_TIMEOUT_S: Final = 30.0  # for the receiver's response to a test, including the connection
 
 COLUMNS: Final[Columns] = {
     "id": itemgetter("id"),
@@ -44,7 +43,7 @@ def webhook() -> None:
 
 
 def _endpoint(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the id of an endpoint, the way to the service, and `--json`."""
+    """Add the id of an endpoint, the options of the service, and `--json` to a command."""
     argument = click.argument("endpoint", metavar="whk_...", callback=_checked)
     return argument(with_access(json_option("JSON")(command)))
 
@@ -80,9 +79,11 @@ def list_all(access: ServiceAccess, as_json: bool) -> None:
     metavar="TYPE",
     help="Event type to send; may be given several times. Without it, all types of the contract but typing are sent.",
 )
-@click.option("--description", metavar="TEXT", help="What the endpoint is for.")
-@click.option("--internal", is_flag=True, help="Allow event types that hold what agents write for agents.")
-@click.option("--no-catch-up", is_flag=True, help="Do not send again what an outage of the receiver dropped.")
+@click.option("--description", metavar="TEXT", help="Purpose of the endpoint.")
+@click.option("--internal", is_flag=True, help="Allow event types with internal notes of agents.")
+@click.option(
+    "--no-catch-up", is_flag=True, help="Do not send deliveries again that an outage of the receiver dropped."
+)
 @with_access
 @json_option("JSON")
 def create(
@@ -94,7 +95,7 @@ def create(
     access: ServiceAccess,
     as_json: bool,
 ) -> None:
-    """Create an endpoint that events are sent to at this URL, and print its signing secret. It is not shown again."""
+    """Create an endpoint for this URL, and print its signing secret. It is not shown again."""
     body = {
         "url": receiver,
         "events": [*events],
@@ -117,10 +118,12 @@ def test(
     access: ServiceAccess,
     as_json: bool,
 ) -> None:
-    """Send a `webhook.test` event to an endpoint, and show how its receiver answers. The exit status is 1 if it does not accept it."""
+    """Send a `webhook.test` event to an endpoint, and show its receiver's response. The exit status is 1 unless it is accepted."""
     from deskwire.commands.deliveries.delivery_log import delivery_lines
 
-    delivery = call(access, lambda service: service.post(f"/s2s/webhooks/{endpoint}/test", None, _TEST_S))
+    delivery = call(
+        access, lambda service: service.post(f"/s2s/webhooks/{endpoint}/test", None, _TEST_TIMEOUT_S)
+    )
     if as_json:
         print_json(delivery)
     else:
@@ -186,7 +189,7 @@ def recover(
     access: ServiceAccess,
     as_json: bool,
 ) -> None:
-    """Send again what an endpoint has missed: all deliveries since a time or event that were dropped or skipped."""
+    """Send all deliveries again that were dropped or skipped since a time or event."""
     from deskwire.commands.deliveries.delivery_log import recover as recovered
     from deskwire.commands.deliveries.delivery_log import recovery_lines
     from deskwire.commands.shell.times import time_or_event
