@@ -4,8 +4,8 @@ The API's pages are those of `/api/v1/accounts/{account}/conversations`, of `…
 `…/agents`. A row of the database is an object with the name of its table under `table`. Source: the views
 (`app/views/api/v1`) and models of chatwoot/chatwoot.
 
-The version of a row is its `updated_at`, that of a conversation of the API the time of its last activity. The content of a message
-is plain text or Markdown in all of its types, a mail's too: its markup stands in `content_attributes` (`MailPresenter`).
+The version of a row is its `updated_at`, and that of a conversation of the API its last activity. The content of a message
+is plain text or Markdown for all types. For a mail, too: its markup is in `content_attributes` (`MailPresenter`).
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ _PRIORITIES: Final = {"0": "low", "1": "medium", "2": "high", "3": "urgent"}
 
 
 class Chatwoot:
-    """The shapes of Chatwoot's API and database."""
+    """Reads exports of Chatwoot's API and database."""
 
     name = "chatwoot"
 
@@ -105,20 +105,20 @@ def _object(record: Mapping[str, Any], tally: ConversionTally) -> Iterator[Part]
 
 
 def _key(role: Role | None, identifier: object) -> str | None:
-    """Return the key of a person; contacts, agents and bots are numbered by themselves."""
+    """Return the key of a person; contacts, agents and bots have separate numbers."""
     known = text(identifier)
     return None if known is None else f"{role} {known}" if role != "contact" else known
 
 
 def _whole_person(record: Mapping[str, Any], role: Role) -> Iterator[Part]:
-    """Yield a person as a list or a row has it."""
+    """Yield a person from a list or a row."""
     yield from _person(record, role, latest(record.get("updated_at")) or UNDATED, whole=True)
 
 
 def _person(
     record: Mapping[str, Any], role: Role, version: int | None, *, whole: bool = False
 ) -> Iterator[Part]:
-    """Yield a person; without `whole` it is the mention of one in a record of this version."""
+    """Yield a person; without `whole`, only mentioned in a record of this version."""
     key = _key(role, record.get("id"))
     if key is not None:
         fields = identity(record, _IDENTITY, whole=whole)
@@ -129,7 +129,7 @@ def _person(
 
 
 def _conversation(record: Mapping[str, Any], tally: ConversionTally) -> Iterator[Part]:
-    """Yield a conversation of the API, with the messages that stand in it."""
+    """Yield a conversation of the API with its messages."""
     meta = mapping(record.get("meta"))
     sender, assignee = mapping(meta.get("sender")), mapping(meta.get("assignee"))
     version = _version(record)
@@ -147,7 +147,7 @@ def _conversation(record: Mapping[str, Any], tally: ConversionTally) -> Iterator
 
 
 def _version(record: Mapping[str, Any]) -> int | None:
-    """Return the version of a conversation: whatever of its times is the latest."""
+    """Return the version of a conversation: the latest of its times."""
     names = ("updated_at", "last_activity_at", "timestamp")
     return max((at for at in (moment(record.get(name)) for name in names) if at is not None), default=None)
 

@@ -1,10 +1,10 @@
-"""Intercom: conversations as its API gives them one by one, and lists of contacts and admins.
+"""Intercom: single conversations from its API, and lists of contacts and admins.
 
-`GET /conversations/{id}` has the parts of a conversation; lists and searches have none. Source: Intercom's reference of
+`GET /conversations/{id}` includes the parts of a conversation; lists and searches don't. Source: Intercom's reference of
 Conversations, Contacts and Admins, versions 1.0 to 2.15.
 
-The version of a record is its `updated_at`; that of a person within a conversation is the conversation's. Bodies are HTML, unless
-the export was fetched with `display_as=plaintext`: the option of the command says so, or a field `display_as`.
+The version of a record is its `updated_at`; a person within a conversation has the conversation's. Bodies are HTML unless
+the export was fetched with `display_as=plaintext`, which the command's option or a field `display_as` declares.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _ROLES: Final[Mapping[str, Role]] = {
     "operator": "bot",
 }
 _FOR_AGENTS: Final = ("note", "assignment", "assign_and_reopen", "assign_and_unsnooze", "note_and_reopen")
-"""Parts that the customer does not see, whatever is written in them."""
+"""Types of parts that the customer does not see."""
 _IDENTITY: Final = {
     "name": ("name",),
     "external_id": ("external_id", "user_id"),
@@ -64,10 +64,10 @@ _ELSEWHERE: Final = ("ticket", "company", "tag", "segment", "article", "event")
 
 
 class Intercom:
-    """The shapes of Intercom's exports.
+    """Reads exports of Intercom.
 
     Args:
-        plain_text: bodies are plain text, and not HTML.
+        plain_text: bodies are plain text instead of HTML.
     """
 
     name = "intercom"
@@ -98,7 +98,7 @@ def _record(record: Mapping[str, Any], is_plain: bool, tally: ConversionTally) -
 
 
 def _plain_text(record: Mapping[str, Any], *, around: bool) -> bool:
-    """Return whether bodies are plain text by the field of a record, else as `around` it."""
+    """Return whether bodies are plain text: the record's field, else `around`."""
     shown = record.get("display_as")
     return shown == "plaintext" if isinstance(shown, str) else around
 
@@ -109,7 +109,7 @@ def _body(value: object, *, is_plain: bool) -> str:
 
 
 def _bare(record: Mapping[str, Any], tally: ConversionTally) -> Iterator[Part]:
-    """Yield the parts of a record that stands by itself."""
+    """Yield the parts of a record outside of a conversation."""
     kind = str(record.get("type") or record.get("object"))
     if kind == "team" and text(record.get("name")) is not None:
         yield Label(f"team {record.get('id')}", str(record["name"]), latest(record.get("updated_at")))
@@ -144,7 +144,7 @@ def _person(
 
 
 def _key(role: Role | None, identifier: str) -> str:
-    """Return the key of a person: admins are numbered by themselves."""
+    """Return the key of a person; admins have separate numbers."""
     return identifier if role == "contact" else f"admin {identifier}"
 
 
@@ -167,7 +167,7 @@ def _conversation(record: Mapping[str, Any], is_plain: bool, tally: ConversionTa
 
 
 def _customers(record: Mapping[str, Any], source: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """Yield the customers of a conversation, that who began it first."""
+    """Yield the customers of a conversation, first the one who started it."""
     found = [
         *objects(mapping(record.get("contacts")).get("contacts")),
         *objects(record.get("contacts")),
@@ -260,7 +260,7 @@ def _part(
     *,
     opens: bool = False,
 ) -> Iterator[Part]:
-    """Yield a part; `version` is that of its conversation."""
+    """Yield a part of a conversation of this version."""
     key, own = text(record.get("id")), latest(record.get("updated_at"), version)
     shown, links = _body(record.get("body"), is_plain=is_plain), list(_links(record, tally))
     redacted = record.get("redacted") is True

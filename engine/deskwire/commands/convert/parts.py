@@ -1,7 +1,7 @@
-"""The parts that every export is taken apart into: people, threads, posts, and names of things.
+"""The parts into which exports are split: people, threads, posts and labels; and the interface of a source.
 
-A part has the version of the record that it comes from, as exports by time overlap and each may have a record as it was then.
-Of two versions the newest counts, whatever the order of the files (`spool`).
+A part has the version of its record, because exports by time overlap and may each have a different version of a record.
+The newest version counts, regardless of the order of files (`spool`).
 """
 
 from __future__ import annotations
@@ -17,31 +17,30 @@ from deskwire.engine.events.extensions import Gone
 
 Role = AuthorType
 Redacted = Literal["text", "attachment", "hidden"]
-"""The part of a post that was redacted; `hidden` if the post became internal."""
+"""The redacted part of a post; `hidden` if the post became internal."""
 
-FINAL: Final = (1 << 63) - 1
-"""The version of a record that nothing can follow, such as a deletion without a time."""
-UNDATED: Final = FINAL - 1
-"""The version of all that is known of a person where it has no time: newer than any mention."""
+FINAL: Final = (
+    1 << 63
+) - 1  # the version of a record that can't be replaced, such as a deletion without a time
+UNDATED: Final = FINAL - 1  # the version of a complete person without a time: newer than any mention
 
-REDACTED: Final = "▇"
-"""The character that Zendesk writes for those that are redacted."""
+REDACTED: Final = "▇"  # Zendesk's replacement for a redacted character
 ROW: Final = "row "
-"""Stands in front of the key of a thread that is not its id, as rows of Chatwoot's database have other numbers than people see."""
+"""Prefix of a thread's key that is a row number of Chatwoot's database, which differs from the visible number."""
 
 Text = str | None | UnsetType
-"""A field of a person: None if the record says that there is none, UNSET if it says nothing."""
+"""A field of a person: None if it is empty, UNSET if the record does not have it."""
 
 
 class ExportedPerson(Struct, frozen=True):
-    """A person of the export, or the mention of one.
+    """A person of the export, or a mention of one.
 
     Args:
         key: the id at the source.
         role: None if the export does not say.
         external_id: the id that your own system has for a customer.
         created_at: in milliseconds.
-        version: in milliseconds; of a mention that of the record around it.
+        version: in milliseconds; a mention has that of the enclosing record.
         gone: the person was deleted at the source.
     """
 
@@ -58,7 +57,7 @@ class ExportedPerson(Struct, frozen=True):
 
 
 class MergedPerson(NamedTuple):
-    """A person as the newest records have it."""
+    """A person, merged from the newest records."""
 
     key: str
     role: Role | None = None
@@ -72,7 +71,7 @@ class MergedPerson(NamedTuple):
 
 
 class ExportedRating(NamedTuple):
-    """The satisfaction of a customer, from 0 to 10."""
+    """A customer's satisfaction from 0 to 10."""
 
     value: int
     at: int | None = None
@@ -83,12 +82,12 @@ class ExportedThread(Struct, frozen=True):
     """A conversation of the export, without its posts. Times are in milliseconds.
 
     Args:
-        key: by which posts name it.
-        id: the id that people know it by at the source.
-        contact: the key of its customer.
+        key: referenced by posts.
+        id: the number that people see at the source.
+        contact: the key of the customer.
         assignee: the key of a person.
-        opening: the first post where the posts themselves are in no file, as plain text.
-        attributes: whatever else is worth keeping; a key that has a label is shown under that.
+        opening: the first post as plain text, if the posts themselves are in no file.
+        attributes: other fields to keep; a key with a label is shown as the label.
     """
 
     key: str
@@ -118,12 +117,12 @@ class ExportedPost(Struct, frozen=True):
     """A message or note of the export.
 
     Args:
-        author: the key of its author, None if there is none.
-        role: None if the author's own role tells it.
-        at: in milliseconds; None for the time of its thread.
-        name: that of an author who has no key.
-        redactions: a measure of how much was redacted in it, which only grows at the source.
-        opens: it is the first of its thread, whatever its key.
+        author: the key of the author, None without one.
+        role: None for the author's own role.
+        at: in milliseconds; None for the thread's time.
+        name: the name of an author without a key.
+        redactions: an amount of redaction, which only grows at the source.
+        opens: the post is the first of its thread, whatever its key.
     """
 
     key: str
@@ -141,10 +140,10 @@ class ExportedPost(Struct, frozen=True):
 
 
 class Deletion(Struct, frozen=True):
-    """The record that a thread, or a post of it, is gone at the source. That of a post is final.
+    """The deletion of a thread or post at the source. The deletion of a post is final.
 
     Args:
-        version: in milliseconds, None if it is not known.
+        version: in milliseconds, None if unknown.
     """
 
     thread: str
@@ -154,13 +153,13 @@ class Deletion(Struct, frozen=True):
 
 
 class Amendment(Struct, frozen=True):
-    """The record that a post was changed at the source, without the post as it is since then.
+    """A change of a post at the source, without the changed post.
 
     Args:
         key: the id of the record.
-        what: `text` and `attachment` if something of these was redacted; `hidden` if the post became internal.
-        at: when, in milliseconds; None if that is not known.
-        attachment: the id of an attachment that was redacted.
+        what: the redacted part; `hidden` if the post became internal.
+        at: in milliseconds; None if unknown.
+        attachment: the id of a redacted attachment.
     """
 
     key: str
@@ -172,7 +171,7 @@ class Amendment(Struct, frozen=True):
 
 
 class Label(NamedTuple):
-    """The name of a thing that threads mention by its key, such as a field of one's own."""
+    """The name of an object that threads reference by key, such as a custom field."""
 
     key: str
     name: str
@@ -180,7 +179,7 @@ class Label(NamedTuple):
 
 
 class ThreadRating(NamedTuple):
-    """A rating that stands in a record of its own."""
+    """A rating in a separate record."""
 
     thread: str
     rating: ExportedRating
@@ -191,11 +190,11 @@ Part = ExportedPerson | ExportedThread | ExportedPost | Deletion | Amendment | L
 
 
 class ExportSource(Protocol):
-    """The shapes of one product's exports."""
+    """Reads the exports of one product."""
 
     name: str
-    """The name in front of ids, such as `zendesk`."""
+    """The prefix of ids, such as `zendesk`."""
 
     def parts(self, record: Mapping[str, Any], tally: ConversionTally) -> Iterator[Part]:
-        """Yield the parts of a record, and note what of it is left out."""
+        """Yield the parts of a record, and note the omitted ones."""
         ...

@@ -1,4 +1,4 @@
-"""A conversion: all files are read into the spool, then the lines are written."""
+"""A conversion: reads all files into the spool, then writes the import lines."""
 
 from __future__ import annotations
 
@@ -32,7 +32,10 @@ def convert(
     by_email: bool,
     now: int,
 ) -> None:
-    """Convert files, given with their names; `now` is in milliseconds.
+    """Convert files, given with their names.
+
+    Args:
+        now: milliseconds since the epoch.
 
     Raises UnfitFileError, OSError, and sqlite3.Error if the folder for temporary files is full.
     """

@@ -1,14 +1,14 @@
-"""The parts of all files, on disk until every file is read: what belongs together may stand anywhere in them.
+"""Stores the parts of all files on disk until all are read, because related parts may be in any of them.
 
-Of several versions of a record the newest is kept, whatever the order in which they come:
+The newest version of a record is kept, regardless of the order of files:
 
-- A person's field, a thread, a label and a rating are as the record with the latest version has them, where a deletion comes
-  after anything else of its version. A record without a version is older than those with one.
-- A post that was deleted or redacted altogether stays so. Otherwise the one with more redactions counts, then the one that only
-  agents see, because neither is ever taken back at the source, then the one with the latest version.
-- Among equals the one that comes last counts.
+- The latest version counts for a person's field, a thread, a label and a rating. A deletion follows other records of the
+    same version. A record without a version is older than all others.
+- A deleted or fully redacted post stays so. Otherwise the post with more redactions counts, then an internal one, because
+    the source never takes back either; then the latest version.
+- Among equal records, the last one counts.
 
-It is an SQLite database of its own in the folder for temporary files (`SQLITE_TMPDIR`, `TMPDIR`), and goes with the process.
+The spool is a temporary SQLite database (in `SQLITE_TMPDIR` or `TMPDIR`), removed when the process ends.
 """
 
 from __future__ import annotations
@@ -44,8 +44,7 @@ from deskwire.engine.events.extensions import Gone
 
 _CACHE_KIB: Final = 32 * 1024
 _PEOPLE_AT_HAND: Final = 4096
-_UNKNOWN: Final = -1
-"""The version of a record that has none."""
+_UNKNOWN: Final = -1  # the version of a record without one
 _TABLES: Final = """
 CREATE TABLE people (key TEXT PRIMARY KEY, body BLOB, gone INTEGER) WITHOUT ROWID;
 CREATE TABLE threads (key TEXT PRIMARY KEY, version INTEGER, gone TEXT, at INTEGER, body BLOB) WITHOUT ROWID;
@@ -83,8 +82,8 @@ _KEEP_RATING: Final = (
 )
 _PERSON_FIELDS: Final = MergedPerson._fields[1:]
 
-# Keys are numbers that grow, or of one length: the shorter one is the older one. Posts of one second have the order of their keys,
-# as some exports have times by the second and others of the same posts by the millisecond.
+# Keys are growing numbers, or all of one length: a shorter key is older. Posts of one second are sorted by key, because exports
+# may have the times of the same posts by the second or by the millisecond.
 _POSTS: Final = (
     "SELECT key, gone, body FROM posts WHERE thread = ? "
     "ORDER BY coalesce(at, ?) / 1000, opens DESC, length(key), key"
@@ -92,7 +91,7 @@ _POSTS: Final = (
 
 
 class Spool:
-    """Parts, kept by their keys, each as its newest record has it."""
+    """The parts of an export by key, each from its newest record."""
 
     def __init__(self) -> None:
         self._db = sqlite3.connect("", isolation_level=None)
@@ -107,7 +106,7 @@ class Spool:
         self._db.close()
 
     def keep(self, part: Part) -> None:
-        """Keep a part, unless a newer one of its key is there."""
+        """Store a part unless a newer one with its key is stored."""
         match part:
             case ExportedPerson():
                 self._keep_person(part)
@@ -138,7 +137,7 @@ class Spool:
                 self._db.execute(_KEEP_RATING, (part.thread, _version(part.version), rating))
 
     def _keep_person(self, person: ExportedPerson) -> None:
-        """Keep the fields of a person that are not older than what is known; a role is never taken back."""
+        """Store the fields of a person that are not older than the stored ones; a role never changes back."""
         row = self._db.execute("SELECT body FROM people WHERE key = ?", (person.key,)).fetchone()
         known: dict[str, Any] = {} if row is None else orjson.loads(row[0])
         version, changed = _version(person.version), row is None
@@ -166,18 +165,18 @@ class Spool:
         return None if row is None else str(row[0])
 
     def deleted_people(self) -> Iterator[str]:
-        """Yield the keys of the people who are deleted at the source."""
+        """Yield the keys of people deleted at the source."""
         for (key,) in self._db.execute("SELECT key FROM people WHERE gone = 1 ORDER BY key"):
             yield str(key)
 
     def deleted_threads(self) -> Iterator[str]:
-        """Yield the keys of the threads that are deleted at the source."""
+        """Yield the keys of threads deleted at the source."""
         sql = "SELECT key FROM threads WHERE gone IS NOT NULL ORDER BY length(key), key"
         for (key,) in self._db.execute(sql):
             yield str(key)
 
     def threads(self) -> Iterator[ExportedThread]:
-        """Yield the threads that there are, the oldest first."""
+        """Yield the threads, oldest first."""
         self._db.execute("CREATE INDEX IF NOT EXISTS by_time ON threads (at, length(key), key)")
         sql = "SELECT key FROM threads WHERE gone IS NULL ORDER BY at, length(key), key"
         with closing(self._db.execute(sql)) as keys:
@@ -194,13 +193,13 @@ class Spool:
         return ExportedThread(**{**values, "rating": None if given is None else ExportedRating(*given)})
 
     def posts(self, thread: ExportedThread) -> Iterator[ExportedPost | Deletion]:
-        """Yield the posts of a thread in the order of their seconds and keys; a deletion for one that is gone."""
+        """Yield the posts of a thread by second and key, with a deletion for each deleted one."""
         amendments = self._amendments(thread.key)
         for key, gone, body in self._db.execute(_POSTS, (thread.key, thread.created_at)):
             post = gone if body is None else with_amendments(_post(body), amendments.get(key, []))
             yield post if isinstance(post, ExportedPost) else Deletion(thread.key, key, post)
             amendments.pop(key, None)
-        for key, others in amendments.items():  # of posts that are in no file
+        for key, others in amendments.items():  # posts that are in no file
             redacted: list[Gone] = ["redacted" for each in others if each.what == "text"]
             if redacted:
                 yield Deletion(thread.key, key, redacted[0])
@@ -242,12 +241,16 @@ def _post(body: bytes) -> ExportedPost:
 
 
 def _plain(value: Any) -> dict[str, Any] | tuple[Any, ...]:
-    """Return a Struct's fields by name, and what a named tuple has."""
+    """Return a Struct's fields by name, or a named tuple's values."""
     return asdict(value) if isinstance(value, Struct) else tuple(value)
 
 
 def with_amendments(post: ExportedPost, amendments: Sequence[Amendment]) -> ExportedPost | Gone:
-    """Return a post as amendments leave it, or that it is gone."""
+    """Return a post with amendments applied, or how it is gone.
+
+    An event says that a comment was redacted, but not which words. So a version of the comment counts only if it is later than the
+    event; otherwise its whole text is taken as redacted.
+    """
     texts = [each for each in amendments if each.what == "text"]
     if texts and not _is_later(post, texts):
         return "redacted"
@@ -262,7 +265,7 @@ def with_amendments(post: ExportedPost, amendments: Sequence[Amendment]) -> Expo
 
 
 def _is_later(post: ExportedPost, amendments: Sequence[Amendment]) -> bool:
-    """Return whether the post is of later than the amendments, by its version or as something of it is redacted."""
+    """Return whether the post is later than the amendments, by its version or because it has redactions."""
     latest = max((each.at for each in amendments if each.at is not None), default=None)
     if post.version is not None and latest is not None and post.version >= latest:
         return True

@@ -1,4 +1,4 @@
-"""The parts of an export put together again, as the lines that an import takes (ADR 30)."""
+"""Assembles the parts of an export as lines for an import (ADR 30)."""
 
 from __future__ import annotations
 
@@ -25,8 +25,7 @@ from deskwire.engine.importing.records import DeletionRecord, Refusal
 from deskwire.http.api.input.ndjson import Line
 from deskwire.http.resources.imports.lines import LINE_BYTES, read_line
 
-TEXT_MAX: Final = 20_000
-"""The most characters of a message."""
+TEXT_MAX: Final = 20_000  # characters of a message
 _NAME_MAX: Final = 200
 _TITLE_MAX: Final = 500
 _OPTIONAL: Final = ("title", "rating", "ratingComment", "ratedAt", "attributes", "closedAt", "updatedAt")
@@ -35,11 +34,11 @@ _READ: Final = ("/contact/email", "/contact/phone")
 
 
 class ImportLineWriter:
-    """Writes what a spool has.
+    """Writes the content of a spool.
 
     Args:
-        source: the name in front of ids that are the source's.
-        by_email: whether a customer without an external id is known by the email address.
+        source: the prefix of the source's ids.
+        by_email: identify a customer without an external id by the email address.
         now: in milliseconds.
     """
 
@@ -54,7 +53,7 @@ class ImportLineWriter:
         self._nameless: set[str] = set()
 
     def lines(self) -> Iterator[bytes]:
-        """Yield the lines: each conversation, the oldest first, with its messages after it, then deletions of conversations."""
+        """Yield the conversations, oldest first, each followed by its messages, then deletions of conversations."""
         for thread in self._spool.threads():
             line = self._accepted(self._conversation(thread), thread.id)
             if line is None:
@@ -84,7 +83,7 @@ class ImportLineWriter:
                 messages += 1
                 yield from self._post(thread, post)
         opening = f"{thread.key}-opening"
-        if thread.opening and deletions and not messages:  # it has the text of the first of them
+        if thread.opening and deletions and not messages:  # the opening repeats the text of a deleted message
             yield from self._deletion(thread.id, opening)
         elif thread.opening and not messages:
             redactions = thread.opening.count(REDACTED)
@@ -100,7 +99,7 @@ class ImportLineWriter:
             yield from self._written(record, "message")
         if (
             post.redactions and len(post.text) > TEXT_MAX // 2
-        ):  # before the redaction there may have been more pieces
+        ):  # it may have had more pieces before the redaction
             yield from self._deletion(thread.id, f"{post.key}-{len(records) + 1}")
 
     def _note_gone(self, deletion: Deletion) -> None:
@@ -108,8 +107,8 @@ class ImportLineWriter:
         self._tally.note(note, f"message {deletion.post}")
 
     def _deletion(self, thread: str, post: str | None) -> Iterator[bytes]:
-        """Yield the line by which an import deletes an earlier version of the record."""
-        if thread.startswith(ROW):  # its number for people is in no file
+        """Yield the line that deletes an earlier version of the record in an import."""
+        if thread.startswith(ROW):  # its visible number is in no file
             return
         record: dict[str, Any] = {"type": "deletion", "conversation": f"{self._source}-{thread}"}
         if post is not None:
@@ -143,7 +142,7 @@ class ImportLineWriter:
         return {name: value for name, value in record.items() if value is not None}
 
     def _attributes(self, thread: ExportedThread) -> Mapping[str, Any]:
-        """Return the attributes under their labels, with the assignee's name."""
+        """Return the attributes by their labels, with the assignee's name."""
         shown = {
             self._labelled(name): self._labelled(value) if isinstance(value, str) else value
             for name, value in thread.attributes.items()
@@ -152,7 +151,7 @@ class ImportLineWriter:
         return shown if assignee is None else {**shown, "assignee": assignee.name or assignee.email}
 
     def _attribute_ids(self, thread: ExportedThread) -> Mapping[str, str]:
-        """Return what attributes name by its key at the source, which stays when the name changes."""
+        """Return the source's keys of named attributes, which stay when a name changes."""
         named = {
             self._labelled(name): value
             for name, value in thread.attributes.items()
@@ -185,7 +184,7 @@ class ImportLineWriter:
         return f"{self._source}-{person.key}"
 
     def _message(self, thread: ExportedThread, post: ExportedPost) -> Iterator[dict[str, Any]]:
-        """Yield the records of a post: none if it says nothing, several if it is long."""
+        """Yield the records of a post: none if it is empty, several if it is long."""
         author, prefix = self._author(thread, post)
         text = trimmed("\n".join([post.text, *map(_link, post.links)]))
         if not text:
@@ -211,7 +210,7 @@ class ImportLineWriter:
             }
 
     def _author(self, thread: ExportedThread, post: ExportedPost) -> tuple[dict[str, str], str]:
-        """Return the author of a message, and what stands in front of its text."""
+        """Return the author of a message, and a prefix for its text."""
         person = None if post.author is None else self._spool.person(post.author)
         role = post.role or (None if person is None else person.role)
         name = post.name if person is None else person.name or person.email
@@ -226,7 +225,7 @@ class ImportLineWriter:
         return (author if name is None else {**author, "name": name[:_NAME_MAX]}), ""
 
     def _accepted(self, record: dict[str, Any], about: str) -> bytes | None:
-        """Return the line of a record that an import takes, without optional fields that it would not; None if there is none."""
+        """Return a valid import line of a record, without refused optional fields; None if that is not possible."""
         for _ in range(2):
             line = orjson.dumps(record)
             read = read_line(Line(1, line if len(line) <= LINE_BYTES else None), self._now)
@@ -243,7 +242,7 @@ class ImportLineWriter:
         return None
 
     def _dropped(self, record: dict[str, Any], pointers: set[str], about: str) -> bool:
-        """Drop the optional fields that problems are about; return whether these are all of the problems."""
+        """Drop the optional fields with problems. Return whether that covers all problems."""
         places = [(record, name, f"/{name}") for name in _OPTIONAL]
         places += [(record.get("contact", {}), name, f"/contact/{name}") for name in _OPTIONAL_OF_CONTACT]
         for within, name, pointer in places:
@@ -260,7 +259,7 @@ def _link(link: Link) -> str:
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """Yield a text in pieces that fit a message each, cut at an end of a line or a blank where there is one."""
+    """Yield a text in pieces that each fit a message, split at a line end or blank if possible."""
     begin = 0
     while len(text) - begin > TEXT_MAX:
         line, word = (
