@@ -1,6 +1,6 @@
-"""The command line: `deskwire serve`, `deskwire config`, and where all other commands are.
+"""The main command: `deskwire serve`, `deskwire config`, and the locations of all other commands.
 
-What a command needs is loaded when it is called. A start of the server takes its port before it loads the rest.
+A command's modules are imported when it is called. A start of the server opens its port before it imports the rest.
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ SECTIONS: Final[Mapping[str, Mapping[str, LazyCommand]]] = {
         ),
         "token": LazyCommand(f"{_COMMANDS}.admin.key:token", "Issue, list and end access tokens"),
         "audit": LazyCommand(
-            f"{_COMMANDS}.admin.audit:audit", "Show the audit trail: who did what, when and from where"
+            f"{_COMMANDS}.admin.audit:audit",
+            "Show the audit trail: each action with its actor, time and address",
         ),
     },
     "A project through its API": {
@@ -97,7 +98,7 @@ SECTIONS: Final[Mapping[str, Mapping[str, LazyCommand]]] = {
     "PostgreSQL": {
         "migrate": LazyCommand(
             f"{_COMMANDS}.database.command:migrate",
-            "Create or update the tables of a PostgreSQL database, as an account that may; then a node needs no right to do so",
+            "Create or update the tables of a PostgreSQL database, so that the nodes' account needs no right to do so",
         ),
         "copy": LazyCommand(
             f"{_COMMANDS}.database.copy:copy",
@@ -105,11 +106,11 @@ SECTIONS: Final[Mapping[str, Mapping[str, LazyCommand]]] = {
         ),
         "scrub": LazyCommand(
             f"{_COMMANDS}.database.command:scrub",
-            "Rewrite all tables of a PostgreSQL database, so that their files have no byte of what was erased before",
+            "Rewrite all tables of a PostgreSQL database, so that no bytes of erased data remain in their files",
         ),
         "restored": LazyCommand(
             f"{_COMMANDS}.database.command:restored",
-            "Make a PostgreSQL database ready that was restored to an earlier moment, or moved to another server",
+            "Prepare a PostgreSQL database that was restored to an earlier time, or moved to another server",
         ),
     },
     "Reference": {
@@ -119,7 +120,7 @@ SECTIONS: Final[Mapping[str, Mapping[str, LazyCommand]]] = {
         ),
         "openapi": LazyCommand(
             f"{_COMMANDS}.reference.command:openapi_command",
-            "Print the description of the API, an OpenAPI 3.1 document, as JSON",
+            "Print the OpenAPI 3.1 document of the API as JSON",
         ),
         "completion": LazyCommand(
             f"{_COMMANDS}.shell.completion:completion", "Print the script that completes commands in a shell"
@@ -130,7 +131,7 @@ SECTIONS: Final[Mapping[str, Mapping[str, LazyCommand]]] = {
 
 
 def _answer(option: str, answer: Callable[[], str], meaning: str) -> Callable[[CommandT], CommandT]:
-    """Return an option that prints an answer, and nothing else is done."""
+    """Return an option that prints an answer and ends the program."""
 
     def given(ctx: click.Context, _option: click.Parameter, asked: bool) -> None:
         if asked:
@@ -157,7 +158,7 @@ def _notices() -> str:
     sections=SECTIONS,
     context_settings={"help_option_names": ["-h", "--help"], "show_default": True},
     epilog="`deskwire COMMAND --help` shows a command's options with their defaults, and examples. The exit status is 0 "
-    "when all is well, 1 when something could not be done or is wrong, and 2 for a command line or settings that can't be used.",
+    "for success, 1 for a failure or a detected problem, and 2 for an invalid command line or invalid settings.",
 )
 @_answer("--version", _version, "Print the version and the commit that it was built from.")
 @_answer("--notices", _notices, "Print the licences of the libraries in the executable.")
@@ -177,7 +178,7 @@ def cli() -> None:
 @click.option(
     "--new-secret",
     is_flag=True,
-    help="Start although the data directory's secret is missing or another one; webhooks need new secrets then.",
+    help="Start even if the data directory's secret is missing or wrong; webhooks then need new secrets.",
 )
 @settings_options
 @click.pass_context
@@ -200,7 +201,7 @@ def serve(ctx: click.Context, /, new_secret: bool, **options: object) -> None:
     share_one_heap()
     tune_collector_for_loading()
     with without_terminal_libraries():
-        import trio  # from here on what takes time to load; whoever connects meanwhile waits
+        import trio  # importing from here on takes time; clients that connect wait
 
         from deskwire.logs import setup as logs
 
@@ -210,7 +211,7 @@ def serve(ctx: click.Context, /, new_secret: bool, **options: object) -> None:
 
             password = start_hashing(
                 config
-            )  # a hash takes as long as loading the rest, beside which it is made
+            )  # computed in parallel with the imports, because the hash takes as long
             from deskwire.program.serve import run
 
         status = trio.run(partial(run, config, port, manager, password, new_secret=new_secret))
@@ -218,7 +219,7 @@ def serve(ctx: click.Context, /, new_secret: bool, **options: object) -> None:
 
 
 def _early(config: Config) -> Port | None:
-    """Return the port, if it can be had; if not, the program says why later, or what else is wrong."""
+    """Return the port; None if it can't be opened, which the start then reports."""
     from deskwire.program.port import take
 
     try:

@@ -1,4 +1,4 @@
-"""The demo that the first start on an empty directory makes, and the words of each start (decisions 2)."""
+"""The demo project of a first start, and the text printed by each start (decisions 2)."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ _DATABASE: Final = (FILE_NAME, f"{FILE_NAME}-wal", SEARCH, f"{SEARCH}-wal")
 
 
 def exposed(directory: Path) -> list[str]:
-    """Return the names in the data directory that other users may read or write, `.` for the directory itself.
+    """Return the names in the data directory that other users may read or write; `.` is the directory itself.
 
-    A restored backup or a volume may bring such modes along; what the program makes has them not.
+    Such modes can come from a restored backup or a volume; the program itself does not create them.
     """
     looked_at = (directory, *(directory / name for name in (SECRET_FILE, DEMO_FILE, *_DATABASE)))
     return [
@@ -49,7 +49,7 @@ def exposed(directory: Path) -> list[str]:
 
 
 def refresh_url(directory: Path, base_url: str) -> None:
-    """Bring the address in `demo.json` up to date, if there is that file."""
+    """Update the address in `demo.json`, if the file exists."""
     path = directory / DEMO_FILE
     if not path.exists():
         return
@@ -59,7 +59,7 @@ def refresh_url(directory: Path, base_url: str) -> None:
 
 
 class Demo(Struct, frozen=True):
-    """The demo project's credentials; they are shown once."""
+    """The demo project's credentials, which are shown once."""
 
     project_id: str
     server_key: str
@@ -80,17 +80,17 @@ class Demo(Struct, frozen=True):
         }
 
     def write(self, directory: Path, base_url: str) -> Path:
-        """Write `demo.json`, readable by its owner only; returns its path."""
+        """Write `demo.json`, readable by its owner only. Return its path."""
         path = directory / DEMO_FILE
         write_private(path, json.dumps(self.document(base_url), indent=2) + "\n")
         return path
 
 
 def keep_demo(demo: Demo, directory: Path, base_url: str, *, needed: bool) -> Path:
-    """Write the demo's file; returns its path.
+    """Write the demo's file. Return its path.
 
     Args:
-        needed: whether a directory that takes no file is an error: it is none for a node that keeps everything elsewhere.
+        needed: whether a failure is an error; a node without data in its directory does not need the file.
     """
     try:
         directory.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -113,7 +113,7 @@ class DemoPlan(Struct, frozen=True):
 
 
 def plan_demo(tokens: Tokens, password: DemoPassword, now: int) -> DemoPlan:
-    """Make up a demo organisation, project, user and server key."""
+    """Generate a demo organisation, project, user and server key."""
     user_id, project_id, token_id = new_id("usr", now), new_id("prj", now), new_id("tok", now)
     ends_at = (now // 1000 + DEMO_TOKEN_S) * 1000
     token = AccessToken(token_id, user_id, "operator", "", 0, now, ends_at)
@@ -129,7 +129,7 @@ def plan_demo(tokens: Tokens, password: DemoPassword, now: int) -> DemoPlan:
 
 
 def provision_demo(tx: Transaction, plan: DemoPlan, now: int) -> bool:
-    """Store the demo, if there is no project yet; say whether it did."""
+    """Store the demo unless there is a project. Return whether it was stored."""
     tx.one_node_at_a_time()
     if tx.has_projects():
         return False
@@ -151,7 +151,7 @@ def _provide(tx: Transaction, plan: DemoPlan, now: int) -> None:
 
 
 def welcome(demo: Demo, base_url: str, written: Path, *, desk: bool = True) -> str:
-    """Return the text that the first start prints: commands that can be pasted as they are.
+    """Return the text of the first start, with commands to paste.
 
     Args:
         desk: whether the service shows the desk.
@@ -195,7 +195,7 @@ Deskwire is running at {base_url}
 
 
 def _path_line(called_as: str, found: str | None) -> str:
-    """Return the lines that make `deskwire` known to another terminal's shell; empty if its path leads there already."""
+    """Return lines that add `deskwire` to the shell's path; "" if the path already has it."""
     program = Path(called_as)
     if program.name != "deskwire" or (found is not None and Path(found).resolve() == program.resolve()):
         return ""
@@ -207,7 +207,7 @@ def _path_line(called_as: str, found: str | None) -> str:
 
 
 def running(base_url: str, written: Path, *, desk: bool = True) -> str:
-    """Return the text that every other start prints."""
+    """Return the text of every later start."""
     look = f"The desk is at {base_url}/desk\n" if desk else ""
     where = f"The demo project's credentials are in {written}.\n" if written.exists() else ""
     return f"Deskwire is running at {base_url}\n{look}{where}Stop it with Ctrl-C."

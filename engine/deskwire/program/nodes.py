@@ -1,4 +1,4 @@
-"""The work of a node that has others beside it: it shares limits with them, and forgets what they have changed."""
+"""A node's cooperation with others: shared limits, and caches that other nodes invalidate."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from deskwire.program.parts import Parts
 
 
 def invalidate_with_other_nodes(parts: Parts) -> None:
-    """Have everything forgotten here that another node has changed, before that node answers whoever has changed it."""
+    """Invalidate caches when another node has changed their data, before that node responds to its caller."""
     membership = parts.here.membership
     if membership is None:
         return
@@ -31,7 +31,7 @@ def invalidate_with_other_nodes(parts: Parts) -> None:
 
 
 def share_limits(here: OpenedStore, services: Services) -> None:
-    """Have this node allow its part of what all nodes together allow callers, as long as there are so many."""
+    """Divide the callers' limits by the number of nodes, whenever that changes."""
     membership = here.membership
     if membership is None:
         return

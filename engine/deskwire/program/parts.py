@@ -1,4 +1,4 @@
-"""The parts that live as long as the store, and the services that the API gets of them; `serve` runs them."""
+"""The long-lived parts of the service, and the services of the API made from them; `serve` runs them."""
 
 from __future__ import annotations
 
@@ -63,8 +63,8 @@ log: Final = structlog.get_logger(__name__)
 class Parts(Struct, frozen=True, kw_only=True):
     """The parts that live as long as the store, not yet running.
 
-    Args:
-        port: the sockets on which clients are served, already listening.
+    port: the listening sockets.
+        url: the URL for clients.
         url: the URL at which clients reach the service.
         certificate: None for plain HTTP.
     """
@@ -109,10 +109,10 @@ async def assemble(
     certificate: Certificate | None,
     port: Port | None,
 ) -> Parts:
-    """Make the parts, let them follow the commits, and listen.
+    """Create the parts, subscribe them to commits, and listen.
 
     Args:
-        port: where to listen; None to take the port of the settings.
+        port: the sockets to use; None for the configured port.
 
     Raises DataDirectoryError, SigningError or StartError.
     """
@@ -190,7 +190,7 @@ async def assemble(
 
 
 def services_of(parts: Parts, actors: trio.Nursery, registry: ActorRegistry) -> Services:
-    """Return the services that the API is made of; what they start lives in the actors' nursery."""
+    """Return the services of the API; their tasks run in the actors' nursery."""
     config, store, secrets = parts.config, parts.store, parts.secrets
     passwords, cluster = Passwords(config.argon2_memory_kib, config.one_time_password_s), parts.here.cluster
     return Services(
@@ -247,18 +247,18 @@ def services_of(parts: Parts, actors: trio.Nursery, registry: ActorRegistry) -> 
 
 
 def _taken(config: Config) -> Port:
-    """Take the port of the settings; clients that connect wait until the front is up. Raises StartError."""
+    """Listen on the configured port; clients wait until the front is up. Raises StartError."""
     try:
         return take(config.host, config.port)
     except OSError as error:
         where = f"{config.host}:{config.port}"
         raise StartError(
-            f"It can't listen on {where}: {error.strerror or error}. Try another --port."
+            f"The service can't listen on {where}: {error.strerror or error}. Try another --port."
         ) from error
 
 
 def _url(config: Config, port: Port, certificate: Certificate | None) -> str:
-    """Return the URL to try: that of the loopback interface if the service listens on all."""
+    """Return a URL for clients: the loopback interface's if the service listens on all."""
     address = port.sockets[0].getsockname()
     host = address[0] if port.outlives else config.host
     shown = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)

@@ -1,4 +1,4 @@
-"""The process's memory: one heap for all threads, and a garbage collector that runs seldom."""
+"""Settings of the process: heap, garbage collector, file descriptors, and imports of terminal libraries."""
 
 from __future__ import annotations
 
@@ -11,15 +11,14 @@ from contextlib import contextmanager
 from types import ModuleType
 from typing import Final, cast
 
-_M_ARENA_MAX: Final = -8
-"""glibc's number of that setting (malloc.h)."""
+_M_ARENA_MAX: Final = -8  # glibc's constant (malloc.h)
 
 
 def share_one_heap() -> None:
-    """Have all threads take memory from one heap, where the C library is glibc; to be called before there are any.
+    """Let all threads allocate from one heap, with glibc. Call it before threads start.
 
-    glibc gives each thread a heap of its own, and what SQLite takes in one thread and gives back in another keeps them
-    all from shrinking: after an hour at half load four of them held 200 MB of which 2 were in use (docs/testing.md).
+    Otherwise glibc gives each thread its own heap, and memory that SQLite allocates in one thread and frees in another
+    keeps them from shrinking: after an hour at half load, four heaps held 200 MB with 2 MB in use (docs/testing.md).
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:
@@ -27,43 +26,43 @@ def share_one_heap() -> None:
 
 
 def tune_collector_for_loading() -> None:
-    """Have the garbage collector look at what is young alone, for as long as the program is loaded.
+    """Limit garbage collection to young objects while the program loads.
 
-    Next to nothing of what a start makes is ever garbage, and with Python's own thresholds it is all looked at again and
-    again: a seventh of the start. Young garbage, some MB, is what importing leaves.
+    A start creates almost no garbage except while importing, but Python's default thresholds would scan all objects
+    repeatedly, which takes a seventh of the start.
     """
     gc.set_threshold(20_000, 1_000, 1_000)
 
 
 def tune_collector_for_serving() -> None:
-    """Keep what the start has made out of garbage collection, and collect less often.
+    """Exclude the objects of the start from garbage collection, and collect less often.
 
-    Measured (docs/performance.md): a quarter to two fifths more requests, and a p99 of a third to a fifth.
+    Measured (docs/performance.md): 25 to 40 % more requests, and a p99 of a third to a fifth.
     """
-    gc.collect(0)  # all of it would take a tenth of a second, and finds nothing more
+    gc.collect(0)  # a full collection would take a tenth of a second and find nothing more
     gc.freeze()
     gc.set_threshold(10_000, 20, 20)
 
 
 DESCRIPTOR_RESERVE: Final = 256
-"""Descriptors for everything but clients: the database, uploads, webhooks. Of a low limit, a fourth."""
+"""Descriptors for other uses than clients: database, uploads, webhooks. At most a quarter of the limit."""
 
 
 def raise_descriptor_limit() -> int:
-    """Raise this process's limit as far as it may do that itself; returns the limit."""
+    """Raise this process's limit to its hard limit. Return the limit."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     try:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    except (ValueError, OSError):  # some systems name a limit that they do not grant
+    except (ValueError, OSError):  # some systems report a limit that they do not grant
         return soft
     return hard
 
 
 def connections_max(limit: int, wanted: int) -> int:
-    """Return the number of clients that may be connected under a limit of descriptors: `wanted`, or as many as fit.
+    """Return the maximum number of clients: `wanted`, or as many as the limit of descriptors allows.
 
     Args:
-        limit: of the process; RLIM_INFINITY for none.
+        limit: the process's; RLIM_INFINITY for none.
     """
     if limit == resource.RLIM_INFINITY:
         return wanted
@@ -71,14 +70,14 @@ def connections_max(limit: int, wanted: int) -> int:
 
 
 _FOR_TERMINALS: Final = ("pygments", "rich")
-"""What structlog loads for coloured tracebacks and httpx for its command line, if it is there: 75 modules, 5 MB."""
+"""Loaded by structlog for coloured tracebacks and by httpx for its command line, if installed: 75 modules, 5 MB."""
 
 
 @contextmanager
 def without_terminal_libraries() -> Iterator[None]:
-    """Have those libraries not be found by what is imported inside, except one that is loaded already.
+    """Hide these libraries from imports in the context, unless they are loaded already.
 
-    A module that is None is not found (https://docs.python.org/3/reference/import.html#the-module-cache).
+    An import of a module that is None in `sys.modules` fails (https://docs.python.org/3/reference/import.html#the-module-cache).
     """
     modules = cast(MutableMapping[str, ModuleType | None], sys.modules)
     hidden = [name for name in _FOR_TERMINALS if name not in modules]

@@ -1,4 +1,4 @@
-"""The parts of the program as the settings want them, one by one; `parts` puts them together."""
+"""Builds the parts of the program from the settings, one by one; `parts` assembles them."""
 
 from __future__ import annotations
 
@@ -84,15 +84,15 @@ from deskwire.storage.sqlite.directory import DataDirectoryError
 
 log: Final = structlog.get_logger(__name__)
 
-_USERS_SHARE: Final = 5
-"""The part of a project's rate of calls that a user has, unless the settings say otherwise."""
+_USERS_SHARE: Final = 5  # a user's rate limit is this fraction of a project's, by default
 
-_RECORDED_S: Final = 1.0
-"""The time that a test of an endpoint waits beyond the receiver's, for the attempt to be recorded."""
+_RECORDED_TIMEOUT_S: Final = (
+    1.0  # for recording the attempt of an endpoint's test, after the receiver's timeout
+)
 
 
 async def event_log(config: Config, here: OpenedStore) -> EventLog:
-    """Return the event log, which goes on behind what is stored."""
+    """Return the event log, which continues after the stored events."""
     if here.heads is not None:
         return SharedLog(here.heads, ring_events=config.log_ring_events, ring_bytes=config.log_ring_bytes)
     return EventLog(
@@ -106,7 +106,7 @@ async def event_log(config: Config, here: OpenedStore) -> EventLog:
 def follower(
     here: OpenedStore, events: EventLog, dispatcher: Dispatcher, commits: Subscribers[Commit]
 ) -> Follower | None:
-    """Have the log and the deliveries follow the commits; return what reads those of other nodes, if there may be any."""
+    """Subscribe the log and the deliveries to commits. Return the follower of other nodes' commits, if there can be any."""
     if here.heads is None or not isinstance(events, SharedLog):
         events.follow(commits)
         dispatcher.follow(commits)
@@ -119,7 +119,7 @@ def follower(
 
 
 def relay(here: OpenedStore, hub: Hub, dispatcher: Dispatcher, agents: AgentStreams) -> Relay | None:
-    """Return the relay of typing to and from other nodes, if there may be any."""
+    """Return the relay of typing to and from other nodes, if there can be any."""
     if here.heads is None:
         return None
 
@@ -136,7 +136,7 @@ def relay(here: OpenedStore, hub: Hub, dispatcher: Dispatcher, agents: AgentStre
 
 
 def agents(config: Config, here: OpenedStore, events: EventLog) -> AgentStreams:
-    """Return the streams of agents."""
+    """Return the agents' streams."""
     return AgentStreams(
         here.store,
         events,
@@ -159,10 +159,10 @@ def registry(
     relay: Relay | None,
     bus: Bus | None,
 ) -> ActorRegistry:
-    """Return the conversations' actors.
+    """Return the registry of conversation actors.
 
     Args:
-        bus: to other nodes, which change the conversations as well; None for a node that is alone.
+        bus: to other nodes, which also change conversations; None for a single node.
     """
 
     def tell_agents_and_nodes(event: EphemeralEvent) -> None:
@@ -187,7 +187,7 @@ def registry(
 
 
 def share_times(bus: Bus, commits: Subscribers[Commit], tasks: Sequence[ScheduledTask[Any, Any]]) -> None:
-    """Have tasks that one node runs look as soon as another one has made something due."""
+    """Let other nodes wake tasks that only one node runs, when they make something due."""
 
     def hinted(_: bytes) -> None:
         for task in tasks:
@@ -202,7 +202,7 @@ def share_times(bus: Bus, commits: Subscribers[Commit], tasks: Sequence[Schedule
 def dispatcher(
     config: Config, store: Store, sealing: Sealing, news: DeliveryNews, cluster: Cluster | None
 ) -> Dispatcher:
-    """Return the deliveries to webhooks, shared with the other nodes of the cluster if there is one."""
+    """Return the dispatcher of webhook deliveries, shared with the cluster's other nodes if there are any."""
     return Dispatcher(
         store,
         wall_clock,
@@ -224,7 +224,7 @@ def dispatcher(
 
 
 def lapses(store: Store, dispatcher: Dispatcher, commits: Subscribers[Commit]) -> Lapses:
-    """Return the task that disables endpoints whose machine credentials have ended."""
+    """Return the task that disables endpoints of expired machine credentials."""
 
     def stop(endpoint: int) -> None:
         if dispatcher.delivers_to(endpoint):
@@ -236,7 +236,7 @@ def lapses(store: Store, dispatcher: Dispatcher, commits: Subscribers[Commit]) -
 
 
 def couriers(here: OpenedStore, dispatcher: Dispatcher) -> Couriers | None:
-    """Return what says which endpoints this node delivers to; None if it is alone and delivers to all."""
+    """Return the leases of the endpoints that this node delivers to; None for a single node, which delivers to all."""
     if here.membership is None or here.leases is None:
         return None
     made = Couriers(here.store, here.leases, dispatcher, here.membership, here.bus, wall_clock)
@@ -246,7 +246,7 @@ def couriers(here: OpenedStore, dispatcher: Dispatcher) -> Couriers | None:
 
 
 def news(store: Store, agents: AgentStreams) -> DeliveryNews:
-    """Return the news of deliveries, for agents who look at the conversation."""
+    """Return the notifications about deliveries for agents who have the conversation open."""
 
     def tell(project: int, conversation: str, item: Mapping[str, Any]) -> None:
         event = passing("delivery.changed", {"conversationId": conversation, **item})
@@ -258,7 +258,7 @@ def news(store: Store, agents: AgentStreams) -> DeliveryNews:
 def writing_events(
     here: OpenedStore, agents: AgentStreams, links: Links, commits: Subscribers[Commit]
 ) -> WritingEvents:
-    """Return the events of drafts and held messages, which follow the commits."""
+    """Return the events of drafts and held messages, subscribed to commits."""
     bus = None if here.heads is None else here.bus
     made = WritingEvents(here.store, agents, links, wall_clock, bus)
     made.follow(commits)
@@ -266,12 +266,12 @@ def writing_events(
 
 
 def webhook_policy(config: Config) -> Policy:
-    """Return the rule for addresses that webhooks may go to."""
+    """Return the policy for addresses of webhooks."""
     return Policy(allow=config.webhook_allow, allow_private=config.allow_private_webhooks)
 
 
 def pusher(config: Config, store: Store, sealing: Sealing) -> Pusher:
-    """Return the task that pushes audit trails; its requests go the way of webhooks."""
+    """Return the task that pushes audit trails, with the HTTP client of webhooks."""
     policy, trusted = webhook_policy(config), httpx.create_ssl_context()
     proxy = Proxy.parse(config.webhook_proxy) if config.webhook_proxy else None
 
@@ -286,7 +286,7 @@ def pusher(config: Config, store: Store, sealing: Sealing) -> Pusher:
 
 
 def webhooks(config: Config, sealing: Sealing, dispatcher: Dispatcher | Couriers) -> Webhooks:
-    """Return the functions of the deliveries that the endpoints' routes need."""
+    """Return the delivery functions for the routes of endpoints."""
     policy = webhook_policy(config)
     resolver = spelled_addresses if config.webhook_proxy else SystemResolver(shared=True)
     return Webhooks(
@@ -295,12 +295,14 @@ def webhooks(config: Config, sealing: Sealing, dispatcher: Dispatcher | Couriers
         change=dispatcher.change,
         remove=dispatcher.remove,
         probe=dispatcher.probe,
-        first_result=partial(dispatcher.first_result, timeout_s=config.webhook_timeout_s + _RECORDED_S),
+        first_result=partial(
+            dispatcher.first_result, timeout_s=config.webhook_timeout_s + _RECORDED_TIMEOUT_S
+        ),
     )
 
 
 def limits(config: Config) -> Limits:
-    """Return the bounds on requests."""
+    """Return the limits on requests."""
     return Limits(
         body_limit_bytes=config.body_limit_bytes,
         network_logs_limit_bytes=config.network_logs_limit_bytes,
@@ -313,7 +315,7 @@ def limits(config: Config) -> Limits:
 
 
 def rate_limits(config: Config) -> RateLimits:
-    """Return the limits on how often callers may call."""
+    """Return the rate limits of callers."""
     calls = rate_of(config.rate_limit_per_minute, config.rate_limit_burst)
     users = rate_of(_calls_of_a_user(config), config.rate_limit_burst)
     authorizations = rate_of(config.stream_auth_per_minute, config.stream_auth_burst)
@@ -326,28 +328,28 @@ def rate_limits(config: Config) -> RateLimits:
 
 
 def _calls_of_a_user(config: Config) -> int:
-    """Return the calls in a minute, 0 for no limit."""
+    """Return a user's calls per minute, 0 for no limit."""
     calls = config.user_rate_limit_per_minute
     return -(-config.rate_limit_per_minute // _USERS_SHARE) if calls is None else calls
 
 
 def sessions(config: Config, store: Store) -> Sessions:
-    """Return the sessions of browsers."""
+    """Return the browser sessions."""
     return Sessions(store, session_life(config), config.public_url, config.own_tokens)
 
 
 def session_life(config: Config) -> Life:
-    """Return how long sessions of browsers last."""
+    """Return the lifetime of browser sessions."""
     return Life(int(config.session_idle_s * 1000), int(config.session_max_s * 1000))
 
 
 def stand_ins(store: Store, passwords: Passwords, secrets: Secrets) -> StandIns:
-    """Return the hashes that passwords of unknown addresses are checked against."""
+    """Return the dummy hashes for passwords of unknown addresses."""
     return StandIns(store, passwords.cost, derived_key(secrets.current, "stand-ins"), trio.current_time)
 
 
 def admission(config: Config, store: RunningStore, cluster: Cluster) -> Admission:
-    """Return the bounds on work under way. The service's own writes keep half of the writer's queue."""
+    """Return the limits on work in progress. Half of the writer's queue is reserved for the service's own writes."""
     return Admission(
         requests_max=config.requests_under_way,
         waits_max=config.feed_waits,
@@ -376,7 +378,7 @@ def stream(config: Config, here: OpenedStore, hub: Hub, keys: Keyring) -> Realti
 
 
 def connections(config: Config) -> Connections:
-    """Return the register of client connections: as many as the settings ask for, or as file descriptors allow."""
+    """Return the registry of client connections, with as many as configured or as file descriptors allow."""
     limit = process.raise_descriptor_limit()
     most = process.connections_max(limit, config.connections)
     if most < config.connections:
@@ -393,7 +395,7 @@ def measured(
     certificate: Certificate | None,
     connections: Connections,
 ) -> Measurements:
-    """Return the values that the metrics are read from."""
+    """Return the sources of the metrics."""
     return Measurements(
         commits=here.store.commits,
         waiting=lambda: len(here.store.backlog),
@@ -432,12 +434,12 @@ def _node_measured(here: OpenedStore, follower: Follower | None) -> NodeMeasurem
 
 
 def apart(here: OpenedStore) -> Callable[[], str | None]:
-    """Return what tells why this node can't work beside the others; of one that is alone it tells nothing."""
+    """Return a function for the reason why this node can't work with the others; a single node never has one."""
     return (lambda: None) if here.membership is None else here.membership.refusal
 
 
 def http_server(config: Config, services: Services, fast_path: FastPath) -> HypercornServer:
-    """Return the server of requests that are not plain."""
+    """Return the server for requests outside of the fast path."""
     return HypercornServer(
         make_app(services),
         idle_s=config.idle_connection_s,
@@ -447,14 +449,14 @@ def http_server(config: Config, services: Services, fast_path: FastPath) -> Hype
 
 
 def certificate(config: Config) -> Certificate | None:
-    """Return the server's certificate, if it has one. Raises BadCertificate."""
+    """Return the server's certificate, if configured. Raises BadCertificate."""
     if config.tls_cert is None or config.tls_key is None:
         return None
     return Certificate(config.tls_cert, config.tls_key, wall_clock)
 
 
 def retention(config: Config, store: Store, directory: ActorRegistry, pruned: Pruned) -> Retention:
-    """Return the task that removes everything that has left its window."""
+    """Return the task that deletes everything past its retention."""
     keep = Keep(
         bot_only=config.bot_only_retention_s,
         day=config.retention_day_s,
@@ -468,7 +470,7 @@ def retention(config: Config, store: Store, directory: ActorRegistry, pruned: Pr
 
 
 async def keep_copies(config: Config) -> None:
-    """Remove the copies made before upgrades when their time is over, until cancelled."""
+    """Delete expired copies of earlier upgrades, until cancelled."""
     await run_copies(
         config.data_dir, wall_clock, kept_s=config.upgrade_copies_s, interval_s=config.retention_interval_s
     )
@@ -477,15 +479,15 @@ async def keep_copies(config: Config) -> None:
 async def open_uploads(
     config: Config, store: Store, files: Files, secrets: Secrets, url: str
 ) -> UploadService:
-    """Open the uploads' service, ready to take files.
+    """Open the upload service.
 
     Args:
         secrets: the installation's.
-        url: the URL at which clients reach the service.
+        url: the URL for clients.
 
-    Raises DataDirectoryError if their folder can't be used.
+    Raises DataDirectoryError if the folder can't be used.
     """
-    # Of files on its own disk a node is the only one that knows.
+    # A node with files on its own disk is the only one that knows them.
     own = config.uploads_at == "disk"
     shelf = OwnShelf(store, files) if own else SharedShelf(store, files, wall_clock)
     uploads = UploadService(
@@ -504,7 +506,7 @@ async def open_uploads(
 
 
 def voice(config: Config, store: Store, uploads: UploadService) -> Voice:
-    """Return the maker of voice replies, with a model or without."""
+    """Return the maker of voice replies, with or without a model."""
     return Voice(
         store,
         uploads,
@@ -517,7 +519,7 @@ def voice(config: Config, store: Store, uploads: UploadService) -> Voice:
 
 
 def model(config: Config) -> ChatModel | None:
-    """Return the language model, if one is configured."""
+    """Return the language model, if configured."""
     if config.model_url is None or config.model_name is None:
         return None
     return OpenAiChat(config.model_url, config.model_key, config.model_name, timeout_s=config.model_timeout_s)

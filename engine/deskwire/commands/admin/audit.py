@@ -82,7 +82,7 @@ def filter_options(command: CommandT) -> CommandT:
 
 @click.group("audit", cls=HelpGroup)
 def audit() -> None:
-    """Show the audit trail: who did what, when and from where."""
+    """Show the audit trail: each action with its actor, time and address."""
 
 
 @audit.command(

@@ -39,8 +39,8 @@ def rotate(overlap: int, data: Path | None, as_json: bool) -> None:
         print_json(result)
         return
     click.echo(
-        f"The secret has been replaced, and the secrets of {result['sealedAnew']} webhooks are sealed with the new one. "
-        f"What the old one signed is accepted until {result['formerUntil']}.",
+        f"The secret has been replaced, and the secrets of {result['sealedAnew']} webhooks are encrypted with the new one. "
+        f"Signatures of the old secret are accepted until {result['formerUntil']}.",
         err=True,
     )
-    click.echo("Copy the new secret to where you keep it; backups made before need the old one.", err=True)
+    click.echo("Store a copy of the new secret; earlier backups need the old one.", err=True)

@@ -148,7 +148,7 @@ def add(
     if "password" in result:
         words = (
             f"{result['email']} is a member. Give this one-time password, which ends at {result['passwordEndsAt']}, to "
-            "nobody but the owner of the address:"
+            "the owner of the address only:"
         )
         show_created(result, as_json, "password", words)
     else:

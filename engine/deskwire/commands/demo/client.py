@@ -16,7 +16,7 @@ from deskwire.commands.api_client.service import problem_in_words, reason_in_wor
 
 _ATTEMPTS_MAX: Final = 20
 _RETRY_DELAY_MIN_S: Final = 0.2
-_RETRY_DELAY_MAX_S: Final = 10.0  # whatever `Retry-After` asks for
+_RETRY_DELAY_MAX_S: Final = 10.0  # even if `Retry-After` asks for more
 _RETRIED: Final = frozenset({429, 503})
 
 

@@ -1,4 +1,4 @@
-"""The commands `deskwire reference` and `deskwire openapi`, which print the reference of the program."""
+"""`deskwire reference` and `deskwire openapi`, which print reference documents."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from deskwire.commands.shell.help import HelpCommand
 
 PAGES = ("api", "cli", "events", "errors", "metrics", "surveys")
 _MODULES = {"errors": "errors_page"}
-"""The modules of pages that are not named like these: the registry of error codes is in `errors`."""
+"""Modules of pages with another name: `errors` is the registry of error codes."""
 
 
 @click.command(
@@ -24,9 +24,9 @@ _MODULES = {"errors": "errors_page"}
 def reference_command(page: str) -> None:
     """Print a page of the reference as Markdown: routes, commands, events, error codes, metrics, or survey rules.
 
-    The page `asyncapi` is the description of the events as JSON, an AsyncAPI 3.0 document.
+    The page `asyncapi` describes the events as JSON, an AsyncAPI 3.0 document.
     """
-    # Imported here, so that the other commands do without the server's libraries.
+    # Imported here, so that other commands don't load the server's libraries.
     if page == "asyncapi":
         _print(import_module("deskwire.commands.reference.asyncapi.document").document())
         return
@@ -35,7 +35,7 @@ def reference_command(page: str) -> None:
 
 @click.command("openapi", cls=HelpCommand, examples=["deskwire openapi > openapi.json"])
 def openapi_command() -> None:
-    """Print the description of the API, an OpenAPI 3.1 document, as JSON."""
+    """Print the OpenAPI 3.1 document of the API as JSON."""
     _print(import_module("deskwire.commands.reference.openapi.document").document())
 
 
