@@ -15,7 +15,7 @@ from trio.testing import MockClock
 from deskwire.engine.core.counters import Commits
 from deskwire.engine.core.database_identity import DatabaseIdentity
 from deskwire.engine.ports import Store
-from deskwire.http.resources.service.readiness import FRESH_S, RETRY_S, TRY_S, ReadinessProbe
+from deskwire.http.resources.service.readiness import FRESH_S, PROBE_TIMEOUT_S, RETRY_DELAY_S, ReadinessProbe
 from tests.simulation.disk import Disk, new_disk
 
 
@@ -52,7 +52,7 @@ async def test_a_disk_that_is_full_is_known_without_a_client_and_so_is_one_that_
             == "storage_failed: The disk refuses what is written: database or disk is full."
         )
         disk.fill(full=False)
-        await stale(RETRY_S)
+        await stale(RETRY_DELAY_S)
         assert await said(readiness) == "ready"
 
 
@@ -68,7 +68,7 @@ async def test_a_disk_that_fails_once_is_tried_again(
             await stale()
             told.append(await said(readiness))
         assert told[-1] == "storage_failed: The disk refuses what is written: disk I/O error."
-        await stale(RETRY_S)
+        await stale(RETRY_DELAY_S)
         assert await said(readiness) == "ready"
 
 
@@ -88,7 +88,7 @@ async def test_many_who_ask_cost_one_write_a_second_at_most(
 ) -> None:
     async with on_disk(tmp_path) as (readiness, disk):
         disk.fill(full=True)
-        until = trio.current_time() + 10 * RETRY_S
+        until = trio.current_time() + 10 * RETRY_DELAY_S
 
         async def ask() -> None:
             while trio.current_time() < until:
@@ -100,7 +100,7 @@ async def test_many_who_ask_cost_one_write_a_second_at_most(
                 nursery.start_soon(ask)
         assert 5 <= disk.commits.refused <= 11
         disk.fill(full=False)
-        await stale(RETRY_S)
+        await stale(RETRY_DELAY_S)
         until, written = trio.current_time() + 10 * FRESH_S, disk.commits.jobs.total
         await ask()
         assert 5 <= disk.commits.jobs.total - written <= 11
@@ -121,7 +121,7 @@ async def test_a_disk_that_says_nothing_is_not_waited_for(autojump_clock: MockCl
     for _ in range(3):
         began = trio.current_time()
         assert await said(readiness) == "storage_failed: The disk has taken nothing for 2 s."
-        assert trio.current_time() - began == TRY_S
+        assert trio.current_time() - began == PROBE_TIMEOUT_S
     (ended,) = jobs
     commits.done_at = trio.current_time()
     ended(None)

@@ -1,4 +1,4 @@
-"""Filters of lists that name somebody. An id of nobody is refused: an empty list would look like an answer."""
+"""Filters of lists by a contact or member. An unknown id is refused, because an empty list would look like a result."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from deskwire.http.api.input.validation import bad_query
 
 
 class MemberFilterReader(AccountReader, ContactReader, TeamReader, Protocol):
-    """Queries on those who can be named."""
+    """Reads of contacts, members and teams."""
 
 
 def contact_named(reader: ContactReader, project: Project, identifier: str) -> int:
-    """Return the storage key of the contact that `?contact=` names, by its con_ id or the backend's user id.
+    """Return the storage key of the contact in `?contact=`, a con_ id or the backend's user id.
 
-    Raises BadRequest if the project has no such contact.
+    Raises BadRequest for an unknown contact.
     """
     by_id = is_id(identifier, "con")
     contact = (reader.contact_by_id if by_id else reader.contact)(project.rowid, identifier)
@@ -33,11 +33,11 @@ def contact_named(reader: ContactReader, project: Project, identifier: str) -> i
 def require_assignee(
     reader: MemberFilterReader, project: Project, name: str, assignee: str, has_some: Callable[[], bool]
 ) -> None:
-    """Raise BadRequest if a parameter names neither a user nor a team that can be assigned, nor one that was.
+    """Raise BadRequest if a parameter names neither a present nor a former user or team.
 
     Args:
-        name: that of the parameter, `assignee` or `team`.
-        has_some: tells whether anything is still assigned to that id, as it may be to those who have left.
+        name: the parameter, `assignee` or `team`.
+        has_some: returns whether anything is still assigned to the id, which a former member may have.
     """
     known = name == "assignee" and reader.member_name(project.organisation, assignee) is not None
     if known or reader.team_name(project.rowid, assignee) is not None or has_some():

@@ -39,11 +39,11 @@ from deskwire.http.schemas.base import Deleted, page_of
 
 routes = Routes(
     Tag("Survey responses", "Store, list, export and delete the responses to surveys."),
-    unrecorded="It is content: it grants nothing, and is no setting.",
+    unrecorded="It is content: it grants nothing, and is not a setting.",
 )
 _LIST: Final = f"{ONE}/responses"
 _ANSWERS_BYTES: Final = 64 * 1024
-"""The bound of all answers of a response together as JSON, so that a page of responses stays within bounds."""
+"""Maximum bytes of a response's answers as JSON, which limits a page of responses."""
 _PAGE: Final = 200
 
 
@@ -90,7 +90,7 @@ async def _look_at_answers(call: Call[SurveyResponseBody, Query]) -> None:
 async def create_response(call: Call[SurveyResponseBody, Query]) -> Answer:
     """Store a customer's answers, checked against the version of the survey that they answer.
 
-    The contact is created or updated as for a conversation. Without a contact, the response is anonymous.
+    The contact is created or updated like for a conversation. Without a contact, the response is anonymous.
     """
     body, now = call.body, call.services.clock()
     version = await call.services.store.read(_answered(call))
@@ -190,7 +190,7 @@ async def delete_response(call: Call[Body, Query]) -> Answer:
 def _check(body: SurveyResponseBody, definition: Definition) -> None:
     """Raise Invalid with every problem of the answers."""
     too_long = len(orjson.dumps(body.answers)) > _ANSWERS_BYTES
-    # Answers of more than that are not checked one by one.
+    # Larger answers are not checked one by one.
     problems = [] if body.answers is None or too_long else answer_problems(definition, body.answers)
     if body.language not in (None, *definition.languages):
         said = f"The languages of this version are {', '.join(definition.languages)}."
@@ -203,7 +203,7 @@ def _check(body: SurveyResponseBody, definition: Definition) -> None:
 
 
 def _answered(call: Call[SurveyResponseBody, Query]) -> Callable[[SurveyReader], SurveyVersion]:
-    """Return the query for the version that a response answers; it raises NotFound, Conflict or Invalid."""
+    """Return a query for the version that a response answers, which raises NotFound, Conflict or Invalid."""
     project, number = call.project.rowid, call.body.version
 
     def read(reader: SurveyReader) -> SurveyVersion:
@@ -238,7 +238,7 @@ def _store(tx: Transaction, call: Call[SurveyResponseBody, Query], response: Res
 
 def _require_open(survey: Survey) -> None:
     if survey.status != "OPEN":
-        raise Conflict("The survey is closed and takes no responses.", code="survey_closed")
+        raise Conflict("The survey is closed and accepts no responses.", code="survey_closed")
 
 
 async def _criteria(call: Call[Body, ResponseList] | Call[Body, ResponseExport]) -> ResponseFilter:
@@ -253,7 +253,7 @@ async def _criteria(call: Call[Body, ResponseList] | Call[Body, ResponseExport])
 
 
 def _one(call: Call[Body, Query]) -> Callable[[SurveyReader], tuple[Survey, Response]]:
-    """Return the query for the response in the path; it raises NotFound."""
+    """Return a query for the response in the path, which raises NotFound."""
     project, response_id = call.project.rowid, call.path["response_id"]
 
     def find(reader: SurveyReader) -> tuple[Survey, Response]:
@@ -272,7 +272,7 @@ async def _exported(
     criteria: ResponseFilter,
     shown: Sequence[Column],
 ) -> AsyncGenerator[bytes, None]:
-    """Yield the export, page by page: a slow reader holds no transaction, and memory holds one page."""
+    """Yield the export, page by page: a slow reader blocks no transaction, and memory holds one page."""
     yield head_line(shown).encode()
     before = None
     while True:
