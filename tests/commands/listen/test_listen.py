@@ -383,7 +383,7 @@ async def test_a_cursor_that_the_service_has_not_reached_is_refused_with_what_to
     await once(service, "http://localhost:1/", tmp_path / "state")
     status, shown = await once(service, "http://localhost:1/", tmp_path / "state", start=beyond)
     assert status == 1
-    assert f"not got as far as {beyond}" in shown.notes[0]
+    assert f"no event {beyond} yet" in shown.notes[0]
     assert "--from now" in shown.notes[0]
     _, after_that = await once(service, "http://localhost:1/", tmp_path / "state")
     assert after_that.notes[-1].endswith(f"goes on after {event['id']}.")  # the kept place is as it was

@@ -92,7 +92,7 @@ def words_of(example: str) -> list[str]:
 def test_options_of_settings_name_their_variable_and_default() -> None:
     serve = " ".join(help_of("serve").split())
     assert "[env var: DESKWIRE_PORT; default: 8080]" in serve
-    assert "--no-demo Leave an empty data directory empty: make no demo organisation" in serve
+    assert "--no-demo Leave an empty data directory empty: create no demo organisation" in serve
     assert (
         "--data DIRECTORY Data directory of the server. [env var: DESKWIRE_DATA; default: data]"
         in " ".join(help_of("org list").split())

@@ -49,7 +49,7 @@ async def test_a_disk_that_is_full_is_known_without_a_client_and_so_is_one_that_
         disk.fill(full=True)  # at once: a trial leaves free pages in the file, which the next one takes
         assert (
             await said(readiness)
-            == "storage_failed: The disk refuses what is written: database or disk is full."
+            == "storage_failed: The disk refuses writes: database or disk is full."
         )
         disk.fill(full=False)
         await stale(RETRY_DELAY_S)
@@ -67,7 +67,7 @@ async def test_a_disk_that_fails_once_is_tried_again(
         while disk.commits.refused == 0:
             await stale()
             told.append(await said(readiness))
-        assert told[-1] == "storage_failed: The disk refuses what is written: disk I/O error."
+        assert told[-1] == "storage_failed: The disk refuses writes: disk I/O error."
         await stale(RETRY_DELAY_S)
         assert await said(readiness) == "ready"
 
@@ -120,7 +120,7 @@ async def test_a_disk_that_says_nothing_is_not_waited_for(autojump_clock: MockCl
     readiness.up = True
     for _ in range(3):
         began = trio.current_time()
-        assert await said(readiness) == "storage_failed: The disk has taken nothing for 2 s."
+        assert await said(readiness) == "storage_failed: The disk has accepted no write for 2 s."
         assert trio.current_time() - began == PROBE_TIMEOUT_S
     (ended,) = jobs
     commits.done_at = trio.current_time()
