@@ -184,7 +184,7 @@ Deskwire is running at {base_url}
     # 2. ordered events come out
     curl -s '{base_url}/v3/s2s/events' -H 'Authorization: Bearer {demo.server_key}'
 
-    # 3. what an agent sees
+    # 3. the inbox of an agent
     curl -s {base_url}/v3/conversations -H 'project: {demo.project_id}' \\
       -H 'Authorization: Bearer {demo.token}'
 {path}

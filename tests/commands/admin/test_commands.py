@@ -75,7 +75,7 @@ def test_a_machine_credential_is_made_rotated_and_revoked_and_each_secret_printe
     assert gone["revokedAt"] is not None
     assert "has been revoked" in shop("credential", "rotate", kept["id"]).stderr
     assert "--permission (number 1): " in shop("credential", "create", "X", "--permission", "all").stderr
-    assert "still ahead" in shop("credential", "create", "X", "--expires-at", "2020-01-01T00:00:00Z").stderr
+    assert "in the future" in shop("credential", "create", "X", "--expires-at", "2020-01-01T00:00:00Z").stderr
     for each in (secret, rotated):
         assert each not in shop("credential", "list").output
         assert all(each.encode() not in path.read_bytes() for path in (tmp_path / "data").iterdir())

@@ -170,7 +170,7 @@ async def test_an_order_without_an_answer_is_said_to_be_open(tmp_path: Path) -> 
 
     async with trio.open_nursery() as nursery:
         nursery.start_soon(hang_up)
-        with pytest.raises(NoResponseError, match="look whether"):
+        with pytest.raises(NoResponseError, match="check whether"):
             await trio.to_thread.run_sync(send_command, tmp_path, "org.rename", b"{}")
     listener.close()
 

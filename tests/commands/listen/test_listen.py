@@ -386,7 +386,7 @@ async def test_a_cursor_that_the_service_has_not_reached_is_refused_with_what_to
     assert f"no event {beyond} yet" in shown.notes[0]
     assert "--from now" in shown.notes[0]
     _, after_that = await once(service, "http://localhost:1/", tmp_path / "state")
-    assert after_that.notes[-1].endswith(f"goes on after {event['id']}.")  # the kept place is as it was
+    assert after_that.notes[-1].endswith(f"continues after {event['id']}.")  # the kept place is as it was
 
 
 async def test_a_wrong_key_is_named_as_the_trouble_and_never_shown(service: Service, tmp_path: Path) -> None:

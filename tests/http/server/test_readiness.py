@@ -47,10 +47,7 @@ async def test_a_disk_that_is_full_is_known_without_a_client_and_so_is_one_that_
 ) -> None:
     async with on_disk(tmp_path) as (readiness, disk):
         disk.fill(full=True)  # at once: a trial leaves free pages in the file, which the next one takes
-        assert (
-            await said(readiness)
-            == "storage_failed: The disk refuses writes: database or disk is full."
-        )
+        assert await said(readiness) == "storage_failed: The disk refuses writes: database or disk is full."
         disk.fill(full=False)
         await stale(RETRY_DELAY_S)
         assert await said(readiness) == "ready"

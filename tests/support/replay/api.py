@@ -1,4 +1,4 @@
-"""The service's HTTP API as a careful client uses it: patient, and never doing a thing twice by itself."""
+"""The service's HTTP API for a careful client, which retries only requests that had no effect."""
 
 from __future__ import annotations
 
@@ -82,9 +82,9 @@ class Api:
         await self._client.aclose()
 
     async def call(self, method: str, path: str, body: Any = None, *, repeatable: bool = False) -> Result:
-        """Send a request and say how it ended; never raises for what the network or the service does.
+        """Send a request and return its outcome; never raises for failures of the network or service.
 
-        What was certainly not carried out is sent again, with pauses and a bound: answers 429 and 503, and
+        Requests that were certainly not carried out are retried, with pauses and a limit: answers 429 and 503, and
         connections that were refused. An answer that got lost is `unacknowledged`: the command may have
         happened, and sending it again could make it happen twice.
 

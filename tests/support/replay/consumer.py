@@ -31,7 +31,7 @@ from tests.support.replay.journal import Journal
 from tests.support.replay.websocket import websocket
 
 PAUSE_S: Final = 0.2
-"""The pause between two connections; short, as there is one consumer, and it measures time."""
+"""The pause between two connections; short, because there is one consumer, and it measures time."""
 
 
 def project_channel(project_id: str) -> str:
@@ -110,7 +110,7 @@ class Consumer:
     async def _authorize(self, socket_id: str) -> str:
         body = {"socket_id": socket_id, "channel_name": self._channel, "consumerId": self._consumer_id}
         if self.connections == 0:
-            body["resume"] = "live"  # what happened before the demo is none of its business
+            body["resume"] = "live"  # earlier events are not replayed
         result = await self._api.call("POST", "/s2s/stream/auth", body, repeatable=True)
         if result.outcome != "acknowledged":
             raise ReplayError(f"The stream's authorization was refused: {result.detail}")

@@ -25,7 +25,7 @@ class Match(Struct, frozen=True):
 def matches(history: History, channel: Timeline) -> Iterator[Match]:
     """Yield every effect that must be on a channel, with its event there.
 
-    The effects of a conversation are looked for in the order of its commands, each behind the one before.
+    The effects of a conversation are looked for in the order of its commands, each after the previous one.
     """
     numbered = channel.by_conversation()
     behind: dict[str, int] = {}
@@ -41,7 +41,7 @@ def matches(history: History, channel: Timeline) -> Iterator[Match]:
 
 
 def unanswered(history: History, channels: Mapping[str, Timeline]) -> Iterator[str]:
-    """Yield the effects that a channel does not show, and the events that nobody asked for."""
+    """Yield the effects that a channel does not show, and the events without a command."""
     for name, channel in channels.items():
         asked_for = set[str]()
         for match in matches(history, channel):
@@ -55,7 +55,7 @@ def unanswered(history: History, channels: Mapping[str, Timeline]) -> Iterator[s
 
 
 def _unasked(history: History, name: str, channel: Timeline, asked_for: set[str]) -> Iterator[str]:
-    """Yield the events without a command. Conversations with a lost response are left out, as its effect is not known."""
+    """Yield the events without a command. Conversations with a lost response are left out, because its effect is unknown."""
     complete = {command.conversation for command in history.commands} - {
         command.conversation for command in history.commands if command.outcome != "acknowledged"
     }

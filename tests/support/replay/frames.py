@@ -8,7 +8,7 @@ import orjson
 from msgspec import Struct
 
 FINAL_CODES: Final = range(4000, 4100)
-"""Codes of `pusher:error` behind which a client must not come back by itself."""
+"""Codes of `pusher:error` behind which a client must not reconnect automatically."""
 SUPERSEDED: Final = 4009
 
 
@@ -19,7 +19,7 @@ class Established(Struct, frozen=True):
 
 
 class Subscribed(Struct, frozen=True):
-    """Events follow; with `gap` some that were missed can't be sent any more."""
+    """Events follow; with `gap` some that were missed can no longer be sent."""
 
     gap: bool
 

@@ -95,9 +95,9 @@ def delivery(event_type: str, body: bytes, at: float, previous: int | None) -> D
 
 
 def good_history(lengths: Sequence[int]) -> History:
-    """A replay of conversations with so many messages each, in which nothing is wrong.
+    """A faultless replay of conversations with these numbers of messages.
 
-    The conversations are interleaved, as they are when several chats run at once.
+    The conversations are interleaved like those of concurrent chats.
     """
     made = [conversation(number, messages) for number, messages in enumerate(lengths, 1)]
     order = list(_interleaved([events for _, events in made]))

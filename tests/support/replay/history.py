@@ -85,7 +85,7 @@ class History(Struct, frozen=True):
         channels: arrivals by channel, in the order of arrival; a channel that was not used is missing.
         secret: the webhook endpoint's signing secret.
         finals: conversations as `GET` answered at the end, by id; a sample.
-        exact: nobody else writes, so that an event nobody asked for is wrong.
+        exact: no other client writes, so that an event without a command is a fault.
     """
 
     ours: str

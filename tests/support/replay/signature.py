@@ -1,4 +1,4 @@
-"""The check that a delivery is genuine, as a receiver must make it: over the raw bytes (contract 6.3)."""
+"""The check that a delivery is genuine: a receiver must make it over the raw bytes (contract 6.3)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """A client websocket that is gone, socket and all, when its block is left, however the peer behaves.
 
-trio-websocket leaves the TCP connection open when the peer breaks off without a closing frame; here whoever
-opens the connection closes it.
+trio-websocket leaves the TCP connection open when the peer breaks off without a closing frame; here the block
+that opens the connection closes it.
 """
 
 from __future__ import annotations

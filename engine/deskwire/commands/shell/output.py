@@ -48,7 +48,7 @@ def print_json(document: object) -> None:
 
 
 def print_lines(documents: Iterable[object]) -> None:
-    """Print one JSON object per line, as they come."""
+    """Print one JSON object per line, without waiting for the rest."""
     for document in documents:
         click.echo(json.dumps(document))
 

@@ -26,7 +26,7 @@ def confirm(words: str, yes: bool) -> None:
         return
     if not sys.stdin.isatty():
         raise click.UsageError(f"{words} There is no terminal to confirm this: use --yes.")
-    click.confirm(f"{words} Go on?", abort=True, err=True)
+    click.confirm(f"{words} Continue?", abort=True, err=True)
 
 
 def new_password(from_stdin: bool, one_time: bool) -> str | None:

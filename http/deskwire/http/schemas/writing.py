@@ -70,7 +70,7 @@ class HeldAssignee(Shape):
 
 
 class HeldThen(Shape):
-    """The changes to apply after the message in the same commit, as they were sent."""
+    """The changes to apply after the message in the same commit."""
 
     status: Status | None = None
     close: bool | None = None

@@ -36,7 +36,7 @@ async def healthz(call: Call[Body, Query]) -> Answer:
 async def readyz(call: Call[Body, Query]) -> Answer:
     """Check that the service is ready for requests: started, with a working disk. Returns 503 otherwise.
 
-    A trusted proxy that sends the number of ready nodes in `X-Ready-Nodes` is told to use another node if this one has no lease.
+    If a trusted proxy reports other ready nodes in `X-Ready-Nodes`, a node that is not ready sends its streams away.
     """
     refusal = await call.services.readiness.refusal()
     if refusal is not None:

@@ -36,12 +36,12 @@ from deskwire.http.schemas.base import Deleted, page_of
 
 routes = Routes(
     Tag("Tickets", "Create, list, search, change and delete tickets, one by one or in bulk."),
-    unrecorded="The ticket's own log has it, with its author.",
+    unrecorded="The ticket's activity has an entry with the author.",
 )
 
 
 class TicketListReader(TicketReader, MemberFilterReader, Protocol):
-    """Queries of lists, and on those whom their filters name."""
+    """Reads of lists, and of the members and contacts in filters."""
 
 
 _ONE: Final = "/tickets/<ticket_id>"
@@ -105,7 +105,7 @@ async def create_ticket(call: Call[TicketBody, Query]) -> Answer:
     "GET", "/tickets", _READ, operation_id="listTickets", query=TicketList, answer=page_of(shapes.Ticket)
 )
 async def list_tickets(call: Call[Body, TicketList]) -> Answer:
-    """List the tickets of a project, newest first unless `sort` and `order` say otherwise."""
+    """List the tickets of a project, newest first by default (`sort`, `order`)."""
     query, sort = call.query, Sort(call.query.sort, call.query.order)
     after = _place(query, sort)
     placed = await call.services.store.read(
@@ -136,7 +136,7 @@ async def list_tickets(call: Call[Body, TicketList]) -> Answer:
 async def change_tickets(call: Call[BulkBody, Query]) -> Answer:
     """Make the same change to many tickets, in one transaction.
 
-    `matched` is the number of tickets found, `updated` and `unchanged` together; `notFound` has the ids of the others.
+    `matched` is the number of tickets found, the sum of `updated` and `unchanged`; `notFound` has the ids of the others.
     """
     now, by = call.services.clock(), _by(call)
     values = bulk_values(call.body.payload, now)
@@ -239,7 +239,7 @@ def _tagged(ticket: Ticket) -> Tagged:
 
 
 def _filter(reader: TicketListReader, call: Call[Body, TicketList]) -> TicketFilter:
-    """Return the filter of a list. Raises BadRequest if it names somebody who is not there."""
+    """Return the filter of a list. Raises BadRequest for an unknown contact or assignee."""
     query, project = call.query, call.project
     contact = None if query.contact is None else contact_named(reader, project, query.contact)
     if query.assignee not in (None, "none"):
@@ -265,7 +265,7 @@ def _filter(reader: TicketListReader, call: Call[Body, TicketList]) -> TicketFil
 
 
 def _place(query: TicketList, sort: Sort) -> Place | None:
-    """Return the place that the page begins behind. Raises BadRequest for a cursor of a list in another order."""
+    """Return the page key after which the page starts. Raises BadRequest for another order's cursor."""
     place = query.place
     if place is None:
         return None
