@@ -29,8 +29,9 @@ _ONE = "/held-messages/<held_message_id>"
 
 
 class SendHeldBody(Body):
-    """With `ifSequence`, the message is refused if the conversation has newer messages or was closed. It replaces the earlier
-    precondition.
+    """The precondition for sending now: with `ifSequence`, the message is refused if the conversation has newer messages or was closed.
+
+    It replaces the precondition of the held message.
     """
 
     if_sequence: IfSequence | None = None
