@@ -16,8 +16,7 @@ from benchmarks.report import Cell, Section
 from benchmarks.scale import Scale
 from benchmarks.service import Server, deskwire
 from benchmarks.taking import in_turn, middle, take
-from deskwire.commands.demo.chats import Chat, load_chats
-from deskwire.commands.demo.script import Step, script
+from deskwire.commands.demo.chats import Chat, ChatStep, load_chats, script
 
 DIALOGUES: Final = Path(__file__).parents[2] / "shared" / "data" / "dialogues.jsonl"
 """Beside a checkout; `BENCHMARK_CHATS` names another file of the form that `deskwire demo --data` takes."""
@@ -72,5 +71,5 @@ def _calls(server: Server, chats: Sequence[Chat]) -> Iterator[Call]:
                 yield Call("GET", f"{_ONE}/{conversation}/messages?limit=50")
 
 
-def _call(conversation: str, step: Step) -> Call:
+def _call(conversation: str, step: ChatStep) -> Call:
     return Call(step.method, f"{_ONE}/{conversation}{step.path}", json.dumps(step.body))

@@ -36,7 +36,7 @@ from deskwire.engine.core.secret import Secrets
 from deskwire.engine.webhooks.dispatcher import Dispatcher
 from deskwire.engine.webhooks.endpoint import Endpoint
 from deskwire.engine.webhooks.http.address import AddressPolicy
-from deskwire.program.memory import calm_collector
+from deskwire.program.process import tune_collector_for_serving
 from deskwire.storage.sqlite.store import SqliteStore, open_store
 
 _LANES: Final = 256
@@ -202,7 +202,7 @@ async def main(directory: Path, port: int, authority: str, scale: Scale) -> _Rat
         )
         drain = _Drain(store, filling, endpoint, make, context)
         await drain.round(max(scale.flights), 0, ours_first=True)  # what creating has left; warm code, too
-        calm_collector()
+        tune_collector_for_serving()
         for number in range(scale.rounds):
             for flights in scale.flights:
                 taken = await drain.round(flights, scale.deliveries, ours_first=number % 2 == 0)

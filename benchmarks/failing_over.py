@@ -21,15 +21,15 @@ import structlog
 import trio
 from tests.chaos.database import Pair, pair
 from tests.chaos.network import Relay, relaying, steady_port
+from tests.support.replay.api import Api
+from tests.support.replay.consumer import Consumer
+from tests.support.replay.errors import ReplayError
+from tests.support.replay.journal import Journal
+from tests.support.replay.receiver import Receiver
 from tests.support.sockets.server_process import Server
 
 from benchmarks.report import Cell, Section, median
 from benchmarks.scale import Scale
-from deskwire.commands.demo.checks.journal import Journal
-from deskwire.commands.demo.clients.api import Api
-from deskwire.commands.demo.clients.consumer import Consumer
-from deskwire.commands.demo.clients.receiver import Receiver
-from deskwire.commands.demo.errors import DemoError
 from deskwire.engine.cluster.membership import LEASE_DURATION_S
 
 _NODES: Final = 3
@@ -246,7 +246,7 @@ async def _consume(consumer: Consumer) -> None:
     while True:
         try:
             await consumer.run()
-        except* DemoError:  # refused while its channel is not let go
+        except* ReplayError:  # refused while its channel is not let go
             await trio.sleep(_AGAIN_S)
 
 

@@ -27,7 +27,7 @@ from deskwire.http.server.adapters.hypercorn import HypercornServer
 from deskwire.http.server.listener import FrontLimits, serve_front
 from deskwire.http.stream import pusher
 from deskwire.http.stream.server import RealtimeStream
-from deskwire.program.memory import calm_collector
+from deskwire.program.process import tune_collector_for_serving
 from deskwire.storage.sqlite.store import open_store
 
 TOKEN_KEY: Final = b"benchmark" * 4
@@ -175,5 +175,5 @@ def conversation_id(number: int) -> str:
 
 
 if __name__ == "__main__":
-    calm_collector()  # as the program does; and the same for both
+    tune_collector_for_serving()  # as the program does; and the same for both
     trio.run(main, sys.argv[1], sys.argv[2], int(sys.argv[3]))

@@ -18,7 +18,7 @@ from benchmarks.generator import load
 from benchmarks.report import Section, median, percentile
 from benchmarks.scale import Scale
 from benchmarks.service import TEXT, Server, deskwire
-from deskwire.commands.import_.parts import parts
+from deskwire.commands.import_.run import parts
 
 _KINDS: Final = (
     ("10 messages each", 10, False),

@@ -11,18 +11,18 @@ from typing import Final
 
 import httpx
 import trio
+from tests.support.replay.api import Api
+from tests.support.replay.consumer import Consumer
+from tests.support.replay.errors import ReplayError
+from tests.support.replay.feed import Feed
+from tests.support.replay.history import Arrival, Delivery
+from tests.support.replay.journal import Journal
+from tests.support.replay.receiver import Receiver
 
 from benchmarks.generator import carried_out
 from benchmarks.job import Outcome
 from benchmarks.report import percentile
 from benchmarks.service import Server
-from deskwire.commands.demo.checks.history import Arrival, Delivery
-from deskwire.commands.demo.checks.journal import Journal
-from deskwire.commands.demo.clients.api import Api
-from deskwire.commands.demo.clients.consumer import Consumer
-from deskwire.commands.demo.clients.feed import Feed
-from deskwire.commands.demo.clients.receiver import Receiver
-from deskwire.commands.demo.errors import DemoError
 
 CONVERSATIONS: Final = 60
 """That messages are posted to at the same time."""
@@ -172,7 +172,7 @@ class Traffic:
     async def _reign(consumer: Consumer, *, task_status: trio.TaskStatus[None]) -> None:
         try:
             await consumer.run(task_status=task_status)
-        except* DemoError as group:
+        except* ReplayError as group:
             if _SUPERSEDED not in repr(group.exceptions):
                 raise
 

@@ -9,12 +9,12 @@ from deskwire.cli import cli
 def main() -> None:
     """Run the command line and exit with its status."""
     _have_standard_streams()
-    os.umask(0o077)  # whatever a command leaves on the disk is its user's alone
+    os.umask(0o077)  # files of any command are private to its user
     cli(prog_name="deskwire")
 
 
 def _have_standard_streams() -> None:
-    """Give what was closed to nowhere: a file or socket of ours under its number would get what is written there."""
+    """Open closed standard streams on /dev/null, so that none of our files or sockets gets their numbers."""
     while (spare := os.open(os.devnull, os.O_RDWR)) <= 2:
         pass
     os.close(spare)

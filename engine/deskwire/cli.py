@@ -1,6 +1,6 @@
-"""The command line: `deskwire serve`, `deskwire config`, and where all other commands are.
+"""The main command: `deskwire serve`, `deskwire config`, and the locations of all other commands.
 
-What a command needs is loaded when it is called. A start of the server takes its port before it loads the rest.
+A command's modules are imported when it is called. A start of the server opens its port before it imports the rest.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
-from deskwire.commands.shell.help import Command, Elsewhere, Program
+from deskwire.commands.shell.help import HelpCommand, LazyCommand, Program
 from deskwire.commands.shell.options import settings_options
 from deskwire.config.config import Config
 
@@ -23,101 +23,106 @@ if TYPE_CHECKING:
 CommandT = TypeVar("CommandT", bound=Callable[..., Any])
 STDERR: Final = 2
 _COMMANDS: Final = "deskwire.commands"
-SECTIONS: Final[Mapping[str, Mapping[str, Elsewhere]]] = {
+SECTIONS: Final[Mapping[str, Mapping[str, LazyCommand]]] = {
     "Service": {
-        "serve": Elsewhere("deskwire.cli:serve", "Run the server until SIGTERM or SIGINT"),
-        "config": Elsewhere(
+        "serve": LazyCommand("deskwire.cli:serve", "Run the server until SIGTERM or SIGINT"),
+        "config": LazyCommand(
             "deskwire.cli:show_config",
             "List every setting with its variable, its value, the origin of the value, and its meaning",
         ),
-        "demo": Elsewhere(
+        "demo": LazyCommand(
             f"{_COMMANDS}.demo.command:demo",
             "Replay support chats through the API, and check every event on webhook, stream and feed",
         ),
     },
     "Organisations and people": {
-        "org": Elsewhere(f"{_COMMANDS}.admin.org:org", "Create, list, rename and delete organisations"),
-        "project": Elsewhere(f"{_COMMANDS}.admin.project:project", "Create, list, show and change projects"),
-        "user": Elsewhere(
+        "org": LazyCommand(f"{_COMMANDS}.admin.org:org", "Create, list, rename and delete organisations"),
+        "project": LazyCommand(
+            f"{_COMMANDS}.admin.project:project", "Create, list, show and change projects"
+        ),
+        "user": LazyCommand(
             f"{_COMMANDS}.admin.user:user",
             "Create, list and delete users, set passwords, and add, change and remove memberships",
         ),
-        "key": Elsewhere(f"{_COMMANDS}.admin.key:key", "Create, list and revoke server keys"),
-        "credential": Elsewhere(
+        "key": LazyCommand(f"{_COMMANDS}.admin.key:key", "Create, list and revoke server keys"),
+        "credential": LazyCommand(
             f"{_COMMANDS}.admin.credential:credential", "Create, list, rotate and revoke machine credentials"
         ),
-        "token": Elsewhere(f"{_COMMANDS}.admin.key:token", "Issue, list and end access tokens"),
-        "audit": Elsewhere(
-            f"{_COMMANDS}.admin.audit:audit", "Show the audit trail: who did what, when and from where"
+        "token": LazyCommand(f"{_COMMANDS}.admin.key:token", "Issue, list and end access tokens"),
+        "audit": LazyCommand(
+            f"{_COMMANDS}.admin.audit:audit",
+            "Show the audit trail: each action with its actor, time and address",
         ),
     },
     "A project through its API": {
-        "webhook": Elsewhere(
+        "webhook": LazyCommand(
             f"{_COMMANDS}.webhook.command:webhook",
             "Create, list, test, change and delete the webhook endpoints of a project",
         ),
-        "deliveries": Elsewhere(
+        "deliveries": LazyCommand(
             f"{_COMMANDS}.deliveries.command:deliveries",
             "Show the log of webhook deliveries: list them with `deskwire deliveries [ENDPOINT]`, or show one with its attempts",
         ),
-        "redeliver": Elsewhere(
+        "redeliver": LazyCommand(
             f"{_COMMANDS}.deliveries.command:redeliver_command",
             "Send a delivery again; with --endpoint and --since, send all that were dropped or skipped",
         ),
-        "listen": Elsewhere(
+        "listen": LazyCommand(
             f"{_COMMANDS}.listen.command:listen",
             "Forward the project's events to a receiver on your machine, signed like webhooks, for development",
         ),
-        "event": Elsewhere(f"{_COMMANDS}.event.command:event", "Follow the events of a project"),
-        "contact": Elsewhere(
+        "event": LazyCommand(f"{_COMMANDS}.event.command:event", "Follow the events of a project"),
+        "contact": LazyCommand(
             f"{_COMMANDS}.contact.command:contact", "Export or erase all that is stored about a contact"
         ),
-        "convert": Elsewhere(
+        "convert": LazyCommand(
             f"{_COMMANDS}.convert.command:convert_command",
             "Convert exports of another service to the lines that `deskwire import` takes; - reads the standard input",
         ),
-        "import": Elsewhere(
+        "import": LazyCommand(
             f"{_COMMANDS}.import_.command:import_command",
             "Import conversations with their messages from FILE (NDJSON); - reads the standard input",
         ),
     },
     "Operation": {
-        "backup": Elsewhere(f"{_COMMANDS}.backup.command:backup", "Back up the database and uploads to FILE"),
-        "restore": Elsewhere(
+        "backup": LazyCommand(
+            f"{_COMMANDS}.backup.command:backup", "Back up the database and uploads to FILE"
+        ),
+        "restore": LazyCommand(
             f"{_COMMANDS}.backup.command:restore",
             "Restore the backup FILE to a data directory that is empty or does not exist, completely or not at all",
         ),
-        "check": Elsewhere(f"{_COMMANDS}.backup.command:check", "Check a data directory or a database"),
-        "secret": Elsewhere(f"{_COMMANDS}.admin.secret:secret", "Replace the installation's secret"),
+        "check": LazyCommand(f"{_COMMANDS}.backup.command:check", "Check a data directory or a database"),
+        "secret": LazyCommand(f"{_COMMANDS}.admin.secret:secret", "Replace the installation's secret"),
     },
     "PostgreSQL": {
-        "migrate": Elsewhere(
+        "migrate": LazyCommand(
             f"{_COMMANDS}.database.command:migrate",
-            "Create or update the tables of a PostgreSQL database, as an account that may; then a node needs no right to do so",
+            "Create or update the tables of a PostgreSQL database, so that the nodes' account needs no right to do so",
         ),
-        "copy": Elsewhere(
+        "copy": LazyCommand(
             f"{_COMMANDS}.database.copy:copy",
             "Copy a whole installation into an empty PostgreSQL database: ids, order, keys and secret stay the same",
         ),
-        "scrub": Elsewhere(
+        "scrub": LazyCommand(
             f"{_COMMANDS}.database.command:scrub",
-            "Rewrite all tables of a PostgreSQL database, so that their files have no byte of what was erased before",
+            "Rewrite all tables of a PostgreSQL database, so that no bytes of erased data remain in their files",
         ),
-        "restored": Elsewhere(
+        "restored": LazyCommand(
             f"{_COMMANDS}.database.command:restored",
-            "Make a PostgreSQL database ready that was restored to an earlier moment, or moved to another server",
+            "Prepare a PostgreSQL database that was restored to an earlier time, or moved to another server",
         ),
     },
     "Reference": {
-        "reference": Elsewhere(
+        "reference": LazyCommand(
             f"{_COMMANDS}.reference.command:reference_command",
             "Print a page of the reference as Markdown: routes, commands, events, error codes, metrics, or survey rules",
         ),
-        "openapi": Elsewhere(
+        "openapi": LazyCommand(
             f"{_COMMANDS}.reference.command:openapi_command",
-            "Print the description of the API, an OpenAPI 3.1 document, as JSON",
+            "Print the OpenAPI 3.1 document of the API as JSON",
         ),
-        "completion": Elsewhere(
+        "completion": LazyCommand(
             f"{_COMMANDS}.shell.completion:completion", "Print the script that completes commands in a shell"
         ),
     },
@@ -126,7 +131,7 @@ SECTIONS: Final[Mapping[str, Mapping[str, Elsewhere]]] = {
 
 
 def _answer(option: str, answer: Callable[[], str], meaning: str) -> Callable[[CommandT], CommandT]:
-    """Return an option that prints an answer, and nothing else is done."""
+    """Return an option that prints an answer and ends the program."""
 
     def given(ctx: click.Context, _option: click.Parameter, asked: bool) -> None:
         if asked:
@@ -153,7 +158,7 @@ def _notices() -> str:
     sections=SECTIONS,
     context_settings={"help_option_names": ["-h", "--help"], "show_default": True},
     epilog="`deskwire COMMAND --help` shows a command's options with their defaults, and examples. The exit status is 0 "
-    "when all is well, 1 when something could not be done or is wrong, and 2 for a command line or settings that can't be used.",
+    "for success, 1 for a failure or a detected problem, and 2 for an invalid command line or invalid settings.",
 )
 @_answer("--version", _version, "Print the version and the commit that it was built from.")
 @_answer("--notices", _notices, "Print the licences of the libraries in the executable.")
@@ -163,7 +168,7 @@ def cli() -> None:
 
 @click.command(
     "serve",
-    cls=Command,
+    cls=HelpCommand,
     examples=[
         "deskwire serve",
         "deskwire serve --data /var/lib/deskwire --no-demo",
@@ -173,7 +178,7 @@ def cli() -> None:
 @click.option(
     "--new-secret",
     is_flag=True,
-    help="Start although the data directory's secret is missing or another one; webhooks need new secrets then.",
+    help="Start even if the data directory's secret is missing or wrong; webhooks then need new secrets.",
 )
 @settings_options
 @click.pass_context
@@ -187,21 +192,26 @@ def serve(ctx: click.Context, /, new_secret: bool, **options: object) -> None:
     except HandedOverError as error:
         raise click.ClickException(f"Deskwire can't start: {error}") from error
     port = manager.port or _early(config)
-    from deskwire.program.loading import without_terminal
-    from deskwire.program.memory import loading_collector, share_one_heap
+    from deskwire.program.process import (
+        share_one_heap,
+        tune_collector_for_loading,
+        without_terminal_libraries,
+    )
 
     share_one_heap()
-    loading_collector()
-    with without_terminal():
-        import trio  # from here on what takes time to load; whoever connects meanwhile waits
+    tune_collector_for_loading()
+    with without_terminal_libraries():
+        import trio  # importing from here on takes time; clients that connect wait
 
         from deskwire.logs import setup as logs
 
     with logs.written_behind(config.log_format, config.log_level, sys.stderr, STDERR):
-        with without_terminal():
-            from deskwire.program.demo_password import begun
+        with without_terminal_libraries():
+            from deskwire.program.demo_password import start_hashing
 
-            password = begun(config)  # a hash takes as long as loading the rest, beside which it is made
+            password = start_hashing(
+                config
+            )  # computed in parallel with the imports, because the hash takes as long
             from deskwire.program.serve import run
 
         status = trio.run(partial(run, config, port, manager, password, new_secret=new_secret))
@@ -209,7 +219,7 @@ def serve(ctx: click.Context, /, new_secret: bool, **options: object) -> None:
 
 
 def _early(config: Config) -> Port | None:
-    """Return the port, if it can be had; if not, the program says why later, or what else is wrong."""
+    """Return the port; None if it can't be opened, which the start then reports."""
     from deskwire.program.port import take
 
     try:
@@ -220,7 +230,7 @@ def _early(config: Config) -> Port | None:
 
 @click.command(
     "config",
-    cls=Command,
+    cls=HelpCommand,
     examples=[
         "deskwire config",
         "deskwire config --json",

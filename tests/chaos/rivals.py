@@ -14,8 +14,8 @@ import trio
 from trio_websocket import ConnectionClosed, HandshakeError, WebSocketConnection
 from wsproto.utilities import LocalProtocolError
 
-from deskwire.commands.demo.clients.api import Api
-from deskwire.commands.demo.clients.frames import (
+from tests.support.replay.api import Api
+from tests.support.replay.frames import (
     FINAL_CODES,
     Established,
     Event,
@@ -25,7 +25,7 @@ from deskwire.commands.demo.clients.frames import (
     decode,
     subscribe,
 )
-from deskwire.commands.demo.clients.websocket import websocket
+from tests.support.replay.websocket import websocket
 
 _BETWEEN_S: Final = (6.5, 10.0)
 """Between two takeovers, at least and at most; the eleventh within a minute would be refused."""

@@ -16,13 +16,6 @@ import psycopg
 import trio
 from wsproto.utilities import LocalProtocolError
 
-from deskwire.commands.demo.checks.history import Delivery
-from deskwire.commands.demo.checks.journal import Journal
-from deskwire.commands.demo.clients.api import Api, Result
-from deskwire.commands.demo.clients.consumer import Consumer
-from deskwire.commands.demo.clients.feed import Feed
-from deskwire.commands.demo.clients.receiver import Receiver
-from deskwire.commands.demo.errors import DemoError
 from tests.chaos.database import Pair, pair
 from tests.chaos.faults import AT_ONCE, OF_DATABASE, OF_NODES, SLACK_S, Happening, Stage, happen
 from tests.chaos.network import relaying
@@ -48,6 +41,13 @@ from tests.crash.calls import all_of, get, id_of
 from tests.crash.ledger import Found, Ledger
 from tests.interop.client import Client, Launch
 from tests.support.floors import judged
+from tests.support.replay.api import Api, Result
+from tests.support.replay.consumer import Consumer
+from tests.support.replay.errors import ReplayError
+from tests.support.replay.feed import Feed
+from tests.support.replay.history import Delivery
+from tests.support.replay.journal import Journal
+from tests.support.replay.receiver import Receiver
 
 WRITERS: Final = 10
 RECEIVERS: Final = 3
@@ -351,12 +351,12 @@ class Run:
     async def _consume(self, consumer: Consumer, task_status: trio.TaskStatus[None]) -> None:
         try:
             await consumer.run(task_status=task_status)
-        except* (DemoError, LocalProtocolError) as group:
+        except* (ReplayError, LocalProtocolError) as group:
             self._note(f"the consumer: {group.exceptions[0]}")
         while True:
             try:
                 await consumer.run()
-            except* (DemoError, LocalProtocolError) as group:
+            except* (ReplayError, LocalProtocolError) as group:
                 self._note(f"the consumer: {group.exceptions[0]}")
             await trio.sleep(_FOLLOW_S)  # a client that is refused comes back
 
@@ -378,7 +378,7 @@ class Run:
     async def _read(self, feed: Feed) -> None:
         try:
             await feed.read()
-        except DemoError as error:
+        except ReplayError as error:
             self._complain(f"the feed: {error}")
 
     # What happens

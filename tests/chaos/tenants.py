@@ -18,13 +18,13 @@ import orjson
 import trio
 from wsproto.utilities import LocalProtocolError
 
-from deskwire.commands.demo.checks.journal import Journal
-from deskwire.commands.demo.clients.api import Api
-from deskwire.commands.demo.clients.consumer import Consumer
-from deskwire.commands.demo.clients.feed import PAGE
-from deskwire.commands.demo.clients.receiver import Receiver
-from deskwire.commands.demo.errors import DemoError
 from tests.chaos.orders import made
+from tests.support.replay.api import Api
+from tests.support.replay.consumer import Consumer
+from tests.support.replay.errors import ReplayError
+from tests.support.replay.feed import PAGE
+from tests.support.replay.journal import Journal
+from tests.support.replay.receiver import Receiver
 
 WRITERS: Final = 3
 _MESSAGES: Final = (1, 4)
@@ -128,7 +128,7 @@ class Tenant:
         while True:
             try:
                 await self._consumer.run(task_status=status)
-            except* (DemoError, LocalProtocolError) as group:
+            except* (ReplayError, LocalProtocolError) as group:
                 self.told.notes.append(f"the consumer of {self.told.word}: {group.exceptions[0]}")
             status = trio.TASK_STATUS_IGNORED
             await trio.sleep(_LOOK_S)  # a client that is refused comes back
@@ -223,7 +223,7 @@ class Tenant:
 
     async def _follow(self, over: trio.Event) -> None:
         while not over.is_set():
-            with suppress(DemoError):
+            with suppress(ReplayError):
                 await self._read(self.told.pages, all_over=self._chance.random() < 0.1)
             await trio.sleep(_LOOK_S)  # reads again what has come meanwhile
 
@@ -235,7 +235,7 @@ class Tenant:
             behind = f"&after={after}" if after else ""
             result = await self._api.call("GET", f"/s2s/events?limit={PAGE}{behind}", repeatable=True)
             if result.outcome != "acknowledged":
-                raise DemoError(result.detail)
+                raise ReplayError(result.detail)
             pages.append(Page(asked_at, result.raw))
             if not result.body["items"]:
                 break

@@ -8,10 +8,10 @@ from typing import Any
 import orjson
 import pytest
 
-from deskwire.commands.demo.checks.history import Arrival
 from tests.chaos.tenancy import tenancy, words_in
 from tests.chaos.tenants import Life, Page, Told
 from tests.chaos.verdict import Fault
+from tests.support.replay.history import Arrival
 
 STAYS, GOES = "tenant0word1end", "tenant0word2end"
 

@@ -12,12 +12,12 @@ from typing import Any
 import orjson
 import pytest
 
-from deskwire.commands.demo.checks.history import Delivery
 from tests.chaos.rivals import Hold
 from tests.chaos.run import Report
 from tests.chaos.tenants import Told
 from tests.chaos.verdict import Fault, History, Mailbox, Rows, problems
 from tests.crash.ledger import Ask, Found, Ledger
+from tests.support.replay.history import Delivery
 
 CNV = "cnv_1"
 SECRET = "whsec_of_a_test"

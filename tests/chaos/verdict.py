@@ -16,14 +16,14 @@ from typing import Any, Final
 
 import orjson
 
-from deskwire.commands.demo.checks.history import Delivery
-from deskwire.commands.demo.clients.signature import objection
 from tests.chaos.rivals import Hold
 from tests.chaos.tenancy import tenancy
 from tests.chaos.tenants import Told
 from tests.crash.ledger import Ask, Found, Ledger
 from tests.crash.verdict import delivered, mark_of, verdict
 from tests.support.floors import Floor, shortfalls
+from tests.support.replay.history import Delivery
+from tests.support.replay.signature import signature_fault
 
 _SECONDS_A_FAULT: Final = 60.0
 """The longest that a fault picked by chance takes on average; the loss of the standby alone takes a minute."""
@@ -189,7 +189,7 @@ def mail(history: History, events: list[dict[str, Any]]) -> Iterator[str]:
         if len(stored) != len({event for _, event, _ in box.deliveries}):
             yield f"endpoint {number} has several deliveries of an event"
         for each in box.arrivals:
-            if against := objection(box.secret, each.signature, each.body, each.received_at):
+            if against := signature_fault(box.secret, each.signature, each.body, each.received_at):
                 yield f"{each.delivery_id} came with a wrong signature: {against}"
             if stored.get(each.delivery_id) != _event(each):
                 yield f"{each.delivery_id} brought {_event(each)}, and is of {stored.get(each.delivery_id)}"

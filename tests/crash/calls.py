@@ -8,8 +8,8 @@ from typing import Any, Final
 import httpx
 import orjson
 
-from deskwire.commands.demo.clients.api import Api
 from tests.crash.ledger import Ask
+from tests.support.replay.api import Api
 
 _AUTHORS: Final = ("contact", "agent", "bot")
 

@@ -10,7 +10,7 @@ import httpx
 import orjson
 import trio
 
-from deskwire.commands.api_client.service import Content
+from deskwire.commands.api_client.service import SinglePieceBody
 from tests.crash.calls import note, request_of
 from tests.crash.ledger import Ask, Kind, Ledger
 
@@ -102,7 +102,7 @@ class Client:
                         f"/conversations{path}",
                         headers={"Content-Length": str(len(content)), **headers},
                     )
-                    request.stream = Content(content)
+                    request.stream = SinglePieceBody(content)
                     answer = await self._http.send(request)
                 except _NOT_SENT:
                     pass

@@ -9,9 +9,9 @@ from typing import Final
 import trio
 from trio_websocket import WebSocketConnection
 
-from deskwire.commands.demo.checks.journal import Journal
-from deskwire.commands.demo.clients.api import Api
-from deskwire.commands.demo.clients.consumer import Consumer
+from tests.support.replay.api import Api
+from tests.support.replay.consumer import Consumer
+from tests.support.replay.journal import Journal
 
 _LIVES_S: Final = ((0.01, 0.2), (0.01, 0.2), (0.2, 2.0))
 """How long a consumer reads after it was authorized, at least and at most: two of three die with their first events."""

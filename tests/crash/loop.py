@@ -22,13 +22,6 @@ import orjson
 import structlog
 import trio
 
-from deskwire.commands.demo.checks.check import problems as channel_problems
-from deskwire.commands.demo.checks.check import timelines
-from deskwire.commands.demo.checks.history import FEED, STREAM, WEBHOOK, Delivery, History
-from deskwire.commands.demo.checks.journal import Journal
-from deskwire.commands.demo.clients.api import Api
-from deskwire.commands.demo.clients.feed import Feed
-from deskwire.commands.demo.clients.receiver import Receiver
 from deskwire.program.secret_file import present_secrets
 from deskwire.storage.sqlite.check import check
 from tests.crash.calls import all_of, get, id_of
@@ -40,6 +33,13 @@ from tests.crash.verdict import verdict
 from tests.plants.plants import plants_for
 from tests.plants.serving import serving
 from tests.support.floors import Floor, judged, shortfalls
+from tests.support.replay.api import Api
+from tests.support.replay.check import problems as channel_problems
+from tests.support.replay.check import timelines
+from tests.support.replay.feed import Feed
+from tests.support.replay.history import FEED, STREAM, WEBHOOK, Delivery, History
+from tests.support.replay.journal import Journal
+from tests.support.replay.receiver import Receiver
 from tests.support.sockets.server_process import Server
 
 CLIENTS: Final = 12

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from deskwire.cli import cli
 from deskwire.config.config import Config
 from deskwire.config.settings import SETTINGS, VARIABLES
-from deskwire.program.descriptors import RESERVE
+from deskwire.program.process import DESCRIPTOR_RESERVE
 from tests.docs.pages import blocks, guides
 from tests.support.root import ROOT
 from tests.support.sockets.certificates import Files
@@ -106,7 +106,7 @@ def test_the_service_is_given_the_time_that_it_needs_until_it_says_that_it_is_re
 
 
 def test_the_limit_of_open_files_has_room_for_all_connections() -> None:
-    assert int(Unit("deskwire.service")["LimitNOFILE"][0]) > Config().connections + RESERVE
+    assert int(Unit("deskwire.service")["LimitNOFILE"][0]) > Config().connections + DESCRIPTOR_RESERVE
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="there is no systemd-analyze to ask")

@@ -106,15 +106,6 @@ TABLE: Final = (
         ),
     ),
     Mutated(
-        "engine/deskwire/commands/demo/clients/signature.py",
-        ("tests/commands/demo/test_signature.py",),
-        left=(
-            *_off_by_one("_DIGITS: Final", 15, _DIGITS),
-            Left("len(text) <= _DIGITS", "len(text) <= _DIGITS", "len(text) < _DIGITS", _DIGITS),
-            Left("times[0]", "0", "-1", "there is one time"),
-        ),
-    ),
-    Mutated(
         "engine/deskwire/engine/core/limits/rate_limit.py",
         ("tests/engine/core/test_rate_limit.py",),
         left=(

@@ -10,7 +10,7 @@ import pytest
 
 _THREADS = """
 import ctypes, sys, threading
-from deskwire.program.memory import share_one_heap
+from deskwire.program.process import share_one_heap
 
 libc = ctypes.CDLL(None)
 libc.malloc.restype = ctypes.c_void_p

@@ -19,7 +19,7 @@ from deskwire.commands.reference import settings as reference
 from deskwire.config.config import Config
 from deskwire.config.settings import SETTINGS
 from deskwire.program import build
-from deskwire.program.demo_password import Password
+from deskwire.program.demo_password import DemoPassword
 from deskwire.program.port import Port
 from deskwire.program.systemd import ServiceManager
 from tests.support.root import ROOT
@@ -43,7 +43,7 @@ def served(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Config]]:
         config: Config,
         port: Port | None,
         manager: ServiceManager,
-        password: Callable[[], Password],
+        password: Callable[[], DemoPassword],
         *,
         new_secret: bool,
     ) -> int:

@@ -11,7 +11,7 @@ from deskwire.config.config import Config
 from deskwire.engine.accounts.credentials import Passwords
 from deskwire.engine.accounts.people import User
 from deskwire.program import demo_password
-from deskwire.program.demo_password import Password, begun
+from deskwire.program.demo_password import DemoPassword, start_hashing
 from deskwire.storage.sqlite.directory import FILE_NAME
 
 _KIB = 1024
@@ -22,7 +22,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
     """Set once a password has been made."""
     event, new_password = threading.Event(), demo_password.new_password
 
-    def noted(memory_kib: int) -> Password:
+    def noted(memory_kib: int) -> DemoPassword:
         password = new_password(memory_kib)
         event.set()
         return password
@@ -32,7 +32,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
 
 
 def test_on_an_empty_directory_it_is_made_before_anybody_asks(tmp_path: Path, made: threading.Event) -> None:
-    password = begun(Config(data_dir=tmp_path, argon2_memory_kib=_KIB))
+    password = start_hashing(Config(data_dir=tmp_path, argon2_memory_kib=_KIB))
     assert made.wait(10)
 
     assert password() == password()  # one, however often it is asked for
@@ -52,7 +52,7 @@ def test_where_nobody_may_ask_it_is_made_when_somebody_does(
     else:
         config = Config(data_dir=tmp_path, argon2_memory_kib=_KIB, database_url="postgresql://x/y")
 
-    password = begun(config)
+    password = start_hashing(config)
 
     assert not made.is_set()
     assert password().hash.startswith("$argon2id$")
@@ -62,16 +62,16 @@ def test_where_nobody_may_ask_it_is_made_when_somebody_does(
 def test_a_directory_that_nobody_can_look_into_is_left_to_who_opens_it(
     tmp_path: Path, made: threading.Event
 ) -> None:
-    begun(Config(data_dir=tmp_path / ("x" * 300), argon2_memory_kib=_KIB))
+    start_hashing(Config(data_dir=tmp_path / ("x" * 300), argon2_memory_kib=_KIB))
     assert not made.is_set()
 
 
 def test_what_goes_wrong_in_the_thread_is_told_to_who_asks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refused(_: int) -> Password:
+    def refused(_: int) -> DemoPassword:
         raise MemoryError
 
     monkeypatch.setattr(demo_password, "new_password", refused)
     with pytest.raises(MemoryError):
-        begun(Config(data_dir=tmp_path))()
+        start_hashing(Config(data_dir=tmp_path))()

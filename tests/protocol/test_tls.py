@@ -83,7 +83,7 @@ async def test_commands_verify_tls_with_the_given_authority(service: Service, fi
     access = {"DESKWIRE_URL": service.url, "DESKWIRE_KEY": service.demo["serverKey"]}
     status, said = await deskwire("deliveries", **access)
     assert (status, "self-signed certificate" in said or "issuer certificate" in said) == (1, True), said
-    assert "--cacert names the authority" in said
+    assert "--cacert names your own authority" in said
     status, said = await deskwire("deliveries", "--cacert", str(files.ca), **access)
     assert (status, "No deliveries." in said) == (0, True)
     assert (await deskwire("deliveries", DESKWIRE_CACERT=str(files.ca), **access))[0] == 0

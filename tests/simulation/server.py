@@ -54,7 +54,7 @@ from deskwire.engine.webhooks.url import check_url
 from deskwire.http.api.auth.credential_caches import EndedTokenCache, MachineCredentialCache, ServerKeyCache
 from deskwire.http.api.auth.metrics_token import ScrapeAccess
 from deskwire.http.api.output.static import DeskFiles, Lazy
-from deskwire.http.api.readiness import Readiness
+from deskwire.http.api.readiness import ReadinessProbe
 from deskwire.http.api.services import Services, Surveys, Webhooks
 from deskwire.http.app import ROUTES
 from deskwire.http.description import errors_page
@@ -64,7 +64,7 @@ from deskwire.http.server.adapters.quart_app import make_app
 from deskwire.http.stream.server import RealtimeStream
 from deskwire.http.transport.connection_slots import Connections
 from deskwire.program import wiring as parts
-from deskwire.program.opening import Opened
+from deskwire.program.opening import OpenedStore
 from deskwire.program.wiring import voice
 from deskwire.storage.files import DiskFiles
 from tests.simulation.disk import Disk
@@ -426,11 +426,11 @@ class Server:
             event_description=Lazy(asyncapi.description),
             error_page=Lazy(errors_page.page),
             log_request=lambda *_: None,
-            readiness=Readiness(self.disk, self.disk.commits),
+            readiness=ReadinessProbe(self.disk, self.disk.commits),
         )
 
-    def _opened(self) -> Opened:
-        return Opened(
+    def _opened(self) -> OpenedStore:
+        return OpenedStore(
             store=self.disk,
             cluster=SingleNode(),
             membership=None,

@@ -12,16 +12,8 @@ import orjson
 import trio
 from trio_websocket import ConnectionClosed
 
-from deskwire.commands.demo.clients.frames import (
-    Established,
-    Event,
-    Failure,
-    Refused,
-    Subscribed,
-    decode,
-    subscribe,
-)
-from deskwire.commands.demo.clients.websocket import websocket
+from tests.support.replay.frames import Established, Event, Failure, Refused, Subscribed, decode, subscribe
+from tests.support.replay.websocket import websocket
 
 
 @dataclass(eq=False)

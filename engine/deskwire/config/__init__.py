@@ -1,1 +1,1 @@
-"""The settings: one frozen value, read once from the command line and the environment."""
+"""The settings: one frozen value, read from the command line and the environment."""

@@ -18,7 +18,7 @@ from deskwire.config.settings import SETTINGS, VARIABLES, Settings
 
 
 class ConfigError(click.ClickException):
-    """Settings that cannot be used; the message has one line for each problem, all of them."""
+    """Invalid settings; the message has one line for each problem."""
 
     exit_code = 2
 
@@ -36,7 +36,7 @@ class Config(Settings):
 
     @classmethod
     def load(cls, environ: Mapping[str, str], options: Mapping[str, object]) -> Self:
-        """Read the settings from `environ` and the command line.
+        """Return the settings from the environment and the command line.
 
         Args:
             environ: variables, of which only those that start with `DESKWIRE_` are looked at.

@@ -1,4 +1,4 @@
-"""Contradictions between settings that are fine one by one."""
+"""Contradictions between settings that are each valid."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from deskwire.config.settings import RETRIES, Settings
 
 
 def contradictions(config: Settings, settings: Mapping[str, Setting]) -> Iterator[tuple[frozenset[str], str]]:
-    """Yield each contradiction between values that are fine one by one: the settings' names, and a sentence."""
+    """Yield each contradiction between valid values: the settings' names, and a sentence."""
 
     def about(sentence: str, *names: str) -> tuple[frozenset[str], str]:
         variables = [settings[name].variable for name in names]
@@ -20,14 +20,14 @@ def contradictions(config: Settings, settings: Mapping[str, Setting]) -> Iterato
         no_effect = "{} has no effect while {} lets everything through"
         yield about(no_effect, "webhook_allow", "allow_private_webhooks")
     for name in ("body_limit_bytes", "network_logs_limit_bytes"):
-        if config.request_bodies_bytes < 2 * getattr(config, name):  # nobody gets more than half (ADR 41)
+        if config.request_bodies_bytes < 2 * getattr(config, name):  # a project gets at most half (ADR 41)
             yield about("{} must be at least twice {}", "request_bodies_bytes", name)
     sources = ("jwt_public_key_file", "jwt_jwks_file", "jwt_jwks_url")
     set_sources = [name for name in sources if getattr(config, name) is not None]
     if len(set_sources) > 1:
         yield about(" and ".join("{}" for _ in set_sources) + " can't be set together", *set_sources)
     if not set_sources and not config.own_tokens:
-        yield about("{} needs one of {}, {} and {}, or nobody can sign in", "own_tokens", *sources)
+        yield about("{} needs one of {}, {} and {}, otherwise no one can sign in", "own_tokens", *sources)
     if config.jwt_jwks_keep_s < config.jwt_jwks_refresh_s:
         yield about("{} must not be less than {}", "jwt_jwks_keep_s", "jwt_jwks_refresh_s")
     if config.webhook_horizon_s < (needed_s := _last_retry_over_s(config)):
@@ -42,13 +42,13 @@ def contradictions(config: Settings, settings: Mapping[str, Setting]) -> Iterato
         yield about("{} has no effect without {}", "model_key", "model_url")
     if config.database_url is not None and config.secret is None:
         yield about(
-            "{} needs {}, as every node must have the same: make one with `openssl rand -base64 48`",
+            "{} needs {}, because every node must have the same: generate one with `openssl rand -base64 48`",
             "database_url",
             "secret",
         )
     if config.origin.get("database_url") == "option" and has_secret(config.database_url or ""):
         on_command_line = (
-            "--database-url must have no password, which every user of the machine could read in the list of processes: give it "
+            "--database-url must not have a password, which other users of the machine could read in the list of processes: set it "
             "in {}, PGPASSWORD or ~/.pgpass"
         )
         yield about(on_command_line, "database_url")
@@ -69,6 +69,6 @@ def contradictions(config: Settings, settings: Mapping[str, Setting]) -> Iterato
 
 
 def _last_retry_over_s(config: Settings) -> float:
-    """Say when, in seconds after the first attempt began, the last retry has ended at the latest."""
+    """Return the latest end of the last retry, in seconds after the start of the first attempt."""
     pauses_s = sum(config.webhook_retry_after_s) * (1 + config.webhook_retry_jitter)
     return config.webhook_timeout_s * (RETRIES + 1) + pauses_s

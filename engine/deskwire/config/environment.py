@@ -1,4 +1,4 @@
-"""Environment variables besides the settings, and those that are unknown."""
+"""Environment variables other than settings, and unknown ones."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from deskwire.config.parsers import PREFIX
 
 CLIENT_VARIABLES: Final[Mapping[str, str]] = MappingProxyType(
     {
-        "DESKWIRE_URL": "Base URL of the service that commands about a project talk to, such as `webhook` and `listen`.",
-        "DESKWIRE_KEY": "Server key with which they do; it is never shown.",
-        "DESKWIRE_CACERT": "File with the authorities that they verify the service with; unset: the public ones.",
+        "DESKWIRE_URL": "Base URL of the service for commands about a project, such as `webhook` and `listen`.",
+        "DESKWIRE_KEY": "Server key for those commands; it is never shown.",
+        "DESKWIRE_CACERT": "File with the authorities to verify the service with; unset: the public ones.",
     }
 )
-"""Variables that are no settings of the server, by name, with their meaning; the server leaves them alone."""
+"""Variables that are not settings of the server, which ignores them, with their meaning."""
 
 
 def unknown(variables: Iterable[str], settings: frozenset[str]) -> Iterator[str]:
-    """Yield a sentence about each `DESKWIRE_` variable that does not exist.
+    """Yield a sentence for each unknown `DESKWIRE_` variable.
 
     Args:
-        variables: names of variables, those of other programs among them.
-        settings: the names that are settings.
+        variables: names of variables, including those of other programs.
+        settings: the names of settings.
     """
     known = settings | CLIENT_VARIABLES.keys()
     for variable in sorted(variables):

@@ -1,6 +1,6 @@
-"""The facts of one setting: its names, its meaning, and the parser that turns its text into a value.
+"""The description of a setting, and parsers for the text of settings.
 
-A parser turns the text of a variable or an option into a value, or raises ValueError with the rest of the
+A parser turns the text of a variable or option into a value, or raises ValueError with the rest of the
 sentence "<variable> ...". Parsers of settings that may hold a credential do not repeat the text.
 """
 
@@ -37,19 +37,19 @@ FLAG_WORDS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """The fixed facts of one setting.
+    """The description of a setting.
 
     Attributes:
-        name: field of `Config`, with the unit as its ending.
-        variable: environment variable that sets it.
-        option: command-line option that sets it, if there is one.
-        default: value that holds when nothing sets it.
+        name: field of `Config`, which ends in the unit.
+        variable: its environment variable.
+        option: its command-line option, if any.
+        default: the value if it is not set.
         meaning: one sentence for the reference.
-        secret: whether the value may never be shown.
-        masked: what of a secret value may be shown all the same; None for nothing.
-        parse: text to value; raises ValueError.
-        metavar: what stands for the value in the help of the option.
-        off: what an option says of itself that turns off what is on by default.
+        secret: whether the value must not be shown.
+        masked: returns the part of a secret value that may be shown; None for nothing.
+        parse: converts text to a value; raises ValueError.
+        metavar: the placeholder for the value in the option's help.
+        off: the help of an option that turns off a default.
     """
 
     name: str
@@ -65,11 +65,11 @@ class Setting:
 
     @property
     def of_option(self) -> str:
-        """The meaning of the option."""
+        """Return the help of the option."""
         return self.off or self.meaning
 
     def shown(self, value: object) -> str:
-        """Say `value` in text that the variable would take back; of a secret only what may be shown."""
+        """Return the value as text that the variable would accept; only the shown part of a secret."""
         if self.secret and isinstance(value, str):
             return "set" if self.masked is None else self.masked(value)
         return "unset" if value is None else as_text(value)
@@ -87,7 +87,7 @@ def setting(
     metavar: str = "TEXT",
     off: str | None = None,
 ) -> T:
-    """Make a dataclass field that carries its own documentation; typed as its value for the class body."""
+    """Return a dataclass field with the setting's description; typed as its value for the class body."""
     facts = {"parse": parse, "meaning": meaning, "variable": variable, "option": option, "masked": masked}
     shape = {"secret": secret, "metavar": metavar, "off": off}
     made: Any = field(default=default, metadata={**facts, **shape}, repr=not secret)
@@ -96,14 +96,14 @@ def setting(
 
 
 def described(each: Field[Any]) -> Setting:
-    """Read the facts back from a field that `setting` made."""
+    """Return the description of a field that `setting` made."""
     facts = dict(each.metadata)
     variable = facts.pop("variable") or PREFIX + each.name.upper()
     return Setting(name=each.name, variable=variable, default=each.default, **facts)
 
 
 def as_text(value: object) -> str:
-    """Write a value as its parser reads it: `true`, `5`, `2,6,12`, `10.0.0.0/8`."""
+    """Return a value as text for its parser: `true`, `5`, `2,6,12`, `10.0.0.0/8`."""
     match value:
         case bool():
             return "true" if value else "false"
@@ -116,7 +116,7 @@ def as_text(value: object) -> str:
 
 
 def integer(at_least: int, at_most: int) -> Parser[int]:
-    """Parse a whole number in a closed range."""
+    """Return a parser for an integer in a closed range."""
 
     def parse(text: str) -> int:
         if not re.fullmatch(r"-?[0-9]{1,18}", text) or not at_least <= int(text) <= at_most:
@@ -127,14 +127,14 @@ def integer(at_least: int, at_most: int) -> Parser[int]:
 
 
 def number(at_least: float, at_most: float) -> Parser[float]:
-    """Parse a finite number in a closed range."""
+    """Return a parser for a finite number in a closed range."""
 
     def parse(text: str) -> float:
         try:
             value = float(text)
         except ValueError:
             value = math.nan
-        if not at_least <= value <= at_most:  # false for NaN as well
+        if not at_least <= value <= at_most:  # false for NaN, too
             raise ValueError(f"must be a number from {as_text(at_least)} to {as_text(at_most)}, not {text!r}")
         return value
 
@@ -142,19 +142,19 @@ def number(at_least: float, at_most: float) -> Parser[float]:
 
 
 def numbers(count: int, item: Parser[float]) -> Parser[tuple[float, ...]]:
-    """Parse exactly `count` numbers with commas between them."""
+    """Return a parser for exactly `count` numbers separated by commas."""
 
     def parse(text: str) -> tuple[float, ...]:
         parts = text.split(",")
         if len(parts) != count:
-            raise ValueError(f"must be {count} numbers with commas between them, not {text!r}")
+            raise ValueError(f"must be {count} numbers separated by commas, not {text!r}")
         return tuple(item(part.strip()) for part in parts)
 
     return parse
 
 
 def flag(text: str) -> bool:
-    """Parse `true` or `false`, also as 1/0, yes/no, on/off, in any case."""
+    """Parse `true` or `false`, also 1/0, yes/no, on/off, in any case."""
     try:
         return FLAG_WORDS[text.lower()]
     except KeyError:
@@ -162,7 +162,7 @@ def flag(text: str) -> bool:
 
 
 def choice(*allowed: ChoiceT) -> Parser[ChoiceT]:
-    """Parse one of a few words."""
+    """Return a parser for one of a few words."""
 
     def parse(text: str) -> ChoiceT:
         for word in allowed:
@@ -174,54 +174,54 @@ def choice(*allowed: ChoiceT) -> Parser[ChoiceT]:
 
 
 def several(item: Parser[T]) -> Parser[tuple[T, ...]]:
-    """Parse at least one item, with commas between them, each once."""
+    """Return a parser for at least one item, separated by commas and without duplicates."""
 
     def parse(text: str) -> tuple[T, ...]:
         items = tuple(item(part.strip()) for part in text.split(","))
         if len(set(items)) < len(items):
-            raise ValueError(f"must have each item once, not {text!r}")
+            raise ValueError(f"must not repeat an item, unlike {text!r}")
         return items
 
     return parse
 
 
 def words(text: str) -> str:
-    """Parse a text without control characters or blanks at its ends."""
+    """Parse a text without control characters and without blanks at its ends."""
     if not text or not text.isprintable() or text != text.strip():
         raise ValueError(f"must be printable text without blanks around it, not {text!r}")
     return text
 
 
 def path(text: str) -> Path:
-    """Parse a file-system path; a relative one counts from the working directory."""
+    """Parse a file-system path, relative to the working directory."""
     if not text or "\0" in text:
         raise ValueError(f"must be a path, not {text!r}")
     return Path(text)
 
 
 def optional(parse: Parser[T]) -> Parser[T | None]:
-    """Widen a parser for a setting that is unset by default; text always gives a value."""
+    """Return the parser with a type that allows None, for a setting without a default value."""
     return parse
 
 
 def secret_text(text: str) -> str:
-    """Parse a secret; it is never repeated in an error."""
+    """Parse a secret, which errors never repeat."""
     if len(text) < SECRET_CHARACTERS:
         raise ValueError(f"must have at least {SECRET_CHARACTERS} characters, not {len(text)}")
     return text
 
 
 def key_text(text: str) -> str:
-    """Parse a key that somebody else has issued; it is never repeated in an error."""
+    """Parse a key issued by another party, which errors never repeat."""
     if not text.isascii() or not text.isprintable() or " " in text:
         raise ValueError("must be printable ASCII without blanks")
     return text
 
 
 def http_url(text: str) -> str:
-    """Parse an absolute http(s) URL that paths can be appended to; gives it without a slash at the end.
+    """Parse an absolute http(s) URL to append paths to. Return it without a final slash.
 
-    The text is not repeated in an error, since a URL may contain a password.
+    Errors do not repeat the text, because a URL may contain a password.
     """
     reason = "must be an http or https URL with a host and without user, query or fragment"
     if not text.isprintable() or any(mark in text for mark in " @?#\\"):
@@ -232,7 +232,7 @@ def http_url(text: str) -> str:
 
 
 def web_origin(text: str) -> str:
-    """Parse a web origin as browsers write it: https, or http on this machine, as tokens pass through its pages."""
+    """Parse a web origin as browsers write it: https, or http on this machine, because tokens pass through its pages."""
     parts = _split(text)
     if parts is None or not _safe(parts) or text != _origin_of(parts):
         raise ValueError(
@@ -243,7 +243,7 @@ def web_origin(text: str) -> str:
 
 
 def _origin_of(parts: SplitResult) -> str | None:
-    """Return a URL's origin as a browser writes it; None for a host that is no plain name or address."""
+    """Return a URL's origin as browsers write it; None if the host is not a plain name or address."""
     host, port = parts.hostname or "", parts.port
     if re.fullmatch(r"[a-z0-9.:-]+", host) is None:
         return None
@@ -252,17 +252,17 @@ def _origin_of(parts: SplitResult) -> str | None:
 
 
 def _split(url: str) -> SplitResult | None:
-    """Return the parts of an http or https URL with a host, None for anything else."""
+    """Return the parts of an http or https URL with a host; None for any other text."""
     try:
         parts = urlsplit(url)
         usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # brackets that do not match, a port that is no number
+    except ValueError:  # unbalanced brackets, or an invalid port
         return None
     return parts if usable else None
 
 
 def keys_url(text: str) -> str:
-    """Parse the URL of public keys: https, or http on this machine, as whoever alters them can sign in as anybody."""
+    """Parse the URL of public keys: https, or http on this machine, because an altered key lets anyone sign in."""
     parts = _split(text)
     plain = text.isprintable() and " " not in text
     if parts is None or not plain or parts.fragment or parts.username is not None or not _safe(parts):
@@ -271,13 +271,13 @@ def keys_url(text: str) -> str:
 
 
 def _safe(url: SplitResult) -> bool:
-    """Say whether nobody on the way can alter what comes from there."""
+    """Return whether responses from the URL can't be altered on the way."""
     return url.scheme == "https" or url.hostname in {"localhost", "127.0.0.1", "::1"}
 
 
 def proxy_url(text: str) -> str:
-    """Parse the URL of an HTTP proxy: user and password are allowed, a path is not. It is never repeated in an error."""
-    reason = "must be an http or https URL with a host, and at most a user, a password and a port besides"
+    """Parse the URL of an HTTP proxy, with optional user and password, without path. Errors never repeat it."""
+    reason = "must be an http or https URL with a host and optionally a user, a password and a port"
     if not text.isascii() or not text.isprintable() or any(mark in text for mark in " ?#\\"):
         raise ValueError(reason)
     parts = _split(text)
@@ -287,19 +287,17 @@ def proxy_url(text: str) -> str:
 
 
 def networks(text: str) -> tuple[Network, ...]:
-    """Parse CIDR blocks with commas between them, each without host bits."""
+    """Parse CIDR blocks separated by commas, each without host bits."""
     try:
         return tuple(ip_network(part.strip()) for part in text.split(","))
     except ValueError as error:
-        raise ValueError(
-            f"must be CIDR blocks such as 10.0.0.0/8, with commas between them: {error}"
-        ) from None
+        raise ValueError(f"must be CIDR blocks such as 10.0.0.0/8, separated by commas: {error}") from None
 
 
 def source_of(
     each: Setting, environ: Mapping[str, str], options: Mapping[str, object]
 ) -> tuple[Origin, str, str | None]:
-    """Say where the setting comes from, what to call it in an error, and its text if it has one."""
+    """Return the origin of a setting, its name in errors, and its text if it is set."""
     if (option := options.get(each.name)) is not None:
         return "option", each.option or each.name, as_text(option)
     if text := environ.get(each.variable):

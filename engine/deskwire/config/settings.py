@@ -1,7 +1,7 @@
-"""Every setting of the program, read once from the command line and the environment.
+"""All settings of the program, read from the command line and the environment.
 
-An option beats the environment, which beats the default. A variable that is empty counts as not set. Nothing
-else in the program reads the environment.
+An option overrides the environment, which overrides the default. An empty variable counts as not set. No other module
+reads the environment.
 """
 
 from collections.abc import Mapping
@@ -57,9 +57,9 @@ def _all_default() -> Mapping[str, Origin]:
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """The fields of `Config`: every setting, with its unit in its name."""
+    """The fields of `Config`: all settings, with their units in their names."""
 
-    # Where it lives and what it listens to
+    # Location of data and address
     data_dir: Path = setting(
         Path("data"),
         path,
@@ -80,12 +80,12 @@ class Settings:
     files: str | None = setting(  # ADR 61
         None,
         optional(files_place),
-        "Where uploads are kept: disk (the data directory), database, or s3://bucket/prefix; unset: beside the rows.",
+        "Storage of uploads: disk (the data directory), database, or s3://bucket/prefix; unset: the storage of rows.",
     )
     node: str | None = setting(  # ADR 61
         None,
         optional(node_name),
-        "Name of this node among those that share the database; unset: the host's name with a random ending.",
+        "Name of this node among those that share the database; unset: the host's name with a random suffix.",
     )
     host: str = setting(
         "127.0.0.1", words, "Address or host name to listen on.", option="--host", metavar="HOST"
@@ -100,14 +100,14 @@ class Settings:
     public_url: str | None = setting(  # decisions 8
         None,
         optional(http_url),
-        "Base URL by which clients reach this server; unset means the address it listens on.",
+        "Base URL for clients of this server; unset means the address it listens on.",
         option="--public-url",
         metavar="URL",
     )
     tls_cert: Path | None = setting(  # ADR 25
         None,
         optional(path),
-        "File with the server's certificate and what leads to its authority (PEM), for https; unset: plain http.",
+        "File with the server's certificate chain (PEM), for https; unset: plain http.",
         option="--tls-cert",
         metavar="FILE",
     )
@@ -121,26 +121,26 @@ class Settings:
     trusted_proxies: tuple[Network, ...] = setting(  # ADR 25
         (),
         networks,
-        "CIDR blocks, with commas between them, of proxies whose `X-Forwarded-For` is believed.",
+        "CIDR blocks, separated by commas, of proxies whose `X-Forwarded-For` is trusted.",
     )
     ui: bool = setting(  # ADR 56
         True,
         flag,
-        "Whether there is a page for agents, the desk, at `/desk`.",
+        "Whether the page for agents, the desk, is served at `/desk`.",
     )
     web_dir: Path | None = setting(  # ADR 56
         None,
         optional(path),
-        "Folder to read the desk's files from at each request, for those who change them; unset: the package's own.",
+        "Folder to read the desk's files from at each request, for its developers; unset: the package's own.",
         option="--web",
         metavar="DIRECTORY",
     )
     demo: bool = setting(  # decisions 2
         True,
         flag,
-        "Whether an empty data directory is given a demo organisation, project, user and key; `--no-demo`: false.",
+        "Whether an empty data directory gets a demo organisation, project, user and key; `--no-demo`: false.",
         option="--no-demo",
-        off="Leave an empty data directory empty: make no demo organisation, project, user and key.",
+        off="Leave an empty data directory empty: create no demo organisation, project, user and key.",
     )
     secret: str | None = setting(  # decisions 2
         None,
@@ -151,7 +151,7 @@ class Settings:
     secret_previous: str | None = setting(  # ADR 25
         None,
         optional(secret_text),
-        "The secret before that one, accepted besides for as long as this is set.",
+        "The previous secret, which is accepted as long as this is set.",
         secret=True,
     )
     own_tokens: bool = setting(  # decisions 2
@@ -162,15 +162,15 @@ class Settings:
     one_time_password_s: float = setting(  # ADR 15
         3 * DAY_S,
         number(60, 10 * YEAR_S),
-        "Seconds after which a one-time password that nobody has replaced ends.",
+        "Seconds after which a one-time password expires unless it was replaced.",
     )
     session_idle_s: float = setting(  # ADR 15
         DAY_S / 2,
         number(300, YEAR_S),
-        "Seconds after its last use that a browser's session ends.",
+        "Seconds after its last use that a browser session ends.",
     )
     session_max_s: float = setting(  # ADR 15
-        30 * DAY_S, number(300, YEAR_S), "Seconds that a browser's session lasts at most, however it is used."
+        30 * DAY_S, number(300, YEAR_S), "Maximum seconds of a browser session, even if it is used."
     )
     jwt_public_key_file: Path | None = setting(  # decisions 2
         None, optional(path), "File with the public key (PEM) of an identity provider's tokens."
@@ -181,22 +181,24 @@ class Settings:
         "File with the identity provider's keys as a JWK Set; read again when it changes.",
     )
     jwt_jwks_url: str | None = setting(  # decisions 2
-        None, optional(keys_url), "URL of the identity provider's JWK Set, which is kept fresh."
+        None, optional(keys_url), "URL of the identity provider's JWK Set, which is refreshed."
     )
     jwt_jwks_refresh_s: float = setting(
-        600.0, number(30, DAY_S), "Seconds after which the JWK Set behind the URL is fetched anew."
+        600.0, number(30, DAY_S), "Seconds after which the JWK Set is fetched again from its URL."
     )
     jwt_jwks_keep_s: float = setting(
-        DAY_S, number(30, YEAR_S), "Seconds that the last good JWK Set is used while its URL fails."
+        DAY_S, number(30, YEAR_S), "Seconds that the last valid JWK Set is used while its URL fails."
     )
     jwt_algorithms: tuple[Algorithm, ...] = setting(  # decisions 2
         ALGORITHMS, several(choice(*ALGORITHMS)), "Algorithms that the identity provider's tokens may use."
     )
     jwt_issuer: str | None = setting(  # decisions 2
-        None, optional(words), "What `iss` of every token must be; our own tokens get it, too."
+        None, optional(words), "Required `iss` of every token; our own tokens get it, too."
     )
     jwt_audience: str | None = setting(  # decisions 2
-        None, optional(words), "What `aud` of every token must be or contain; our own tokens get it, too."
+        None,
+        optional(words),
+        "Required `aud` of every token, or one of its values; our own tokens get it, too.",
     )
     jwt_user_claim: UserClaim = setting(
         "sub",
@@ -206,20 +208,20 @@ class Settings:
     metrics_token: str | None = setting(
         None,
         optional(secret_text),
-        "Token for reading `/metrics`, at least 32 characters; unset means only from this machine, without one.",
+        "Token for reading `/metrics`, at least 32 characters; unset means access only from this machine, without a token.",
         secret=True,
     )
     log_format: LogFormat = setting(
         "auto",
         choice("auto", "text", "json"),
-        "Form of the log: text, json, or auto, which is text on a terminal and json otherwise.",
+        "Format of the log: text, json, or auto, which is text on a terminal and json otherwise.",
         option="--log-format",
         metavar="FORMAT",
     )
     log_level: LogLevel = setting(
         "info",
         choice("debug", "info", "warning", "error"),
-        "Least severity that is logged: debug, info, warning or error.",
+        "Lowest severity that is logged: debug, info, warning or error.",
         option="--log-level",
         metavar="LEVEL",
     )
@@ -228,17 +230,17 @@ class Settings:
     connections: int = setting(  # ADR 41
         10_000,
         integer(1, 1_000_000),
-        "Connections that clients may have at once; a further one ends the one that has done nothing for longest.",
+        "Maximum connections of clients; a further one closes the connection that was idle for longest.",
     )
     body_limit_bytes: int = setting(  # decisions 8
         DEFAULT_BODY_LIMITS["body_limit_bytes"],
         integer(KIB, GIB),
-        "Largest JSON body in bytes of any call, most of which take less; a larger one is answered with 413.",
+        "Maximum bytes of a JSON body; most calls allow less. A larger body is answered with 413.",
     )
     network_logs_limit_bytes: int = setting(  # contract 8
         DEFAULT_BODY_LIMITS["network_logs_limit_bytes"],
         integer(KIB, GIB),
-        "Largest body of a network log snapshot in bytes.",
+        "Maximum bytes of a network log snapshot's body.",
     )
     body_timeout_s: float = setting(
         30.0, number(0.1, HOUR_S), "Seconds that a client may take to send a request body."
@@ -249,43 +251,43 @@ class Settings:
     request_bodies_bytes: int = setting(
         256 * MIB,
         integer(MIB, 64 * GIB),
-        "Bytes of request bodies that may be in memory at once (ADR 41), and of answers whose clients do not read.",
+        "Maximum bytes of request bodies in memory (ADR 41), and of responses whose clients do not read.",
     )
     requests_under_way: int = setting(
         1_000,
         integer(1, 1_000_000),
-        "Requests that may be worked on at once, half of them a project's; further ones get 503, or 429.",
+        "Maximum requests in progress, half of them for one project; further ones get 503, or 429.",
     )
     feed_waits: int = setting(
         1_000,
         integer(1, 1_000_000),
-        "Calls of the feed that may wait for events at the same time, half of them a project's.",
+        "Maximum calls of the feed that wait for events, half of them for one project.",
     )
     rate_limit_per_minute: int = setting(  # decisions 8
         6_000,
         integer(0, 60_000_000),
-        "Calls with one project's server keys in a minute, on average; 0 means no limit.",
+        "Calls per minute with one project's server keys, on average; 0 means no limit.",
     )
     rate_limit_burst: int = setting(  # decisions 8
         1_000,
         integer(1, 1_000_000),
-        "Calls that a project, or a user, may make at once before that limit holds.",
+        "Calls that a project or user may make in a burst before that limit applies.",
     )
     user_rate_limit_per_minute: int | None = setting(  # ADR 15
         None,
         optional(integer(0, 60_000_000)),
-        "Calls of one signed-in user in a minute, on average; 0 means no limit; unset: a fifth of a project's.",
+        "Calls per minute of one signed-in user, on average; 0 means no limit; unset: a fifth of a project's.",
     )
     auth_failures_per_minute: int = setting(
-        120, integer(0, 1_000_000), "Wrong credentials that one network may show in a minute; 0: no limit."
+        120, integer(0, 1_000_000), "Wrong credentials per minute from one network; 0: no limit."
     )
     members_per_hour: int = setting(  # ADR 41
         500,
         integer(0, 1_000_000),
-        "Members that one organisation may add through the API in an hour, and at once; 0 means no limit.",
+        "Members that one organisation may add through the API per hour, and in a burst; 0 means no limit.",
     )
     idempotency_s: float = setting(  # decisions 1
-        DAY_S, number(1, YEAR_S), "Seconds that the answer to a request with an Idempotency-Key is kept."
+        DAY_S, number(1, YEAR_S), "Seconds that the response to a request with an Idempotency-Key is kept."
     )
     idle_connection_s: float = setting(  # decisions 8
         120.0, number(1, DAY_S), "Seconds after which an idle connection is closed."
@@ -293,31 +295,31 @@ class Settings:
     cors_origins: tuple[str, ...] = setting(  # ADR 25
         (),
         several(web_origin),
-        "Web origins, with commas between them, whose pages may call the API from a browser; unset: none.",
+        "Web origins, separated by commas, whose pages may call the API from a browser; unset: none.",
     )
     argon2_memory_kib: int = setting(
         65_536,  # RFC 9106, section 4, second recommended option
         integer(8 * KIB, 4 * MIB),
-        "Memory in KiB that hashing one password takes.",
+        "Memory in KiB for hashing one password.",
     )
 
     # Conversations and the event log
     mailbox_commands: int = setting(  # decisions 8
         256,
         integer(1, 1_000_000),
-        "Commands that may wait for one conversation; further ones are answered with 503.",
+        "Maximum commands that wait for one conversation; further ones are answered with 503.",
     )
     actor_idle_s: float = setting(
-        60.0, number(0.1, DAY_S), "Seconds without a command after which a conversation leaves memory."
+        60.0,
+        number(0.1, DAY_S),
+        "Seconds without a command after which a conversation is evicted from memory.",
     )
-    actors_live: int = setting(
-        20_000, integer(1, 10_000_000), "Conversations that are in memory at the same time at most."
-    )
+    actors_live: int = setting(20_000, integer(1, 10_000_000), "Maximum conversations in memory.")
     log_ring_events: int = setting(
-        10_000, integer(1, 100_000_000), "Newest events that are kept in memory for readers, at most."
+        10_000, integer(1, 100_000_000), "Maximum newest events that are kept in memory for readers."
     )
     log_ring_bytes: int = setting(
-        32 * MIB, integer(MIB, 64 * GIB), "Bytes that those newest events may take in memory."
+        32 * MIB, integer(MIB, 64 * GIB), "Maximum bytes in memory of those newest events."
     )
     event_window_s: float = setting(  # decisions 4 and 8
         7 * DAY_S, number(60, 100 * YEAR_S), "Seconds that stored events can be read again."
@@ -325,15 +327,15 @@ class Settings:
     bot_only_retention_s: float = setting(  # contract 8, decisions 8
         33 * DAY_S,
         number(1, 100 * YEAR_S),
-        "Seconds after its creation that a conversation is kept in which no agent has had a part.",
+        "Seconds after its creation that a conversation without an agent's participation is kept.",
     )
     retention_day_s: float = setting(
         DAY_S,
         number(0.01, DAY_S),
-        "Seconds that a day of the project setting `archivedRetentionDays` lasts; shorter only to try it out.",
+        "Seconds of a day in the project setting `archivedRetentionDays`; shorter only for tests.",
     )
     retention_interval_s: float = setting(  # decisions 8
-        600.0, number(1, DAY_S), "Seconds between two looks for what has passed its retention."
+        600.0, number(1, DAY_S), "Seconds between two searches for data past its retention."
     )
 
     audit_s: float = setting(  # ADR 45
@@ -341,21 +343,21 @@ class Settings:
     )
 
     # Storage
-    writer_batch: int = setting(256, integer(1, 100_000), "Commands that one commit takes together at most.")
+    writer_batch: int = setting(256, integer(1, 100_000), "Maximum commands in one commit.")
     writer_queue: int = setting(
         10_000,
         integer(16, 10_000_000),
-        "Changes that may wait for a commit; calls that change something get 503 from half of them on.",
+        "Maximum changes that wait for a commit; calls that change data get 503 from half of it on.",
     )
     read_connections: int = setting(
         4,
         integer(1, 256),
-        "Database connections for reading, each with a thread; a project has half of them at most.",
+        "Database connections for reading, each with a thread; a project uses at most half of them.",
     )
     read_timeout_s: float = setting(  # ADR 41
         1.0,
         number(0.01, HOUR_S),
-        "Seconds that one look into the database may take for a request, which is answered with 503 then.",
+        "Maximum seconds of one database read for a request, which is then answered with 503.",
     )
 
     require_sync_standby: bool = setting(  # ADR 61
@@ -371,76 +373,76 @@ class Settings:
     upgrade_copies: int = setting(  # ADR 22
         2,
         integer(0, 100),
-        "Copies of the database, made before upgrades, that are kept; 0 upgrades without a copy.",
+        "Number of copies of the database, made before upgrades, to keep; 0 upgrades without a copy.",
     )
     upgrade_copies_s: float = setting(  # ADR 22
         7 * DAY_S,
         number(60, YEAR_S),
-        "Seconds that such a copy is kept; until then it holds what is erased meanwhile.",
+        "Seconds that such a copy is kept; until then it contains data that was erased since.",
     )
 
     # Webhooks
     allow_private_webhooks: bool = setting(  # decisions 6
         False,
         flag,
-        "Lets webhooks go to private addresses and plain http; for development only.",
+        "Allow webhooks to private addresses and over plain http; for development only.",
         option="--allow-private-webhooks",
     )
     webhook_allow: tuple[Network, ...] = setting(  # decisions 6
         (),
         networks,
-        "CIDR blocks, with commas between them, that webhooks may go to although they are private.",
+        "CIDR blocks, separated by commas, of private addresses that webhooks may use.",
     )
     webhook_proxy: str | None = setting(  # ADR 6
         None,
         optional(proxy_url),
-        "URL of the HTTP proxy that webhooks go through; unset means straight to the receivers.",
+        "URL of the HTTP proxy for webhooks; unset means direct connections.",
         secret=True,
     )
     webhook_timeout_s: float = setting(  # contract 6.4.1
-        5.0, number(0.1, 60), "Seconds that a receiver has from connecting to its status line."
+        5.0, number(0.1, 60), "Seconds for a receiver to respond, from connecting to its status line."
     )
     webhook_retry_after_s: tuple[float, ...] = setting(  # contract 6.4.2, decisions 6
         DEFAULT_RETRY_DELAYS_S,
         numbers(RETRIES, number(0, HOUR_S)),
-        f"Seconds from the start of each attempt to the next one's, for the {RETRIES} retries.",
+        f"Seconds from the start of each attempt to the next one, for the {RETRIES} retries.",
     )
     webhook_retry_jitter: float = setting(  # decisions 6
         0.2,
         number(0, 0.9),
-        "Share of the time since the first attempt by which a retry varies at random, up and down.",
+        "Random variation of a retry, up and down, as a share of the time since the first attempt.",
     )
     webhook_concurrency: int = setting(  # decisions 6
         16,
         integer(1, 1_000),
-        "Requests under way to one endpoint at the same time at most, those that wait for their answer left out; "
+        "Maximum requests to one endpoint in progress, without those waiting for a response; "
         "typing has up to 4 more.",
     )
     webhook_waiting: int = setting(  # ADR 6
         96,
         integer(0, 1_000),
-        "Requests to one endpoint that may wait for their answer besides, after a second without one.",
+        "Maximum additional requests to one endpoint that have waited for a response for more than a second.",
     )
     webhook_circuit_failures: int = setting(  # contract 6.4.3, ADR 10
-        20, integer(1, 1_000_000), "Failed attempts in a row that open an endpoint's circuit, at the least."
+        20, integer(1, 1_000_000), "Minimum consecutive failed attempts that open an endpoint's circuit."
     )
     webhook_circuit_s: float = setting(  # contract 6.4.3, ADR 10
-        60.0, number(0, HOUR_S), "Seconds without a success that open it, at the least."
+        60.0, number(0, HOUR_S), "Minimum seconds without a success that open it."
     )
     webhook_horizon_s: float = setting(  # ADR 10
         DAY_S,
         number(1, YEAR_S),
-        "Seconds after which a delivery that is still pending is skipped; `DESKWIRE_EVENT_WINDOW_S` at most.",
+        "Seconds after which a pending delivery is skipped; at most `DESKWIRE_EVENT_WINDOW_S`.",
     )
     webhook_catch_up_per_s: float = setting(  # ADR 10
         10_000.0,
         number(0.1, 100_000),
-        "Deliveries of an outage that are sent to an endpoint in a second at most, beside new ones; it begins with 200.",
+        "Maximum missed deliveries sent to an endpoint per second, besides new ones; it starts with 200.",
     )
     webhook_memory_deliveries: int = setting(
         1_000,
         integer(1, 1_000_000),
-        "Deliveries of one endpoint that are in memory at most: that many for first attempts, and as many for retries.",
+        "Maximum deliveries of one endpoint in memory: that many for first attempts, and as many for retries.",
     )
     delivery_log_s: float = setting(  # decisions 8
         30 * DAY_S, number(60, 100 * YEAR_S), "Seconds that finished deliveries stay in the delivery log."
@@ -451,7 +453,7 @@ class Settings:
         25.0, number(0.1, HOUR_S), "Seconds between two pings to a consumer."
     )
     stream_write_timeout_s: float = setting(  # decisions 5
-        20.0, number(0.1, HOUR_S), "Seconds after which a write that does not finish ends the connection."
+        20.0, number(0.1, HOUR_S), "Seconds after which an unfinished write closes the connection."
     )
     stream_token_s: float = setting(  # decisions 5
         300.0, number(1, DAY_S), "Seconds that an authorization to subscribe is valid."
@@ -459,15 +461,15 @@ class Settings:
     stream_auth_per_minute: int = setting(  # ADR 24
         30_000,
         integer(0, 60_000_000),
-        "Authorizations to subscribe that a project may ask for in a minute, on average; 0 means no limit.",
+        "Authorizations to subscribe per minute for a project, on average; 0 means no limit.",
     )
     stream_auth_burst: int = setting(
         10_000,
         integer(1, 1_000_000),
-        "Authorizations that a project may ask for at once before that limit holds.",
+        "Authorizations that a project may request in a burst before that limit applies.",
     )
     stream_inbound_bytes: int = setting(
-        64 * KIB, integer(KIB, 16 * MIB), "Largest message in bytes that a consumer may send."
+        64 * KIB, integer(KIB, 16 * MIB), "Maximum bytes of a consumer's message."
     )
     stream_unsubscribed_s: float = setting(
         120.0, number(1, DAY_S), "Seconds that a connection may stay without any subscription."
@@ -475,33 +477,33 @@ class Settings:
     stream_unsubscribed_each: int = setting(  # ADR 41
         50,
         integer(1, 1_000_000),
-        "Connections of one address that may be without a subscription at once; a further one waits for its turn.",
+        "Maximum connections of one address without a subscription; a further one waits.",
     )
     agent_streams: int = setting(  # ADR 51
         2_000,
         integer(1, 100_000),
-        "Streams of agents that may be open, at most half of them an organisation's; a user has up to 20 of them.",
+        "Maximum open streams of agents, half of them for one organisation; a user has up to 20.",
     )
     stream_resume_window_s: float = setting(  # decisions 5 and 8
         2 * HOUR_S,
         number(0, 100 * YEAR_S),
-        "Seconds of missed events that a returning consumer is sent by itself.",
+        "Seconds of missed events that a returning consumer receives automatically.",
     )
 
     # Uploads
     upload_limit_bytes: int = setting(  # decisions 7
         DEFAULT_BODY_LIMITS["upload_limit_bytes"],
         integer(1, GIB),
-        "Largest file in bytes that may be uploaded; a larger one is answered with 413.",
+        "Maximum bytes of an uploaded file; a larger file is answered with 413.",
     )
     upload_timeout_s: float = setting(
-        600.0, number(1, DAY_S), "Seconds that a client may take to send a file, and to fetch one."
+        600.0, number(1, DAY_S), "Seconds that a client may take to send or fetch a file."
     )
     upload_url_s: float = setting(  # contract 8, decisions 7
         30 * DAY_S, number(60, 10 * YEAR_S), "Seconds that a signed URL of an upload is valid."
     )
     upload_unattached_s: float = setting(
-        DAY_S, number(60, 10 * YEAR_S), "Seconds that an upload is kept which no message refers to."
+        DAY_S, number(60, 10 * YEAR_S), "Seconds that an upload without a message is kept."
     )
 
     # Language model
@@ -511,37 +513,37 @@ class Settings:
         "Base URL of an OpenAI chat-completions server, such as http://localhost:8000/v1; unset: no model.",
     )
     model_key: str | None = setting(  # decisions 8
-        None, optional(key_text), "Key that this server asks for; unset sends none.", secret=True
+        None, optional(key_text), "Key for this server; unset sends none.", secret=True
     )
     model_name: str | None = setting(  # decisions 8
-        None, optional(words), "Name of the model there; for voice replies it must take audio."
+        None, optional(words), "Name of its model; voice replies need one that accepts audio."
     )
     model_timeout_s: float = setting(  # decisions 7
-        60.0, number(1, HOUR_S), "Seconds that one call of the model may take."
+        60.0, number(1, HOUR_S), "Maximum seconds of one model call."
     )
 
     voice_audio_bytes: int = setting(
-        10 * MIB, integer(KIB, GIB), "Largest recording in bytes that a voice reply is made from."
+        10 * MIB, integer(KIB, GIB), "Maximum bytes of a recording for a voice reply."
     )
     voice_audio_s: float = setting(
-        300.0, number(1, HOUR_S), "Longest recording in seconds that a voice reply is made from."
+        300.0, number(1, HOUR_S), "Maximum seconds of a recording for a voice reply."
     )
     voice_at_once: int = setting(
         4,
         integer(1, 1_000),
-        "Voice replies made at once; each holds its recording in memory about three times, and one more is refused with 503.",
+        "Maximum voice replies in progress; each holds its recording in memory about three times, and a further one is refused with 503.",
     )
 
     # Stopping
     shutdown_s: float = setting(  # decisions 5
-        10.0, number(0.1, HOUR_S), "Seconds that a stop may take before what is left is cut off."
+        10.0, number(0.1, HOUR_S), "Maximum seconds of a stop before remaining work is cut off."
     )
 
     origin: Mapping[str, Origin] = field(default_factory=_all_default, compare=False, repr=False)
 
     @property
     def uploads_at(self) -> str:
-        """The place of uploads: `disk`, `database` or a bucket's URL; what is set, else beside the rows."""
+        """Return the storage of uploads: the setting, else `disk` or `database` like the rows."""
         if self.database_url is None:
             return "disk"
         return self.files or "database"

@@ -1,1 +1,1 @@
-"""The log: set up once, written by a thread of its own, kept free of credentials."""
+"""The log: configured once, written by its own thread, without credentials."""

@@ -1,4 +1,4 @@
-"""The access log: a line for each request. As JSON it is made directly, without the detour that other entries take."""
+"""The access log, with a line per request. JSON lines are written directly, which is faster than the usual processors."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from deskwire.logs.writer import ROOM
 
 _REQUESTS: Final = "deskwire.http"
 _ROOM: Final = ROOM // 2
-"""The characters of lines that may wait when one about a request is added: if lines must be dropped, these go first."""
+"""Maximum characters queued before a request's line is dropped; other lines may use the whole queue."""
 
 _requests: Final = structlog.get_logger(_REQUESTS)
 
 
 class _Direct:
-    """The way of lines about requests without a detour; None if they take the usual way."""
+    """The direct writer; None if request lines take the usual path."""
 
     write: Callable[[str, int], object] | None = None
 
 
 def write_with(write: Callable[[str, int], object] | None) -> None:
-    """Let lines about requests be written with this, as JSON and without a detour; None for the usual way.
+    """Write request lines directly with `write`, as JSON; None for the usual path.
 
     Args:
-        write: takes a line, and the characters that may wait for it to be taken.
+        write: receives a line, and the maximum number of queued characters for it to be accepted.
     """
     _Direct.write = write
 
@@ -38,8 +38,8 @@ def write_with(write: Callable[[str, int], object] | None) -> None:
 def log_request(method: str, route: str | None, status: int, seconds: float, request_id: str) -> None:
     """Log the response to a request.
 
-    There are thousands a second, and none of these values can hold a credential or a stranger's text, except an
-    unusual method. So a line of JSON is made directly, in a fifteenth of the time that an entry takes on its usual way.
+    There are thousands per second, and none of these values except an unusual method can hold a credential or a
+    stranger's text. So a JSON line is built directly, in a fifteenth of the usual time.
     """
     ms = round(seconds * 1000, 1)
     write = _Direct.write
@@ -54,9 +54,9 @@ def log_request(method: str, route: str | None, status: int, seconds: float, req
     )
 
 
-@lru_cache(maxsize=1024)  # routes have few outcomes
+@lru_cache(maxsize=1024)  # a route has few different outcomes
 def _beginning(method: str, route: str | None, status: int) -> str:
-    """Return the beginning of the lines of all such responses, up to the milliseconds."""
+    """Return the start of the lines of such responses, up to the milliseconds."""
     line = {
         "event": "http.request",
         "logger": _REQUESTS,

@@ -1,8 +1,8 @@
-"""Keeps credentials out of the log, whoever put them there.
+"""Removes credentials from log entries.
 
-The last line of defence, not the first: code does not log secrets. What looks like one, or stands under a name
-that promises one, is replaced by `[redacted]` wherever it is in an entry, tracebacks included. The patterns take
-time that grows with the text and no faster, as a stranger may have written it.
+This is a last defence, because code does not log secrets. Text that looks like a secret, and values whose names
+promise one, are replaced by `[redacted]` anywhere in an entry, including tracebacks. The patterns run in linear
+time, because strangers may have written the text.
 """
 
 import re
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Final
 
 REDACTED: Final = "[redacted]"
-DEEPEST: Final = 8  # levels of nesting; what lies deeper is redacted as text, so cycles end too
+DEEPEST: Final = 8  # levels of nesting; deeper values are redacted as text, which also ends cycles
 
 SECRET_WORDS: Final = frozenset(
     {"password", "passwd", "secret", "authorization", "token", "cookie", "signature"}
@@ -23,7 +23,7 @@ CREDENTIAL: Final = re.compile(
     r"mk_[A-Za-z0-9_-]{4,}"  # machine credentials
     r"|sk_[A-Za-z0-9_-]{4,}"  # server keys, ours and those of other services
     r"|whsec_[A-Za-z0-9+/=_-]+"  # webhook secrets; the masked form has an ellipsis here and stays
-    r"|eyJ[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*){0,4}"  # JWT: base64url of '{"' and what follows
+    r"|eyJ[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*){0,4}"  # JWT: base64url of '{"' and the rest
     r"|(?<=://)[^\s/@:\"']{0,256}:[^\s/@\"']{1,256}(?=@)"  # user and password in a URL
     r")"
 )
@@ -33,11 +33,11 @@ NAMED: Final = re.compile(  # 'password': 'x', token="x", Authorization: Bearer 
 )
 
 _SUSPECT: Final = re.compile(rf"(?i:{_NAMES})|mk_|sk_|whsec_|eyJ|://")
-"""In every text that CREDENTIAL or NAMED match, and in every name that promises a secret: most have none."""
+"""Present in every text that matches CREDENTIAL or NAMED, and in every name of a secret: a fast pre-check."""
 
 
 def redacted(value: object, depth: int = 0) -> object:
-    """Give `value` without credentials: text is searched, containers are copied, other objects become text."""
+    """Return `value` without credentials: text is searched, containers are copied, other objects become text."""
     match value:
         case None | bool() | int() | float():
             return value
@@ -52,14 +52,14 @@ def redacted(value: object, depth: int = 0) -> object:
 
 
 def redacted_text(text: str) -> str:
-    """Give `text` with every credential in it replaced."""
+    """Return the text with every credential replaced."""
     if _SUSPECT.search(text) is None:
         return text
     return NAMED.sub(rf"\g<name>\g<between>{REDACTED}", CREDENTIAL.sub(REDACTED, text))
 
 
 def promises_secret(key: object) -> bool:
-    """Say whether a value under this name must not be shown, as in `webhook_secret` or `accessToken`."""
+    """Return whether a value of this name must be hidden, as in `webhook_secret` or `accessToken`."""
     name = str(key)
     return _SUSPECT.search(name) is not None and any(
         word.lower() in SECRET_WORDS for word in _WORD.findall(name)
@@ -67,5 +67,5 @@ def promises_secret(key: object) -> bool:
 
 
 def _item(key: object, item: object, depth: int) -> object:
-    number = isinstance(item, int | float)  # `token_count=3` tells nothing
+    number = isinstance(item, int | float)  # a number such as `token_count=3` is no secret
     return REDACTED if item and not number and promises_secret(key) else redacted(item, depth)

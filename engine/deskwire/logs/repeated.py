@@ -1,4 +1,4 @@
-"""Rate limit for log events that repeat while something is away, such as the database."""
+"""A rate limit for log events that repeat during an outage, for example of the database."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from typing import Final
 import structlog
 from structlog.typing import EventDict, WrappedLogger
 
-INTERVAL_S: Final = 60.0
-"""The time between two lines of one event."""
+INTERVAL_S: Final = 60.0  # between two lines of one event
 
 REPEATED: Final = frozenset(
     {
@@ -31,17 +30,17 @@ REPEATED: Final = frozenset(
         "webhooks.lapses_not_read",
     }
 )
-"""The events of tries that are made again within seconds: an outage of 12 s had 490 of them on one node."""
+"""Events of attempts that are retried within seconds: in an outage of 12 s, one node logged 490 of them."""
 
 
 class RepeatedEvents:
-    """A processor of structlog that passes an event at once, and then once per interval with the number of omitted lines.
+    """A structlog processor that passes an event at once, and then once per interval with the number of omitted lines.
 
-    The number is `omitted`. May be called from any thread.
+    The number is `omitted`. Calls from any thread are allowed.
 
     Args:
-        events: the names to limit; others pass.
-        clock: seconds that only grow.
+        events: the limited names; other events pass.
+        clock: monotonic seconds.
     """
 
     def __init__(

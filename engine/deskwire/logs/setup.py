@@ -1,6 +1,6 @@
-"""The log: one line an event on stderr, readable on a terminal and JSON otherwise.
+"""The configuration of the log: one line per event on stderr, readable on a terminal and JSON otherwise.
 
-Entries of structlog and of the standard library's `logging` (hypercorn, quart, httpx) take the same way: context
+Entries of structlog and the standard library's `logging` (hypercorn, quart, httpx) get the same processing: context
 variables such as the request's id, level, UTC time, traceback as text, redaction, rendering.
 """
 
@@ -29,14 +29,13 @@ LEVELS: Final[dict[LogLevel, int]] = {
     "warning": logging.WARNING,
     "error": logging.ERROR,
 }
-END_S: Final = 2.0
-"""The time that the end waits for a reader of the log."""
+END_TIMEOUT_S: Final = 2.0  # for a reader of the log to take the last lines
 
-CHATTY: Final = ("httpx", "httpcore", "hypercorn.access")  # a line for each request; only with `debug`
+CHATTY: Final = ("httpx", "httpcore", "hypercorn.access")  # log each request; enabled only with `debug`
 
 
 class _Behind:
-    """The writer of the log in a thread of its own; None if there is none."""
+    """The log's writer thread; None if there is none."""
 
     writer: LineWriter | None = None
 
@@ -46,12 +45,12 @@ _WITH_LINES: Final = frozenset({"exception", "stack"})
 
 
 def configure(log_format: LogFormat, level: LogLevel, stream: TextIO) -> None:
-    """Send every log entry of the process to `stream`, replacing what was configured before.
+    """Send every log entry of the process to `stream`, replacing an earlier configuration.
 
     Args:
-        log_format: `auto` is `text` if `stream` is a terminal and `json` otherwise.
-        level: least severity that is logged.
-        stream: the program gives stderr, since stdout belongs to the commands' own output.
+        log_format: `auto` means `text` for a terminal and `json` otherwise.
+        level: the lowest severity that is logged.
+        stream: stderr, since stdout has the commands' own output.
     """
     text = _is_text(log_format, stream)
     _configure(logging.StreamHandler(stream), _formatter(stream, text=text), LEVELS[level])
@@ -61,12 +60,12 @@ def configure(log_format: LogFormat, level: LogLevel, stream: TextIO) -> None:
 
 @contextmanager
 def written_behind(log_format: LogFormat, level: LogLevel, stream: TextIO, descriptor: int) -> Iterator[None]:
-    """Do the same for a service, which no reader of the log may hold up: a thread of its own writes (ADR 38).
+    """Configure the log of a service with a writer thread, so that a slow reader can't block the service (ADR 38).
 
-    At the end what waits is written, if the reader takes it within two seconds.
+    At the end, queued lines are written if the reader takes them within two seconds.
 
     Args:
-        descriptor: that of `stream`.
+        descriptor: the file descriptor of `stream`.
     """
     text = _is_text(log_format, stream)
     formatter = _formatter(stream, text=text)
@@ -78,14 +77,14 @@ def written_behind(log_format: LogFormat, level: LogLevel, stream: TextIO, descr
     try:
         yield
     finally:
-        writer.close(END_S)
+        writer.close(END_TIMEOUT_S)
         logging.captureWarnings(capture=False)
         _Behind.writer = None
         access.write_with(None)
 
 
 def say(text: str, stream: TextIO) -> None:
-    """Write a line for a person as it is; one to stderr in the log's order. Who does not read holds up nothing for long."""
+    """Write a line for a person unchanged; on stderr in the order of the log. A slow reader blocks it only briefly."""
     if _Behind.writer is None:
         print(text, file=stream, flush=True)
     elif stream is sys.stderr:
@@ -93,16 +92,16 @@ def say(text: str, stream: TextIO) -> None:
     else:
         writer = LineWriter(stream.fileno(), wall_clock, str)
         writer.write(f"{text}\n")
-        writer.close(END_S)
+        writer.close(END_TIMEOUT_S)
 
 
 def dropped() -> int:
-    """Return the number of log lines that were lost, as nobody took them in time."""
+    """Return the number of log lines that were dropped because no reader took them in time."""
     return 0 if _Behind.writer is None else _Behind.writer.dropped
 
 
 def _write_now(stream: TextIO, line: str, _room: int) -> None:
-    with suppress(OSError):  # a full disk or a reader that is gone: of no concern to those who are answered
+    with suppress(OSError):  # a full disk or a closed pipe must not affect requests
         stream.write(line)
         stream.flush()
 
@@ -119,7 +118,7 @@ def _formatter(stream: TextIO, *, text: bool) -> logging.Formatter:
 
 
 def _notice(formatter: logging.Formatter, lost: Lost) -> str:
-    """Return the line that tells of lost ones."""
+    """Return the line that reports dropped lines."""
     entry = {
         "msg": "log.lines_lost",
         "name": "deskwire.log",
@@ -131,7 +130,7 @@ def _notice(formatter: logging.Formatter, lost: Lost) -> str:
 
 
 def _shared() -> list[Processor]:
-    """Return the processors that run where an entry is made, in its own task: only there are its context variables right."""
+    """Return the processors that run in the task of the entry, where its context variables are set."""
     return [
         structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_logger_name,
@@ -144,7 +143,7 @@ def _finishing() -> list[Processor]:
     return [
         structlog.stdlib.ProcessorFormatter.remove_processors_meta,
         structlog.processors.StackInfoRenderer(),
-        structlog.processors.format_exc_info,  # to text before the redaction, which reads tracebacks too
+        structlog.processors.format_exc_info,  # before the redaction, which also covers tracebacks
         without_secrets,
     ]
 
@@ -161,27 +160,27 @@ def _configure(handler: logging.Handler, formatter: logging.Formatter, level: in
         processors=[*limited, *_shared(), structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
         wrapper_class=structlog.make_filtering_bound_logger(level),
         logger_factory=structlog.stdlib.LoggerFactory(),
-        cache_logger_on_first_use=False,  # so that modules' loggers follow a later configure (tests do that)
+        cache_logger_on_first_use=False,  # modules' loggers use a later configuration, which tests need
     )
 
 
 def timestamped(_logger: WrappedLogger, _method: str, entry: EventDict) -> EventDict:
-    """Add `timestamp`: ISO 8601, UTC, milliseconds, `Z`; as the API writes times (decisions 1)."""
+    """Add `timestamp` in the API's format: ISO 8601, UTC, milliseconds, `Z` (decisions 1)."""
     entry["timestamp"] = iso(wall_clock())
     return entry
 
 
 def without_secrets(_logger: WrappedLogger, _method: str, entry: EventDict) -> EventDict:
-    """Replace whatever looks like a credential, or is named like one, by `[redacted]`."""
+    """Replace text that looks like a credential, and values named like one, by `[redacted]`."""
     clean = redacted(entry)
     assert isinstance(clean, dict)
     return clean
 
 
 def without_controls(_logger: WrappedLogger, _method: str, entry: EventDict) -> EventDict:
-    """Show control characters as escapes: what a stranger has written begins no line and moves no cursor.
+    """Escape control characters, so that a stranger's text can't start a line or move the cursor.
 
-    Tracebacks keep their lines. JSON needs none of this.
+    Tracebacks keep their line breaks. JSON needs no such escapes.
     """
     return {
         name: _lines_visible(value) if name in _WITH_LINES else _visible(value)
@@ -209,5 +208,5 @@ def _text_renderers(stream: TextIO) -> tuple[Processor, ...]:
 
 
 def _json_renderer() -> Processor:
-    # The standard library's encoder: it takes every int and every str, and a log line may never fail.
+    # The standard library's encoder accepts every int and str, because a log line may never fail.
     return structlog.processors.JSONRenderer(serializer=json.dumps)

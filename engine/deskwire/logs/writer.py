@@ -1,7 +1,7 @@
-"""Writes lines from a thread of its own, so that a reader who hangs or is gone holds nobody up (ADR 38).
+"""Writes log lines in a separate thread, so that a reader that hangs or disappears blocks nothing (ADR 38).
 
-Lines wait in a bounded queue. What finds no room there is dropped and counted, and as soon as something can be
-written again, a line in the place of those that are lost tells of them.
+Lines wait in a bounded queue. A line that does not fit is dropped and counted. As soon as writing succeeds again, a line
+reports the number of dropped lines in their place.
 """
 
 from __future__ import annotations
@@ -16,29 +16,29 @@ from typing import Final
 from msgspec import Struct
 
 ROOM: Final = 2 << 20
-"""Characters that may wait: the lines of some 11,000 requests, half of it for them; a pause of a second or two."""
+"""Maximum queued characters: the lines of some 11,000 requests in half of it, or a pause of a second or two."""
 
 GATHER_S: Final = 0.005
-"""How long lines are gathered after a write; so however many there are, the thread wakes at most 200 times a second."""
+"""Delay after a write, in which lines are gathered: the thread wakes up at most 200 times a second."""
 
 PIECE: Final = 4096
-"""PIPE_BUF of Linux. A write to a pipe that is no larger is never parted (POSIX, `write`): lines stay whole."""
+"""PIPE_BUF of Linux. A write to a pipe of at most this size is atomic (POSIX, `write`), so lines stay whole."""
 
 
 class Lost(Struct, frozen=True):
-    """Lines that were dropped: how many, and when the first of them was, in milliseconds since the epoch."""
+    """Dropped lines: their number, and the time of the first one in milliseconds since the epoch."""
 
     lines: int
     since: int
 
 
 class LineWriter:
-    """The queue and the thread behind it. Lines of all threads come out whole and in the order they were put in.
+    """The queue and its thread. The lines of all threads are written whole and in order.
 
     Args:
-        descriptor: of the file, pipe or terminal that they go to.
-        now: the clock, in milliseconds since the epoch.
-        notice: makes the line that tells of lost ones.
+        descriptor: the file, pipe or terminal to write to.
+        now: a clock in milliseconds since the epoch.
+        notice: returns the line that reports dropped lines.
     """
 
     def __init__(self, descriptor: int, now: Callable[[], int], notice: Callable[[Lost], str]) -> None:
@@ -46,26 +46,28 @@ class LineWriter:
         self._descriptor = descriptor
         self._now = now
         self._notice = notice
-        self._lock = threading.RLock()  # of the same thread's, if a finalizer logs while a line is put in
+        self._lock = threading.RLock()  # re-entrant, because a finalizer may log while a line is being queued
         self._news = (
             threading.Lock()
-        )  # held by whoever waits for news: the cheapest thing to wake a thread with
+        )  # held while waiting for lines: the cheapest primitive to wake a thread with
         self._news.acquire()
         self._idle = True
         self._closing = False
         self._waiting: list[str] = []
         self._size = 0
-        self._refused: Lost | None = None  # behind what is waiting
-        self._owed: Lost | None = None  # before what is written next; the thread's own, as is the one below
+        self._refused: Lost | None = None  # dropped after the queued lines
+        self._owed: Lost | None = (
+            None  # to be reported before the next write; owned by the thread, like the field below
+        )
         self._cut_short = False
         self._thread = threading.Thread(target=self._run, name="log", daemon=True)
         self._thread.start()
 
     def write(self, line: str, room: int = ROOM) -> None:
-        """Have a line written, which brings its end along; returns at once.
+        """Queue a line, which includes its line break; never blocks.
 
         Args:
-            room: how much may be waiting already for it to be taken.
+            room: maximum characters already queued for the line to be accepted.
         """
         with self._lock:
             if self._size > room:
@@ -79,9 +81,9 @@ class LineWriter:
                 self._news.release()
 
     def close(self, within_s: float) -> None:
-        """Have what waits written and the thread ended; whoever does not read by then gets no more.
+        """Write the queued lines and end the thread; lines not read within `within_s` are lost.
 
-        After that nothing that the process itself writes there can hold up its end either.
+        Later writes of the process to the descriptor can't block its end either.
         """
         with self._lock:
             self._closing = True
@@ -91,7 +93,7 @@ class LineWriter:
         self._thread.join(within_s)
         if self._thread.is_alive():
             nowhere = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(nowhere, self._descriptor)  # the thread stays with the one that it waits for
+            os.dup2(nowhere, self._descriptor)  # the thread still waits for the original file
             os.close(nowhere)
 
     def _run(self) -> None:
@@ -111,13 +113,13 @@ class LineWriter:
                 time.sleep(GATHER_S)
 
     def _put_out(self, piece: bytes, count: int) -> None:
-        """Write a piece, and before it what is owed; count its lines as lost if that fails."""
+        """Write a piece after a report of dropped lines; count its lines as dropped if the write fails."""
         try:
             if self._owed is not None:
                 self._write_all(_encoded([self._notice(self._owed)]))
                 self._owed = None
             self._write_all(piece)
-        except OSError:  # the reader is gone, or a disk is full: of no concern to those who are answered
+        except OSError:  # a closed pipe or a full disk must not affect requests
             with self._lock:
                 self.dropped += count
             if count:
@@ -128,7 +130,7 @@ class LineWriter:
         while rest:
             try:
                 written = os.write(self._descriptor, rest)
-            except BlockingIOError:  # others have the same pipe or terminal, and made it so
+            except BlockingIOError:  # another process has made the shared pipe or terminal non-blocking
                 select.select([], [self._descriptor], [])
                 continue
             rest = rest[written:]
@@ -136,7 +138,7 @@ class LineWriter:
 
 
 def packed(lines: Sequence[str]) -> Iterator[tuple[bytes, int]]:
-    """Yield the lines in pieces of at most `PIECE` characters, or one line if that alone has more; with their number."""
+    """Yield the lines in pieces of at most `PIECE` characters, or a single longer line; with their number."""
     first = size = 0
     for number, line in enumerate(lines):
         size += len(line)

@@ -1,1 +1,1 @@
-"""The program: its nursery tree, and how its parts are made from the settings."""
+"""The program: its nursery tree, and the parts that it builds from the settings."""

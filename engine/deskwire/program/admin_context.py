@@ -1,4 +1,4 @@
-"""Carries out the operator's orders on a store."""
+"""The services and the registry of the operator's commands."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ B = TypeVar("B", bound=Body)
 
 
 class AdminContext(Struct, frozen=True):
-    """The services that orders are carried out with.
+    """The services that commands use.
 
     Args:
         tokens: the issuer of access tokens; None if the installation does not accept its own.
@@ -36,7 +36,7 @@ class AdminContext(Struct, frozen=True):
     rotation: Callable[[], Rotation]
 
     def signed(self, user: int) -> AdminContext:
-        """Return the same, whose store writes in the name of the operator who is this user of the machine."""
+        """Return a context whose store records this user of the machine as the operator."""
         by = ChangeOrigin(Actor("operator", _login(user)), self.clock())
         return replace(self, store=AttributedStore(by, self.store))
 
@@ -44,7 +44,7 @@ class AdminContext(Struct, frozen=True):
 def _login(user: int) -> str:
     try:
         return pwd.getpwuid(user).pw_name
-    except KeyError:  # a container's user, say
+    except KeyError:  # the user of a container may have no entry
         return str(user)
 
 
@@ -54,18 +54,18 @@ OPERATIONS: Final[dict[str, tuple[type[Body], Operation]]] = {}
 
 
 def operation(
-    name: str, order: type[B]
+    name: str, command: type[B]
 ) -> Callable[[Callable[[AdminContext, B], Awaitable[Result]]], Operation]:
-    """Register the decorated function as what carries out orders of this name."""
+    """Register the decorated function as the operation for commands of this name."""
 
     def register(function: Callable[[AdminContext, B], Awaitable[Result]]) -> Operation:
-        OPERATIONS[name] = (order, function)
+        OPERATIONS[name] = (command, function)
         return function
 
     return register
 
 
 def refusal(error: DomainError) -> dict[str, Any]:
-    """Return a refusal as the command receives it."""
+    """Return a refusal in the form of a response."""
     problems = [f"{problem.pointer}: {problem.message}" for problem in getattr(error, "problems", ())]
     return {"code": error.reason, "detail": error.detail, "problems": problems}

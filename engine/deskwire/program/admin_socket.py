@@ -1,7 +1,7 @@
-"""The socket in the data directory by which commands reach the server that has it.
+"""The control socket in the data directory, through which admin commands reach the running server.
 
-One order a connection: a line of JSON `{"operation", "arguments"}`, answered by a line `{"answer"}` or `{"refusal"}`.
-Who can open the socket can read the directory, so there is nothing more to prove; other users are refused.
+Each connection carries one command: a JSON line `{"operation", "arguments"}` and a response line `{"answer"}` or `{"refusal"}`.
+Only the server's own user and root are accepted. They can read the data directory anyway, so there is no other authentication.
 """
 
 from __future__ import annotations
@@ -18,37 +18,36 @@ import orjson
 import structlog
 import trio
 
-from deskwire.commands.admin.client import ORDER_S, SOCKET_FILE, address_of
-from deskwire.commands.admin.operations import carry_out
+from deskwire.commands.admin.client import COMMAND_TIMEOUT_S, SOCKET_FILE, socket_address
+from deskwire.commands.admin.operations import run_operation
 from deskwire.engine.core.errors import BadRequest
 from deskwire.engine.core.tasks.failure import contain_failures
 from deskwire.program.admin_context import AdminContext, refusal
 
 log: Final = structlog.get_logger(__name__)
 
-ORDER_BYTES_MAX: Final = 64 * 1024
-AT_ONCE: Final = 8
-WAITING: Final = 128
-"""Orders that are carried out side by side, and connections that wait for their turn."""
+COMMAND_BYTES_MAX: Final = 64 * 1024
+CONCURRENT_COMMANDS_MAX: Final = 8
+BACKLOG: Final = 128  # connections that wait for one of the CONCURRENT_COMMANDS_MAX commands to end
 
 
-async def serve_orders(
+async def serve_commands(
     directory: Path, context: AdminContext, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
 ) -> None:
-    """Carry out orders that come through the directory's socket, until cancelled."""
+    """Run the commands that arrive on the directory's socket, until cancelled."""
     path = directory / SOCKET_FILE
     try:
-        path.unlink(missing_ok=True)  # a crash's; the directory's lock says that nobody serves it
-        with address_of(directory) as address:
+        path.unlink(missing_ok=True)  # left by a crash; the directory's lock excludes another server
+        with socket_address(directory) as address:
             listening = _bound(address)
-    except OSError as error:  # a file system without sockets, or a path too long for one: all the rest works
+    except OSError as error:  # no sockets on this file system, or too long a path; the service works without
         log.warning("admin.no_socket", reason=str(error))
         task_status.started()
         await trio.sleep_forever()
         return
     try:
         listener = trio.SocketListener(trio.socket.from_stdlib_socket(listening))
-        serve = partial(_serve, context, trio.CapacityLimiter(AT_ONCE))
+        serve = partial(_serve, context, trio.CapacityLimiter(CONCURRENT_COMMANDS_MAX))
         task_status.started()
         await trio.serve_listeners(serve, [listener])
     finally:
@@ -56,7 +55,7 @@ async def serve_orders(
 
 
 def _bound(address: str) -> socket.socket:
-    """Make a listening socket that only this user can open."""
+    """Return a listening socket that only this user can open."""
     listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     before = os.umask(0o177)
     try:
@@ -66,50 +65,50 @@ def _bound(address: str) -> socket.socket:
         raise
     finally:
         os.umask(before)
-    listening.listen(WAITING)
+    listening.listen(BACKLOG)
     return listening
 
 
 async def _serve(context: AdminContext, limiter: trio.CapacityLimiter, stream: trio.SocketStream) -> None:
-    """Carry out the one order of a connection."""
+    """Run the one command of a connection."""
     with (
         contain_failures(lambda failure: log.error("admin.failed", exc_info=failure)),
-        suppress(trio.BrokenResourceError),  # the command has gone
-        trio.move_on_after(ORDER_S),
+        suppress(trio.BrokenResourceError),  # the client has disconnected
+        trio.move_on_after(COMMAND_TIMEOUT_S),
     ):
         async with stream, limiter:
             user = _user_of(stream.socket)
             if user not in (0, os.geteuid()):
                 return
-            order = await _order(stream)
-            if order is not None:
-                await stream.send_all(orjson.dumps(await _respond(context.signed(user), order)) + b"\n")
+            command = await _read_command(stream)
+            if command is not None:
+                await stream.send_all(orjson.dumps(await _respond(context.signed(user), command)) + b"\n")
 
 
-async def _order(stream: trio.SocketStream) -> bytes | None:
-    """Return the line with the order, None if it is too long or cut short."""
+async def _read_command(stream: trio.SocketStream) -> bytes | None:
+    """Return the line with the command, None if it is too long or incomplete."""
     line = bytearray()
     async for data in stream:
         line += data
         if line.endswith(b"\n"):
             return bytes(line)
-        if len(line) > ORDER_BYTES_MAX:
+        if len(line) > COMMAND_BYTES_MAX:
             return None
     return None
 
 
 async def _respond(context: AdminContext, line: bytes) -> dict[str, Any]:
     try:
-        order: Any = orjson.loads(line)
-        name, arguments = str(order["operation"]), orjson.dumps(order["arguments"])
+        command: Any = orjson.loads(line)
+        name, arguments = str(command["operation"]), orjson.dumps(command["arguments"])
     except (orjson.JSONDecodeError, KeyError, TypeError):
-        return {"refusal": refusal(BadRequest("This is no order."))}
-    log.info("admin.order", operation=name)
-    return await carry_out(context, name, arguments)
+        return {"refusal": refusal(BadRequest("This is not a command."))}
+    log.info("admin.command", operation=name)
+    return await run_operation(context, name, arguments)
 
 
 def _user_of(peer: trio.socket.SocketType) -> int:
-    """Return the peer's user; where the system can't say, the file's mode lets in this process's own alone."""
+    """Return the peer's user id. Without SO_PEERCRED, the file's mode admits only this process's user."""
     option = getattr(socket, "SO_PEERCRED", None)
     if option is None:
         return os.geteuid()

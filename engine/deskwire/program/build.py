@@ -1,7 +1,7 @@
-"""The build that is running: its version, and the commit that it was made from.
+"""The running build: its version and commit.
 
-A wheel, and what is made of one, has a file with its commit beside this module (`release/hooks.py`). A checkout has no
-such file; the commit that is checked out is read from its `.git`, without starting git.
+A wheel has a file with its commit beside this module (`release/hooks.py`). In a checkout, which has no such file,
+the commit is read from `.git` without starting git.
 """
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ import re
 from pathlib import Path
 from typing import Final
 
-UNKNOWN: Final = "unknown"
-"""The commit where nothing tells it, such as in a build of sources without their history."""
+UNKNOWN: Final = "unknown"  # the commit of a build from sources without history
 _HERE: Final = Path(__file__).parent
 _CHECKOUT: Final = Path(__file__).parents[3]
 _COMMIT: Final = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?(?:-dirty)?")
@@ -24,18 +23,18 @@ def version() -> str:
 
 
 def commit(built: Path = _HERE / "commit", checkout: Path = _CHECKOUT) -> str:
-    """Return the commit that this was built from, in full, or `unknown`.
+    """Return the full hash of the build's commit, or `unknown`.
 
     Args:
-        built: the file that a build leaves.
-        checkout: the folder that is asked where there is no such file. Changes that are not committed don't show.
+        built: the file written by a build.
+        checkout: the folder to read without that file. Uncommitted changes are not detected.
     """
     said = _line(built) if built.is_file() else _checked_out(checkout / ".git")
     return said if _COMMIT.fullmatch(said) else UNKNOWN
 
 
 def notices(built: Path = _HERE / "notices.txt") -> str:
-    """Return the licences of everything in the executable; elsewhere, a sentence that says where they are."""
+    """Return the licences in the executable; elsewhere, a sentence about their location."""
     if built.is_file():
         return built.read_text("utf-8")
     return (
@@ -45,8 +44,8 @@ def notices(built: Path = _HERE / "notices.txt") -> str:
 
 
 def _checked_out(git: Path) -> str:
-    """Return the commit that HEAD names (gitrepository-layout(5)), or "" where that can't be told."""
-    if git.is_file():  # of a worktree
+    """Return the commit of HEAD (gitrepository-layout(5)), "" if it can't be found."""
+    if git.is_file():  # in a worktree
         git = git.parent / _line(git).removeprefix("gitdir: ")
     head = _line(git / "HEAD")
     if not head.startswith("ref: "):
@@ -64,5 +63,5 @@ def _packed(refs: Path, name: str) -> str:
 
 
 def _line(path: Path) -> str:
-    """Return a file's first line, or "" if there is no such file."""
+    """Return a file's first line, "" for a missing file."""
     return path.read_text("utf-8").partition("\n")[0].strip() if path.is_file() else ""

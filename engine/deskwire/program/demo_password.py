@@ -1,4 +1,4 @@
-"""The password of the demo, whose hash can be made in a thread while the program is loaded."""
+"""The demo's password, whose hash is computed in a thread while the program loads."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from deskwire.engine.accounts.server_keys import random_base62
 from deskwire.storage.sqlite.directory import FILE_NAME
 
 
-class Password(Struct, frozen=True):
-    """A password and the hash that is stored of it."""
+class DemoPassword(Struct, frozen=True):
+    """A password and its hash."""
 
     text: str
     hash: str
 
 
-def new_password(memory_kib: int) -> Password:
-    """Return a random password. Hashing takes long: use a thread."""
+def new_password(memory_kib: int) -> DemoPassword:
+    """Return a random password. Use a thread, because hashing takes long."""
     text = random_base62(16)
-    return Password(text, Passwords(memory_kib).hash(text))
+    return DemoPassword(text, Passwords(memory_kib).hash(text))
 
 
-def begun(config: Config) -> Callable[[], Password]:
-    """Return what gives the demo's password and may take long: made when it is called, or from now on if no database is there yet."""
+def start_hashing(config: Config) -> Callable[[], DemoPassword]:
+    """Return a blocking function for the demo's password, and start hashing if a new database needs it."""
     make = partial(new_password, config.argon2_memory_kib)
     if not config.demo or config.database_url is not None or not _is_absent(config.data_dir / FILE_NAME):
         return make
@@ -42,5 +42,5 @@ def begun(config: Config) -> Callable[[], Password]:
 def _is_absent(file: Path) -> bool:
     try:
         return not file.exists()
-    except OSError:  # whoever opens it says what is wrong
+    except OSError:  # opening the database reports the reason
         return False

@@ -1,4 +1,4 @@
-"""The error of a start that is not possible, and the one that a missing driver is."""
+"""The error that prevents a start, also raised for a missing PostgreSQL driver."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from contextlib import contextmanager
 from typing import Final
 
 _NO_DRIVER: Final = (
-    "DESKWIRE_DATABASE_URL names a PostgreSQL, and its driver is not installed: `pip install 'deskwire[postgres]'`. The "
-    "one-file program and the image without it know SQLite alone."
+    "DESKWIRE_DATABASE_URL names a PostgreSQL database, but the driver is not installed: `pip install 'deskwire[postgres]'`. "
+    "The one-file program and the image without the driver support only SQLite."
 )
 
 
 class StartError(Exception):
-    """The service can't start; the text says why."""
+    """The service can't start; the text gives the reason."""
 
 
 @contextmanager
 def driver_needed() -> Iterator[None]:
-    """Turn the lack of PostgreSQL's driver, which is an extra, into a StartError; other modules are never missing."""
+    """Raise StartError if the context can't import PostgreSQL's optional driver."""
     try:
         yield
     except ModuleNotFoundError as error:

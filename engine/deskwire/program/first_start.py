@@ -1,4 +1,4 @@
-"""The demo that the first start on an empty directory makes, and the words of each start (decisions 2)."""
+"""The demo project of a first start, and the text printed by each start (decisions 2)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from deskwire.engine.audit.trail import ChangeOrigin
 from deskwire.engine.core.actor import Actor
 from deskwire.engine.core.ids import new_id
 from deskwire.engine.ports import Transaction
-from deskwire.program.demo_password import Password
+from deskwire.program.demo_password import DemoPassword
 from deskwire.program.secret_file import write_private
 from deskwire.storage.sqlite.directory import FILE_NAME, SECRET_FILE
 from deskwire.storage.sqlite.search.file import FILE_NAME as SEARCH
@@ -37,9 +37,9 @@ _DATABASE: Final = (FILE_NAME, f"{FILE_NAME}-wal", SEARCH, f"{SEARCH}-wal")
 
 
 def exposed(directory: Path) -> list[str]:
-    """Return the names in the data directory that other users may read or write, `.` for the directory itself.
+    """Return the names in the data directory that other users may read or write; `.` is the directory itself.
 
-    A restored backup or a volume may bring such modes along; what the program makes has them not.
+    Such modes can come from a restored backup or a volume; the program itself does not create them.
     """
     looked_at = (directory, *(directory / name for name in (SECRET_FILE, DEMO_FILE, *_DATABASE)))
     return [
@@ -50,7 +50,7 @@ def exposed(directory: Path) -> list[str]:
 
 
 def refresh_url(directory: Path, base_url: str) -> None:
-    """Bring the address in `demo.json` up to date, if there is that file."""
+    """Update the address in `demo.json`, if the file exists."""
     path = directory / DEMO_FILE
     if not path.exists():
         return
@@ -60,7 +60,7 @@ def refresh_url(directory: Path, base_url: str) -> None:
 
 
 class Demo(Struct, frozen=True):
-    """The demo project's credentials; they are shown once."""
+    """The demo project's credentials, which are shown once."""
 
     project_id: str
     server_key: str
@@ -81,17 +81,17 @@ class Demo(Struct, frozen=True):
         }
 
     def write(self, directory: Path, base_url: str) -> Path:
-        """Write `demo.json`, readable by its owner only; returns its path."""
+        """Write `demo.json`, readable by its owner only. Return its path."""
         path = directory / DEMO_FILE
         write_private(path, json.dumps(self.document(base_url), indent=2) + "\n")
         return path
 
 
 def keep_demo(demo: Demo, directory: Path, base_url: str, *, needed: bool) -> Path:
-    """Write the demo's file; returns its path.
+    """Write the demo's file. Return its path.
 
     Args:
-        needed: whether a directory that takes no file is an error: it is none for a node that keeps everything elsewhere.
+        needed: whether a failure is an error; a node without data in its directory does not need the file.
     """
     try:
         directory.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -113,8 +113,8 @@ class DemoPlan(Struct, frozen=True):
     token: AccessToken
 
 
-def plan_demo(tokens: Tokens, password: Password, now: int) -> DemoPlan:
-    """Make up a demo organisation, project, user and server key."""
+def plan_demo(tokens: Tokens, password: DemoPassword, now: int) -> DemoPlan:
+    """Generate a demo organisation, project, user and server key."""
     user_id, project_id, token_id = new_id("usr", now), new_id("prj", now), new_id("tok", now)
     ends_at = (now // 1000 + DEMO_TOKEN_S) * 1000
     token = AccessToken(token_id, user_id, "operator", "", 0, now, ends_at)
@@ -130,7 +130,7 @@ def plan_demo(tokens: Tokens, password: Password, now: int) -> DemoPlan:
 
 
 def provision_demo(tx: Transaction, plan: DemoPlan, now: int) -> bool:
-    """Store the demo, if there is no project yet; say whether it did."""
+    """Store the demo unless there is a project. Return whether it was stored."""
     tx.lock_across_nodes()
     if tx.has_projects():
         return False
@@ -152,7 +152,7 @@ def _provide(tx: Transaction, plan: DemoPlan, now: int) -> None:
 
 
 def welcome(demo: Demo, base_url: str, written: Path, *, desk: bool = True) -> str:
-    """Return the text that the first start prints: commands that can be pasted as they are.
+    """Return the text of the first start, with commands to paste.
 
     Args:
         desk: whether the service shows the desk.
@@ -185,7 +185,7 @@ Deskwire is running at {base_url}
     # 2. ordered events come out
     curl -s '{base_url}/v3/s2s/events' -H 'Authorization: Bearer {demo.server_key}'
 
-    # 3. what an agent sees
+    # 3. the inbox of an agent
     curl -s {base_url}/v3/conversations -H 'project: {demo.project_id}' \\
       -H 'Authorization: Bearer {demo.token}'
 {path}
@@ -196,7 +196,7 @@ Deskwire is running at {base_url}
 
 
 def _path_line(called_as: str, found: str | None) -> str:
-    """Return the lines that make `deskwire` known to another terminal's shell; empty if its path leads there already."""
+    """Return lines that add `deskwire` to the shell's path; "" if the path already has it."""
     program = Path(called_as)
     if program.name != "deskwire" or (found is not None and Path(found).resolve() == program.resolve()):
         return ""
@@ -208,7 +208,7 @@ def _path_line(called_as: str, found: str | None) -> str:
 
 
 def running(base_url: str, written: Path, *, desk: bool = True) -> str:
-    """Return the text that every other start prints."""
+    """Return the text of every later start."""
     look = f"The desk is at {base_url}/desk\n" if desk else ""
     where = f"The demo project's credentials are in {written}.\n" if written.exists() else ""
     return f"Deskwire is running at {base_url}\n{look}{where}Stop it with Ctrl-C."

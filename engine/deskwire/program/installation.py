@@ -1,6 +1,6 @@
-"""The secret that a database belongs to.
+"""Checks that the installation's secret belongs to the database.
 
-A start with another one would go on as if nothing had happened, and sign no webhook. So it is refused, with the way out.
+With another secret, the service would seem to run but could sign no webhook. So such a start is refused, with advice.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from deskwire.storage.sqlite.directory import SECRET_FILE
 log: Final = structlog.get_logger(__name__)
 
 _WITHOUT: Final = (
-    "Without it no webhook can be signed until its secret is rotated, everyone has to sign in again, and links to files are "
-    "void. To go on without it all the same, start once with --new-secret."
+    "Without it, no webhook can be signed until its secret is rotated, everyone has to sign in again, and links to files become "
+    "invalid. To continue without it, start once with --new-secret."
 )
 
 
 async def settled_secrets(config: Config, store: Store, *, new_secret: bool) -> Secrets:
-    """Return the secrets of the data directory, once they are known to be those of its database.
+    """Return the installation's secrets after checking them against the database.
 
     Args:
-        new_secret: go on with the present secret, or a new one, where the database belongs to another.
+        new_secret: accept the present secret, or a new one, even if the database belongs to another.
 
-    Raises StartError if the secret is missing or another one, SecretError if it can't be used.
+    Raises StartError if the secret is missing or wrong, SecretError if it can't be used.
     """
     present = present_secrets(config.data_dir, config.secret, config.secret_previous)
     claimed, sealed = await store.read(InlineQuery(_known))
@@ -56,7 +56,7 @@ def _known(reader: Reader) -> tuple[str | None, list[bytes]]:
 def _objection(
     config: Config, present: Secrets | None, claimed: str | None, sealed: list[bytes]
 ) -> str | None:
-    """Return why the secrets are not those of the database; None if they are, as far as it can be known."""
+    """Return why the secrets don't belong to the database; None if they do, as far as that can be checked."""
     path = config.data_dir / SECRET_FILE
     if present is None:
         if claimed == ANY_SECRET or (claimed is None and not sealed):

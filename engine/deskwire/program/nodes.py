@@ -1,14 +1,14 @@
-"""The work of a node that has others beside it: it shares limits with them, and forgets what they have changed."""
+"""A node's cooperation with others: shared limits, and caches that other nodes invalidate."""
 
 from __future__ import annotations
 
 from deskwire.http.api.services import Services
-from deskwire.program.opening import Opened
+from deskwire.program.opening import OpenedStore
 from deskwire.program.parts import Parts
 
 
-def forget_with_others(parts: Parts) -> None:
-    """Have everything forgotten here that another node has changed, before that node answers whoever has changed it."""
+def invalidate_with_other_nodes(parts: Parts) -> None:
+    """Invalidate caches when another node has changed their data, before that node responds to its caller."""
     membership = parts.here.membership
     if membership is None:
         return
@@ -30,8 +30,8 @@ def forget_with_others(parts: Parts) -> None:
         membership.on_invalidate(parts.follower.catch_up)
 
 
-def share_out(here: Opened, services: Services) -> None:
-    """Have this node allow its part of what all nodes together allow callers, as long as there are so many."""
+def share_limits(here: OpenedStore, services: Services) -> None:
+    """Divide the callers' limits by the number of nodes, whenever that changes."""
     membership = here.membership
     if membership is None:
         return

@@ -1,6 +1,6 @@
-"""The store that the settings name, opened with what belongs to it: the other nodes, the bus to them, and the uploads' files.
+"""Opens the configured store with the cluster membership, the bus to other nodes, and the files of uploads.
 
-Everything behind it knows these by their ports; only here it is said which database they are of.
+Other modules know these only by their ports; only this one knows which database they belong to.
 """
 
 from __future__ import annotations
@@ -39,49 +39,47 @@ from deskwire.storage.sqlite.backup.manifest import secret_id
 from deskwire.storage.sqlite.store import open_store
 
 if TYPE_CHECKING:
-    from deskwire.storage.postgres.driver.servers import Servers  # an extra
+    from deskwire.storage.postgres.driver.servers import Servers  # in an optional dependency
 
 log: Final = structlog.get_logger(__name__)
 
-_LAST_S: Final = 10.0
-"""Time that the database has for pending work when the store is closed without an orderly stop."""
-_HOST: Final = 40
-"""Characters of the host's name that a node takes over."""
+_CLOSE_TIMEOUT_S: Final = 10.0  # for the database to finish pending work after an unclean stop
+_HOST_CHARACTERS: Final = 40  # of the host's name in a generated node name
 
 
 class RunningStore(core.Store[ports.Reader, ports.Transaction], Protocol):
-    """A store that is open, with what is measured of it."""
+    """An open store with its measurements."""
 
     @property
     def commits(self) -> CommitCounters:
-        """The writer's counters."""
+        """Return the writer's counters."""
 
     @property
     def backlog(self) -> Sized:
-        """The jobs that wait for the writer."""
+        """Return the queue of the writer."""
 
     @property
     def identity(self) -> DatabaseIdentity:
-        """The result of comparing the database with the one that the installation has used."""
+        """Return the comparison of the database with the one that the installation used before."""
 
 
-class Opened(Struct, frozen=True, kw_only=True):
-    """A store that is open.
+class OpenedStore(Struct, frozen=True, kw_only=True):
+    """An open store and its companions.
 
     Args:
-        cluster: this node among those that share the store.
-        membership: its lease, to be run; None for a node that needs none.
-        leases: the store by which that is renewed, and others are taken; likewise.
-        bus: to the others.
-        heads: the store as followers ask it, None for a node that is alone.
-        files: the uploads'.
-        index: the search's.
-        scrubbing: whether bytes of something that was erased may still be where rows are kept.
-        scrub_delay: seconds for which the oldest of them have waited, behind what is waited on purpose.
-        room: the room on the disk; None if that is somebody else's. Raises OSError if it can't be said.
-        shared: what its commits cost besides, None for a node that is alone.
-        messages: the messages to and from other nodes.
-        give_up: takes the seconds that pending work of the store still has, after which its sessions are ended. A file needs none.
+        cluster: this node and the others that share the store.
+        membership: its lease, which must be run; None if the node needs none.
+        leases: the storage of leases; None likewise.
+        bus: the message bus to other nodes.
+        heads: the store's log heads for followers, None for a single node.
+        files: the files of uploads.
+        index: the search index.
+        scrubbing: whether bytes of erased data may still be in the storage of rows.
+        scrub_delay: seconds that the oldest erased bytes have waited beyond the intended delay.
+        room: the free space on the disk; None if the disk is managed elsewhere. Raises OSError.
+        shared: the costs of sharing commits, None for a single node.
+        messages: counters of messages to and from other nodes.
+        give_up: limits pending work of the store to some seconds, after which its sessions are closed. A file needs none.
     """
 
     store: RunningStore
@@ -103,13 +101,13 @@ class Opened(Struct, frozen=True, kw_only=True):
 @asynccontextmanager
 async def opened(
     config: Config, installation: Callable[[], Secrets], on_commit: Callable[[ports.Commit], None]
-) -> AsyncIterator[Opened]:
-    """Open the store of the settings; it runs while the context is open.
+) -> AsyncIterator[OpenedStore]:
+    """Open the configured store, and run it while the context is open.
 
     Args:
         installation: returns the installation's secrets.
 
-    Raises DataDirectoryError, DatabaseUnusableError, NotAdmitted, SecretError or StartError if it can't be used.
+    Raises DataDirectoryError, DatabaseUnusableError, NotAdmitted, SecretError or StartError.
     """
     if config.database_url is not None:
         async with _postgres(config, config.database_url, installation(), on_commit) as here:
@@ -125,7 +123,7 @@ async def opened(
         upgrade_copies=config.upgrade_copies,
         serving=True,
     ) as store:
-        yield Opened(
+        yield OpenedStore(
             store=store,
             cluster=SingleNode(),
             membership=None,
@@ -143,7 +141,7 @@ async def opened(
 @asynccontextmanager
 async def _postgres(
     config: Config, url: str, installation: Secrets, on_commit: Callable[[ports.Commit], None]
-) -> AsyncIterator[Opened]:
+) -> AsyncIterator[OpenedStore]:
     with driver_needed():
         from deskwire.storage.postgres.admin.days import add_days, add_days_ahead
         from deskwire.storage.postgres.admin.installation import InstallationIdentity, claim
@@ -172,7 +170,7 @@ async def _postgres(
             claim(url, identity, name, servers)
             add_days(url, servers)
 
-    # A stop does not wait for it: sessions end with the process, and the server rolls their transactions back.
+    # A stop does not wait for the thread: sessions end with the process, and the server rolls their transactions back.
     await trio.to_thread.run_sync(prepare, abandon_on_cancel=True)
     async with (
         _given_up(servers) as give_up,
@@ -209,7 +207,7 @@ async def _postgres(
             closing(PostgresIndex(store.database)) as index,
             closing(open_files(config.uploads_at, config.data_dir, url, servers)) as files,
         ):
-            here = Opened(
+            here = OpenedStore(
                 store=store,
                 cluster=membership,
                 membership=membership,
@@ -228,15 +226,15 @@ async def _postgres(
             try:
                 yield here
             finally:
-                give_up(_LAST_S)
+                give_up(_CLOSE_TIMEOUT_S)
         nursery.cancel_scope.cancel()
 
 
 @asynccontextmanager
 async def _given_up(servers: Servers) -> AsyncIterator[Callable[[float], None]]:
-    """Yield a function that ends all sessions with the database after some seconds; only its first call counts.
+    """Yield a function that closes all sessions with the database after some seconds; only its first call counts.
 
-    A thread watches the time, because the tasks that wait for the database may be shielded from cancellation.
+    A thread measures the time, because tasks that wait for the database may be shielded from cancellation.
     """
     begun, over = threading.Event(), threading.Event()
 
@@ -257,7 +255,7 @@ async def _given_up(servers: Servers) -> AsyncIterator[Callable[[float], None]]:
 
 @asynccontextmanager
 async def leased(membership: ClusterMembership | None) -> AsyncIterator[None]:
-    """Hold this node's lease while the context is open, and give it back behind all that rests on it."""
+    """Hold this node's lease while the context is open, and release it after everything that depends on it."""
     if membership is None:
         yield
         return
@@ -268,10 +266,12 @@ async def leased(membership: ClusterMembership | None) -> AsyncIterator[None]:
 
 
 def node_name(config: Config) -> str:
-    """Return the node's name: that of the settings, or one that no other process has."""
+    """Return the node's configured name, or a unique one."""
     if config.node is not None:
         return config.node
     host = "".join(
-        each for each in socket.gethostname()[:_HOST] if each.isascii() and (each.isalnum() or each in "-.")
+        each
+        for each in socket.gethostname()[:_HOST_CHARACTERS]
+        if each.isascii() and (each.isalnum() or each in "-.")
     )
     return f"{host.strip('-.') or 'node'}-{secrets.token_hex(3)}"

@@ -1,4 +1,4 @@
-"""The parts that live as long as the store, and the services that the API gets of them; `serve` runs them."""
+"""The long-lived parts of the service, and the services of the API made from them; `serve` runs them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from deskwire.http.api.auth.credential_caches import EndedTokenCache, MachineCre
 from deskwire.http.api.auth.metrics_token import ScrapeAccess
 from deskwire.http.api.auth.sessions import Sessions
 from deskwire.http.api.output.static import DeskFiles, Lazy
-from deskwire.http.api.readiness import Readiness
+from deskwire.http.api.readiness import ReadinessProbe
 from deskwire.http.api.services import Services, Surveys
 from deskwire.http.measurements import Measurements
 from deskwire.http.server.certificate import Certificate
@@ -49,7 +49,7 @@ from deskwire.http.transport.connection_slots import Connections
 from deskwire.logs.access import log_request
 from deskwire.program import build, reference, wiring
 from deskwire.program.errors import StartError
-from deskwire.program.opening import Opened, RunningStore
+from deskwire.program.opening import OpenedStore, RunningStore
 from deskwire.program.port import Port, take
 from deskwire.program.rotation import Rotation
 from deskwire.program.signing import Signing, signing_of
@@ -60,14 +60,14 @@ log: Final = structlog.get_logger(__name__)
 class Parts(Struct, frozen=True, kw_only=True):
     """The parts that live as long as the store, not yet running.
 
-    Args:
-        port: the sockets on which clients are served, already listening.
+    port: the listening sockets.
+        url: the URL for clients.
         url: the URL at which clients reach the service.
         certificate: None for plain HTTP.
     """
 
     config: Config
-    here: Opened
+    here: OpenedStore
     store: RunningStore
     port: Port
     url: str
@@ -100,16 +100,16 @@ class Parts(Struct, frozen=True, kw_only=True):
 
 async def assemble(
     config: Config,
-    here: Opened,
+    here: OpenedStore,
     secrets: Secrets,
     commits: Subscribers[Commit],
     certificate: Certificate | None,
     port: Port | None,
 ) -> Parts:
-    """Make the parts, let them follow the commits, and listen.
+    """Create the parts, subscribe them to commits, and listen.
 
     Args:
-        port: where to listen; None to take the port of the settings.
+        port: the sockets to use; None for the configured port.
 
     Raises DataDirectoryError, SigningError or StartError.
     """
@@ -193,7 +193,7 @@ async def assemble(
 
 
 def services_of(parts: Parts, actors: trio.Nursery, registry: ActorRegistry) -> Services:
-    """Return the services that the API is made of; what they start lives in the actors' nursery."""
+    """Return the services of the API; their tasks run in the actors' nursery."""
     config, store, secrets = parts.config, parts.store, parts.secrets
     passwords, cluster = Passwords(config.argon2_memory_kib, config.one_time_password_s), parts.here.cluster
     return Services(
@@ -238,7 +238,7 @@ def services_of(parts: Parts, actors: trio.Nursery, registry: ActorRegistry) -> 
         error_page=Lazy(reference.errors),
         desk=DeskFiles(config.web_dir, shown=config.ui),
         log_request=log_request,
-        readiness=Readiness(
+        readiness=ReadinessProbe(
             store,
             store.commits,
             wiring.apart(parts.here),
@@ -252,18 +252,18 @@ def services_of(parts: Parts, actors: trio.Nursery, registry: ActorRegistry) -> 
 
 
 def _taken(config: Config) -> Port:
-    """Take the port of the settings; clients that connect wait until the front is up. Raises StartError."""
+    """Listen on the configured port; clients wait until the front is up. Raises StartError."""
     try:
         return take(config.host, config.port)
     except OSError as error:
         where = f"{config.host}:{config.port}"
         raise StartError(
-            f"It can't listen on {where}: {error.strerror or error}. Try another --port."
+            f"The service can't listen on {where}: {error.strerror or error}. Try another --port."
         ) from error
 
 
 def _url(config: Config, port: Port, certificate: Certificate | None) -> str:
-    """Return the URL to try: that of the loopback interface if the service listens on all."""
+    """Return a URL for clients: the loopback interface's if the service listens on all."""
     address = port.sockets[0].getsockname()
     host = address[0] if port.outlives else config.host
     shown = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)

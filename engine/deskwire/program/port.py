@@ -1,4 +1,4 @@
-"""The port, which is taken before anything else is loaded: a client that finds it closed may be away for long (ADR 38)."""
+"""The listening sockets. They are opened before anything else is loaded, because a refused client may stay away for long (ADR 38)."""
 
 from __future__ import annotations
 
@@ -8,16 +8,15 @@ from typing import Final
 
 from msgspec import Struct
 
-_BACKLOG: Final = 65_535
-"""The connections that may wait to be accepted: as many as the system allows (`net.core.somaxconn`)."""
+_BACKLOG: Final = 65_535  # pending connections: as many as the system allows (`net.core.somaxconn`)
 
 
 class Port(Struct, frozen=True):
     """The sockets on which the service listens.
 
     Args:
-        sockets: listening ones; whoever connects waits until they are served.
-        outlives: whether somebody else holds them, too, so that the port stays open when this process has ended.
+        sockets: listening sockets; clients that connect wait until they are served.
+        outlives: whether another process also holds the sockets, so that the port stays open after this process.
     """
 
     sockets: tuple[socket.socket, ...]
@@ -25,7 +24,7 @@ class Port(Struct, frozen=True):
 
 
 def take(host: str, port: int) -> Port:
-    """Listen on every address of the host that this machine has a protocol for. Raises OSError."""
+    """Listen on every address of the host with a supported protocol. Raises OSError."""
     sockets: list[socket.socket] = []
     unknown: OSError | None = None
     for family, _, _, _, address in socket.getaddrinfo(

@@ -1,4 +1,4 @@
-"""The documents about the API that the service hands out: what makes them is loaded when one is asked for, in a thread."""
+"""The documents about the API that the service serves. Their makers are imported on the first request, in a thread."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ from deskwire.http.api.output.static import Static
 
 
 def openapi() -> Static:
-    """Return the description of the API."""
+    """Return the OpenAPI document."""
     from deskwire.http.description.openapi.document import description
 
     return description()
 
 
 def asyncapi() -> Static:
-    """Return the description of its events."""
+    """Return the AsyncAPI document."""
     from deskwire.http.description.asyncapi.document import description
 
     return description()
 
 
 def errors() -> Static:
-    """Return the page of its error codes."""
+    """Return the page of error codes."""
     from deskwire.http.description.errors_page import page
 
     return page()

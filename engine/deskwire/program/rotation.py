@@ -1,7 +1,7 @@
-"""Replaces the installation's secret while everything goes on (ADR 25).
+"""Replaces the installation's secret while the service runs (ADR 25).
 
-The file comes first, with the new secret and the former ones; then what is stored sealed is sealed anew, in one transaction.
-Whatever ends the process in between, the next start finds all secrets that anything needs, and finishes.
+First the file is written with the new and the previous secrets. Then all sealed data is encrypted with the new secret in one
+transaction. If the process ends in between, the next start has all the secrets it needs and finishes the rotation.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _SECOND_MS: Final = 1_000
 
 
 class Rotation:
-    """The secret's life in one process that has the data directory.
+    """Replaces the secret of one process on the data directory.
 
     Args:
-        secrets: everybody's; a rotation changes them in place.
-        directory: where the secret's file is; None if the secret comes from the settings.
-        kept_s: how long responses are kept for repeated requests; only the secret of their time finds them again.
+        secrets: shared by the whole process; a rotation changes them in place.
+        directory: the directory of the secret's file; None if the secret comes from the settings.
+        kept_s: seconds that responses are stored for idempotent requests; finding one needs the secret of its time.
     """
 
     def __init__(
@@ -50,14 +50,14 @@ class Rotation:
 
     @classmethod
     def of(cls, config: Config, store: Store, secrets: Secrets) -> Rotation:
-        """Return the rotation for the data directory and secret of the settings."""
+        """Return the rotation for the configured data directory and secret."""
         directory = config.data_dir if config.secret is None else None
         return cls(store, secrets, directory, wall_clock, config.idempotency_s)
 
     async def settle(self) -> None:
-        """Seal anew what a former secret has sealed, and forget the former ones that nothing needs any more.
+        """Encrypt sealed data with the current secret, and remove previous secrets that are no longer needed.
 
-        In memory they stay: what was read before may still have to be opened.
+        Previous secrets stay in memory, because data read earlier may still have to be decrypted.
 
         Raises SecretError if the file can't be written.
         """
@@ -71,16 +71,16 @@ class Rotation:
                 log.info("secret.former_forgotten", left=len(left.former))
 
     async def run(self, interval_s: float) -> None:
-        """Settle from time to time, until cancelled."""
+        """Settle periodically until cancelled."""
         while True:
             await trio.sleep(interval_s)
             await self.settle()
 
     async def rotate(self, overlap_s: int) -> dict[str, Any]:
-        """Take a new secret; what the old one signed is accepted for so long; what was done.
+        """Generate a new secret; signatures of the old one are accepted for `overlap_s`. Return a summary.
 
-        Raises Conflict (`secret_in_settings`), or Unavailable if the disk refuses; then nothing has changed, or the next start
-        does the rest.
+        Raises Conflict (`secret_in_settings`), or Unavailable if the disk fails; then nothing has changed, or the next start
+        completes the rotation.
         """
         if self._directory is None:
             raise Conflict(

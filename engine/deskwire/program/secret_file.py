@@ -1,4 +1,4 @@
-"""The installation's secret: that of the settings, or the file in the data directory, made at the first start (decisions 2)."""
+"""The installation's secret: from the settings, or from a file that the first start creates (decisions 2)."""
 
 from __future__ import annotations
 
@@ -11,32 +11,31 @@ from deskwire.engine.core.secret import FormerSecret, Secrets
 from deskwire.storage.files import sync
 from deskwire.storage.sqlite.directory import SECRET_FILE
 
-FOR_EVER: Final = 253_370_764_800_000
-"""The year 9999, in milliseconds."""
+FOR_EVER: Final = 253_370_764_800_000  # the year 9999 in milliseconds
 
 _SHORTEST: Final = 32
 _PRIVATE: Final = 0o600
 
 
 class SecretError(Exception):
-    """The secret's file can't be used; the text says why."""
+    """The secret's file can't be used; the text gives the reason."""
 
 
 def present_secrets(directory: Path, configured: str | None, previous: str | None = None) -> Secrets | None:
-    """Return the secrets of the settings, else those of the data directory, None if there are none yet. Raises SecretError."""
+    """Return the secrets of the settings, else of the data directory; None if there are none yet. Raises SecretError."""
     if configured is None and not (directory / SECRET_FILE).exists():
         return None
     return installation_secrets(directory, configured, previous)
 
 
 def installation_secrets(directory: Path, configured: str | None, previous: str | None = None) -> Secrets:
-    """Return the secrets of the settings, else those of the data directory, made at the first start.
+    """Return the secrets of the settings, else of the data directory; the first start creates the file.
 
     Args:
         configured: the settings' secret.
-        previous: the one before it, for as long as it is in the settings.
+        previous: the settings' previous secret, if any.
 
-    Raises SecretError if the file can't be read or written, or has been cut short.
+    Raises SecretError if the file can't be read or written, or is truncated.
     """
     if configured is not None:
         return Secrets(configured, [] if previous is None else [FormerSecret(previous, 0, FOR_EVER)])
@@ -50,7 +49,7 @@ def installation_secrets(directory: Path, configured: str | None, previous: str 
 
 
 def secrets_in(path: Path) -> Secrets:
-    """Return the secrets in a file. Raises OSError, and SecretError if they are no secrets."""
+    """Return the secrets in a file. Raises OSError, and SecretError for invalid content."""
     try:
         stored = Secrets.read(path.read_text())
     except ValueError:
@@ -63,14 +62,14 @@ def secrets_in(path: Path) -> Secrets:
 
 
 def new_secret() -> str:
-    """Make a secret for an installation that nobody can guess."""
+    """Return a random secret for an installation."""
     return secrets.token_urlsafe(48)
 
 
 def write_private(path: Path, text: str) -> None:
-    """Write a file that only its owner can read; it appears whole or not at all, and is on disk at the return."""
+    """Write a file that only its owner can read, atomically and durably."""
     scratch = path.with_name(f".{path.name}.{os.getpid()}")
-    scratch.unlink(missing_ok=True)  # a crash's, or somebody's link to another place
+    scratch.unlink(missing_ok=True)  # left by a crash, or another user's symbolic link
     handle = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, _PRIVATE)
     with os.fdopen(handle, "w") as file:
         file.write(text)

@@ -1,8 +1,7 @@
-"""The whole program in one nursery tree: storage, log, actors, deliveries and stream, HTTP front.
+"""The program as one nursery tree: storage, log, actors, deliveries and stream, HTTP front.
 
-`serve` builds it from the outside in and takes it down from the inside out; every step of the way down
-has a bound of its own. `run` adds what belongs to a process: signals, the words on the terminal, the
-exit status.
+`serve` builds the tree from the outside in and stops it from the inside out; every step of the stop
+has its own timeout. `run` adds the process: signals, messages on the terminal, the exit status.
 """
 
 from __future__ import annotations
@@ -37,8 +36,8 @@ from deskwire.http.stream.pusher import RESTARTING, SHUTTING_DOWN
 from deskwire.logs.setup import say
 from deskwire.program import nodes, wiring
 from deskwire.program.admin_context import AdminContext
-from deskwire.program.admin_socket import serve_orders
-from deskwire.program.demo_password import Password, new_password
+from deskwire.program.admin_socket import serve_commands
+from deskwire.program.demo_password import DemoPassword, new_password
 from deskwire.program.errors import StartError
 from deskwire.program.first_start import (
     DEMO_FILE,
@@ -52,10 +51,10 @@ from deskwire.program.first_start import (
     welcome,
 )
 from deskwire.program.installation import settled_secrets
-from deskwire.program.memory import calm_collector
 from deskwire.program.opening import leased, opened
 from deskwire.program.parts import Parts, assemble, services_of
 from deskwire.program.port import Port
+from deskwire.program.process import tune_collector_for_serving
 from deskwire.program.secret_file import SecretError, installation_secrets
 from deskwire.program.signing import SigningError
 from deskwire.program.systemd import ALONE, READY, STOPPING, ServiceManager
@@ -65,22 +64,21 @@ from deskwire.storage.sqlite.directory import DataDirectoryError
 log: Final = structlog.get_logger(__name__)
 
 
-_STREAM_SHARE: Final = 0.5
-"""Part of the stop's bound that requests under way may use; the rest is the stream's goodbye."""
-_FRONT_SHARE: Final = 0.9
-"""Part of it for all of the front, if a PostgreSQL has to answer after that."""
-_DATABASE_SHARE: Final = 0.95
-"""Part of it after which all sessions with a PostgreSQL are ended, and everything that waits for one is refused."""
+_STREAM_SHARE: Final = 0.5  # of the stop's timeout, for requests in progress; then the streams are closed
+_FRONT_SHARE: Final = (
+    0.9  # of the stop's timeout, for the whole front if PostgreSQL has to respond afterwards
+)
+_DATABASE_SHARE: Final = 0.95  # of the stop's timeout, after which all PostgreSQL sessions are closed
 
 
 class Serving(Struct, frozen=True):
-    """A service that is up.
+    """A running service.
 
     Args:
-        url: the URL at which clients reach it.
-        demo: the demo's credentials if this start has made it.
+        url: the URL for clients.
+        demo: the demo's credentials if this start created it.
         certificate: None for plain HTTP.
-        stop: begins an orderly stop; `serve` returns when that is done.
+        stop: starts an orderly stop; `serve` returns at its end.
     """
 
     url: str
@@ -89,7 +87,7 @@ class Serving(Struct, frozen=True):
     _stop: trio.Event
 
     def stop(self) -> None:
-        """Begin an orderly stop."""
+        """Start an orderly stop."""
         self._stop.set()
 
 
@@ -97,11 +95,11 @@ async def run(
     config: Config,
     port: Port | None = None,
     manager: ServiceManager = ALONE,
-    password: Callable[[], Password] | None = None,
+    password: Callable[[], DemoPassword] | None = None,
     *,
     new_secret: bool = False,
 ) -> int:
-    """Serve until SIGTERM or SIGINT. Return the exit status: 0 after an orderly stop. The others are as for `serve`."""
+    """Serve until SIGTERM or SIGINT. Return the exit status, 0 after an orderly stop. See `serve` for the arguments."""
     status = 0
     if manager.passed_over:
         log.warning("systemd.sockets_for_another", LISTEN_PID=manager.passed_over, pid=os.getpid())
@@ -114,11 +112,11 @@ async def run(
                         partial(serve, config, port, password, new_secret=new_secret)
                     )
                     starting.cancel_scope.cancel()
-                calm_collector()
+                tune_collector_for_serving()
                 say(_greeting(serving, config), sys.stdout)
                 _tell(manager, READY)
                 while await anext(signals) == signal.SIGHUP:
-                    assert serving.certificate is not None, "only with one is the signal taken"
+                    assert serving.certificate is not None, "the signal is handled only with a certificate"
                     serving.certificate.renew()
                 log.info("program.stopping")
                 _tell(manager, STOPPING)
@@ -139,14 +137,14 @@ async def run(
 
 
 def _place(config: Config) -> dict[str, str]:
-    """Return where the data is, for the log: the data directory, or the database without its password."""
+    """Return the location of the data for the log: the directory, or the database URL without its password."""
     if config.database_url is None:
         return {"data": str(config.data_dir)}
     return {"database": shown_database(config.database_url)}
 
 
 async def _end_at_signal(signals: AsyncIterator[int], started: trio.CancelScope) -> None:
-    """Cancel a start at the first signal that ends the service; SIGHUP is ignored, because a start has nothing to renew."""
+    """Cancel a start at the first terminating signal; SIGHUP is ignored, because there is nothing to reload yet."""
     while await anext(signals) == signal.SIGHUP:
         pass
     log.info("program.stopping", effect="it was not ready yet")
@@ -154,7 +152,7 @@ async def _end_at_signal(signals: AsyncIterator[int], started: trio.CancelScope)
 
 
 def _tell(manager: ServiceManager, state: str) -> None:
-    """Tell the service manager; one that can't be reached is no reason to stop serving."""
+    """Notify the service manager. A failure is logged and does not stop the service."""
     try:
         manager.tell(state)
     except OSError as error:
@@ -162,9 +160,9 @@ def _tell(manager: ServiceManager, state: str) -> None:
 
 
 def _signals(config: Config) -> tuple[int, ...]:
-    """Return the signals to listen for.
+    """Return the signals to handle.
 
-    SIGHUP renews the certificate. Without one it ends the process, as the end of its terminal does.
+    SIGHUP reloads the certificate. Without a certificate it ends the process, like the end of its terminal.
     """
     return (signal.SIGTERM, signal.SIGINT, *((signal.SIGHUP,) if config.tls_cert is not None else ()))
 
@@ -172,20 +170,20 @@ def _signals(config: Config) -> tuple[int, ...]:
 async def serve(
     config: Config,
     port: Port | None = None,
-    password: Callable[[], Password] | None = None,
+    password: Callable[[], DemoPassword] | None = None,
     *,
     new_secret: bool = False,
     task_status: trio.TaskStatus[Serving] = trio.TASK_STATUS_IGNORED,
 ) -> None:
-    """Build the program and serve until `Serving.stop` is called; started when it is ready.
+    """Build the program and serve until `Serving.stop` is called; started when the service is ready.
 
     Args:
-        port: where to listen; None to take the port of the settings. It is closed on return.
-        password: gives the demo's, in a thread; None to make it when it is needed.
-        new_secret: whether a data directory whose secret is missing, or another one, is served all the same.
+        port: the sockets, closed on return; None for the configured port.
+        password: returns the demo's password, in a thread; None to generate it when needed.
+        new_secret: serve a data directory even if its secret is missing or wrong.
 
     Raises BadCertificate, DatabaseUnusableError, DataDirectoryError, NotAdmitted, SecretError, SigningError or StartError if
-    it can't start.
+    the service can't start.
     """
     commits = Subscribers[Commit]()
     certificate = wiring.certificate(config)
@@ -199,7 +197,7 @@ async def serve(
         parts = await assemble(config, here, secrets, commits, certificate, port)
         interval_s = config.retention_interval_s
         while_leader = here.cluster.while_leader
-        nodes.forget_with_others(parts)
+        nodes.invalidate_with_other_nodes(parts)
         async with leased(here.membership), trio.open_nursery() as outgoing:
             await parts.lapses.start()
             await outgoing.start(parts.dispatcher.run)
@@ -268,7 +266,7 @@ async def serve(
                 actors.start_soon(
                     run_with_restarts, "conversations.held_messages", partial(while_leader, held.run)
                 )
-                nodes.share_out(here, services)
+                nodes.share_limits(here, services)
                 if here.membership is None:
                     await services.merges.resume()
                     await services.erasures.resume()
@@ -283,7 +281,7 @@ async def serve(
                 if here.heads is not None:
                     wiring.share_times(here.bus, commits, (parts.snooze_timer, timers, wakings, held))
                 if config.database_url is None:
-                    await actors.start(serve_orders, config.data_dir, _admin_context(parts, services))
+                    await actors.start(serve_commands, config.data_dir, _admin_context(parts, services))
                 await _front(
                     parts, services, password or partial(new_password, config.argon2_memory_kib), task_status
                 )
@@ -294,7 +292,7 @@ async def serve(
 async def _front(
     parts: Parts,
     services: Services,
-    password: Callable[[], Password],
+    password: Callable[[], DemoPassword],
     task_status: trio.TaskStatus[Serving],
 ) -> None:
     """Serve clients until the stop."""
@@ -338,9 +336,9 @@ async def _front(
 
 
 async def _provision(
-    config: Config, services: Services, password: Callable[[], Password], url: str
+    config: Config, services: Services, password: Callable[[], DemoPassword], url: str
 ) -> Demo | None:
-    """Make the demo at the first start. Its file is there before the demo is, so that no crash loses it."""
+    """Create the demo at the first start. The file is written before the commit, so that no crash loses it."""
     if not config.demo or await services.store.read(InlineQuery(lambda reader: reader.has_projects())):
         refresh_url(config.data_dir, url)
         return None
@@ -348,7 +346,7 @@ async def _provision(
     plan = plan_demo(services.tokens, await trio.to_thread.run_sync(password), now)
     written = keep_demo(plan.demo, config.data_dir, url, needed=config.database_url is None)
     if not await services.store.write(lambda tx: provision_demo(tx, plan, now)):
-        written.unlink(missing_ok=True)  # another node was first, and has shown its own
+        written.unlink(missing_ok=True)  # another node has created and shown its own demo
         return None
     return plan.demo
 

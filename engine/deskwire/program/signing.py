@@ -1,4 +1,4 @@
-"""The issuer and the verifier of access tokens, as the settings say."""
+"""The issuer and verifier of access tokens, from the settings."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ log: Final = structlog.get_logger(__name__)
 
 
 class SigningError(Exception):
-    """The settings' keys can't be used; the text says why."""
+    """The configured keys can't be used; the text gives the reason."""
 
 
 class Signing(Struct, frozen=True):
@@ -36,13 +36,13 @@ class Signing(Struct, frozen=True):
     _keys: KeySource | None
 
     async def run(self) -> None:
-        """Keep an identity provider's keys fresh, if there is one."""
+        """Refresh the identity provider's keys, if there is one."""
         if self._keys is not None:
             await self._keys.run()
 
 
 def signing_of(config: Config, secrets: Secrets) -> Signing:
-    """Return the tokens and their verifier. To be called inside Trio. Raises SigningError if a file can't be used."""
+    """Return the issuer and verifier of tokens. Call it inside Trio. Raises SigningError for an unusable file."""
     tokens = Tokens(secrets, config.jwt_issuer, config.jwt_audience)
     keys = _keys(config)
     provider = None if keys is None else _provider(config, keys)
@@ -66,7 +66,7 @@ def _keys(config: Config) -> KeySource | None:
                 raise SigningError(f"The keys in {file} can't be used: {error}.") from error
     if config.jwt_jwks_url is None:
         return None
-    trust = httpx.create_ssl_context()  # heeds SSL_CERT_FILE, for an authority of one's own
+    trust = httpx.create_ssl_context()  # heeds SSL_CERT_FILE, for a private authority
     return UrlKeys(
         config.jwt_jwks_url,
         refresh_s=config.jwt_jwks_refresh_s,

@@ -1,7 +1,7 @@
-"""A service manager's sockets, and the states that it is told (sd_listen_fds(3), sd_notify(3)).
+"""A service manager's sockets and notifications (sd_listen_fds(3), sd_notify(3)).
 
-Listening sockets that outlive the process keep the port open over a restart: who connects meanwhile waits. systemd's
-protocol for that is environment variables and open file descriptors, and other managers speak it, too.
+Sockets of the manager outlive the process, so clients that connect during a restart wait. systemd passes them through
+environment variables and open file descriptors; other managers use the same protocol.
 """
 
 from __future__ import annotations
@@ -17,23 +17,22 @@ from deskwire.program.port import Port
 
 READY: Final = "READY=1"
 STOPPING: Final = "STOPPING=1"
-_FIRST: Final = 3
-"""The descriptor of the first socket: SD_LISTEN_FDS_START."""
+_FIRST: Final = 3  # the descriptor of the first socket: SD_LISTEN_FDS_START
 _MOST: Final = 100
 _OURS: Final = ("LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES")
 
 
 class HandedOverError(Exception):
-    """Sockets that can't be served; the text names each with what is wrong with it."""
+    """Sockets that can't be served; the text names each with the reason."""
 
 
 class ServiceManager(Struct, frozen=True):
-    """The service manager that has started the process.
+    """The service manager that started the process.
 
     Args:
-        port: the listening sockets that it handed over, in its order; None if the process takes its own.
-        address: where it wants to be told of the state; None if it does not.
-        passed_over: the id of the process that it handed sockets to, if that is not this one; these are left alone.
+        port: the listening sockets of the manager, in order; None if the process opens its own.
+        address: the socket for notifications; None without one.
+        passed_over: the id of another process for which the sockets are meant, if any; they are left alone.
     """
 
     port: Port | None = None
@@ -42,7 +41,7 @@ class ServiceManager(Struct, frozen=True):
 
     @classmethod
     def of(cls, environ: MutableMapping[str, str], pid: int) -> Self:
-        """Take what the manager left in the environment, and remove it: it is for this process alone.
+        """Read the manager's variables and remove them, so that child processes don't inherit them.
 
         Raises HandedOverError.
         """
@@ -53,7 +52,7 @@ class ServiceManager(Struct, frozen=True):
         return cls(_taken(count, names.split(":")), address)
 
     def tell(self, state: str) -> None:
-        """Tell the manager this state, if it wants to be told. Raises OSError."""
+        """Send a state to the manager, if it wants notifications. Raises OSError."""
         if self.address is not None:
             abstract = self.address.startswith("@")
             with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK) as client:
@@ -61,8 +60,7 @@ class ServiceManager(Struct, frozen=True):
                 client.send(state.encode())
 
 
-ALONE: Final = ServiceManager()
-"""No service manager: a start by hand."""
+ALONE: Final = ServiceManager()  # no service manager: started by hand
 
 
 def _taken(count: str, names: list[str]) -> Port | None:
@@ -86,7 +84,7 @@ def _taken(count: str, names: list[str]) -> Port | None:
 
 
 def _problems(descriptor: int) -> Iterator[str]:
-    """Yield why this can't be served, if it can't: it must be listening, on TCP."""
+    """Yield why the descriptor can't be served; it must be a listening TCP socket."""
     try:
         copy = socket.socket(fileno=os.dup(descriptor))
     except OSError as error:
@@ -94,6 +92,6 @@ def _problems(descriptor: int) -> Iterator[str]:
         return
     with copy:
         if copy.family not in (socket.AF_INET, socket.AF_INET6) or copy.type != socket.SOCK_STREAM:
-            yield "is not a TCP socket, the only kind that is served (ListenStream= with a port)"
+            yield "is not a TCP socket, the only kind that can be served (ListenStream= with a port)"
         elif not copy.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
             yield "does not listen: it is a single connection (Accept= must be no)"

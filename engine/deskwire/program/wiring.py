@@ -1,4 +1,4 @@
-"""The parts of the program as the settings want them, one by one; `parts` puts them together."""
+"""Builds the parts of the program from the settings, one by one; `parts` assembles them."""
 
 from __future__ import annotations
 
@@ -73,22 +73,22 @@ from deskwire.http.server.fast_path import FastPath
 from deskwire.http.stream.server import RealtimeStream
 from deskwire.http.transport.connection_slots import Connections
 from deskwire.logs import setup as logs
-from deskwire.program import descriptors
-from deskwire.program.opening import Opened, RunningStore
+from deskwire.program import process
+from deskwire.program.opening import OpenedStore, RunningStore
 from deskwire.storage.sqlite.backup.copies import run_copies
 from deskwire.storage.sqlite.directory import DataDirectoryError
 
 log: Final = structlog.get_logger(__name__)
 
-_USERS_SHARE: Final = 5
-"""The part of a project's rate of calls that a user has, unless the settings say otherwise."""
+_USERS_SHARE: Final = 5  # a user's rate limit is this fraction of a project's, by default
 
-_RECORDED_S: Final = 1.0
-"""The time that a test of an endpoint waits beyond the receiver's, for the attempt to be recorded."""
+_RECORDED_TIMEOUT_S: Final = (
+    1.0  # for recording the attempt of an endpoint's test, after the receiver's timeout
+)
 
 
-async def event_log(config: Config, here: Opened) -> EventLog:
-    """Return the event log, which goes on behind what is stored."""
+async def event_log(config: Config, here: OpenedStore) -> EventLog:
+    """Return the event log, which continues after the stored events."""
     if here.heads is not None:
         return SharedLog(here.heads, ring_events=config.log_ring_events, ring_bytes=config.log_ring_bytes)
     return EventLog(
@@ -100,9 +100,9 @@ async def event_log(config: Config, here: Opened) -> EventLog:
 
 
 def follower(
-    here: Opened, events: EventLog, dispatcher: Dispatcher, commits: Subscribers[Commit]
+    here: OpenedStore, events: EventLog, dispatcher: Dispatcher, commits: Subscribers[Commit]
 ) -> Follower | None:
-    """Have the log and the deliveries follow the commits; return what reads those of other nodes, if there may be any."""
+    """Subscribe the log and the deliveries to commits. Return the follower of other nodes' commits, if there can be any."""
     if here.heads is None or not isinstance(events, SharedLog):
         events.follow(commits)
         dispatcher.follow(commits)
@@ -114,8 +114,8 @@ def follower(
     return found
 
 
-def relay(here: Opened, hub: Hub, dispatcher: Dispatcher, agents: AgentStreams) -> TypingRelay | None:
-    """Return the relay of typing to and from other nodes, if there may be any."""
+def relay(here: OpenedStore, hub: Hub, dispatcher: Dispatcher, agents: AgentStreams) -> TypingRelay | None:
+    """Return the relay of typing to and from other nodes, if there can be any."""
     if here.heads is None:
         return None
 
@@ -131,8 +131,8 @@ def relay(here: Opened, hub: Hub, dispatcher: Dispatcher, agents: AgentStreams) 
     return TypingRelay(here.bus, here.cluster.node.name, listening, deliver)
 
 
-def agents(config: Config, here: Opened, events: EventLog) -> AgentStreams:
-    """Return the streams of agents."""
+def agents(config: Config, here: OpenedStore, events: EventLog) -> AgentStreams:
+    """Return the agents' streams."""
     return AgentStreams(
         here.store,
         events,
@@ -155,10 +155,10 @@ def registry(
     relay: TypingRelay | None,
     bus: Bus | None,
 ) -> ActorRegistry:
-    """Return the conversations' actors.
+    """Return the registry of conversation actors.
 
     Args:
-        bus: to other nodes, which change the conversations as well; None for a node that is alone.
+        bus: to other nodes, which also change conversations; None for a single node.
     """
 
     def tell_agents_and_nodes(event: EphemeralEvent) -> None:
@@ -183,7 +183,7 @@ def registry(
 
 
 def share_times(bus: Bus, commits: Subscribers[Commit], tasks: Sequence[ScheduledTask[Any, Any]]) -> None:
-    """Have tasks that one node runs look as soon as another one has made something due."""
+    """Let other nodes wake tasks that only one node runs, when they make something due."""
 
     def hinted(_: bytes) -> None:
         for task in tasks:
@@ -198,7 +198,7 @@ def share_times(bus: Bus, commits: Subscribers[Commit], tasks: Sequence[Schedule
 def dispatcher(
     config: Config, store: Store, sealing: Encryption, notifier: DeliveryNotifier, cluster: Cluster | None
 ) -> Dispatcher:
-    """Return the deliveries to webhooks, shared with the other nodes of the cluster if there is one."""
+    """Return the dispatcher of webhook deliveries, shared with the cluster's other nodes if there are any."""
     return Dispatcher(
         store,
         wall_clock,
@@ -220,7 +220,7 @@ def dispatcher(
 
 
 def lapses(store: Store, dispatcher: Dispatcher, commits: Subscribers[Commit]) -> LapseMonitor:
-    """Return the task that disables endpoints whose machine credentials have ended."""
+    """Return the task that disables endpoints of expired machine credentials."""
 
     def stop(endpoint: int) -> None:
         if dispatcher.delivers_to(endpoint):
@@ -233,8 +233,8 @@ def lapses(store: Store, dispatcher: Dispatcher, commits: Subscribers[Commit]) -
     return made
 
 
-def endpoint_leases(here: Opened, dispatcher: Dispatcher) -> EndpointLeases | None:
-    """Return what says which endpoints this node delivers to; None if it is alone and delivers to all."""
+def endpoint_leases(here: OpenedStore, dispatcher: Dispatcher) -> EndpointLeases | None:
+    """Return the leases of the endpoints that this node delivers to; None for a single node, which delivers to all."""
     if here.membership is None or here.leases is None:
         return None
     made = EndpointLeases(here.store, here.leases, dispatcher, here.membership, here.bus, wall_clock)
@@ -244,7 +244,7 @@ def endpoint_leases(here: Opened, dispatcher: Dispatcher) -> EndpointLeases | No
 
 
 def delivery_notifier(store: Store, agents: AgentStreams) -> DeliveryNotifier:
-    """Return the news of deliveries, for agents who look at the conversation."""
+    """Return the notifications about deliveries for agents who have the conversation open."""
 
     def tell(project: int, conversation: str, item: Mapping[str, Any]) -> None:
         event = ephemeral_event("delivery.changed", {"conversationId": conversation, **item})
@@ -254,9 +254,9 @@ def delivery_notifier(store: Store, agents: AgentStreams) -> DeliveryNotifier:
 
 
 def writing_events(
-    here: Opened, agents: AgentStreams, links: Links, commits: Subscribers[Commit]
+    here: OpenedStore, agents: AgentStreams, links: Links, commits: Subscribers[Commit]
 ) -> WritingEvents:
-    """Return the events of drafts and held messages, which follow the commits."""
+    """Return the events of drafts and held messages, subscribed to commits."""
     bus = None if here.heads is None else here.bus
     made = WritingEvents(here.store, agents, links, wall_clock, bus)
     made.follow(commits)
@@ -264,12 +264,12 @@ def writing_events(
 
 
 def webhook_policy(config: Config) -> AddressPolicy:
-    """Return the rule for addresses that webhooks may go to."""
+    """Return the policy for addresses of webhooks."""
     return AddressPolicy(allow=config.webhook_allow, allow_private=config.allow_private_webhooks)
 
 
 def pusher(config: Config, store: Store, sealing: Encryption) -> AuditPusher:
-    """Return the task that pushes audit trails; its requests go the way of webhooks."""
+    """Return the task that pushes audit trails, with the HTTP client of webhooks."""
     policy, trusted = webhook_policy(config), httpx.create_ssl_context()
     proxy = Proxy.parse(config.webhook_proxy) if config.webhook_proxy else None
 
@@ -286,7 +286,7 @@ def pusher(config: Config, store: Store, sealing: Encryption) -> AuditPusher:
 
 
 def webhooks(config: Config, sealing: Encryption, dispatcher: Dispatcher | EndpointLeases) -> Webhooks:
-    """Return the functions of the deliveries that the endpoints' routes need."""
+    """Return the delivery functions for the routes of endpoints."""
     policy = webhook_policy(config)
     resolver = literal_addresses if config.webhook_proxy else SystemResolver(shared=True)
     return Webhooks(
@@ -295,12 +295,14 @@ def webhooks(config: Config, sealing: Encryption, dispatcher: Dispatcher | Endpo
         change=dispatcher.change,
         remove=dispatcher.remove,
         probe=dispatcher.probe,
-        first_result=partial(dispatcher.first_result, timeout_s=config.webhook_timeout_s + _RECORDED_S),
+        first_result=partial(
+            dispatcher.first_result, timeout_s=config.webhook_timeout_s + _RECORDED_TIMEOUT_S
+        ),
     )
 
 
 def limits(config: Config) -> Limits:
-    """Return the bounds on requests."""
+    """Return the limits on requests."""
     return Limits(
         body_limit_bytes=config.body_limit_bytes,
         network_logs_limit_bytes=config.network_logs_limit_bytes,
@@ -313,7 +315,7 @@ def limits(config: Config) -> Limits:
 
 
 def rate_limits(config: Config) -> RateLimits:
-    """Return the limits on how often callers may call."""
+    """Return the rate limits of callers."""
     calls = rate_of(config.rate_limit_per_minute, config.rate_limit_burst)
     users = rate_of(_calls_of_a_user(config), config.rate_limit_burst)
     authorizations = rate_of(config.stream_auth_per_minute, config.stream_auth_burst)
@@ -326,28 +328,28 @@ def rate_limits(config: Config) -> RateLimits:
 
 
 def _calls_of_a_user(config: Config) -> int:
-    """Return the calls in a minute, 0 for no limit."""
+    """Return a user's calls per minute, 0 for no limit."""
     calls = config.user_rate_limit_per_minute
     return -(-config.rate_limit_per_minute // _USERS_SHARE) if calls is None else calls
 
 
 def sessions(config: Config, store: Store) -> Sessions:
-    """Return the sessions of browsers."""
+    """Return the browser sessions."""
     return Sessions(store, session_life(config), config.public_url, config.own_tokens)
 
 
 def session_life(config: Config) -> SessionLifetime:
-    """Return how long sessions of browsers last."""
+    """Return the lifetime of browser sessions."""
     return SessionLifetime(int(config.session_idle_s * 1000), int(config.session_max_s * 1000))
 
 
 def dummy_hashes(store: Store, passwords: Passwords, secrets: Secrets) -> DummyHashes:
-    """Return the hashes that passwords of unknown addresses are checked against."""
+    """Return the dummy hashes for passwords of unknown addresses."""
     return DummyHashes(store, passwords.cost, derived_key(secrets.current, "stand-ins"), trio.current_time)
 
 
 def admission(config: Config, store: RunningStore, cluster: Cluster) -> Admission:
-    """Return the bounds on work under way. The service's own writes keep half of the writer's queue."""
+    """Return the limits on work in progress. Half of the writer's queue is reserved for the service's own writes."""
     return Admission(
         requests_max=config.requests_under_way,
         waits_max=config.feed_waits,
@@ -358,7 +360,7 @@ def admission(config: Config, store: RunningStore, cluster: Cluster) -> Admissio
     )
 
 
-def stream(config: Config, here: Opened, hub: Hub, keys: Keyring) -> RealtimeStream:
+def stream(config: Config, here: OpenedStore, hub: Hub, keys: Keyring) -> RealtimeStream:
     """Return the websocket side of the stream."""
     return RealtimeStream(
         here.store,
@@ -376,16 +378,16 @@ def stream(config: Config, here: Opened, hub: Hub, keys: Keyring) -> RealtimeStr
 
 
 def connections(config: Config) -> Connections:
-    """Return the register of client connections: as many as the settings ask for, or as file descriptors allow."""
-    limit = descriptors.take_all()
-    most = descriptors.connections(limit, config.connections)
+    """Return the registry of client connections, with as many as configured or as file descriptors allow."""
+    limit = process.raise_descriptor_limit()
+    most = process.connections_max(limit, config.connections)
     if most < config.connections:
         log.warning("front.few_descriptors", limit=limit, connections=most, wanted=config.connections)
     return Connections(most, config.request_bodies_bytes)
 
 
 def measured(
-    here: Opened,
+    here: OpenedStore,
     indexer: Indexer,
     dispatcher: Dispatcher,
     stream: RealtimeStream,
@@ -393,7 +395,7 @@ def measured(
     certificate: Certificate | None,
     connections: Connections,
 ) -> Measurements:
-    """Return the values that the metrics are read from."""
+    """Return the sources of the metrics."""
     return Measurements(
         commits=here.store.commits,
         waiting=lambda: len(here.store.backlog),
@@ -413,7 +415,7 @@ def measured(
     )
 
 
-def _node_measured(here: Opened, follower: Follower | None) -> NodeMeasurements | None:
+def _node_measured(here: OpenedStore, follower: Follower | None) -> NodeMeasurements | None:
     node, shared = here.membership, here.shared
     if node is None or shared is None or follower is None:
         return None
@@ -431,13 +433,13 @@ def _node_measured(here: Opened, follower: Follower | None) -> NodeMeasurements 
     )
 
 
-def apart(here: Opened) -> Callable[[], str | None]:
-    """Return what tells why this node can't work beside the others; of one that is alone it tells nothing."""
+def apart(here: OpenedStore) -> Callable[[], str | None]:
+    """Return a function for the reason why this node can't work with the others; a single node never has one."""
     return (lambda: None) if here.membership is None else here.membership.refusal
 
 
 def http_server(config: Config, services: Services, fast_path: FastPath) -> HypercornServer:
-    """Return the server of requests that are not plain."""
+    """Return the server for requests outside of the fast path."""
     return HypercornServer(
         make_app(services, ROUTES),
         idle_s=config.idle_connection_s,
@@ -447,14 +449,14 @@ def http_server(config: Config, services: Services, fast_path: FastPath) -> Hype
 
 
 def certificate(config: Config) -> Certificate | None:
-    """Return the server's certificate, if it has one. Raises BadCertificate."""
+    """Return the server's certificate, if configured. Raises BadCertificate."""
     if config.tls_cert is None or config.tls_key is None:
         return None
     return Certificate(config.tls_cert, config.tls_key, wall_clock)
 
 
 def retention(config: Config, store: Store, directory: ActorRegistry, pruned: RetentionCounters) -> Retention:
-    """Return the task that removes everything that has left its window."""
+    """Return the task that deletes everything past its retention."""
     keep = RetentionPeriods(
         bot_only=config.bot_only_retention_s,
         day=config.retention_day_s,
@@ -468,7 +470,7 @@ def retention(config: Config, store: Store, directory: ActorRegistry, pruned: Re
 
 
 async def keep_copies(config: Config) -> None:
-    """Remove the copies made before upgrades when their time is over, until cancelled."""
+    """Delete expired copies of earlier upgrades, until cancelled."""
     await run_copies(
         config.data_dir, wall_clock, kept_s=config.upgrade_copies_s, interval_s=config.retention_interval_s
     )
@@ -477,15 +479,15 @@ async def keep_copies(config: Config) -> None:
 async def open_uploads(
     config: Config, store: Store, files: Files, secrets: Secrets, url: str
 ) -> UploadService:
-    """Open the uploads' service, ready to take files.
+    """Open the upload service.
 
     Args:
         secrets: the installation's.
-        url: the URL at which clients reach the service.
+        url: the URL for clients.
 
-    Raises DataDirectoryError if their folder can't be used.
+    Raises DataDirectoryError if the folder can't be used.
     """
-    # Of files on its own disk a node is the only one that knows.
+    # A node with files on its own disk is the only one that knows them.
     own = config.uploads_at == "disk"
     file_store = SingleNodeFileStore(store, files) if own else SharedFileStore(store, files, wall_clock)
     uploads = UploadService(
@@ -504,7 +506,7 @@ async def open_uploads(
 
 
 def voice(config: Config, store: Store, uploads: UploadService) -> Voice:
-    """Return the maker of voice replies, with a model or without."""
+    """Return the maker of voice replies, with or without a model."""
     return Voice(
         store,
         uploads,
@@ -517,7 +519,7 @@ def voice(config: Config, store: Store, uploads: UploadService) -> Voice:
 
 
 def model(config: Config) -> ChatModel | None:
-    """Return the language model, if one is configured."""
+    """Return the language model, if configured."""
     if config.model_url is None or config.model_name is None:
         return None
     return OpenAiChat(config.model_url, config.model_key, config.model_name, timeout_s=config.model_timeout_s)

@@ -106,7 +106,7 @@ async def exported(service: Service, **params: str) -> tuple[str, list[Record]]:
 async def test_an_export_has_every_record_as_the_list_has_it_and_itself_at_its_end(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("deskwire.http.resources.accounts.audit.PAGE", 3)  # several pages of few
+    monkeypatch.setattr("deskwire.http.resources.accounts.audit.PAGE_SIZE", 3)  # several pages of few
     await keys(service, "a", "b")
     _, records = await exported(service)
     assert records[::-1] == await trail(service)

@@ -13,7 +13,7 @@ from deskwire.engine.cluster.cluster import SingleNode
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.stream.hub import Hub
 from deskwire.http.api.admission import HeldCalls
-from deskwire.http.api.readiness import Readiness
+from deskwire.http.api.readiness import ReadinessProbe
 from tests.support.api.service import running
 
 _ALL = {"Hub", "AgentStreams", "HeldCalls"}
@@ -44,12 +44,12 @@ async def test_only_a_trusted_balancer_ends_the_waits_of_a_node_that_is_not_read
 ) -> None:
     seen = set[str]()
 
-    async def refusal(_: Readiness) -> Unavailable:
+    async def refusal(_: ReadinessProbe) -> Unavailable:
         return Unavailable("The database is away.", code="storage_failed")
 
     async with running(tmp_path, trusted_proxies=networks(trusted)) as service:
         with monkeypatch.context() as patch:
-            patch.setattr(Readiness, "refusal", refusal)
+            patch.setattr(ReadinessProbe, "refusal", refusal)
             patch.setattr(SingleNode, "valid_until", valid_until)
             for each, method in (
                 (Hub, "send_away_nowait"),

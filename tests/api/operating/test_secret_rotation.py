@@ -12,8 +12,7 @@ import orjson
 import pytest
 import trio
 
-from deskwire.commands.admin.client import ask
-from deskwire.commands.demo.clients.signature import objection
+from deskwire.commands.admin.client import send_command
 from deskwire.engine.core.clock import wall_clock
 from deskwire.engine.core.encryption import DecryptionFailed, Encryption
 from deskwire.engine.core.secret import Secrets
@@ -22,6 +21,7 @@ from deskwire.storage.sqlite.check import check
 from tests.api.events.test_channels_agree import receiving, register
 from tests.api.stream.test_revocation import Streams, project_channel
 from tests.support.api.service import Service, running
+from tests.support.replay.signature import signature_fault
 from tests.support.stores import beside, chosen
 
 DAY_S = 86_400
@@ -30,7 +30,7 @@ DAY_S = 86_400
 async def rotate(directory: Path, overlap_s: int = DAY_S) -> dict[str, Any]:
     """Order a rotation from the running service."""
     said = await trio.to_thread.run_sync(
-        ask, directory, "secret.rotate", orjson.dumps({"overlapS": overlap_s})
+        send_command, directory, "secret.rotate", orjson.dumps({"overlapS": overlap_s})
     )
     assert said is not None
     assert "answer" in said, said
@@ -107,7 +107,7 @@ async def test_rotation_invalidates_old_signatures_only_after_the_overlap(
         await receiver.wait(3)
         for request in receiver.requests:
             header = request.headers["Service-Signature"]
-            assert objection(endpoint["secret"], header, request.body, int(header[2:12])) is None
+            assert signature_fault(endpoint["secret"], header, request.body, int(header[2:12])) is None
         assert [Encryption(Secrets(now.current)).open(each) for each in sealed(tmp_path)] == [
             endpoint["secret"]
         ]
@@ -155,7 +155,7 @@ async def test_a_secret_of_the_settings_is_rotated_by_the_settings(tmp_path: Pat
         async with running(tmp_path, secret=old) as service:
             endpoint = await register(service, receiver.url, events=["message.created"])
             link = await uploaded(service)
-            said = await trio.to_thread.run_sync(ask, tmp_path, "secret.rotate", b'{"overlapS": 60}')
+            said = await trio.to_thread.run_sync(send_command, tmp_path, "secret.rotate", b'{"overlapS": 60}')
             if chosen() == "postgres":
                 assert said is None, "a node takes no orders"
             else:

@@ -75,7 +75,7 @@ def test_a_machine_credential_is_made_rotated_and_revoked_and_each_secret_printe
     assert gone["revokedAt"] is not None
     assert "has been revoked" in shop("credential", "rotate", kept["id"]).stderr
     assert "--permission (number 1): " in shop("credential", "create", "X", "--permission", "all").stderr
-    assert "still ahead" in shop("credential", "create", "X", "--expires-at", "2020-01-01T00:00:00Z").stderr
+    assert "in the future" in shop("credential", "create", "X", "--expires-at", "2020-01-01T00:00:00Z").stderr
     for each in (secret, rotated):
         assert each not in shop("credential", "list").output
         assert all(each.encode() not in path.read_bytes() for path in (tmp_path / "data").iterdir())
@@ -257,7 +257,7 @@ def test_bad_settings_are_refused_as_by_serve(shop: Deskwire, monkeypatch: pytes
 def test_a_directory_whose_holder_does_not_answer_is_given_up_in_time(
     shop: Deskwire, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("deskwire.commands.admin.reach.PATIENCE_S", 0.3)
+    monkeypatch.setattr("deskwire.commands.admin.local_backend.DIRECTORY_TIMEOUT_S", 0.3)
     lock = DirectoryLock(tmp_path / "data")
     try:
         refused = shop("org", "rename", "Acme", "Other")
@@ -317,7 +317,7 @@ def test_on_a_terminal_it_asks(
 ) -> None:
     monkeypatch.setattr("click.testing._NamedTextIOWrapper.isatty", lambda self: True, raising=False)
     answer = two(*ADDING, input=typed)
-    assert "Go on?" in answer.stderr
+    assert "Continue?" in answer.stderr
     assert memberships(two) == organisations
     assert (len(answer.stdout.strip()) > 10) == (len(organisations) == 2)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from sqlite_utils import Database, Migrations
 
-from deskwire.commands.admin.looks import LOOKS
+from deskwire.commands.admin.read_queries import READ_QUERIES
 from deskwire.storage.sqlite.directory import FILE_NAME
 from deskwire.storage.sqlite.migrations.apply import migrations
 from deskwire.storage.sqlite.migrations.list import SCRIPTS
@@ -63,7 +63,7 @@ def unchanged(directory: Path) -> Iterator[None]:
 
 def test_the_commands_that_look_are_tried_here() -> None:
     names = [".".join(each[:2]) for each in LOOKING]
-    assert {OF_COMMANDS.get(name, name) for name in names} == LOOKS.keys()
+    assert {OF_COMMANDS.get(name, name) for name in names} == READ_QUERIES.keys()
 
 
 @pytest.mark.parametrize("command", LOOKING, ids=" ".join)

@@ -11,7 +11,7 @@ import pytest
 import trio
 from click.testing import Result
 
-from deskwire.commands.admin.client import ask
+from deskwire.commands.admin.client import send_command
 from tests.commands.admin.conftest import Deskwire, good, listed
 from tests.support.api.planted_texts import mark, vanished
 from tests.support.api.service import Service, running
@@ -92,7 +92,7 @@ def test_on_a_terminal_it_asks(
 ) -> None:
     monkeypatch.setattr("click.testing._NamedTextIOWrapper.isatty", lambda self: True, raising=False)
     answer = shop("org", "delete", "Acme", input=typed)
-    assert "Go on?" in answer.stderr
+    assert "Continue?" in answer.stderr
     assert answer.exit_code == (0 if typed == "y\n" else 1)
     assert [each["name"] for each in listed(shop("org", "list", "--json"))] == left
 
@@ -130,7 +130,9 @@ async def test_an_organisation_whose_project_holds_something_stays_as_it_is(serv
 
 async def refusal_of(service: Service, operation: str, **arguments: object) -> dict[str, str]:
     """Return why an order was refused."""
-    said = await trio.to_thread.run_sync(ask, service.directory, operation, json.dumps(arguments).encode())
+    said = await trio.to_thread.run_sync(
+        send_command, service.directory, operation, json.dumps(arguments).encode()
+    )
     assert said is not None
     refusal: dict[str, str] = said["refusal"]
     return refusal

@@ -43,7 +43,7 @@ def test_it_says_in_words_until_when_the_old_one_is_accepted(deskwire: Deskwire,
     assert good(said) == ""
     assert installation_secrets(secret.parent, None).current not in said.output
     assert "until" in said.stderr
-    assert "backups made before" in said.stderr
+    assert "earlier backups" in said.stderr
 
 
 def test_two_rotations_in_one_overlap_keep_both_old_ones(deskwire: Deskwire, secret: Path) -> None:

@@ -17,9 +17,9 @@ import httpx
 import pytest
 import trio
 
-from deskwire.commands.admin.client import SOCKET_FILE, Unanswered, ask
+from deskwire.commands.admin.client import SOCKET_FILE, NoResponseError, send_command
 from deskwire.program import admin_socket as admin
-from deskwire.program.admin_socket import AT_ONCE, ORDER_BYTES_MAX
+from deskwire.program.admin_socket import COMMAND_BYTES_MAX, CONCURRENT_COMMANDS_MAX
 from tests.support.api.service import Service, running
 from tests.support.sockets.admin_socket import operate
 from tests.support.sockets.server_process import Server, environment
@@ -126,7 +126,7 @@ async def test_another_user_is_not_answered_even_if_the_file_lets_it_in(service:
         b'{"operation": "rm", "arguments": {}}\n',
         b'{"operation": "org.rename", "arguments": {"x": 1}}\n',
         b'{"operation": "org.create", "arguments": 5}\n',
-        b"x" * ORDER_BYTES_MAX,
+        b"x" * COMMAND_BYTES_MAX,
     ],
 )
 async def test_nonsense_is_refused_and_the_next_order_is_carried_out(service: Service, line: bytes) -> None:
@@ -146,10 +146,13 @@ async def test_an_order_that_is_too_long_is_not_read_to_its_end(service: Service
 async def test_peers_that_say_nothing_do_not_lock_the_operator_out(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(admin, "ORDER_S", 0.3)
-    silent = [await trio.open_unix_socket(service.directory / SOCKET_FILE) for _ in range(AT_ONCE + 2)]
+    monkeypatch.setattr(admin, "COMMAND_TIMEOUT_S", 0.3)
+    silent = [
+        await trio.open_unix_socket(service.directory / SOCKET_FILE)
+        for _ in range(CONCURRENT_COMMANDS_MAX + 2)
+    ]
     await trio.testing.wait_all_tasks_blocked(0.05)  # they have been let in, with that little time
-    monkeypatch.setattr(admin, "ORDER_S", 30.0)
+    monkeypatch.setattr(admin, "COMMAND_TIMEOUT_S", 30.0)
     assert (await operate(service, "org.rename", name="Acme"))["name"] == "Acme"
     for stream in silent:
         await stream.aclose()
@@ -167,8 +170,8 @@ async def test_an_order_without_an_answer_is_said_to_be_open(tmp_path: Path) -> 
 
     async with trio.open_nursery() as nursery:
         nursery.start_soon(hang_up)
-        with pytest.raises(Unanswered, match="look whether"):
-            await trio.to_thread.run_sync(ask, tmp_path, "org.rename", b"{}")
+        with pytest.raises(NoResponseError, match="check whether"):
+            await trio.to_thread.run_sync(send_command, tmp_path, "org.rename", b"{}")
     listener.close()
 
 
@@ -184,7 +187,7 @@ async def test_a_directory_that_can_hold_no_socket_is_served_without_one(tmp_pat
     (tmp_path / SOCKET_FILE).mkdir()
     async with running(tmp_path) as service:
         assert (await service.http.get("/s2s/project")).status_code == 200
-        assert await trio.to_thread.run_sync(ask, tmp_path, "org.rename", b"{}") is None
+        assert await trio.to_thread.run_sync(send_command, tmp_path, "org.rename", b"{}") is None
 
 
 async def test_the_command_line_reaches_a_server_and_after_a_crash_does_without(tmp_path: Path) -> None:

@@ -8,9 +8,9 @@ from pathlib import Path
 import click
 import pytest
 
-from deskwire.commands.api_client.access import Access, find_access
+from deskwire.commands.api_client.access import ServiceAccess, find_access
 
-DEMO = Access("http://127.0.0.1:8080", "sk_demo")
+DEMO = ServiceAccess("http://127.0.0.1:8080", "sk_demo")
 
 
 @pytest.fixture
@@ -32,12 +32,12 @@ def test_without_options_the_demo_of_the_data_directory_is_taken(data: Path) -> 
 
 def test_url_and_key_need_no_data_directory_and_the_url_may_end_in_the_version(tmp_path: Path) -> None:
     for url in ("https://a.test", "https://a.test/", "https://a.test/v3", "https://a.test/v3/"):
-        assert find_access(url, "sk_1", tmp_path / "none") == Access("https://a.test", "sk_1")
+        assert find_access(url, "sk_1", tmp_path / "none") == ServiceAccess("https://a.test", "sk_1")
 
 
 def test_the_demos_key_goes_to_the_demos_address_only(data: Path) -> None:
     assert find_access(DEMO.url, None, data) == DEMO
-    assert find_access(None, "sk_2", data) == Access(DEMO.url, "sk_2")
+    assert find_access(None, "sk_2", data) == ServiceAccess(DEMO.url, "sk_2")
     message = refusal("http://a.test", None, data)
     assert "--key" in message
     assert f"is for {DEMO.url}, not for http://a.test" in message

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deskwire.commands.api_client.page import raw_items
+from deskwire.commands.api_client.service import raw_items
 
 
 @given(st.lists(st.dictionaries(st.text(), st.text() | st.floats(allow_nan=False) | st.none())))

@@ -7,9 +7,9 @@ import json
 import pytest
 import trio
 
-from deskwire.commands.api_client.access import Access
-from deskwire.commands.api_client.service import Away, Refused, Service
-from deskwire.commands.listen.patience import Patient
+from deskwire.commands.api_client.access import ServiceAccess
+from deskwire.commands.api_client.service import CallRefused, Service, ServiceUnavailable
+from deskwire.commands.listen.feed import RetryingService
 from tests.commands.listen.conftest import receiving
 from tests.support.sockets.receivers import Behaviour, Receiver, Request, answering
 from tests.support.sockets.server_process import free_port
@@ -24,7 +24,7 @@ def problem(status: str, code: str, *, extra: bytes = b"", **more: object) -> Be
 
 
 def service(receiver: Receiver) -> Service:
-    return Service(Access(f"http://127.0.0.1:{receiver.port}", KEY))
+    return Service(ServiceAccess(f"http://127.0.0.1:{receiver.port}", KEY))
 
 
 async def test_a_call_goes_below_v3_with_the_key_and_its_parameters() -> None:
@@ -45,7 +45,7 @@ async def test_a_refusal_says_what_the_problem_says() -> None:
         receiving(problem("400 Bad Request", "bad_query", errors=flaws)) as receiver,
         service(receiver) as called,
     ):
-        with pytest.raises(Refused) as caught:
+        with pytest.raises(CallRefused) as caught:
             await called.get("/s2s/x")
     assert (caught.value.status, caught.value.code) == (400, "bad_query")
     assert str(caught.value) == "HTTP 400 bad_query: /type: There is no such type."
@@ -56,7 +56,7 @@ async def test_a_key_that_is_not_accepted_says_where_to_look_and_is_not_shown() 
         receiving(problem("401 Unauthorized", "invalid_server_key")) as receiver,
         service(receiver) as called,
     ):
-        with pytest.raises(Refused, match="check --key, DESKWIRE_KEY or demo") as caught:
+        with pytest.raises(CallRefused, match="check --key, DESKWIRE_KEY or demo") as caught:
             await called.get("/s2s/x")
     assert KEY not in str(caught.value)
 
@@ -67,7 +67,7 @@ async def test_what_may_be_better_later_is_away_with_the_wait_that_was_asked_for
         receiving(problem(status, "x", extra=b"Retry-After: 7\r\n")) as receiver,
         service(receiver) as called,
     ):
-        with pytest.raises(Away, match="Why") as caught:
+        with pytest.raises(ServiceUnavailable, match="Why") as caught:
             await called.get("/s2s/x")
     assert caught.value.retry_after_s == 7
 
@@ -78,7 +78,7 @@ async def test_a_wait_that_is_no_number_of_seconds_is_none(header: str) -> None:
         receiving(answering("503 Busy", b"<html>", header.encode())) as receiver,
         service(receiver) as called,
     ):
-        with pytest.raises(Away, match="HTTP 503") as caught:
+        with pytest.raises(ServiceUnavailable, match="HTTP 503") as caught:
             await called.get("/s2s/x")
     assert caught.value.retry_after_s is None
 
@@ -87,17 +87,17 @@ async def test_nobody_there_and_a_connection_that_breaks_are_away() -> None:
     async def hang_up(stream: trio.abc.Stream, _: Request) -> None:
         await stream.aclose()
 
-    async with Service(Access(f"http://127.0.0.1:{free_port()}", KEY)) as nobody:
-        with pytest.raises(Away, match="can't be reached: ConnectError"):
+    async with Service(ServiceAccess(f"http://127.0.0.1:{free_port()}", KEY)) as nobody:
+        with pytest.raises(ServiceUnavailable, match="can't be reached: ConnectError"):
             await nobody.get("/s2s/x")
     async with receiving(hang_up) as receiver, service(receiver) as called:
-        with pytest.raises(Away, match="can't be reached"):
+        with pytest.raises(ServiceUnavailable, match="can't be reached"):
             await called.get("/s2s/x")
 
 
 async def test_an_answer_that_is_not_json_is_away_with_a_hint() -> None:
     async with receiving(answering("200 OK", b"<html>")) as receiver, service(receiver) as called:
-        with pytest.raises(Away, match="is this a Deskwire service"):
+        with pytest.raises(ServiceUnavailable, match="is this a Deskwire service"):
             await called.fetch("/s2s/x")
 
 
@@ -109,8 +109,8 @@ async def test_a_patient_caller_says_once_that_the_service_is_away_and_once_that
         await answers.pop(0)(stream, request)
 
     async with receiving(one_after_the_other) as receiver, service(receiver) as called:
-        patient = Patient(called, True, notes.append)
+        patient = RetryingService(called, True, notes.append)
         assert await patient.get("/s2s/project") == b'{"id":"prj_1"}'
     assert len(notes) == 2
-    assert notes[0].endswith("HTTP 503 not_ready: Why.; trying again until it is back.")
+    assert notes[0].endswith("HTTP 503 not_ready: Why.; retrying until it is back.")
     assert notes[1] == "The service is back."

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deskwire.commands.api_client.shown import visible, visible_lines
+from deskwire.commands.shell.output import visible, visible_lines
 
 
 @given(st.text())

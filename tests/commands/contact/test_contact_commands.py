@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 import trio
 
-from deskwire.commands.api_client.service import Away, Refused, ServiceError
-from deskwire.commands.contact.erase import erased
+from deskwire.commands.api_client.service import CallRefused, ServiceError, ServiceUnavailable
+from deskwire.commands.contact.privacy import erase_contact
 from deskwire.engine.core.values import no_progress
 from tests.commands.api_client.acting import deskwire
 from tests.support.api.service import Service, running
@@ -85,14 +85,16 @@ async def test_an_erasure_that_takes_long_is_followed_until_it_has_ended(
 ) -> None:
     under_way = ("The erasure goes on by itself.", 10.0, "erasure_under_way")
     busy = Busy(
-        Away(*under_way), Away(*under_way), Refused(404, "contact_not_found", "There is no such contact.")
+        ServiceUnavailable(*under_way),
+        ServiceUnavailable(*under_way),
+        CallRefused(404, "contact_not_found", "There is no such contact."),
     )
     began = trio.current_time()
-    gone = await erased(busy, "/s2s/contacts/u1", no_progress)  # type: ignore[arg-type]  # what it asks of a service
+    gone = await erase_contact(busy, "/s2s/contacts/u1", no_progress)  # type: ignore[arg-type]  # what it asks of a service
     assert (gone["deleted"], busy.answers, trio.current_time() - began) == (True, [], 20)
 
 
 async def test_a_contact_that_never_was_is_not_said_to_be_erased() -> None:
-    busy = Busy(Refused(404, "contact_not_found", "There is no such contact."))
-    with pytest.raises(Refused):
-        await erased(busy, "/s2s/contacts/u1", no_progress)  # type: ignore[arg-type]
+    busy = Busy(CallRefused(404, "contact_not_found", "There is no such contact."))
+    with pytest.raises(CallRefused):
+        await erase_contact(busy, "/s2s/contacts/u1", no_progress)  # type: ignore[arg-type]

@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
+from deskwire.commands.convert.parts import ExportSource
 from deskwire.commands.convert.run import SOURCES, convert
-from deskwire.commands.convert.source import Source
-from deskwire.commands.convert.tally import Tally
+from deskwire.commands.convert.tally import ConversionTally
 
 NOW = 1_790_000_000_000
 
@@ -48,18 +48,20 @@ class Converted:
         ]
 
 
-def converted(source: str, *records: Any, by_email: bool = False, reader: Source | None = None) -> Converted:
+def converted(
+    source: str, *records: Any, by_email: bool = False, reader: ExportSource | None = None
+) -> Converted:
     """Convert records, each in a file of its own."""
     files = (json.dumps(each).encode() + b"\n" for each in records)
     return converted_bytes(source, *files, by_email=by_email, reader=reader)
 
 
 def converted_bytes(
-    source: str, *files: bytes, by_email: bool = False, reader: Source | None = None
+    source: str, *files: bytes, by_email: bool = False, reader: ExportSource | None = None
 ) -> Converted:
     """Convert files with these contents."""
     output, report = io.BytesIO(), io.StringIO()
-    tally = Tally(report)
+    tally = ConversionTally(report)
     named: Iterable[tuple[str, BinaryIO]] = [
         (f"file {number}", io.BytesIO(each)) for number, each in enumerate(files, 1)
     ]

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deskwire.commands.convert import markup as markup_module
-from deskwire.commands.convert.markup import Kind, tokens
+from deskwire.commands.convert.markup import MarkupKind, tokens
 from deskwire.commands.convert.text import clean, plain, trimmed
 
 CODE = "def f():\n    return 1\n\n\n\ndef g():\n\treturn 2"
@@ -181,4 +181,4 @@ def test_a_megabyte_of_crafted_markup_is_read(piece: str) -> None:
 def test_blank_lines_around_a_text_go_and_its_indentation_stays() -> None:
     assert trimmed("\n \n    if x:\n        y\n  ") == "    if x:\n        y"
     assert trimmed(" \n ") == ""
-    assert [token.kind for token in tokens("<SCRIPT>a<b</script >c")][1] is Kind.hidden
+    assert [token.kind for token in tokens("<SCRIPT>a<b</script >c")][1] is MarkupKind.hidden

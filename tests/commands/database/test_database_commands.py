@@ -190,7 +190,7 @@ def test_a_copy_needs_a_database_files_that_all_nodes_see_and_a_source(tmp_path:
     assert "--to must be a URL" in runner.invoke(cli, ["copy", "--from", str(directory), "--to", "x"]).output
     somewhere = "postgresql://127.0.0.1:9/x"
     on_disk = runner.invoke(cli, ["copy", "--from", str(directory), "--to", somewhere, "--files", "disk"])
-    assert "others don't see" in on_disk.output
+    assert "other nodes can't read" in on_disk.output
     nothing = runner.invoke(cli, ["copy", "--from", str(directory), "--to", somewhere])
     assert "There is no Deskwire" in nothing.output
     node = {"DESKWIRE_DATABASE_URL": somewhere, "DESKWIRE_NODE": "a", "DESKWIRE_REQUIRE_SYNC_STANDBY": "true"}
@@ -205,7 +205,7 @@ def test_a_copy_needs_a_database_files_that_all_nodes_see_and_a_source(tmp_path:
 def test_two_places_at_once_are_refused(tmp_path: Path) -> None:
     refused = run("postgresql://127.0.0.1:9/x", "org", "list", "--data", str(tmp_path))
     assert refused.exit_code == 2
-    assert "leave out the one that is not meant" in refused.output
+    assert "give only one of them" in refused.output
 
 
 def test_the_url_is_shown_without_its_password() -> None:

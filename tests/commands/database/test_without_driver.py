@@ -39,7 +39,7 @@ def test_a_databases_url_gives_the_sentence(tmp_path: Path, command: str) -> Non
         DESKWIRE_PORT="0",
     )
     assert done.returncode == 1
-    assert "its driver is not installed: `pip install 'deskwire[postgres]'`" in done.stderr
+    assert "the driver is not installed: `pip install 'deskwire[postgres]'`" in done.stderr
     assert "Traceback" not in done.stderr
 
 

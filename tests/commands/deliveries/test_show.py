@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from deskwire.commands.deliveries.show import counted, lines, table
+from deskwire.commands.deliveries.delivery_log import delivery_lines, delivery_table, recovery_lines
 
 DELIVERY: dict[str, Any] = {
     "id": "dlv_01KZ0000000000000000000000",
@@ -31,7 +31,7 @@ DELIVERY: dict[str, Any] = {
 @pytest.mark.parametrize("width", [80, 100, 160, 220, 240])
 def test_ids_are_whole_and_nothing_drives_the_terminal_on_any_width(width: int) -> None:
     console = Console(file=io.StringIO(), width=width)
-    console.print(table([DELIVERY, DELIVERY], width))
+    console.print(delivery_table([DELIVERY, DELIVERY], width))
     assert isinstance(console.file, io.StringIO)
     shown = console.file.getvalue()
     assert shown.count(DELIVERY["id"]) == shown.count(DELIVERY["endpointId"]) == 2
@@ -40,14 +40,14 @@ def test_ids_are_whole_and_nothing_drives_the_terminal_on_any_width(width: int) 
 
 
 def test_what_has_no_conversation_and_no_attempt_has_no_line_for_them() -> None:
-    shown = list(lines(DELIVERY))
+    shown = list(delivery_lines(DELIVERY))
     assert not any(line.startswith(("Conversation", "Sequence", "Next", "Repeat")) for line in shown)
     assert "Reason:       the circuit is open \\x1b[31m" in shown
 
 
 def test_a_recovery_is_told_in_words() -> None:
-    assert list(counted({"count": 1, "notStored": 0}, False)) == ["1 delivery sent again."]
-    assert list(counted({"count": 2, "notStored": 3}, True)) == [
+    assert list(recovery_lines({"count": 1, "notStored": 0}, False)) == ["1 delivery sent again."]
+    assert list(recovery_lines({"count": 2, "notStored": 3}, True)) == [
         "2 deliveries would be sent again.",
-        "3 can't be sent again, as the events are no longer stored.",
+        "3 can't be sent again, because the events are no longer stored.",
     ]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deskwire.commands.deliveries.when import moment
+from deskwire.commands.shell.times import api_time
 from deskwire.engine.core.clock import iso
 
 NOW = 1_790_000_000_000  # 2026-09-21T14:13:20Z
@@ -28,16 +28,16 @@ NOW = 1_790_000_000_000  # 2026-09-21T14:13:20Z
     ],
 )
 def test_a_time_is_iso_8601_or_so_long_ago(text: str, expected: str) -> None:
-    assert moment(text, NOW) == expected
+    assert api_time(text, NOW) == expected
 
 
 @pytest.mark.parametrize("text", ["", "yesterday", "2", "-2h", "2 h", "2w", "2026-13-01", "evt_1"])
 def test_anything_else_is_refused_with_an_example(text: str) -> None:
     with pytest.raises(ValueError, match="write 2026-11-01T12:00:00Z, or 30m"):
-        moment(text, NOW)
+        api_time(text, NOW)
 
 
 @given(st.text(max_size=12))
 def test_any_text_gives_a_time_or_that_error(text: str) -> None:
     with contextlib.suppress(ValueError):
-        assert moment(text, NOW).endswith("Z")
+        assert api_time(text, NOW).endswith("Z")

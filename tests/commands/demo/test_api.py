@@ -9,8 +9,8 @@ from functools import partial
 import pytest
 import trio
 
-from deskwire.commands.demo.clients import api as module
-from deskwire.commands.demo.clients.api import Api
+from tests.support.replay import api as module
+from tests.support.replay.api import Api
 
 OK = b'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 11\r\n\r\n{"id": "x"}'
 LATER = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 0\r\nContent-Length: 0\r\n\r\n"

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from deskwire.commands.demo.chats import BadChats, Chat, Turn, load_chats, parse_chats
-from deskwire.commands.demo.checks.history import Effect
-from deskwire.commands.demo.script import Step, effects_of, script
+from deskwire.commands.demo.chats import BadChats, Chat, ChatStep, ChatTurn, load_chats, parse_chats, script
+from tests.support.replay.effects import effects_of
+from tests.support.replay.history import Effect
 
 DIALOGUES = Path(__file__).parents[2].parent / "shared" / "data" / "dialogues.jsonl"
 
@@ -25,10 +25,12 @@ def parse(*lines: Any) -> tuple[Chat, ...]:
 
 
 def spoken(*speakers: Any) -> Chat:
-    return Chat("c", tuple(Turn(speaker=speaker, text=f"{n}") for n, speaker in enumerate(speakers)))
+    return Chat(
+        id="c", turns=tuple(ChatTurn(speaker=speaker, text=f"{n}") for n, speaker in enumerate(speakers))
+    )
 
 
-def steps(chat: Chat, number: int = 1) -> list[Step]:
+def steps(chat: Chat, number: int = 1) -> list[ChatStep]:
     return list(script(chat, number, f"u{number}"))
 
 
@@ -42,7 +44,7 @@ def test_a_chat_is_read_with_what_is_known_of_the_customer_and_without_other_fie
     assert (chat.id, chat.topic, chat.turns) == (
         "a",
         ("delivery",),
-        (Turn(speaker="customer", text="Hello"),),
+        (ChatTurn(speaker="customer", text="Hello"),),
     )
     assert (chat.customer.name, chat.customer.email) == ("Ada", "ada@example.com")
 
@@ -98,7 +100,9 @@ def test_real_dialogues_are_read_without_complaint() -> None:
 
 def test_a_chat_that_the_customer_begins_is_created_with_the_first_message() -> None:
     first, *rest = steps(spoken("customer", "agent", "system"))
-    assert first == Step("create", "POST", "", {"contact": {"userId": "u1"}, "message": {"text": "0"}})
+    assert first == ChatStep(
+        "create", "POST", "", {"contact": {"userId": "u1"}, "message": {"text": "0"}}, "message.created"
+    )
     assert [step.body["author"]["type"] for step in rest] == ["agent", "system"]
 
 

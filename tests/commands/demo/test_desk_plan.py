@@ -6,9 +6,18 @@ import unicodedata
 import zlib
 from collections import Counter
 
-from deskwire.commands.demo.desk.files import picture, text
-from deskwire.commands.demo.desk.people import COLLEAGUES, CUSTOMERS, SNIPPETS
-from deskwire.commands.demo.desk.stories import CONVERSATIONS, LIVE, imported, load_stories, plan
+import orjson
+
+from deskwire.commands.demo.chats import bundled
+from deskwire.commands.demo.stories import (
+    COLLEAGUES,
+    CONVERSATIONS,
+    CUSTOMERS,
+    LIVE_CONVERSATIONS,
+    import_records,
+    load_stories,
+    plan,
+)
 from deskwire.engine.snippets.snippet import unknown_placeholders
 
 NOW = 1_800_000_000_000
@@ -41,7 +50,7 @@ def test_conversations_are_short_and_long_and_in_every_state() -> None:
     assert (lengths[0], lengths[-1] >= 55) == (1, True)
     assert {each.status for each in planned} == {"OPEN", "PENDING", "CLOSED"}
     assert {each.assigned for each in planned} == {"nobody", "user", "team"}
-    assert any(each.snoozed for each in planned[:-LIVE])
+    assert any(each.snoozed for each in planned[:-LIVE_CONVERSATIONS])
     assert any(turn.speaker == "note" for each in planned for turn in each.turns)
     assert {each.agent for each in planned} == set(range(len(COLLEAGUES)))
 
@@ -50,20 +59,23 @@ def test_every_placeholder_of_a_story_is_filled() -> None:
     for each in plan(load_stories()):
         for said in (each.title, *(turn.text for turn in each.turns)):
             assert not any(name in said for name in ("{name}", "{order}", "{city}")), said
-    assert all(unknown_placeholders(snippet["text"]) == () for snippet in SNIPPETS)
+    assert all(
+        unknown_placeholders(snippet["text"]) == ()
+        for snippet in orjson.loads(bundled("inbox.json"))["snippets"]
+    )
 
 
 def test_what_was_long_ago_is_in_order_and_never_ahead() -> None:
-    for each in plan(load_stories())[:-LIVE]:
-        conversation, *messages = imported(each, NOW, AGENTS, TEAMS)
+    for each in plan(load_stories())[:-LIVE_CONVERSATIONS]:
+        conversation, *messages = import_records(each, NOW, AGENTS, TEAMS)
         times = [conversation["createdAt"], *(message["createdAt"] for message in messages)]
         assert times == sorted(times)
         assert times[-1] < "2027-01-15T08:00:00.000Z"  # which NOW is
         assert len(messages) == len(each.turns)
 
 
-def test_the_picture_is_a_whole_png_and_the_text_is_text() -> None:
-    data = picture()
+def test_the_picture_is_a_whole_png() -> None:
+    data = bundled("parcel.png")
     assert data.startswith(b"\x89PNG\r\n\x1a\n")
     at, kinds, pixels = 8, [], b""
     while at < len(data):
@@ -75,4 +87,3 @@ def test_the_picture_is_a_whole_png_and_the_text_is_text() -> None:
         at += 12 + size
     assert kinds == [b"IHDR", b"IDAT", b"IEND"]
     assert len(pixels) == 220 * (1 + 3 * 320)
-    assert text().decode().isprintable() is False  # it has lines

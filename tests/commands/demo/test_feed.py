@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from deskwire.commands.demo.clients.feed import just_before
 from deskwire.engine.core.ids import IdGenerator, is_id, new_id
+from tests.support.replay.feed import just_before
 
 
 def test_reading_begins_before_the_first_event_of_all_conversations_and_behind_all_earlier_ones() -> None:

@@ -9,15 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deskwire.commands.demo.clients.frames import (
-    Established,
-    Event,
-    Failure,
-    Refused,
-    Subscribed,
-    decode,
-    subscribe,
-)
+from tests.support.replay.frames import Established, Event, Failure, Refused, Subscribed, decode, subscribe
 
 anything = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),

@@ -10,9 +10,9 @@ import httpx
 import pytest
 import trio
 
-from deskwire.commands.demo.checks.history import Delivery
-from deskwire.commands.demo.checks.journal import Journal
-from deskwire.commands.demo.clients.receiver import BODY_MAX, Receiver
+from tests.support.replay.history import Delivery
+from tests.support.replay.journal import Journal
+from tests.support.replay.receiver import BODY_MAX, Receiver
 
 HEADERS = {
     "Service-Signature": "t=1,v1=00",

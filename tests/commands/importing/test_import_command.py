@@ -81,7 +81,7 @@ async def test_a_service_that_is_away_or_refuses_is_told_with_what_is_acknowledg
     assert "The first 0 lines are acknowledged" in wrong.said
     away = await deskwire(service, "-", "--patience", "0.6", given=b"{}\n")
     assert away.status == 1
-    assert "trying again in 0.5 s." in away.said
+    assert "retrying in 0.5 s." in away.said
     assert "can't be reached" in away.said
 
 

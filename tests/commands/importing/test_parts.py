@@ -7,11 +7,11 @@ import io
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deskwire.commands.import_.parts import LINE_MAX, LINES, PART_BYTES, parts
+from deskwire.commands.import_.run import LINE_BYTES_MAX, PART_BYTES, PART_LINES, parts
 
 
 @given(
-    st.lists(st.binary(max_size=20).map(lambda line: line.replace(b"\n", b"")), max_size=2 * LINES + 3),
+    st.lists(st.binary(max_size=20).map(lambda line: line.replace(b"\n", b"")), max_size=2 * PART_LINES + 3),
     st.booleans(),
 )
 @settings(deadline=None, derandomize=True, max_examples=20)
@@ -28,16 +28,16 @@ def test_the_parts_together_are_the_file_and_say_where_they_begin(lines: list[by
 
 
 def test_a_part_is_bounded_in_lines_and_in_bytes() -> None:
-    short = list(parts(io.BytesIO(b"{}\n" * (LINES + 1))))
-    assert [part.content.count(b"\n") for part in short] == [LINES, 1]
+    short = list(parts(io.BytesIO(b"{}\n" * (PART_LINES + 1))))
+    assert [part.content.count(b"\n") for part in short] == [PART_LINES, 1]
     long = list(parts(io.BytesIO((b"x" * 100_000 + b"\n") * 20)))
     assert [part.content.count(b"\n") for part in long] == [11, 9]
-    assert max(len(part.content) for part in long) <= PART_BYTES + LINE_MAX
+    assert max(len(part.content) for part in long) <= PART_BYTES + LINE_BYTES_MAX
 
 
 def test_a_line_that_is_too_long_is_cut_off_and_the_lines_behind_it_keep_their_numbers() -> None:
-    content = b"one\n" + b"x" * (3 * LINE_MAX) + b"\nthree"
+    content = b"one\n" + b"x" * (3 * LINE_BYTES_MAX) + b"\nthree"
     (part,) = parts(io.BytesIO(content))
     one, long, three, rest = part.content.split(b"\n")
-    assert (one, len(long), three, rest) == (b"one", LINE_MAX, b"three", b"")
+    assert (one, len(long), three, rest) == (b"one", LINE_BYTES_MAX, b"three", b"")
     assert part.end == len(content)

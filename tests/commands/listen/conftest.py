@@ -10,10 +10,10 @@ from typing import Any, Self
 import pytest
 import trio
 
-from deskwire.commands.api_client.access import Access
-from deskwire.commands.listen.envelope import Event
-from deskwire.commands.listen.forward import Step
-from deskwire.commands.listen.run import Plan, run_listen
+from deskwire.commands.api_client.access import ServiceAccess
+from deskwire.commands.listen.feed import FeedEvent
+from deskwire.commands.listen.forward import ForwardStep
+from deskwire.commands.listen.run import ListenOptions, run_listen
 from deskwire.engine.webhooks.retry.schedule import Schedule
 from tests.support.api.service import Service, running
 from tests.support.sockets.receivers import Behaviour, Receiver
@@ -34,8 +34,8 @@ class Shown:
 
     def __init__(self) -> None:
         self.notes: list[str] = []
-        self.steps: list[Step] = []
-        self.printed: list[Event] = []
+        self.steps: list[ForwardStep] = []
+        self.printed: list[FeedEvent] = []
         self._something = trio.Event()
 
     def __enter__(self) -> Self:
@@ -48,11 +48,11 @@ class Shown:
         self.notes.append(line)
         self._something.set()
 
-    def step(self, step: Step) -> None:
+    def step(self, step: ForwardStep) -> None:
         self.steps.append(step)
         self._something.set()
 
-    def event(self, event: Event) -> None:
+    def event(self, event: FeedEvent) -> None:
         self.printed.append(event)
         self._something.set()
 
@@ -85,10 +85,10 @@ async def receiving(behaviour: Behaviour, port: int = 0) -> AsyncIterator[Receiv
         nursery.cancel_scope.cancel()
 
 
-def plan(service: Service, url: str | None, state: Path, **more: Any) -> Plan:
+def plan(service: Service, url: str | None, state: Path, **more: Any) -> ListenOptions:
     """Return a plan for the demo project, without pauses between attempts."""
-    return Plan(
-        access=Access(service.url, service.demo["serverKey"]),
+    return ListenOptions(
+        access=ServiceAccess(service.url, service.demo["serverKey"]),
         forward=url,
         state=state,
         **{"secret": SECRET, "schedule": AT_ONCE, **more},
@@ -109,6 +109,6 @@ async def listening(service: Service, url: str | None, state: Path, **more: Any)
     shown = Shown()
     async with trio.open_nursery() as nursery:
         nursery.start_soon(run_listen, plan(service, url, state, **more), shown)
-        await shown.until_noted("Beginning ")
+        await shown.until_noted("Starting ")
         yield shown
         nursery.cancel_scope.cancel()

@@ -6,8 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from deskwire.cli import cli
-from deskwire.commands.listen.headers import BadHeaders, parse_headers
-from deskwire.commands.listen.target import BadTarget, receiver_url
+from deskwire.commands.listen.receiver import BadHeaders, BadReceiverUrl, parse_headers, receiver_url
 
 
 @pytest.mark.parametrize(
@@ -33,7 +32,7 @@ def test_a_receiver_without_a_scheme_is_one_of_http(target: str, url: str) -> No
     "target", ["", "ftp://x.test/", "local host", "http://", "localhost:port/", "a@b:1", "/hook"]
 )
 def test_what_can_not_be_posted_to_is_refused_with_a_reason(target: str) -> None:
-    with pytest.raises(BadTarget, match=r"\w"):
+    with pytest.raises(BadReceiverUrl, match=r"\w"):
         receiver_url(target)
     done = CliRunner().invoke(cli, ["listen", "--forward", target])
     assert done.exit_code == 2
@@ -54,12 +53,12 @@ def test_every_problem_of_every_header_is_named_and_no_value() -> None:
         parse_headers(given)
     assert str(refused.value).splitlines() == [
         "Header 2 has no colon; write it as 'Name: value'.",
-        "Header 3: 'bad name' is no name of a header.",
-        "Header 4: '' is no name of a header.",
+        "Header 3: 'bad name' is not a header name.",
+        "Header 4: '' is not a header name.",
         "Header 5: the value of 'X-Line' must be printable ASCII.",
-        "Header 6: service-signature is the service's own, and can't be changed.",
-        "Header 7: Content-Type is the service's own, and can't be changed.",
-        "Header 8: host belongs to the connection, and can't be set.",
+        "Header 6: service-signature is set by the service and can't be changed.",
+        "Header 7: Content-Type is set by the service and can't be changed.",
+        "Header 8: host belongs to the connection and can't be set.",
         "Header 8: the value of 'host' must be printable ASCII.",
     ]
     options = [word for each in given for word in ("--header", each)]
@@ -74,7 +73,7 @@ def test_every_type_that_the_feed_never_has_is_named_with_its_reason() -> None:
     )
     assert done.exit_code == 2
     assert "no stored event type 'ticket.lost'" in " ".join(done.output.split())
-    assert "note.created is on webhooks alone" in " ".join(done.output.split())
+    assert "note.created is sent by webhook only" in " ".join(done.output.split())
     assert "'agent.typing.started'" in done.output
     assert "'ticket.created'" not in done.output
 

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deskwire.commands.listen.cursor import CursorError, CursorFile, Kept, default_path
+from deskwire.commands.listen.cursor import CursorError, CursorFile, CursorState, default_path
 from tests.support.sockets.server_process import environment
 
-KEPT = Kept("evt_1", "whsec_1", {"cnv_1": 3}, True)
-NEWER = Kept("evt_2", "whsec_1", {"cnv_1": 4}, True)
+KEPT = CursorState("evt_1", "whsec_1", {"cnv_1": 3}, True)
+NEWER = CursorState("evt_2", "whsec_1", {"cnv_1": 4}, True)
 DIES_BEFORE_THE_RENAME = """
 import os, sys
 from pathlib import Path
@@ -33,7 +33,7 @@ with CursorFile(Path(sys.argv[1])) as file:
     st.booleans(),
 )
 def test_what_was_saved_is_what_is_loaded(after: str | None, sequences: dict[str, int], forgot: bool) -> None:
-    kept = Kept(after, "whsec_1", sequences, forgot)
+    kept = CursorState(after, "whsec_1", sequences, forgot)
     with TemporaryDirectory() as folder, CursorFile(Path(folder) / "cursor.json") as file:
         file.save(kept)
         assert file.load() == kept

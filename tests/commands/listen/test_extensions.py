@@ -66,7 +66,7 @@ async def test_the_place_moves_over_the_contracts_events_while_an_extension_is_w
     last = (await service.events())[-1]
     _, shown = await once(service, None, tmp_path / "state", start="beginning", events=events)
     assert shown.printed == []
-    assert shown.notes[-1].endswith(f"Next time it goes on after {last['id']}.")
+    assert shown.notes[-1].endswith(f"The next run continues after {last['id']}.")
     await service.dashboard.post("/tickets", json={"title": "Lost"})
     _, shown = await once(service, None, tmp_path / "state", events=events)
     assert [event.type for event in shown.printed] == ["ticket.created"]

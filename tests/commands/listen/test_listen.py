@@ -12,9 +12,9 @@ import pytest
 import stripe
 import trio
 
-from deskwire.commands.api_client.access import Access
-from deskwire.commands.listen.headers import BadHeaders, parse_headers
-from deskwire.commands.listen.run import Plan, run_listen
+from deskwire.commands.api_client.access import ServiceAccess
+from deskwire.commands.listen.receiver import BadHeaders, parse_headers
+from deskwire.commands.listen.run import ListenOptions, run_listen
 from deskwire.engine.core.clock import wall_clock
 from deskwire.engine.core.ids import id_time_ms
 from deskwire.engine.core.values import replace
@@ -99,7 +99,7 @@ async def test_now_is_the_end_of_the_feed_also_when_it_is_longer_than_a_page(
     async with receiving(OK) as receiver:
         status, shown = await once(service, receiver.url, tmp_path / "state")
         assert (status, shown.results) == (0, [])
-        assert any(each.startswith(f"Beginning after {last['id']};") for each in shown.notes)
+        assert any(each.startswith(f"Starting after {last['id']};") for each in shown.notes)
 
 
 async def test_now_is_found_although_nothing_was_ever_stored(service: Service, tmp_path: Path) -> None:
@@ -238,7 +238,7 @@ async def test_without_a_receiver_events_are_printed_with_a_place_of_its_own(
     assert (status, [each.sequence for each in shown.printed]) == (0, [1, 2])
     assert [json.loads(each.body) for each in shown.printed] == await service.events()
     assert not any("whsec_" in note for note in shown.notes)
-    assert shown.notes[-1].startswith("2 printed. Next time it goes on after evt_")
+    assert shown.notes[-1].startswith("2 printed. The next run continues after evt_")
     await service.do(conversation, "close")
     _, shown = await once(service, None, state, secret=None)
     assert [each.type for each in shown.printed] == ["conversation.closed"]
@@ -334,7 +334,7 @@ async def test_only_the_listed_types_are_forwarded_and_the_header_tells_what_was
         for request in receiver.requests
     ]
     assert got == [(1, "0"), (3, "1")]
-    assert shown.notes[-1].endswith(f"Next time it goes on after {last['id']}.")
+    assert shown.notes[-1].endswith(f"The next run continues after {last['id']}.")
 
 
 async def test_a_given_place_beats_the_kept_one(service: Service, tmp_path: Path) -> None:
@@ -360,7 +360,7 @@ async def test_a_cursor_older_than_what_is_stored_is_said_and_the_oldest_comes_n
         await _pruned(service, old["id"])
         _, shown = await once(service, receiver.url, tmp_path / "state", start=old["id"])
     assert shown.notes[0] == (
-        f"Events behind {old['id']} are no longer stored, some may be missing; going on from the oldest."
+        f"Events after {old['id']} are no longer stored, some may be missing; continuing with the oldest."
     )
     assert shown.results[-1:] == [("conversation.created", 1, "delivered")]
 
@@ -383,16 +383,17 @@ async def test_a_cursor_that_the_service_has_not_reached_is_refused_with_what_to
     await once(service, "http://localhost:1/", tmp_path / "state")
     status, shown = await once(service, "http://localhost:1/", tmp_path / "state", start=beyond)
     assert status == 1
-    assert f"not got as far as {beyond}" in shown.notes[0]
+    assert f"no event {beyond} yet" in shown.notes[0]
     assert "--from now" in shown.notes[0]
     _, after_that = await once(service, "http://localhost:1/", tmp_path / "state")
-    assert after_that.notes[-1].endswith(f"goes on after {event['id']}.")  # the kept place is as it was
+    assert after_that.notes[-1].endswith(f"continues after {event['id']}.")  # the kept place is as it was
 
 
 async def test_a_wrong_key_is_named_as_the_trouble_and_never_shown(service: Service, tmp_path: Path) -> None:
     shown = Shown()
     wrong = replace(
-        plan(service, "http://localhost:1/", tmp_path), access=Access(service.url, "sk_wrong_" + "x" * 20)
+        plan(service, "http://localhost:1/", tmp_path),
+        access=ServiceAccess(service.url, "sk_wrong_" + "x" * 20),
     )
     assert await run_listen(wrong, shown) == 1
     (line,) = shown.notes
@@ -403,15 +404,20 @@ async def test_a_wrong_key_is_named_as_the_trouble_and_never_shown(service: Serv
 async def test_something_that_is_no_deskwire_service_is_named_so(tmp_path: Path) -> None:
     async with receiving(answering("200 OK", b"<html>")) as other:
         shown = Shown()
-        access = Access(f"http://127.0.0.1:{other.port}", "sk_1")
-        assert await run_listen(Plan(access=access, forward="http://x.test/", state=tmp_path), shown) == 1
-    assert shown.notes == ["Error: The answer names no project: is this a Deskwire service?"]
+        access = ServiceAccess(f"http://127.0.0.1:{other.port}", "sk_1")
+        assert (
+            await run_listen(ListenOptions(access=access, forward="http://x.test/", state=tmp_path), shown)
+            == 1
+        )
+    assert shown.notes == ["Error: The response has no project: is this a Deskwire service?"]
 
 
 async def test_a_service_that_is_away_ends_a_run_for_scripts_with_its_reason(tmp_path: Path) -> None:
     shown = Shown()
     url = f"http://127.0.0.1:{free_port()}"
-    refused = Plan(access=Access(url, "sk_1"), forward="http://x.test/", state=tmp_path, once=True)
+    refused = ListenOptions(
+        access=ServiceAccess(url, "sk_1"), forward="http://x.test/", state=tmp_path, once=True
+    )
     assert await run_listen(refused, shown) == 1
     assert shown.notes[0].startswith(f"Error: {url} can't be reached: ")
 

@@ -7,9 +7,9 @@ import ssl
 import pytest
 import trio
 
-from deskwire.commands.listen.envelope import Event
-from deskwire.commands.listen.forward import REFUSALS, REFUSALS_MAX, Forwarder, Result
-from deskwire.commands.listen.window import Held, Sequences, Window
+from deskwire.commands.listen.feed import FeedEvent
+from deskwire.commands.listen.forward import FREE_PAUSES, FREE_PAUSES_MAX, Forwarder, ForwardResult
+from deskwire.commands.listen.window import SequenceTable, Window, WindowEvent
 from deskwire.engine.core.clock import wall_clock
 from deskwire.engine.webhooks.http.address import AddressPolicy, SystemResolver
 from deskwire.engine.webhooks.http.client import Client
@@ -20,9 +20,9 @@ from tests.support.sockets.receivers import Receiver, Request, answering
 TAKEN = answering("204 No Content")
 
 
-def held(window: Window, number: int) -> Held:
+def held(window: Window, number: int) -> WindowEvent:
     """Add an event of a conversation of its own to the window, and take it."""
-    window.add(Event(f"evt_{number}", "message.created", f"cnv_{number}", 1, str(number).encode()))
+    window.add(FeedEvent(f"evt_{number}", "message.created", f"cnv_{number}", 1, str(number).encode()))
     taken = window.take(False)
     assert taken is not None
     return taken
@@ -42,7 +42,7 @@ def retry_after(value: str) -> bytes:
     return f"Retry-After: {value}\r\n".encode()
 
 
-@pytest.mark.parametrize(("others", "attempts"), [(False, REFUSALS_MAX + 3), (True, REFUSALS + 3)])
+@pytest.mark.parametrize(("others", "attempts"), [(False, FREE_PAUSES_MAX + 3), (True, FREE_PAUSES + 3)])
 @pytest.mark.parametrize("status", ["429 Too Many Requests", "503 Service Unavailable"])
 async def test_an_event_that_is_always_refused_is_given_up_in_words(
     others: bool, attempts: int, status: str
@@ -51,11 +51,11 @@ async def test_an_event_that_is_always_refused_is_given_up_in_words(
         refusing = answering(status, extra=retry_after("60"))
         await (refusing if request.body == b"1" else TAKEN)(stream, request)
 
-    shown, window = Shown(), Window(None, Sequences({}, False))
+    shown, window = Shown(), Window(None, SequenceTable({}, False))
     async with receiving(refuse_one) as receiver:
         client = client_of(receiver)
         forwarder = Forwarder(client, SECRET, shown.step, shown.note)
-        refused, results = held(window, 1), list[Result]()
+        refused, results = held(window, 1), list[ForwardResult]()
         while not results or results[-1].state == "retrying":
             results.append(await forwarder.attempt(refused))
             assert len(results) <= attempts
@@ -72,12 +72,12 @@ async def test_an_event_that_is_always_refused_is_given_up_in_words(
 
 
 async def test_a_pause_that_ends_costs_no_attempt() -> None:
-    shown, window = Shown(), Window(None, Sequences({}, False))
+    shown, window = Shown(), Window(None, SequenceTable({}, False))
     async with receiving(answering("429 Too Many Requests", extra=retry_after("1"))) as receiver:
         client = client_of(receiver)
         forwarder = Forwarder(client, SECRET, shown.step, shown.note)
         event = held(window, 1)
-        for _ in range(REFUSALS_MAX - 1):
+        for _ in range(FREE_PAUSES_MAX - 1):
             assert (await forwarder.attempt(event)).state == "retrying"
         receiver.behaviour = TAKEN
         assert (await forwarder.attempt(event)).state == "delivered"

@@ -203,7 +203,7 @@ async def test_ctrl_c_ends_in_order_and_says_where_it_goes_on(server: Server) ->
                 assert await process.wait() == 0
     said = listener.said.decode()
     assert "Signing secret: whsec_" in said
-    assert "delivered, 0 failed. Next time it goes on after evt_" in said.splitlines()[-1]
+    assert "delivered, 0 failed. The next run continues after evt_" in said.splitlines()[-1]
     assert server.demo()["serverKey"] not in said + listener.printed.decode()
 
 

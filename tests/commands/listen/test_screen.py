@@ -8,17 +8,19 @@ import json
 import pytest
 from rich.console import Console
 
-from deskwire.commands.listen.envelope import Event
-from deskwire.commands.listen.forward import Delivery, State, Step
-from deskwire.commands.listen.screen import ROWS, Json, Lines, LiveTable, cells, document
+from deskwire.commands.listen.feed import FeedEvent
+from deskwire.commands.listen.forward import ForwardedEvent, ForwardState, ForwardStep
+from deskwire.commands.listen.screen import ROWS, JsonOutput, LineOutput, LiveTable, cells, document
 from deskwire.engine.webhooks.delivery import Attempt
 from deskwire.engine.webhooks.http.failure import is_unreachable
 
-EVENT = Event("evt_1", "message.created", "cnv_1", 3, b"")
+EVENT = FeedEvent("evt_1", "message.created", "cnv_1", 3, b"")
 
 
-def step(state: State, attempt: Attempt | None = None, again_in_s: float = 0, number: int = 1) -> Step:
-    return Step(Delivery(f"dlv_{number}", EVENT, 0, 2, 0), state, attempt, again_in_s)
+def step(
+    state: ForwardState, attempt: Attempt | None = None, again_in_s: float = 0, number: int = 1
+) -> ForwardStep:
+    return ForwardStep(ForwardedEvent(f"dlv_{number}", EVENT, 0, 2, 0), state, attempt, again_in_s)
 
 
 def attempt(status: int | None, error: str | None, number: int = 1) -> Attempt:
@@ -37,12 +39,12 @@ def attempt(status: int | None, error: str | None, number: int = 1) -> Attempt:
         (step("failed", attempt(None, "TLS: \x1b[31m", 4)), "failed after 4 attempts: TLS: \\x1b[31m"),
     ],
 )
-def test_the_status_says_how_it_stands(shown: Step, status: str) -> None:
+def test_the_status_says_how_it_stands(shown: ForwardStep, status: str) -> None:
     assert cells(shown)[:4] == ("message.created", "cnv_1", "3", status)
 
 
 def test_lines_are_for_what_is_over_and_retries_go_beside_them(capsys: pytest.CaptureFixture[str]) -> None:
-    for screen in (Lines(), Json()):
+    for screen in (LineOutput(), JsonOutput()):
         with screen:
             screen.step(step("sending"))
             screen.step(step("retrying", attempt(500, "status 500"), 2))
@@ -84,8 +86,8 @@ def test_only_what_reached_nobody_counts_as_a_receiver_that_is_down(words: str, 
 
 def test_an_event_that_is_not_forwarded_is_a_line_or_itself(capsys: pytest.CaptureFixture[str]) -> None:
     body = '{"id":"evt_1","data":{"text":"Grüße \u202e"}}'
-    event = Event("evt_1\x1b[2J", "message.created", "cnv_1", 3, body.encode())
-    for screen in (Lines(), Json()):
+    event = FeedEvent("evt_1\x1b[2J", "message.created", "cnv_1", 3, body.encode())
+    for screen in (LineOutput(), JsonOutput()):
         screen.event(event)
     plain, as_json = capsys.readouterr().out.splitlines()
     assert plain.split() == ["message.created", "cnv_1", "3", "evt_1\\x1b[2J"]

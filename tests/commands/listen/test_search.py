@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deskwire.commands.listen.feed import Search
+from deskwire.commands.listen.feed import EndSearch
 
 NOW = 1_790_000_000_000
 DAY_MS = 86_400_000
@@ -14,7 +14,7 @@ DAY_MS = 86_400_000
 @given(st.integers(-30 * DAY_MS, 30 * DAY_MS))
 def test_the_end_is_found_however_far_the_clocks_or_the_last_event_are(distance: int) -> None:
     """Find the end although a time up to the newest event has stored events behind it, and a later one is not reached."""
-    newest, search, tries = NOW + distance, Search(NOW), 0
+    newest, search, tries = NOW + distance, EndSearch(NOW), 0
     while (at := search.next()) is not None:
         tries += 1
         if at > newest:
@@ -26,7 +26,7 @@ def test_the_end_is_found_however_far_the_clocks_or_the_last_event_are(distance:
 
 
 def test_a_feed_without_any_event_is_given_up_at_the_beginning_of_time() -> None:
-    search, tries = Search(NOW), 0
+    search, tries = EndSearch(NOW), 0
     while (at := search.next()) is not None:
         search.high, tries = at, tries + 1
     assert search.low is None

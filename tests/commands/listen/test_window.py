@@ -7,19 +7,21 @@ from collections import defaultdict
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deskwire.commands.listen.envelope import Event
-from deskwire.commands.listen.window import CONVERSATIONS, Held, Sequences, Window
+from deskwire.commands.listen.feed import FeedEvent
+from deskwire.commands.listen.window import SEQUENCES_MAX, SequenceTable, Window, WindowEvent
 
 
-def event(number: int, conversation: str | None = "c", sequence: int | None = None, kind: str = "x") -> Event:
-    return Event(f"evt_{number:04}", kind, conversation, sequence, b"")
+def event(
+    number: int, conversation: str | None = "c", sequence: int | None = None, kind: str = "x"
+) -> FeedEvent:
+    return FeedEvent(f"evt_{number:04}", kind, conversation, sequence, b"")
 
 
 def window() -> Window:
-    return Window(None, Sequences({}, False))
+    return Window(None, SequenceTable({}, False))
 
 
-def feed_of(choices: list[tuple[int, bool]]) -> list[tuple[Event, bool]]:
+def feed_of(choices: list[tuple[int, bool]]) -> list[tuple[FeedEvent, bool]]:
     """Draw events of a few conversations as the feed has them, and whether each is wanted."""
     last: dict[int, int] = defaultdict(int)
     made = []
@@ -42,7 +44,7 @@ def test_whatever_order_answers_come_in_the_cursor_covers_only_what_is_over(
         (held_window.add if wanted else held_window.skip)(each)
     over = {each.id for each, wanted in feed if not wanted}
     order: dict[str | None, list[int | None]] = defaultdict(list)
-    under_way: list[Held] = []
+    under_way: list[WindowEvent] = []
     while True:
         while (held := held_window.take()) is not None:
             assert held.event.ordering_key not in [each.event.ordering_key for each in under_way]
@@ -90,13 +92,13 @@ def test_over_any_restarts_each_event_is_forwarded_once_and_in_order_of_its_conv
     feed, was = feed_of(choices), window()
     forwarded: dict[str | None, list[int | None]] = defaultdict(list)
     for reads, ends in [*runs, (len(feed), len(feed))]:
-        now = Window(was.after, Sequences(was.sequences.last, was.sequences.forgot), was.ahead)
+        now = Window(was.after, SequenceTable(was.sequences.last, was.sequences.forgot), was.ahead)
         assert now.ahead == was.ahead
         was = now
         rest = [each for each in feed if was.after is None or each[0].id > was.after]
         for each, wanted in rest[:reads]:
             (was.add if wanted else was.skip)(each)
-        under_way: list[Held] = []
+        under_way: list[WindowEvent] = []
         for _ in range(ends):
             while (held := was.take()) is not None:
                 under_way.append(held)
@@ -143,17 +145,17 @@ def test_an_event_without_a_conversation_says_nothing_of_what_was_before() -> No
 
 
 def test_of_too_many_conversations_the_oldest_is_forgotten_and_nothing_false_is_said_of_it() -> None:
-    sequences = Sequences({}, False)
+    sequences = SequenceTable({}, False)
     assert sequences.before(event(0, "c0", 7)) == 0
-    for number in range(CONVERSATIONS + 1):
+    for number in range(SEQUENCES_MAX + 1):
         sequences.note(event(number, f"c{number}", 7))
-    assert len(sequences.last) == CONVERSATIONS
+    assert len(sequences.last) == SEQUENCES_MAX
     assert sequences.before(event(1, "c0", 8)) is None
     assert sequences.before(event(1, "c1", 8)) == 7
     assert sequences.before(event(1, "new", 1)) == 0
 
 
 def test_a_deleted_conversation_is_not_kept() -> None:
-    sequences = Sequences({"c": 4}, False)
+    sequences = SequenceTable({"c": 4}, False)
     sequences.note(event(1, "c", 5, "conversation.deleted"))
     assert sequences.last == {}

@@ -15,7 +15,7 @@ import click
 
 from deskwire.cli import cli
 from deskwire.commands.reference.cli import INTRODUCTION, STATUSES
-from deskwire.commands.shell.help import Command, all_commands
+from deskwire.commands.shell.help import HelpCommand, all_commands
 
 FILE: Final = Path(__file__).with_name("outline.txt")
 _DIGITS: Final = 16
@@ -30,7 +30,7 @@ def _lines(program: click.Group) -> Iterator[str]:
     yield f"introduction {_digest(INTRODUCTION, STATUSES)}"
     for words, command in all_commands(program, click.Context(program)):
         name = " ".join(words)
-        examples = command.examples if isinstance(command, Command) else ()
+        examples = command.examples if isinstance(command, HelpCommand) else ()
         yield f"{name} {_digest(command.help or '', *examples)}"
         for each in command.params:
             yield f"{name} {_parameter(each, click.Context(command, show_default=True))}"

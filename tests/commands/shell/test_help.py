@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from deskwire.cli import SECTIONS, cli
-from deskwire.commands.shell.help import Command, all_commands, summary
+from deskwire.commands.shell.help import HelpCommand, all_commands, summary
 
 CONTEXT = click.Context(cli, info_name="deskwire")
 ALL = {" ".join(words): command for words, command in all_commands(cli, CONTEXT)}
@@ -51,7 +51,7 @@ def test_a_groups_help_shows_the_whole_summary_of_each_of_its_commands(name: str
 
 def test_every_commands_help_fits_a_terminal_and_ends_with_examples() -> None:
     for name, command in LEAVES.items():
-        assert isinstance(command, Command), name
+        assert isinstance(command, HelpCommand), name
         assert command.examples, name
         text = help_of(name)
         assert all(len(line) <= 80 for line in text.splitlines() if line.strip() not in command.examples), (
@@ -66,7 +66,7 @@ def test_every_commands_help_fits_a_terminal_and_ends_with_examples() -> None:
 @pytest.mark.parametrize("name", LEAVES)
 def test_the_examples_of_a_command_are_command_lines_that_it_takes(name: str) -> None:
     command = LEAVES[name]
-    assert isinstance(command, Command)
+    assert isinstance(command, HelpCommand)
     for example in command.examples:
         typed, parts = words_of(example), name.split()
         assert typed[: len(parts)] == parts or typed[: len(parts) - 1] == parts[:-1], (
@@ -92,7 +92,7 @@ def words_of(example: str) -> list[str]:
 def test_options_of_settings_name_their_variable_and_default() -> None:
     serve = " ".join(help_of("serve").split())
     assert "[env var: DESKWIRE_PORT; default: 8080]" in serve
-    assert "--no-demo Leave an empty data directory empty: make no demo organisation" in serve
+    assert "--no-demo Leave an empty data directory empty: create no demo organisation" in serve
     assert (
         "--data DIRECTORY Data directory of the server. [env var: DESKWIRE_DATA; default: data]"
         in " ".join(help_of("org list").split())

@@ -9,14 +9,14 @@ import pytest
 import trio
 
 from deskwire.commands.demo.chats import load_chats
-from deskwire.commands.demo.checks.check import last_sequences, problems, timelines
-from deskwire.commands.demo.checks.history import FEED, STREAM, WEBHOOK, History
-from deskwire.commands.demo.checks.journal import Journal
-from deskwire.commands.demo.checks.replay import Replay
-from deskwire.commands.demo.clients.api import Api
-from deskwire.commands.demo.clients.consumer import Consumer
-from deskwire.commands.demo.clients.feed import Feed
-from deskwire.commands.demo.clients.receiver import Receiver
+from tests.support.replay.api import Api
+from tests.support.replay.check import last_sequences, problems, timelines
+from tests.support.replay.consumer import Consumer
+from tests.support.replay.feed import Feed
+from tests.support.replay.history import FEED, STREAM, WEBHOOK, History
+from tests.support.replay.journal import Journal
+from tests.support.replay.receiver import Receiver
+from tests.support.replay.replay import Replay
 from tests.support.sockets.server_process import Server
 
 pytestmark = pytest.mark.long

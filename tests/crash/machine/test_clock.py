@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 import trio
 
-from deskwire.commands.demo.checks.history import WEBHOOK, Delivery
-from deskwire.commands.demo.checks.journal import Journal
-from deskwire.commands.demo.clients.receiver import Receiver
 from tests.crash.shim import missing
 from tests.crash.shimmed import made, service
+from tests.support.replay.history import WEBHOOK, Delivery
+from tests.support.replay.journal import Journal
+from tests.support.replay.receiver import Receiver
 
 pytestmark = [pytest.mark.long, pytest.mark.skipif(bool(missing()), reason=missing() or "there is a shim")]
 

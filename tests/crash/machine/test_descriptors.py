@@ -12,10 +12,10 @@ import httpx
 import pytest
 import trio
 
-from deskwire.commands.demo.checks.journal import Journal
-from deskwire.commands.demo.clients.receiver import Receiver
 from tests.crash.shim import missing
 from tests.crash.shimmed import made, service
+from tests.support.replay.journal import Journal
+from tests.support.replay.receiver import Receiver
 from tests.support.sockets.admin_socket import operate
 from tests.support.sockets.server_process import Server
 

@@ -70,7 +70,7 @@ async def test_while_the_disk_refuses_the_service_is_not_ready_and_alive(tmp_pat
         for fault in FAULTS:
             await told(200, "ready")
             shim.fail(**fault)
-            await told(503, "The disk refuses what is written")
+            await told(503, "The disk refuses writes")
             shim.fail()
         await told(200, "ready")
         shim.fail(writes=ENOSPC)

@@ -35,7 +35,6 @@ THEIR_OWN: Final = {
     "engine/deskwire/engine/surveys/question_types.py",
     "engine/deskwire/engine/surveys/validation/rules.py",  # examples
     "http/deskwire/http/description/openapi/samples.py",  # examples
-    "engine/deskwire/commands/demo/desk/people.py",  # a survey of the demo
     "http/deskwire/http/schemas/surveys.py",  # an example
 }
 

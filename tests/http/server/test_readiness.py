@@ -15,23 +15,23 @@ from trio.testing import MockClock
 from deskwire.engine.core.counters import CommitCounters
 from deskwire.engine.core.database_identity import DatabaseIdentity
 from deskwire.engine.ports import Store
-from deskwire.http.api.readiness import COMMIT_FRESH_S, RETRY_DELAY_S, TRY_TIMEOUT_S, Readiness
+from deskwire.http.api.readiness import COMMIT_FRESH_S, PROBE_TIMEOUT_S, RETRY_DELAY_S, ReadinessProbe
 from tests.simulation.disk import Disk, new_disk
 
 
 @asynccontextmanager
-async def on_disk(directory: Path, seed: int = 1) -> AsyncIterator[tuple[Readiness, Disk]]:
+async def on_disk(directory: Path, seed: int = 1) -> AsyncIterator[tuple[ReadinessProbe, Disk]]:
     """A service that is up, and its disk, on which time is virtual."""
     disk = Disk(new_disk(directory), random.Random(seed), lambda *_: None, lambda _: None)
     async with trio.open_nursery() as nursery:
         await nursery.start(disk.run)
-        readiness = Readiness(disk, disk.commits)
+        readiness = ReadinessProbe(disk, disk.commits)
         readiness.up = True
         yield readiness, disk
         nursery.cancel_scope.cancel()
 
 
-async def said(readiness: Readiness) -> str:
+async def said(readiness: ReadinessProbe) -> str:
     """Return the result that a load balancer sees."""
     refusal = await readiness.refusal()
     return "ready" if refusal is None else f"{refusal.reason}: {refusal.detail}"
@@ -47,10 +47,7 @@ async def test_a_disk_that_is_full_is_known_without_a_client_and_so_is_one_that_
 ) -> None:
     async with on_disk(tmp_path) as (readiness, disk):
         disk.fill(full=True)  # at once: a trial leaves free pages in the file, which the next one takes
-        assert (
-            await said(readiness)
-            == "storage_failed: The disk refuses what is written: database or disk is full."
-        )
+        assert await said(readiness) == "storage_failed: The disk refuses writes: database or disk is full."
         disk.fill(full=False)
         await stale(RETRY_DELAY_S)
         assert await said(readiness) == "ready"
@@ -67,7 +64,7 @@ async def test_a_disk_that_fails_once_is_tried_again(
         while disk.commits.refused == 0:
             await stale()
             told.append(await said(readiness))
-        assert told[-1] == "storage_failed: The disk refuses what is written: disk I/O error."
+        assert told[-1] == "storage_failed: The disk refuses writes: disk I/O error."
         await stale(RETRY_DELAY_S)
         assert await said(readiness) == "ready"
 
@@ -114,12 +111,12 @@ async def test_check_does_not_wait_for_a_blocked_disk(autojump_clock: MockClock)
             jobs.append(ended)
 
     commits = CommitCounters()
-    readiness = Readiness(cast(Store, Silent()), commits)
+    readiness = ReadinessProbe(cast(Store, Silent()), commits)
     readiness.up = True
     for _ in range(3):
         began = trio.current_time()
-        assert await said(readiness) == "storage_failed: The disk has taken nothing for 2 s."
-        assert trio.current_time() - began == TRY_TIMEOUT_S
+        assert await said(readiness) == "storage_failed: The disk has accepted no write for 2 s."
+        assert trio.current_time() - began == PROBE_TIMEOUT_S
     (ended,) = jobs
     commits.done_at = trio.current_time()
     ended(None)
@@ -140,7 +137,7 @@ async def test_service_on_another_database_is_not_ready_and_tries_no_write(
 ) -> None:
     async with on_disk(tmp_path) as (_, disk):
         identity = DatabaseIdentity()
-        readiness = Readiness(disk, disk.commits, identity=identity)
+        readiness = ReadinessProbe(disk, disk.commits, identity=identity)
         readiness.up = True
         identity.refuse("file_gone", "There is no file.")
         assert await said(readiness) == "wrong_database: There is no file."

@@ -9,10 +9,10 @@ from typing import Any, Protocol
 
 import trio
 
-from deskwire.commands.admin.asking import reading
-from deskwire.commands.admin.client import ask
-from deskwire.commands.admin.looks import LOOKS
-from deskwire.commands.admin.reach import reach
+from deskwire.commands.admin.client import send_command
+from deskwire.commands.admin.invocation import open_reader
+from deskwire.commands.admin.local_backend import run_on_installation
+from deskwire.commands.admin.read_queries import READ_QUERIES
 from deskwire.config.config import Config
 from deskwire.engine.core.clock import wall_clock
 from tests.support.stores import chosen, settings_of
@@ -30,12 +30,12 @@ async def operate(service: HasDirectory, operation: str, /, **arguments: Any) ->
     """The answer to an order, which is not refused."""
     order = json.dumps(arguments).encode()
     config = Config(data_dir=service.directory, **settings_of(service.directory))
-    if operation in LOOKS:  # which the command does itself
+    if operation in READ_QUERIES:  # which the command does itself
         return await trio.to_thread.run_sync(partial(_looked, config, operation, arguments))
     if chosen() == "postgres":  # the command itself carries it out, beside the nodes
-        said: dict[str, Any] | None = await reach(config, operation, order, False)
+        said: dict[str, Any] | None = await run_on_installation(config, operation, order, False)
     else:
-        said = await trio.to_thread.run_sync(ask, service.directory, operation, order)
+        said = await trio.to_thread.run_sync(send_command, service.directory, operation, order)
     assert said is not None, "no server listens"
     assert "answer" in said, said
     answer: dict[str, Any] = said["answer"]
@@ -43,5 +43,5 @@ async def operate(service: HasDirectory, operation: str, /, **arguments: Any) ->
 
 
 def _looked(config: Config, operation: str, arguments: dict[str, Any]) -> dict[str, Any]:
-    with reading(config) as reader:
-        return dict(LOOKS[operation](reader, wall_clock(), **arguments))
+    with open_reader(config) as reader:
+        return dict(READ_QUERIES[operation](reader, wall_clock(), **arguments))

@@ -1,5 +1,5 @@
-"""Provisioning by the operator: organisations, projects, users, keys and tokens from the command line.
+"""The operator's commands: organisations, projects, users, keys and tokens.
 
-An order is carried out by the process that has the data directory: by the server, which is asked through a socket in
-that directory, or by the command itself when no server runs.
+A running server executes a command that arrives on the control socket of its data directory. Without a server, the
+command runs in its own process.
 """

@@ -1,4 +1,4 @@
-"""`deskwire audit`: who did what, in one organisation or in all."""
+"""`deskwire audit`: the audit trail of one organisation or of all."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ from typing import Any, Final, TypeVar
 
 import click
 
-from deskwire.commands.admin.asking import look
-from deskwire.commands.shell.help import Group
+from deskwire.commands.admin.invocation import query
+from deskwire.commands.shell.help import HelpGroup
 from deskwire.commands.shell.options import data_option, json_option
-from deskwire.commands.shell.output import Columns, print_lines, show
-from deskwire.commands.shell.progress import shown_progress
+from deskwire.commands.shell.output import Columns, print_lines, show, shown_progress
 from deskwire.engine.core.values import ProgressReporter
 
 CommandT = TypeVar("CommandT", bound=Callable[..., Any])
@@ -22,12 +21,12 @@ PAGE: Final = 500
 
 
 def _party(party: Mapping[str, Any]) -> str:
-    """Return an actor or object by the name that says most."""
+    """Return an actor's or object's most readable name."""
     return str(party["name"] or party["id"] or party["type"])
 
 
 def _what(record: Mapping[str, Any]) -> str:
-    """Yield the changes and details, a line each."""
+    """Return the changes and details, one per line."""
     changes = [f"{name}: {each['before']} → {each['after']}" for name, each in record["changes"].items()]
     return "\n".join([*changes, *(f"{name}: {value}" for name, value in record["details"].items())])
 
@@ -44,7 +43,7 @@ COLUMNS: Final[Columns] = {
 
 
 def _known_action(ctx: click.Context, param: click.Parameter, action: str | None) -> str | None:
-    """Return an action that there is. Raises BadParameter that names similar ones."""
+    """Return a known action. Raises BadParameter with similar actions for any other."""
     from deskwire.engine.audit.actions import ACTIONS
 
     if action is None or action in ACTIONS:
@@ -55,7 +54,7 @@ def _known_action(ctx: click.Context, param: click.Parameter, action: str | None
 
 
 def filter_options(command: CommandT) -> CommandT:
-    """Give a command the options that choose records."""
+    """Add the options that filter records to a command."""
     for option in reversed(
         (
             click.option("--org", "organisation", help="Only records of this organisation (id or name)."),
@@ -81,9 +80,9 @@ def filter_options(command: CommandT) -> CommandT:
     return command
 
 
-@click.group("audit", cls=Group)
+@click.group("audit", cls=HelpGroup)
 def audit() -> None:
-    """Show the audit trail: who did what, when and from where."""
+    """Show the audit trail: each action with its actor, time and address."""
 
 
 @audit.command(
@@ -118,7 +117,7 @@ def export(data: Path | None, **chosen: str | None) -> None:
 
 
 def _counted(records: Iterator[dict[str, Any]], tell: ProgressReporter) -> Iterator[dict[str, Any]]:
-    """Yield the records, and tell how many there were."""
+    """Yield the records, and report their number as progress."""
     for number, record in enumerate(records, 1):
         if number % PAGE == 0:
             tell(f"Exporting: {number:,} records")
@@ -128,14 +127,14 @@ def _counted(records: Iterator[dict[str, Any]], tell: ProgressReporter) -> Itera
 def _records(
     data: Path | None, chosen: Mapping[str, str | None], direction: str, place: int | None, page: int
 ) -> Iterator[dict[str, Any]]:
-    """Record after record, a page of them at a time."""
+    """Yield the records of all pages."""
     criteria: dict[str, Any] = {
         **chosen,
         "since": _time("--since", chosen["since"]),
         "until": _time("--until", chosen["until"]),
     }
     while True:
-        result = look(data, "audit.list", limit=page, **criteria, **{direction: place})
+        result = query(data, "audit.list", limit=page, **criteria, **{direction: place})
         yield from result["items"]
         place = result["position"]
         if len(result["items"]) < page:
@@ -143,7 +142,7 @@ def _records(
 
 
 def _time(option: str, text: str | None) -> int | None:
-    from deskwire.commands.deliveries.when import time_of
+    from deskwire.commands.shell.times import time_of
     from deskwire.engine.core.clock import milliseconds
 
     time = time_of(option, text)

@@ -1,4 +1,7 @@
-"""Asks the server that has a data directory, through the socket in it; without the libraries of a server, so that it is fast."""
+"""Sends admin commands to the server of a data directory, through its control socket.
+
+It does not import the server's libraries, so that commands start fast.
+"""
 
 from __future__ import annotations
 
@@ -12,45 +15,43 @@ from time import monotonic
 from typing import Any, Final
 
 SOCKET_FILE: Final = "admin.sock"
-ORDER_S: Final = 30.0
-"""The time that an order may take, its arrival and its response included."""
-_PATH_MAX: Final = 100
-"""Bytes of a socket's path, a few less than the least that systems take."""
+COMMAND_TIMEOUT_S: Final = 30.0  # from the connection to the end of the response
+_PATH_MAX: Final = 100  # bytes of a socket's path, a few less than any system allows
 _PIECE: Final = 1 << 16
 
 
-class Unanswered(Exception):
-    """The connection ended before the response came: it is not known whether the order was carried out."""
+class NoResponseError(Exception):
+    """The connection ended before the response; the command may or may not have been run."""
 
 
-def ask(directory: Path, name: str, arguments: bytes) -> dict[str, Any] | None:
-    """Send an order to the server of this directory. Return its response; None if no server listens there.
+def send_command(directory: Path, name: str, arguments: bytes) -> dict[str, Any] | None:
+    """Send a command to the server of this directory. Return its response; None if no server is listening.
 
-    Raises Unanswered, and OSError if the socket can't be used.
+    Raises NoResponseError, and OSError if the socket can't be used.
     """
     connection = _connected(directory)
     if connection is None:
         return None
     with connection:
         line = b'{"operation": %s, "arguments": %s}\n' % (json.dumps(name).encode(), arguments)
-        connection.settimeout(ORDER_S)
+        connection.settimeout(COMMAND_TIMEOUT_S)
         try:
             connection.sendall(line)
         except (
             ConnectionError,
             TimeoutError,
-        ):  # it is stopping, or too many wait: a line cut short is no order
+        ):  # the server is stopping or overloaded; it ignores an incomplete line
             return None
         said = _all_of(connection)
     if not said.endswith(b"\n"):
-        raise Unanswered("The server's answer did not come: look whether the order was carried out.")
+        raise NoResponseError("The server did not respond: check whether the command was carried out.")
     response: dict[str, Any] = json.loads(said)
     return response
 
 
 def _all_of(connection: socket.socket) -> bytes:
-    """Return what comes until the connection ends, or until the order's time is over."""
-    said, until = bytearray(), monotonic() + ORDER_S
+    """Return the bytes received until the connection ends, or until the timeout."""
+    said, until = bytearray(), monotonic() + COMMAND_TIMEOUT_S
     try:
         while (left := until - monotonic()) > 0:
             connection.settimeout(left)
@@ -65,7 +66,7 @@ def _all_of(connection: socket.socket) -> bytes:
 def _connected(directory: Path) -> socket.socket | None:
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
-        with address_of(directory) as address:
+        with socket_address(directory) as address:
             connection.connect(address)
     except OSError as error:
         connection.close()
@@ -77,8 +78,8 @@ def _connected(directory: Path) -> socket.socket | None:
 
 
 @contextmanager
-def address_of(directory: Path) -> Iterator[str]:
-    """Yield the socket's address; a short one by way of the open directory if its path is too long for a socket."""
+def socket_address(directory: Path) -> Iterator[str]:
+    """Yield the socket's address, through an open directory if the path is too long for a socket."""
     path = str(directory / SOCKET_FILE)
     if len(os.fsencode(path)) <= _PATH_MAX or not Path("/proc/self/fd").exists():
         yield path

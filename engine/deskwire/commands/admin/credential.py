@@ -8,8 +8,8 @@ from typing import Any, Final
 
 import click
 
-from deskwire.commands.admin.asking import look, order
-from deskwire.commands.shell.help import Group
+from deskwire.commands.admin.invocation import invoke, query
+from deskwire.commands.shell.help import HelpGroup
 from deskwire.commands.shell.options import common_options
 from deskwire.commands.shell.output import Columns, show, show_created
 
@@ -35,7 +35,7 @@ _DAY_S: Final = 86_400
 _PROJECT: Final = click.option("--project", help="Project (id or name); needed if there are several.")
 
 
-@click.group("credential", cls=Group)
+@click.group("credential", cls=HelpGroup)
 def credential() -> None:
     """Create, list, rotate and revoke machine credentials."""
 
@@ -69,7 +69,7 @@ def create(
     as_json: bool,
 ) -> None:
     """Create a machine credential with this NAME and print its secret. It is not shown again."""
-    result = order(
+    result = invoke(
         data,
         "credential.create",
         project=project,
@@ -86,7 +86,7 @@ def create(
 @common_options
 def list_all(project: str | None, data: Path | None, as_json: bool) -> None:
     """List a project's machine credentials, newest first, masked, with the time of their last use."""
-    show(look(data, "credential.list", project=project), as_json, COLUMNS)
+    show(query(data, "credential.list", project=project), as_json, COLUMNS)
 
 
 @credential.command(
@@ -99,15 +99,15 @@ def list_all(project: str | None, data: Path | None, as_json: bool) -> None:
     default=_DAY_S,
     show_default=True,
     metavar="SECONDS",
-    help="How long the former secret is good as well.",
+    help="How long the previous secret remains valid.",
 )
 @common_options
 def rotate(credential: str, overlap: int, data: Path | None, as_json: bool) -> None:
     """Give a CREDENTIAL (its id from `credential list`) a new secret and print it. It is not shown again."""
-    result = order(data, "credential.rotate", credential=credential, overlapSeconds=overlap)
+    result = invoke(data, "credential.rotate", credential=credential, overlapSeconds=overlap)
     words = f"The machine credential {result['id']} has a new secret, which is shown only this once."
     if result["previousExpiresAt"]:
-        words += f" The former one is good until {result['previousExpiresAt']}."
+        words += f" The previous secret is valid until {result['previousExpiresAt']}."
     show_created(result, as_json, "secret", words)
 
 
@@ -116,4 +116,4 @@ def rotate(credential: str, overlap: int, data: Path | None, as_json: bool) -> N
 @common_options
 def revoke(credential: str, data: Path | None, as_json: bool) -> None:
     """Revoke a CREDENTIAL (its id from `credential list`): calls with it fail at once, and its streams end."""
-    show(order(data, "credential.revoke", credential=credential), as_json, COLUMNS)
+    show(invoke(data, "credential.revoke", credential=credential), as_json, COLUMNS)

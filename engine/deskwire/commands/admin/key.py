@@ -8,8 +8,8 @@ from typing import Final
 
 import click
 
-from deskwire.commands.admin.asking import look, order
-from deskwire.commands.shell.help import Group
+from deskwire.commands.admin.invocation import invoke, query
+from deskwire.commands.shell.help import HelpGroup
 from deskwire.commands.shell.options import common_options
 from deskwire.commands.shell.output import Columns, show, show_created
 
@@ -25,7 +25,7 @@ HOUR_S: Final = 3_600
 _PROJECT: Final = click.option("--project", help="Project (id or name); needed if there are several.")
 
 
-@click.group("key", cls=Group)
+@click.group("key", cls=HelpGroup)
 def key() -> None:
     """Create, list and revoke server keys."""
 
@@ -34,12 +34,12 @@ def key() -> None:
     "create",
     examples=["KEY=$(deskwire key create --label backend)", "deskwire key create --project Shop --json"],
 )
-@click.option("--label", default="made by deskwire key", show_default=True, help="What the key is for.")
+@click.option("--label", default="made by deskwire key", show_default=True, help="Purpose of the key.")
 @_PROJECT
 @common_options
 def create(label: str, project: str | None, data: Path | None, as_json: bool) -> None:
     """Create a server key and print it. It is not shown again."""
-    result = order(data, "key.create", project=project, label=label)
+    result = invoke(data, "key.create", project=project, label=label)
     show_created(
         result, as_json, "key", f"The server key {result['id']} was created. It is shown only this once:"
     )
@@ -50,7 +50,7 @@ def create(label: str, project: str | None, data: Path | None, as_json: bool) ->
 @common_options
 def list_all(project: str | None, data: Path | None, as_json: bool) -> None:
     """List a project's keys, newest first, masked, with the time of their last use."""
-    show(look(data, "key.list", project=project), as_json, COLUMNS)
+    show(query(data, "key.list", project=project), as_json, COLUMNS)
 
 
 @key.command("revoke", examples=["deskwire key revoke key_01JC4T2V9QZ6D3M8W5N7R1XKPH"])
@@ -58,7 +58,7 @@ def list_all(project: str | None, data: Path | None, as_json: bool) -> None:
 @common_options
 def revoke(key: str, data: Path | None, as_json: bool) -> None:
     """Revoke a KEY (its id from `key list`): calls with it fail at once, and its streams end."""
-    show(order(data, "key.revoke", key=key), as_json, COLUMNS)
+    show(invoke(data, "key.revoke", key=key), as_json, COLUMNS)
 
 
 TOKENS: Final[Columns] = {
@@ -75,7 +75,7 @@ ENDED: Final[Columns] = {
 }
 
 
-@click.group("token", cls=Group)
+@click.group("token", cls=HelpGroup)
 def token() -> None:
     """Issue, list and end access tokens."""
 
@@ -93,7 +93,7 @@ def token() -> None:
 @common_options
 def create_token(user: str, ttl: int, data: Path | None, as_json: bool) -> None:
     """Issue an access token and print it. It is not shown again."""
-    result = order(data, "token.create", user=user, ttlS=ttl)
+    result = invoke(data, "token.create", user=user, ttlS=ttl)
     show_created(
         result,
         as_json,
@@ -106,13 +106,13 @@ def create_token(user: str, ttl: int, data: Path | None, as_json: bool) -> None:
 @click.option("--user", required=True, help="User (id or e-mail address) whose tokens are listed.")
 @common_options
 def list_tokens(user: str, data: Path | None, as_json: bool) -> None:
-    """List the access tokens of a user that are in force, newest first. Those of an identity provider are not known here."""
-    show(look(data, "token.list", user=user), as_json, TOKENS)
+    """List the valid access tokens of a user, newest first. Tokens of an identity provider are not listed."""
+    show(query(data, "token.list", user=user), as_json, TOKENS)
 
 
 @token.command("end", examples=["deskwire token end tok_01JC4T2V9QZ6D3M8W5N7R1XKPH"])
 @click.argument("token", metavar="tok_...")
 @common_options
 def end_one(token: str, data: Path | None, as_json: bool) -> None:
-    """End a TOKEN (its id from `token list`) before its time: calls with it are refused, and streams that it opened end."""
-    show(order(data, "token.end", token=token), as_json, ENDED)
+    """End a TOKEN (its id from `token list`) before it expires: calls with it fail, and its streams end."""
+    show(invoke(data, "token.end", token=token), as_json, ENDED)

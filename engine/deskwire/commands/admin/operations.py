@@ -1,4 +1,4 @@
-"""The operator's operations. Unlike a member, the operator may do everything that leaves the data whole."""
+"""The operator's operations. Unlike a member, the operator may do everything that keeps the data consistent."""
 
 from __future__ import annotations
 
@@ -6,9 +6,14 @@ from typing import Any
 
 import trio
 
-from deskwire.commands.admin import orders
-from deskwire.commands.admin.looks import account_view, organisation_view
-from deskwire.commands.admin.naming import organisation_named, project_named, user_named
+from deskwire.commands.admin import commands
+from deskwire.commands.admin.read_queries import (
+    account_view,
+    organisation_named,
+    organisation_view,
+    project_named,
+    user_named,
+)
 from deskwire.engine.accounts import machines, members, projects
 from deskwire.engine.accounts.access_tokens import AccessToken, end_token, new_access_token
 from deskwire.engine.accounts.identity.password_strength import hash_chosen
@@ -31,100 +36,100 @@ from deskwire.http.resources.accounts.projects import new_project, patch_project
 from deskwire.program.admin_context import OPERATIONS, AdminContext, Result, operation, refusal
 
 
-@operation("org.create", orders.OrganisationName)
-async def create_organisation(context: AdminContext, order: orders.OrganisationName) -> Result:
-    """Make an organisation."""
+@operation("org.create", commands.OrganisationName)
+async def create_organisation(context: AdminContext, command: commands.OrganisationName) -> Result:
+    """Create an organisation."""
     now = context.clock()
     organisation_id = new_id("org", now)
 
     def make(tx: Transaction) -> Organisation:
         return Organisation(
-            tx.insert_organisation(organisation_id, order.name, now), organisation_id, order.name, now
+            tx.insert_organisation(organisation_id, command.name, now), organisation_id, command.name, now
         )
 
     return organisation_view(await context.store.write(make))
 
 
-@operation("org.rename", orders.OrganisationName)
-async def rename_organisation(context: AdminContext, order: orders.OrganisationName) -> Result:
-    """Give an organisation another name."""
+@operation("org.rename", commands.OrganisationName)
+async def rename_organisation(context: AdminContext, command: commands.OrganisationName) -> Result:
+    """Rename an organisation."""
 
     def rename(tx: Transaction) -> Organisation:
-        organisation = organisation_named(tx, order.organisation)
-        tx.rename_organisation(organisation.rowid, order.name)
-        return replace(organisation, name=order.name)
+        organisation = organisation_named(tx, command.organisation)
+        tx.rename_organisation(organisation.rowid, command.name)
+        return replace(organisation, name=command.name)
 
     return organisation_view(await context.store.write(rename))
 
 
-@operation("org.delete", orders.OrganisationEnd)
-async def delete_organisation(context: AdminContext, order: orders.OrganisationEnd) -> Result:
-    """Delete an organisation; one whose projects hold data stays as it is."""
+@operation("org.delete", commands.OrganisationEnd)
+async def delete_organisation(context: AdminContext, command: commands.OrganisationEnd) -> Result:
+    """Delete an organisation, unless its projects hold data."""
     now = context.clock()
 
     def delete(tx: Transaction) -> Result:
         tx.lock_across_nodes()
-        organisation = organisation_named(tx, order.organisation)
-        gone = projects.delete_organisation(tx, organisation, now, with_accounts=order.with_accounts)
+        organisation = organisation_named(tx, command.organisation)
+        gone = projects.delete_organisation(tx, organisation, now, with_accounts=command.with_accounts)
         return {**organisation_view(organisation), "deletedUserIds": gone}
 
     return await context.store.write(delete)
 
 
-@operation("project.create", orders.NewProject)
-async def create_project(context: AdminContext, order: orders.NewProject) -> Result:
-    """Make a project."""
+@operation("project.create", commands.NewProject)
+async def create_project(context: AdminContext, command: commands.NewProject) -> Result:
+    """Create a project."""
     now = context.clock()
 
     def make(tx: Transaction) -> Result:
         tx.lock_across_nodes()
-        organisation = organisation_named(tx, order.organisation)
-        project = new_project(order.project, organisation, now)
+        organisation = organisation_named(tx, command.organisation)
+        project = new_project(command.project, organisation, now)
         return project_view(projects.make_project(tx, organisation.rowid, project), organisation)
 
     return await context.store.write(make)
 
 
-@operation("project.set", orders.ProjectChange)
-async def set_project(context: AdminContext, order: orders.ProjectChange) -> Result:
+@operation("project.set", commands.ProjectChange)
+async def set_project(context: AdminContext, command: commands.ProjectChange) -> Result:
     """Change a project's name and settings."""
 
     def change(tx: Transaction) -> Result:
-        project = patch_project(tx, project_named(tx, order.project).id, order.change)
+        project = patch_project(tx, project_named(tx, command.project).id, command.change)
         return project_view(project, tx.organisation_of(project.organisation))
 
     return await context.store.write(change)
 
 
-@operation("user.create", orders.NewUser)
-async def create_user(context: AdminContext, order: orders.NewUser) -> Result:
-    """Make an account, and with a role a member."""
-    if order.organisation is not None and order.role is None:
+@operation("user.create", commands.NewUser)
+async def create_user(context: AdminContext, command: commands.NewUser) -> Result:
+    """Create an account, and with a role a membership."""
+    if command.organisation is not None and command.role is None:
         raise Invalid(Problem("/role", "required", "A member needs a role."))
-    now, about = context.clock(), (order.email, order.name or "")
-    password, password_hash = await _password(context, order.password, about)
-    temporary = order.password is None
+    now, about = context.clock(), (command.email, command.name or "")
+    password, password_hash = await _password(context, command.password, about)
+    temporary = command.password is None
     newcomer = NewAccount(
-        new_id("usr", now), order.email, order.name or order.email, password_hash, temporary
+        new_id("usr", now), command.email, command.name or command.email, password_hash, temporary
     )
 
     def make(tx: Transaction) -> Result:
         user = members.make_user(tx, newcomer, now)
-        if order.role is not None:
-            members.join(tx, organisation_named(tx, order.organisation).rowid, user, order.role, now)
+        if command.role is not None:
+            members.join(tx, organisation_named(tx, command.organisation).rowid, user, command.role, now)
         return {**account_view(tx, user), **_one_time(context, user, password)}
 
     return await context.store.write(make)
 
 
-@operation("user.password", orders.NewPasswordFor)
-async def set_password(context: AdminContext, order: orders.NewPasswordFor) -> Result:
-    """Give a user another password, which ends all tokens of that user."""
-    owner = await context.store.read(lambda reader: user_named(reader, order.user))
-    password, password_hash = await _password(context, order.password, (owner.email, owner.name))
+@operation("user.password", commands.NewPasswordFor)
+async def set_password(context: AdminContext, command: commands.NewPasswordFor) -> Result:
+    """Set a user's password, which ends all tokens of the user."""
+    owner = await context.store.read(lambda reader: user_named(reader, command.user))
+    password, password_hash = await _password(context, command.password, (owner.email, owner.name))
 
     def change(tx: Transaction) -> Result:
-        named, temporary = user_named(tx, order.user), order.password is None
+        named, temporary = user_named(tx, command.user), command.password is None
         user = with_password(named, password_hash, context.clock(), temporary=temporary)
         tx.save_user(user)
         return {**account_view(tx, user), **_one_time(context, user, password)}
@@ -132,98 +137,98 @@ async def set_password(context: AdminContext, order: orders.NewPasswordFor) -> R
     return await context.store.write(change)
 
 
-@operation("user.add", orders.NewMember)
-async def add_member(context: AdminContext, order: orders.NewMember) -> Result:
-    """Make a user a member of an organisation; one from elsewhere may get a one-time password (ADR 15)."""
-    now, handover = context.clock(), order.password
+@operation("user.add", commands.NewMember)
+async def add_member(context: AdminContext, command: commands.NewMember) -> Result:
+    """Add a user to an organisation; an account of another organisation may get a one-time password (ADR 15)."""
+    now, handover = context.clock(), command.password
     generated = await _password(context, None) if handover == "new" else None
 
     def add(tx: Transaction) -> Result:
-        organisation, user = organisation_named(tx, order.organisation), user_named(tx, order.user)
+        organisation, user = organisation_named(tx, command.organisation), user_named(tx, command.user)
         one_time, hashed = generated or ("", None)
-        member = members.add_existing_user(tx, organisation.rowid, user, order.role, handover, hashed, now)
+        member = members.add_existing_user(tx, organisation.rowid, user, command.role, handover, hashed, now)
         renewed = member.user.generation != user.generation
         return {**member_view(member), **(_one_time(context, member.user, one_time) if renewed else {})}
 
     return await context.store.write(add)
 
 
-@operation("user.role", orders.MemberRole)
-async def change_role(context: AdminContext, order: orders.MemberRole) -> Result:
-    """Give a member another role; an organisation keeps its last owner."""
+@operation("user.role", commands.MemberRole)
+async def change_role(context: AdminContext, command: commands.MemberRole) -> Result:
+    """Change a member's role, unless the organisation would lose its last owner."""
 
     def change(tx: Transaction) -> Result:
-        organisation, user = organisation_named(tx, order.organisation), user_named(tx, order.user)
-        return member_view(members.change_role(tx, None, organisation.rowid, user.id, order.role))
+        organisation, user = organisation_named(tx, command.organisation), user_named(tx, command.user)
+        return member_view(members.change_role(tx, None, organisation.rowid, user.id, command.role))
 
     return await context.store.write(change)
 
 
-@operation("user.remove", orders.MemberGone)
-async def remove_member(context: AdminContext, order: orders.MemberGone) -> Result:
-    """End a membership; the account stays, and the last owner, too."""
+@operation("user.remove", commands.MemberGone)
+async def remove_member(context: AdminContext, command: commands.MemberGone) -> Result:
+    """Remove a membership, unless it is the last owner's. The account stays."""
 
     def remove(tx: Transaction) -> Result:
-        organisation, user = organisation_named(tx, order.organisation), user_named(tx, order.user)
+        organisation, user = organisation_named(tx, command.organisation), user_named(tx, command.user)
         return member_view(members.remove_member(tx, None, organisation.rowid, user.id))
 
     return await context.store.write(remove)
 
 
-@operation("user.delete", orders.UserName)
-async def delete_user(context: AdminContext, order: orders.UserName) -> Result:
-    """Delete an account with its memberships; no organisation loses its last owner."""
+@operation("user.delete", commands.UserName)
+async def delete_user(context: AdminContext, command: commands.UserName) -> Result:
+    """Delete an account with its memberships, unless an organisation would lose its last owner."""
     now = context.clock()
 
     def delete(tx: Transaction) -> Result:
-        user = user_named(tx, order.user)
+        user = user_named(tx, command.user)
         members.delete_user(tx, user, now)
         return user_view(user)
 
     return await context.store.write(delete)
 
 
-@operation("key.create", orders.NewKey)
-async def create_key(context: AdminContext, order: orders.NewKey) -> Result:
-    """Make a server key, and show it this once."""
+@operation("key.create", commands.NewKey)
+async def create_key(context: AdminContext, command: commands.NewKey) -> Result:
+    """Create a server key. The response is the only one that shows it."""
     now, secret = context.clock(), new_server_key()
     key_id, key_hash = new_id("key", now), hash_server_key(secret)
     key = await context.store.write(
         lambda tx: projects.make_key(
-            tx, project_named(tx, order.project), key_id, key_hash, secret[-4:], order.label, now
+            tx, project_named(tx, command.project), key_id, key_hash, secret[-4:], command.label, now
         )
     )
     return key_view(key, secret)
 
 
-@operation("key.revoke", orders.KeyName)
-async def revoke_key(context: AdminContext, order: orders.KeyName) -> Result:
-    """Let a key be used no more."""
+@operation("key.revoke", commands.KeyName)
+async def revoke_key(context: AdminContext, command: commands.KeyName) -> Result:
+    """Revoke a server key."""
     now = context.clock()
-    return key_view(await context.store.write(lambda tx: projects.revoke_key(tx, order.key, None, now)))
+    return key_view(await context.store.write(lambda tx: projects.revoke_key(tx, command.key, None, now)))
 
 
-@operation("credential.create", orders.NewCredential)
-async def create_credential(context: AdminContext, order: orders.NewCredential) -> Result:
-    """Make a machine credential, and show its secret this once."""
+@operation("credential.create", commands.NewCredential)
+async def create_credential(context: AdminContext, command: commands.NewCredential) -> Result:
+    """Create a machine credential. The response is the only one that shows its secret."""
     now, secret = context.clock(), new_secret()
-    check_end(order.expires_at, now)
+    check_end(command.expires_at, now)
     machine = await context.store.write(
         lambda tx: machines.make_machine(
-            tx, new_machine(order, project_named(tx, order.project), ("operator", None), secret, now)
+            tx, new_machine(command, project_named(tx, command.project), ("operator", None), secret, now)
         )
     )
     return machine_view(machine, now, secret=secret)
 
 
-@operation("credential.rotate", orders.CredentialRotation)
-async def rotate_credential(context: AdminContext, order: orders.CredentialRotation) -> Result:
-    """Give a machine credential a new secret, and show it this once."""
-    now, secret, overlap_s = context.clock(), new_secret(), order.overlap_seconds
+@operation("credential.rotate", commands.CredentialRotation)
+async def rotate_credential(context: AdminContext, command: commands.CredentialRotation) -> Result:
+    """Replace the secret of a machine credential. The response is the only one that shows it."""
+    now, secret, overlap_s = context.clock(), new_secret(), command.overlap_seconds
 
     def rotate(tx: Transaction) -> Described:
         machine = machines.rotate_machine(
-            tx, order.credential, None, None, secret, at=now, overlap_s=overlap_s
+            tx, command.credential, None, None, secret, at=now, overlap_s=overlap_s
         )
         return described(tx, machine, now)
 
@@ -231,13 +236,13 @@ async def rotate_credential(context: AdminContext, order: orders.CredentialRotat
     return machine_view(machine, now, maker, secret)
 
 
-@operation("credential.revoke", orders.CredentialName)
-async def revoke_credential(context: AdminContext, order: orders.CredentialName) -> Result:
-    """Let a machine credential be used no more."""
+@operation("credential.revoke", commands.CredentialName)
+async def revoke_credential(context: AdminContext, command: commands.CredentialName) -> Result:
+    """Revoke a machine credential."""
     now = context.clock()
 
     def revoke(tx: Transaction) -> Described:
-        revoked = machines.revoke_machine(tx, order.credential, None, now)
+        revoked = machines.revoke_machine(tx, command.credential, None, now)
         disable_lapsed(tx, revoked[0].project.rowid, now)
         return described(tx, revoked[0], now)
 
@@ -245,58 +250,58 @@ async def revoke_credential(context: AdminContext, order: orders.CredentialName)
     return machine_view(machine, now, maker)
 
 
-@operation("secret.rotate", orders.SecretRotation)
-async def rotate_secret(context: AdminContext, order: orders.SecretRotation) -> Result:
+@operation("secret.rotate", commands.SecretRotation)
+async def rotate_secret(context: AdminContext, command: commands.SecretRotation) -> Result:
     """Replace the installation's secret."""
-    done = await context.rotation().rotate(order.overlap_s)
-    await context.store.write(lambda tx: tx.record(secret_rotated(order.overlap_s)))
+    done = await context.rotation().rotate(command.overlap_s)
+    await context.store.write(lambda tx: tx.record(secret_rotated(command.overlap_s)))
     return done
 
 
-@operation("token.create", orders.NewToken)
-async def create_token(context: AdminContext, order: orders.NewToken) -> Result:
+@operation("token.create", commands.NewToken)
+async def create_token(context: AdminContext, command: commands.NewToken) -> Result:
     """Issue an access token for a user."""
     tokens = context.tokens()
     if tokens is None:
         raise Forbidden(
-            "This installation does not take tokens of its own (DESKWIRE_OWN_TOKENS).",
+            "This installation does not accept tokens of its own (DESKWIRE_OWN_TOKENS).",
             code="sign_in_disabled",
         )
     now = context.clock()
 
     def issue(tx: Transaction) -> tuple[User, AccessToken]:
-        user = user_named(tx, order.user)
-        token = new_access_token(user, "operator", "", now, order.ttl_s)
+        user = user_named(tx, command.user)
+        token = new_access_token(user, "operator", "", now, command.ttl_s)
         tx.insert_access_token(token, user.rowid)
-        tx.record(token_issued(user, order.ttl_s))
+        tx.record(token_issued(user, command.ttl_s))
         return user, token
 
     user, stored = await context.store.write(issue)
-    token = tokens.issue(user.id, now, order.ttl_s, user.generation, stored.id)
-    return {"id": stored.id, "token": token, "userId": user.id, "expiresAt": iso(now + order.ttl_s * 1000)}
+    token = tokens.issue(user.id, now, command.ttl_s, user.generation, stored.id)
+    return {"id": stored.id, "token": token, "userId": user.id, "expiresAt": iso(now + command.ttl_s * 1000)}
 
 
-@operation("token.end", orders.TokenName)
-async def end_access_token(context: AdminContext, order: orders.TokenName) -> Result:
-    """End an access token before its time."""
+@operation("token.end", commands.TokenName)
+async def end_access_token(context: AdminContext, command: commands.TokenName) -> Result:
+    """End an access token before it expires."""
     now = context.clock()
 
     def end(tx: Transaction) -> AccessToken:
-        token = tx.access_token(order.token)
+        token = tx.access_token(command.token)
         owner = None if token is None else tx.user(token.user_id)
-        return end_token(tx, order.token, -1 if owner is None else owner.rowid, now)
+        return end_token(tx, command.token, -1 if owner is None else owner.rowid, now)
 
     token = await context.store.write(end)
     return {"id": token.id, "userId": token.user_id, "ended": True}
 
 
-async def carry_out(context: AdminContext, name: str, arguments: bytes) -> dict[str, Any]:
-    """Carry out an order; `{"answer": …}`, or `{"refusal": …}` if it is not right or not possible."""
+async def run_operation(context: AdminContext, name: str, arguments: bytes) -> dict[str, Any]:
+    """Run a command. Return `{"answer": …}`, or `{"refusal": …}` if it is invalid or not possible."""
     try:
         if name not in OPERATIONS:
-            raise BadRequest("There is no such operation; is the server of another version?")
-        order, operation = OPERATIONS[name]
-        return {"answer": await operation(context, parse_body(order, arguments))}
+            raise BadRequest("There is no such operation; does the server have another version?")
+        command, operation = OPERATIONS[name]
+        return {"answer": await operation(context, parse_body(command, arguments))}
     except DomainError as error:
         return {"refusal": refusal(error)}
 
@@ -304,7 +309,7 @@ async def carry_out(context: AdminContext, name: str, arguments: bytes) -> dict[
 async def _password(
     context: AdminContext, chosen: str | None, about: tuple[str, ...] = ()
 ) -> tuple[str, str]:
-    """Return the given password, or a made-up one, with its hash. Raises Invalid if the given one is easy to guess."""
+    """Return the given or a generated password with its hash. Raises Invalid if it is easy to guess."""
     if chosen is not None:
         return chosen, await trio.to_thread.run_sync(
             hash_chosen, context.passwords, chosen, about, "/password"
@@ -314,6 +319,6 @@ async def _password(
 
 
 def _one_time(context: AdminContext, user: User, password: str) -> Result:
-    """Return a one-time password and its end; nothing for a password that was chosen."""
+    """Return a one-time password with its end; an empty mapping for a chosen password."""
     ends_at = context.passwords.ends_at(user)
     return {} if ends_at is None else {"password": password, "passwordEndsAt": iso(ends_at)}

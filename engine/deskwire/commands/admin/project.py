@@ -8,8 +8,8 @@ from typing import Any, Final
 
 import click
 
-from deskwire.commands.admin.asking import look, order
-from deskwire.commands.shell.help import Group
+from deskwire.commands.admin.invocation import invoke, query
+from deskwire.commands.shell.help import HelpGroup
 from deskwire.commands.shell.options import common_options
 from deskwire.commands.shell.output import Columns, show, show_created
 
@@ -32,7 +32,7 @@ DETAILS: Final[Columns] = {
 }
 
 
-@click.group("project", cls=Group)
+@click.group("project", cls=HelpGroup)
 def project() -> None:
     """Create, list, show and change projects."""
 
@@ -45,7 +45,7 @@ def project() -> None:
 @common_options
 def create(name: str, organisation: str | None, data: Path | None, as_json: bool) -> None:
     """Create a project and print its id."""
-    result = order(data, "project.create", organisation=organisation, project={"name": name})
+    result = invoke(data, "project.create", organisation=organisation, project={"name": name})
     show_created(result, as_json, "id", f"The project {name} was created.")
 
 
@@ -54,7 +54,7 @@ def create(name: str, organisation: str | None, data: Path | None, as_json: bool
 @common_options
 def list_all(organisation: str | None, data: Path | None, as_json: bool) -> None:
     """List projects, newest first."""
-    show(look(data, "project.list", organisation=organisation), as_json, COLUMNS)
+    show(query(data, "project.list", organisation=organisation), as_json, COLUMNS)
 
 
 @project.command("show", examples=["deskwire project show Shop"])
@@ -62,7 +62,7 @@ def list_all(organisation: str | None, data: Path | None, as_json: bool) -> None
 @common_options
 def show_one(project: str | None, data: Path | None, as_json: bool) -> None:
     """Show a PROJECT (id or name) with its settings. PROJECT is optional if there is only one."""
-    show(look(data, "project.show", project=project), as_json, DETAILS)
+    show(query(data, "project.show", project=project), as_json, DETAILS)
 
 
 @project.command(
@@ -110,7 +110,7 @@ def change(
         wanted["name"] = name
     if not wanted:
         raise click.UsageError("There is nothing to change; see --help.")
-    show(order(data, "project.set", project=project, change=wanted), as_json, DETAILS)
+    show(invoke(data, "project.set", project=project, change=wanted), as_json, DETAILS)
 
 
 def _days(text: str) -> int | None:

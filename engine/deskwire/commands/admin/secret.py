@@ -6,15 +6,15 @@ from pathlib import Path
 
 import click
 
-from deskwire.commands.admin.asking import order
-from deskwire.commands.shell.help import Group
+from deskwire.commands.admin.invocation import invoke
+from deskwire.commands.shell.help import HelpGroup
 from deskwire.commands.shell.options import common_options
 from deskwire.commands.shell.output import print_json
 
 DAY_S = 86_400
 
 
-@click.group("secret", cls=Group)
+@click.group("secret", cls=HelpGroup)
 def secret() -> None:
     """Replace the installation's secret."""
 
@@ -34,13 +34,13 @@ def rotate(overlap: int, data: Path | None, as_json: bool) -> None:
 
     Access tokens and links to files that the old secret signed stay valid until the overlap ends.
     """
-    result = order(data, "secret.rotate", overlapS=overlap)
+    result = invoke(data, "secret.rotate", overlapS=overlap)
     if as_json:
         print_json(result)
         return
     click.echo(
-        f"The secret has been replaced, and the secrets of {result['sealedAnew']} webhooks are sealed with the new one. "
-        f"What the old one signed is accepted until {result['formerUntil']}.",
+        f"The secret has been replaced, and the secrets of {result['sealedAnew']} webhooks are encrypted with the new one. "
+        f"Signatures of the old secret are accepted until {result['formerUntil']}.",
         err=True,
     )
-    click.echo("Copy the new secret to where you keep it; backups made before need the old one.", err=True)
+    click.echo("Store a copy of the new secret; earlier backups need the old one.", err=True)

@@ -9,12 +9,12 @@ from typing import Final
 
 import click
 
-from deskwire.commands.admin.asking import look, order
-from deskwire.commands.shell.help import Group
+from deskwire.commands.admin.invocation import invoke, query
+from deskwire.commands.shell.help import HelpGroup
 from deskwire.commands.shell.options import common_options, yes_option
 from deskwire.commands.shell.output import Columns, show, show_created
 from deskwire.commands.shell.questions import confirm, confirm_new_password, new_password, password_options
-from deskwire.commands.shell.refusals import Refused
+from deskwire.commands.shell.refusals import RefusedCommand
 from deskwire.engine.accounts.people import ROLES
 
 COLUMNS: Final[Columns] = {
@@ -39,7 +39,7 @@ _ROLE: Final = click.option(
 )
 
 
-@click.group("user", cls=Group)
+@click.group("user", cls=HelpGroup)
 def user() -> None:
     """Create, list and delete users, set passwords, and add, change and remove memberships."""
 
@@ -71,7 +71,7 @@ def create(
     if organisation is not None and role is None:
         raise click.UsageError("--org needs --role.")
     password = new_password(password_stdin, one_time)
-    result = order(
+    result = invoke(
         data, "user.create", email=email, name=name, password=password, organisation=organisation, role=role
     )
     words = f"The user {email} was created"
@@ -87,7 +87,7 @@ def create(
 @common_options
 def list_all(organisation: str | None, data: Path | None, as_json: bool) -> None:
     """List users with their memberships, oldest first."""
-    show(look(data, "user.list", organisation=organisation), as_json, COLUMNS)
+    show(query(data, "user.list", organisation=organisation), as_json, COLUMNS)
 
 
 @user.command(
@@ -100,7 +100,7 @@ def list_all(organisation: str | None, data: Path | None, as_json: bool) -> None
 def password(user: str, password_stdin: bool, one_time: bool, data: Path | None, as_json: bool) -> None:
     """Change the password of a USER (id or e-mail address). All the user's tokens end."""
     given = new_password(password_stdin, one_time)
-    result = order(data, "user.password", user=user, password=given)
+    result = invoke(data, "user.password", user=user, password=given)
     words = f"The password of {result['email']} has been changed."
     if given is None:
         ends = f"until {result['passwordEndsAt']}"
@@ -137,10 +137,10 @@ def add(
     """
     if yes and keep_password:
         raise click.UsageError("--yes and --keep-password can't be used together.")
-    asked = partial(order, data, "user.add", user=user, organisation=organisation, role=role)
+    asked = partial(invoke, data, "user.add", user=user, organisation=organisation, role=role)
     try:
         result = asked(password="new" if yes else "keep" if keep_password else None)
-    except Refused as refusal:
+    except RefusedCommand as refusal:
         if refusal.code != "other_home":
             raise
         confirm_new_password(refusal)
@@ -148,7 +148,7 @@ def add(
     if "password" in result:
         words = (
             f"{result['email']} is a member. Give this one-time password, which ends at {result['passwordEndsAt']}, to "
-            "nobody but the owner of the address:"
+            "the owner of the address only:"
         )
         show_created(result, as_json, "password", words)
     else:
@@ -162,7 +162,7 @@ def add(
 @common_options
 def change_role(user: str, organisation: str | None, role: str, data: Path | None, as_json: bool) -> None:
     """Change a member's role."""
-    show(order(data, "user.role", user=user, organisation=organisation, role=role), as_json, MEMBER)
+    show(invoke(data, "user.role", user=user, organisation=organisation, role=role), as_json, MEMBER)
 
 
 @user.command("remove", examples=["deskwire user remove ada@example.com --org Acme"])
@@ -171,7 +171,7 @@ def change_role(user: str, organisation: str | None, role: str, data: Path | Non
 @common_options
 def remove(user: str, organisation: str | None, data: Path | None, as_json: bool) -> None:
     """Remove a membership. The account stays."""
-    show(order(data, "user.remove", user=user, organisation=organisation), as_json, MEMBER)
+    show(invoke(data, "user.remove", user=user, organisation=organisation), as_json, MEMBER)
 
 
 @user.command(
@@ -186,11 +186,11 @@ def delete(user: str, yes: bool, data: Path | None, as_json: bool) -> None:
     Sessions and access tokens end at once, also beside a running server, and nothing of the person is left in the database's
     files. The user's messages stay, with the name that they were sent under. The last owner of an organisation can't be deleted.
     """
-    found = look(data, "user.show", user=user)
+    found = query(data, "user.show", user=user)
     within = ", ".join(f"{each['name']} ({each['role']})" for each in found["memberships"])
     confirm(
         f"The account {found['email']} will be deleted for good{f', and is then no member of {within}' if within else ''}.",
         yes,
     )
-    result = order(data, "user.delete", user=found["id"])
+    result = invoke(data, "user.delete", user=found["id"])
     show_created(result, as_json, "id", f"The user {result['email']} has been deleted.")

@@ -1,1 +1,1 @@
-"""A running service as commands reach it: by its public API alone, with a server key."""
+"""A client of a running service for commands: its public API and a server key, nothing else."""

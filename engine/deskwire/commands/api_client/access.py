@@ -1,4 +1,4 @@
-"""The service that a command talks to, and the key: from options, variables, or the demo's own file."""
+"""The service's URL and key of a command: from options, variables, or the demo's file."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _HOW: Final = "Give --url and --key (DESKWIRE_URL, DESKWIRE_KEY)"
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
-    """The address of the service, and the key that opens it.
+class ServiceAccess:
+    """The address of the service, and a key for it.
 
     Args:
         url: scheme, host and perhaps a path, without `/v3`.
@@ -47,7 +47,7 @@ cacert_option = click.option(
 
 
 def access_options(command: CommandT) -> CommandT:
-    """Give a command `--url`, `--key`, `--cacert` and `--data`; it receives them for `find_access`."""
+    """Add `--url`, `--key`, `--cacert` and `--data` to a command, for `find_access`."""
     options = (
         click.option(
             "--url", envvar="DESKWIRE_URL", show_envvar=True, metavar="URL", help="Base URL of the service."
@@ -77,7 +77,7 @@ def access_options(command: CommandT) -> CommandT:
 
 
 def with_access(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command those options; it receives what `find_access` makes of them, as `access`."""
+    """Add the options of `access_options` to a command, which receives the result as `access`."""
 
     @wraps(command)
     def run(
@@ -88,32 +88,32 @@ def with_access(command: Callable[..., Any]) -> Callable[..., Any]:
     return access_options(run)
 
 
-def find_access(url: str | None, key: str | None, data: Path, cacert: Path | None = None) -> Access:
-    """Return the access that was given, else the one that `demo.json` in `data` names.
+def find_access(url: str | None, key: str | None, data: Path, cacert: Path | None = None) -> ServiceAccess:
+    """Return the given access, else the one in the `demo.json` of `data`.
 
-    The file's key goes to the file's own address only.
+    The file's key is sent only to the file's own address.
 
-    Raises click.UsageError that says what to do if something is missing or can't be used.
+    Raises click.UsageError with advice if something is missing or unusable.
     """
     return replace(_found(url, key, data), trust=trust(cacert))
 
 
 def trust(cacert: Path | None) -> ssl.SSLContext | None:
-    """Return a TLS context that trusts these authorities, None without any. Raises click.UsageError."""
+    """Return a TLS context that trusts these authorities; None without a file. Raises click.UsageError."""
     import ssl
 
     try:
         return None if cacert is None else ssl.create_default_context(cafile=cacert)
-    except OSError as error:  # ssl.SSLError is one
+    except OSError as error:  # ssl.SSLError is a subclass
         raise click.UsageError(
             f"--cacert (DESKWIRE_CACERT): {cacert} has no certificates in PEM form."
         ) from error
 
 
-def _found(url: str | None, key: str | None, data: Path) -> Access:
+def _found(url: str | None, key: str | None, data: Path) -> ServiceAccess:
     given = None if url is None else base_url(url)
     if given is not None and key is not None:
-        return Access(given, _usable(key))
+        return ServiceAccess(given, _usable(key))
     path = data / DEMO_FILE
     known = _read_demo(path)
     if known is None:
@@ -121,14 +121,14 @@ def _found(url: str | None, key: str | None, data: Path) -> Access:
             f"{_HOW}, or --data with the data directory of the demo: {path} does not exist."
         )
     if key is not None:
-        return Access(known.url, _usable(key))
+        return ServiceAccess(known.url, _usable(key))
     if given is not None and given != known.url:
         raise click.UsageError(f"{_HOW}: the key in {path} is for {known.url}, not for {given}.")
     return known
 
 
 def base_url(url: str) -> str:
-    """Return the URL without a slash or `/v3` at its end. Raises click.UsageError if it is none."""
+    """Return the URL without a final slash or `/v3`. Raises click.UsageError if it is not a URL."""
     try:
         return http_url(url).removesuffix("/v3")
     except ValueError as error:
@@ -143,12 +143,12 @@ def _usable(key: str) -> str:
     return key
 
 
-def _read_demo(path: Path) -> Access | None:
+def _read_demo(path: Path) -> ServiceAccess | None:
     import orjson
 
     try:
         said = orjson.loads(path.read_bytes())
-        return Access(base_url(said["baseUrl"]), _usable(said["serverKey"]))
+        return ServiceAccess(base_url(said["baseUrl"]), _usable(said["serverKey"]))
     except FileNotFoundError:
         return None
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:

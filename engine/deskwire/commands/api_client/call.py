@@ -1,26 +1,26 @@
-"""One call, or a few, of a running service by a command that ends then."""
+"""Calls of a running service by a short-lived command."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, TypeVar
 
-from deskwire.commands.shell.refusals import Refused
+from deskwire.commands.shell.refusals import RefusedCommand
 
 if TYPE_CHECKING:
-    from deskwire.commands.api_client.access import Access
+    from deskwire.commands.api_client.access import ServiceAccess
     from deskwire.commands.api_client.service import Service
 
 T = TypeVar("T")
 
 
 def call(
-    access: Access, work: Callable[[Service], Awaitable[T]], fields: Mapping[str, str] | None = None
+    access: ServiceAccess, work: Callable[[Service], Awaitable[T]], fields: Mapping[str, str] | None = None
 ) -> T:
-    """Return what the calls give. Raises ClickException, which ends the command with status 1 and says why.
+    """Return the result of the calls. Raises ClickException with the reason, which ends the program with status 1.
 
     Args:
-        fields: parameters of the command by the fields of the body that have another name.
+        fields: parameters of the command by the names of the body's fields, where they differ.
     """
     import trio
 
@@ -33,8 +33,8 @@ def call(
 
     try:
         return trio.run(run)
-    except api.Refused as error:
+    except api.CallRefused as error:
         problems = as_options(error.problems, fields or {})
-        raise Refused("\n".join(problems) or str(error), error.code) from error
+        raise RefusedCommand("\n".join(problems) or str(error), error.code) from error
     except api.ServiceError as error:
-        raise Refused(str(error), None) from error
+        raise RefusedCommand(str(error), None) from error

@@ -1,7 +1,8 @@
-"""The service's API as a command calls it: one request, and an answer or the words on why there is none."""
+"""The HTTP client of commands: each call returns a response, or raises with a readable reason."""
 
 from __future__ import annotations
 
+import json
 import math
 import ssl
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -12,24 +13,23 @@ from typing import Any, Final, Self
 import httpx
 import orjson
 
-from deskwire.commands.api_client.access import Access
+from deskwire.commands.api_client.access import ServiceAccess
 
-READ_S: Final = 15.0
-"""The time that a response may take, beyond the wait that the request asked for."""
-_TIMEOUT: Final = httpx.Timeout(10.0, connect=5.0, read=READ_S, pool=None)
+READ_TIMEOUT_S: Final = 15.0  # in addition to the wait that the request asked for
+_TIMEOUT: Final = httpx.Timeout(10.0, connect=5.0, read=READ_TIMEOUT_S, pool=None)
 _NDJSON: Final = "application/x-ndjson"
 _LATER: Final = frozenset({429, 500, 502, 503, 504})
 
 
 class ServiceError(Exception):
-    """A call without a good answer; the text says why, for people."""
+    """A failed call; the text gives the reason."""
 
 
-class Away(ServiceError):
-    """The service can't be reached, or is not well; the same call may succeed later.
+class ServiceUnavailable(ServiceError):
+    """The service can't be reached or is failing; the same call may succeed later.
 
     Args:
-        retry_after_s: when, if the service said so.
+        retry_after_s: the service's `Retry-After`, if any.
         code: the problem's code, "" without one.
     """
 
@@ -39,13 +39,13 @@ class Away(ServiceError):
         self.code: Final = code
 
 
-class Refused(ServiceError):
-    """The service refused the call; the same call will be refused again.
+class CallRefused(ServiceError):
+    """The service refused the call; a repetition would be refused, too.
 
     Args:
         status: the answer's status.
         code: the problem's code, "" without one.
-        problems: what is wrong with the call's body, each as `pointer: message`.
+        problems: the problems of the call's body, each as `pointer: message`.
     """
 
     def __init__(self, status: int, code: str, words: str, problems: Sequence[str] = ()) -> None:
@@ -55,11 +55,11 @@ class Refused(ServiceError):
         self.problems: Final = problems
 
 
-class Content(httpx.AsyncByteStream):
+class SinglePieceBody(httpx.AsyncByteStream):
     """A body in one piece.
 
-    httpx's own is an async generator, left to the garbage collector when the connection breaks while it is
-    being sent, which Trio warns of.
+    httpx uses an async generator, which the garbage collector has to close if the connection breaks during
+    the request; Trio warns about that.
     """
 
     def __init__(self, content: bytes) -> None:
@@ -75,17 +75,16 @@ class Content(httpx.AsyncByteStream):
 
 
 class Service:
-    """Calls with one server key; an async context manager, which closes its connections."""
+    """Calls with one server key; an async context manager that closes its connections."""
 
-    def __init__(self, access: Access) -> None:
+    def __init__(self, access: ServiceAccess) -> None:
         self.url: Final = access.url
         self._client = httpx.AsyncClient(
             base_url=f"{access.url}/v3",
             headers={"Authorization": f"Bearer {access.key}"},
             timeout=_TIMEOUT,
-            trust_env=False,  # no proxy stands between a command and a service, often on this machine
-            verify=access.trust
-            or httpx.create_ssl_context(),  # heeds SSL_CERT_FILE, for an authority of one's own
+            trust_env=False,  # the service often runs on this machine, where a proxy would be in the way
+            verify=access.trust or httpx.create_ssl_context(),  # heeds SSL_CERT_FILE, for a private authority
         )
 
     async def __aenter__(self) -> Self:
@@ -100,35 +99,35 @@ class Service:
         """Return the raw body of the response to a GET below `/v3`.
 
         Args:
-            wait_s: seconds that the service was asked to wait with its answer.
+            wait_s: seconds that the request asks the service to wait.
 
-        Raises Away and Refused.
+        Raises ServiceUnavailable and CallRefused.
         """
         return await self._call("GET", path, params or {}, b"", wait_s)
 
     async def fetch(self, path: str, params: Mapping[str, str] | None = None) -> Any:
-        """Get a path as `get` does, and return the JSON."""
+        """Return the JSON of the response to a GET below `/v3`. Raises ServiceUnavailable and CallRefused."""
         return _json(await self.get(path, params))
 
     async def post(self, path: str, body: Any = None, wait_s: float = 0) -> Any:
-        """Return the JSON of the response to a POST below `/v3`; `wait_s` as for `get`. Raises Away and Refused."""
+        """Return the JSON of the response to a POST below `/v3`; see `get`. Raises ServiceUnavailable and CallRefused."""
         content = b"" if body is None else orjson.dumps(body)
         return _json(await self._call("POST", path, {}, content, wait_s))
 
     async def patch(self, path: str, body: Any) -> Any:
-        """Return the JSON of the response to a PATCH below `/v3`. Raises Away and Refused."""
+        """Return the JSON of the response to a PATCH below `/v3`. Raises ServiceUnavailable and CallRefused."""
         return _json(await self._call("PATCH", path, {}, orjson.dumps(body), 0))
 
     async def delete(self, path: str, wait_s: float = 0) -> Any:
-        """Return the JSON of the response to a DELETE below `/v3`. Raises Away and Refused."""
+        """Return the JSON of the response to a DELETE below `/v3`. Raises ServiceUnavailable and CallRefused."""
         return _json(await self._call("DELETE", path, {}, b"", wait_s))
 
     async def post_lines(self, path: str, content: bytes, params: Mapping[str, str], wait_s: float) -> Any:
-        """Post a body of lines (NDJSON), as `post` does."""
+        """Post lines of JSON (NDJSON); see `post`."""
         return _json(await self._call("POST", path, params, content, wait_s, _NDJSON))
 
     async def pieces(self, path: str) -> AsyncIterator[bytes]:
-        """Yield the body of the response to a GET below `/v3` piece by piece, however long it is. Raises Away and Refused."""
+        """Yield the body of the response to a GET below `/v3`, of any length. Raises ServiceUnavailable and CallRefused."""
         try:
             async with self._client.stream("GET", path) as answer:
                 if answer.status_code != HTTPStatus.OK:
@@ -137,7 +136,7 @@ class Service:
                 async for piece in answer.aiter_bytes():
                     yield piece
         except (httpx.TransportError, httpx.DecodingError) as error:
-            raise Away(f"{self.url} can't be reached: {reason_in_words(error)}") from error
+            raise ServiceUnavailable(f"{self.url} can't be reached: {reason_in_words(error)}") from error
 
     async def _call(
         self,
@@ -151,20 +150,22 @@ class Service:
         headers = {"Content-Length": str(len(content))} if method != "GET" else {}
         if content:
             headers["Content-Type"] = kind
-        timeout = httpx.Timeout(_TIMEOUT.write, connect=_TIMEOUT.connect, read=READ_S + wait_s, pool=None)
+        timeout = httpx.Timeout(
+            _TIMEOUT.write, connect=_TIMEOUT.connect, read=READ_TIMEOUT_S + wait_s, pool=None
+        )
         request = self._client.build_request(method, path, params=params, headers=headers, timeout=timeout)
-        request.stream = Content(content)
+        request.stream = SinglePieceBody(content)
         try:
             answer = await self._client.send(request)
         except (httpx.TransportError, httpx.DecodingError) as error:
-            raise Away(f"{self.url} can't be reached: {reason_in_words(error)}") from error
+            raise ServiceUnavailable(f"{self.url} can't be reached: {reason_in_words(error)}") from error
         if answer.status_code == HTTPStatus.OK:
             return answer.content
         raise _failure(answer)
 
 
 def problem_in_words(status: int, body: Any) -> str:
-    """Return the content of a problem document (RFC 9457) in one line."""
+    """Return a problem document (RFC 9457) as one line of text."""
     if not isinstance(body, dict):
         return f"HTTP {status}"
     named = "; ".join(_problems(body))
@@ -172,7 +173,7 @@ def problem_in_words(status: int, body: Any) -> str:
 
 
 def _problems(body: Any) -> list[str]:
-    """Return the problems that a problem document names."""
+    """Return the individual problems of a problem document."""
     problems = body.get("errors") if isinstance(body, dict) else None
     return [f"{each['pointer']}: {each['message']}" for each in problems or ()]
 
@@ -186,10 +187,12 @@ def _failure(answer: httpx.Response) -> ServiceError:
     words = problem_in_words(status, body)
     code = str(body.get("code") or "") if isinstance(body, dict) else ""
     if status in _LATER:
-        return Away(f"{answer.request.url.host} is not well: {words}", _seconds(answer.headers), code)
+        return ServiceUnavailable(
+            f"{answer.request.url.host} is failing: {words}", _seconds(answer.headers), code
+        )
     if status == HTTPStatus.UNAUTHORIZED:
         words = f"The server key is not accepted; check --key, DESKWIRE_KEY or demo.json ({words})"
-    return Refused(status, code, words, _problems(body))
+    return CallRefused(status, code, words, _problems(body))
 
 
 def _seconds(headers: httpx.Headers) -> float | None:
@@ -201,11 +204,11 @@ def _seconds(headers: httpx.Headers) -> float | None:
 
 
 def reason_in_words(error: BaseException) -> str:
-    """Return why a request had no response, for people: the innermost reason where the outer ones say nothing."""
+    """Return the readable reason for a missing response: the innermost exception that has one."""
     while not str(error) and (within := error.__cause__ or error.__context__) is not None:
         error = within
     if isinstance(error, ssl.SSLCertVerificationError):
-        return f"{error.verify_message}; --cacert names the authority if it is one of your own"
+        return f"{error.verify_message}; --cacert names your own authority"
     return f"{type(error).__name__}: {error}".rstrip(": ")
 
 
@@ -213,4 +216,25 @@ def _json(content: bytes) -> Any:
     try:
         return orjson.loads(content)
     except orjson.JSONDecodeError as error:
-        raise Away("The answer is not JSON: is this a Deskwire service?") from error
+        raise ServiceUnavailable("The response is not JSON: is this a Deskwire service?") from error
+
+
+_ITEMS: Final = '{"items":['
+_DECODER: Final = json.JSONDecoder()
+
+
+def raw_items(page: bytes) -> list[bytes]:
+    """Return the items of a page of a list, as the bytes that the service sent.
+
+    Raises ValueError if the page does not have the service's layout.
+    """
+    text = page.decode()
+    if not text.startswith(_ITEMS):
+        raise ValueError("the page does not begin with its items")
+    items, at = list[bytes](), len(_ITEMS)
+    while text[at : at + 1] != "]":
+        at += text[at : at + 1] == ","
+        _, end = _DECODER.raw_decode(text, at)
+        items.append(text[at:end].encode())
+        at = end
+    return items

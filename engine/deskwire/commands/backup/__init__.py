@@ -1,1 +1,1 @@
-"""Commands that copy a data directory, put a copy in its place, and look whether one is well."""
+"""Commands that back up, restore and check a data directory."""

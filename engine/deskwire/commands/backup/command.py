@@ -1,4 +1,4 @@
-"""`deskwire backup`, `deskwire restore` and `deskwire check`; what they need is imported when they run."""
+"""`deskwire backup`, `deskwire restore` and `deskwire check`. Their modules are imported when they run."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ import click
 from msgspec import to_builtins
 
 from deskwire.commands.database.access import refusals
-from deskwire.commands.shell.help import Command
-from deskwire.commands.shell.options import common_options, place
-from deskwire.commands.shell.output import print_json
-from deskwire.commands.shell.progress import shown_progress
+from deskwire.commands.shell.help import HelpCommand
+from deskwire.commands.shell.options import common_options, installation_config
+from deskwire.commands.shell.output import print_json, shown_progress
 from deskwire.config.config import Config
 
 if TYPE_CHECKING:
@@ -25,13 +24,12 @@ if TYPE_CHECKING:
     from deskwire.storage.sqlite.backup.restore import Restored
 
 _FILE: Final = click.Path(dir_okay=False, path_type=Path)
-_SHOWN: Final = 10
-"""Problems that a backup or restore names; `deskwire check` names all."""
+_SHOWN_MAX: Final = 10  # problems shown by a backup or restore; `deskwire check` shows all
 
 
 @click.command(
     "backup",
-    cls=Command,
+    cls=HelpCommand,
     examples=[
         "deskwire backup /backups/deskwire-2026-11-21.tar",
         "deskwire backup /backups/latest.tar --force --json",
@@ -51,9 +49,9 @@ def backup(file: Path, with_secret: bool, force: bool, data: Path | None, as_jso
     from deskwire.program.secret_file import present_secrets
     from deskwire.storage.sqlite.backup.make import Order, back_up
 
-    config = place(data)
+    config = installation_config(data)
     _require_directory(
-        config, "Back it up with what PostgreSQL or its provider has for that, such as pg_dump or snapshots"
+        config, "Back it up with PostgreSQL's or the provider's own tools, such as pg_dump or snapshots"
     )
     with refusals(), shown_progress() as tell:
         secrets = present_secrets(config.data_dir, config.secret, config.secret_previous)
@@ -61,10 +59,10 @@ def backup(file: Path, with_secret: bool, force: bool, data: Path | None, as_jso
         finished = back_up(
             Order(config.data_dir, file, secrets, with_secret, force, version("deskwire"), now, tell)
         )
-    _warn(finished.problems, "The data has problems, which are in the backup, too")
+    _warn(finished.problems, "The data has problems, which are also in the backup")
     if missing := finished.manifest.missing_files:
         click.echo(
-            f"{missing:,} files of uploads were erased meanwhile, or are damaged: they are left out.",
+            f"{missing:,} files of uploads were erased during the backup or are damaged: they are omitted.",
             err=True,
         )
     if as_json:
@@ -72,12 +70,14 @@ def backup(file: Path, with_secret: bool, force: bool, data: Path | None, as_jso
         return
     click.echo(f"The backup {finished.path} is complete and verified: {_size(finished)}.")
     if not with_secret:
-        click.echo("The installation's secret is not in it: keep a copy of it apart.", err=True)
+        click.echo(
+            "The backup does not contain the installation's secret: keep a separate copy of it.", err=True
+        )
 
 
 @click.command(
     "restore",
-    cls=Command,
+    cls=HelpCommand,
     examples=[
         "deskwire restore backup.tar --data ./restored --secret-file secret.txt",
         "deskwire restore backup.tar --skip-pending",
@@ -88,7 +88,9 @@ def backup(file: Path, with_secret: bool, force: bool, data: Path | None, as_jso
     "--secret-file", type=_FILE, help="File with the installation's secret, if the backup lacks it."
 )
 @click.option(
-    "--new-secret", is_flag=True, help="Go on without the old secret; all webhooks must be registered again."
+    "--new-secret",
+    is_flag=True,
+    help="Continue without the old secret; all webhooks must be registered again.",
 )
 @click.option(
     "--skip-pending", is_flag=True, help="Do not send the deliveries that were pending in the backup."
@@ -105,23 +107,23 @@ def restore(
     """Restore the backup FILE to a data directory that is empty or does not exist, completely or not at all.
 
     Deliveries that were pending when the backup was made are sent when the server starts, unless they are too old; some of
-    them may be sent for the second time.
+    them may be sent twice.
     """
     from deskwire.engine.core.clock import wall_clock
     from deskwire.storage.sqlite.backup.restore import Order
     from deskwire.storage.sqlite.backup.restore import restore as put_in_place
 
-    config = place(data)
+    config = installation_config(data)
     _require_directory(
         config,
-        "Restore it with what PostgreSQL or its provider has for that, and run `deskwire restored`; a backup of a data directory "
+        "Restore it with PostgreSQL's or the provider's own tools, and run `deskwire restored`; a backup of a data directory "
         "goes into an empty database with `deskwire copy --from FILE`",
     )
     with refusals(), shown_progress() as tell:
         secrets = _given(secret_file, config)
         keep, now = secret_file is not None, wall_clock()
         done = put_in_place(Order(file, config.data_dir, secrets, keep, new_secret, skip_pending, now, tell))
-    _warn(done.problems, "The data had problems already in the backup")
+    _warn(done.problems, "The data in the backup already had problems")
     if as_json:
         print_json(_restored_document(done))
         return
@@ -132,12 +134,10 @@ def restore(
             f"{done.skipped:,} pending deliveries are skipped; `deskwire redeliver` sends them after all."
         )
     if not done.contents.sealed:
-        click.echo(
-            "Without the secret of the installation nobody can tell whether the backup was altered.", err=True
-        )
+        click.echo("Without the installation's secret, changes to the backup can't be detected.", err=True)
 
 
-@click.command("check", cls=Command, examples=["deskwire check", "deskwire check --files --json"])
+@click.command("check", cls=HelpCommand, examples=["deskwire check", "deskwire check --files --json"])
 @click.option("--files", "contents", is_flag=True, help="Also read all uploads and compare their checksums.")
 @common_options
 @click.pass_context
@@ -149,7 +149,7 @@ def check(ctx: click.Context, contents: bool, data: Path | None, as_json: bool) 
     from deskwire.program.secret_file import present_secrets
     from deskwire.storage.sqlite.check import check as looked_at
 
-    config = place(data)
+    config = installation_config(data)
     with refusals(), shown_progress() as tell:
         secrets = present_secrets(config.data_dir, config.secret, config.secret_previous)
         if config.database_url is None:
@@ -167,17 +167,17 @@ def check(ctx: click.Context, contents: bool, data: Path | None, as_json: bool) 
 
 
 def _require_directory(config: Config, advice: str) -> None:
-    """Refuse a command about a data directory for a database. Raises ClickException."""
+    """Raise ClickException if the settings name a database, for a command about a data directory."""
     if config.database_url is not None:
         raise click.ClickException(
-            f"DESKWIRE_DATABASE_URL is set, so the data is in a PostgreSQL. {advice}. Unset it to name a data directory."
+            f"DESKWIRE_DATABASE_URL is set, so the data is in PostgreSQL. {advice}. Unset it to use a data directory."
         )
 
 
 def _database_report(
     config: Config, url: str, secrets: Secrets | None, tell: ProgressReporter, *, contents: bool
 ) -> tuple[CheckReport, str]:
-    """Return the report on a database, and what to call that."""
+    """Return the report on a database, and the name to show for the database."""
     from deskwire.config.locations import shown_database
     from deskwire.storage.file_stores import open_files
     from deskwire.storage.postgres.admin.check import check as looked_at
@@ -187,7 +187,7 @@ def _database_report(
 
 
 def _given(file: Path | None, config: Config) -> Secrets | None:
-    """Return the secrets in the file, else those of the settings, None without either."""
+    """Return the secrets in the file, else those of the settings; None without either."""
     from deskwire.program.secret_file import SecretError, installation_secrets, secrets_in
 
     if file is None:
@@ -217,7 +217,7 @@ def _print_report(directory: str, report: CheckReport) -> None:
 def _warn(problems: list[CheckProblem], words: str) -> None:
     if problems:
         click.echo(f"{words}; `deskwire check` lists them all:", err=True)
-    for problem in problems[:_SHOWN]:
+    for problem in problems[:_SHOWN_MAX]:
         click.echo(f"  {problem.message}", err=True)
 
 

@@ -1,4 +1,4 @@
-"""`deskwire contact` and its commands; what they need is imported when they run."""
+"""`deskwire contact` and its commands. Their modules are imported when they run."""
 
 from __future__ import annotations
 
@@ -11,23 +11,22 @@ import click
 
 from deskwire.commands.api_client.access import with_access
 from deskwire.commands.api_client.call import call
-from deskwire.commands.shell.help import Group
+from deskwire.commands.shell.help import HelpGroup
 from deskwire.commands.shell.options import json_option, yes_option
-from deskwire.commands.shell.output import show_created
-from deskwire.commands.shell.progress import shown_progress
+from deskwire.commands.shell.output import show_created, shown_progress
 from deskwire.commands.shell.questions import confirm
 
 if TYPE_CHECKING:
-    from deskwire.commands.api_client.access import Access
+    from deskwire.commands.api_client.access import ServiceAccess
 
 
-@click.group("contact", cls=Group)
+@click.group("contact", cls=HelpGroup)
 def contact() -> None:
     """Export or erase all that is stored about a contact."""
 
 
 def _user_id(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the user id of a contact, and the way to the service."""
+    """Add the argument USER_ID and the options of the service to a command."""
     return click.argument("user_id", metavar="USER_ID")(with_access(command))
 
 
@@ -43,7 +42,7 @@ def _user_id(command: Callable[..., Any]) -> Callable[..., Any]:
     "--output",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="File to write, for its owner alone; it appears once it is complete. Without it, the standard output.",
+    help="File to write, readable by its owner only; it appears when it is complete. Default: standard output.",
 )
 @click.option("--force", is_flag=True, help="Replace FILE if it exists.")
 @_user_id
@@ -51,19 +50,19 @@ def export(
     user_id: str,
     output: Path | None,
     force: bool,
-    access: Access,
+    access: ServiceAccess,
 ) -> None:
     """Export all that is stored about the contact with this USER_ID, as one JSON document.
 
-    It has the contact, its conversations with their messages, survey answers and memory, and links to files. Notes of agents are
-    left out, as for every server key.
+    The document has the contact, its conversations with their messages, survey answers and memory, and links to files. It has no
+    internal notes, which a server key can't read.
     """
-    from deskwire.commands.contact.export import exported
+    from deskwire.commands.contact.privacy import export_contact
 
     if output is not None and output.exists() and not force:
         raise click.UsageError(f"{output} already exists; use --force to replace it.")
     with shown_progress(beside=output is None) as tell:
-        call(access, lambda service: exported(service, _path(user_id), output, tell))
+        call(access, lambda service: export_contact(service, _path(user_id), output, tell))
     if output is not None:
         click.echo(f"The export of {user_id} is in {output}.", err=True)
 
@@ -77,14 +76,14 @@ def export(
 def erase(
     user_id: str,
     yes: bool,
-    access: Access,
+    access: ServiceAccess,
     as_json: bool,
 ) -> None:
     """Erase the contact with this USER_ID and all that belongs to it: conversations, answers, memory and uploads.
 
-    Returns when nothing of it is left. An erasure that was begun goes on by itself, even if the command is interrupted.
+    Returns when all of it is erased. Once started, an erasure continues even if the command is interrupted.
     """
-    from deskwire.commands.contact.erase import erased
+    from deskwire.commands.contact.privacy import erase_contact
 
     known = call(access, lambda service: service.fetch(_path(user_id)))
     confirm(
@@ -92,7 +91,7 @@ def erase(
         yes,
     )
     with shown_progress() as tell:
-        gone = call(access, lambda service: erased(service, _path(user_id), tell))
+        gone = call(access, lambda service: erase_contact(service, _path(user_id), tell))
     show_created(gone, as_json, "id", f"The contact {user_id} has been erased.")
 
 

@@ -1,1 +1,1 @@
-"""`deskwire convert`: exports of Chatwoot, Intercom and Zendesk as the lines that `deskwire import` takes (ADR 12)."""
+"""`deskwire convert`: turns exports of Chatwoot, Intercom and Zendesk into lines for `deskwire import` (ADR 12)."""

@@ -4,8 +4,8 @@ The API's pages are those of `/api/v1/accounts/{account}/conversations`, of `…
 `…/agents`. A row of the database is an object with the name of its table under `table`. Source: the views
 (`app/views/api/v1`) and models of chatwoot/chatwoot.
 
-The version of a row is its `updated_at`, that of a conversation of the API the time of its last activity. The content of a message
-is plain text or Markdown in all of its types, a mail's too: its markup stands in `content_attributes` (`MailPresenter`).
+The version of a row is its `updated_at`, and that of a conversation of the API its last activity. The content of a message
+is plain text or Markdown for all types. For a mail, too: its markup is in `content_attributes` (`MailPresenter`).
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ from deskwire.commands.convert.parts import (
     ROW,
     UNDATED,
     Deletion,
+    ExportedPerson,
+    ExportedPost,
+    ExportedRating,
+    ExportedThread,
     Label,
     Link,
     Part,
-    Person,
-    Post,
-    Rating,
     Role,
-    Thread,
     ThreadRating,
 )
 from deskwire.commands.convert.reading import unpacked
-from deskwire.commands.convert.tally import Note, Tally
+from deskwire.commands.convert.tally import ConversionTally, Note
 
 _STATUS: Final = {
     "resolved": "CLOSED",
@@ -70,11 +70,11 @@ _PRIORITIES: Final = {"0": "low", "1": "medium", "2": "high", "3": "urgent"}
 
 
 class Chatwoot:
-    """The shapes of Chatwoot's API and database."""
+    """Reads exports of Chatwoot's API and database."""
 
     name = "chatwoot"
 
-    def parts(self, record: Mapping[str, Any], tally: Tally) -> Iterator[Part]:
+    def parts(self, record: Mapping[str, Any], tally: ConversionTally) -> Iterator[Part]:
         """Yield the parts of a row, a record or a page."""
         if "table" in record:
             yield from _row(record, tally)
@@ -90,7 +90,7 @@ class Chatwoot:
             yield from _object(record, tally)
 
 
-def _object(record: Mapping[str, Any], tally: Tally) -> Iterator[Part]:
+def _object(record: Mapping[str, Any], tally: ConversionTally) -> Iterator[Part]:
     """Yield the parts of an object of the API."""
     if "message_type" in record:
         yield from _message(record, str(text(record.get("conversation_id"))), tally)
@@ -105,31 +105,31 @@ def _object(record: Mapping[str, Any], tally: Tally) -> Iterator[Part]:
 
 
 def _key(role: Role | None, identifier: object) -> str | None:
-    """Return the key of a person; contacts, agents and bots are numbered by themselves."""
+    """Return the key of a person; contacts, agents and bots have separate numbers."""
     known = text(identifier)
     return None if known is None else f"{role} {known}" if role != "contact" else known
 
 
 def _whole_person(record: Mapping[str, Any], role: Role) -> Iterator[Part]:
-    """Yield a person as a list or a row has it."""
+    """Yield a person from a list or a row."""
     yield from _person(record, role, latest(record.get("updated_at")) or UNDATED, whole=True)
 
 
 def _person(
     record: Mapping[str, Any], role: Role, version: int | None, *, whole: bool = False
 ) -> Iterator[Part]:
-    """Yield a person; without `whole` it is the mention of one in a record of this version."""
+    """Yield a person; without `whole`, only mentioned in a record of this version."""
     key = _key(role, record.get("id"))
     if key is not None:
         fields = identity(record, _IDENTITY, whole=whole)
         created = moment(record.get("created_at"))
         if created is not None:
             fields["created_at"] = created
-        yield Person(key, role, version=version, **fields)
+        yield ExportedPerson(key, role, version=version, **fields)
 
 
-def _conversation(record: Mapping[str, Any], tally: Tally) -> Iterator[Part]:
-    """Yield a conversation of the API, with the messages that stand in it."""
+def _conversation(record: Mapping[str, Any], tally: ConversionTally) -> Iterator[Part]:
+    """Yield a conversation of the API with its messages."""
     meta = mapping(record.get("meta"))
     sender, assignee = mapping(meta.get("sender")), mapping(meta.get("assignee"))
     version = _version(record)
@@ -147,7 +147,7 @@ def _conversation(record: Mapping[str, Any], tally: Tally) -> Iterator[Part]:
 
 
 def _version(record: Mapping[str, Any]) -> int | None:
-    """Return the version of a conversation: whatever of its times is the latest."""
+    """Return the version of a conversation: the latest of its times."""
     names = ("updated_at", "last_activity_at", "timestamp")
     return max((at for at in (moment(record.get(name)) for name in names) if at is not None), default=None)
 
@@ -159,14 +159,14 @@ def _thread(
     contact: str | None,
     assignee: str | None,
     team: str | None,
-) -> Thread | None:
+) -> ExportedThread | None:
     active = moment(record.get("last_activity_at")) or moment(record.get("timestamp"))
     created = moment(record.get("created_at")) or active
     if key is None or number is None or contact is None or created is None:
         return None
     status = _STATUS.get(str(record.get("status")), "OPEN")
     updated = max(created, active or created)
-    return Thread(
+    return ExportedThread(
         key,
         number,
         contact,
@@ -202,7 +202,7 @@ def _attributes(record: Mapping[str, Any], number: str, team: str | None) -> dic
     return beside(own, reserved)
 
 
-def _message(record: Mapping[str, Any], thread: str, tally: Tally) -> Iterator[Part]:
+def _message(record: Mapping[str, Any], thread: str, tally: ConversionTally) -> Iterator[Part]:
     """Yield a message of the API or of the database, with its sender and attachments."""
     key = text(record.get("id"))
     kind = text(record.get("message_type")) or ""
@@ -219,7 +219,9 @@ def _message(record: Mapping[str, Any], thread: str, tally: Tally) -> Iterator[P
         yield from _kept(record, kind, key, thread, tally)
 
 
-def _kept(record: Mapping[str, Any], kind: str, key: str, thread: str, tally: Tally) -> Iterator[Part]:
+def _kept(
+    record: Mapping[str, Any], kind: str, key: str, thread: str, tally: ConversionTally
+) -> Iterator[Part]:
     sender = mapping(record.get("sender"))
     said = str(record.get("sender_type") or sender.get("type") or "").lower()
     role = _ROLES.get(said) or ("contact" if kind == "incoming" else None)
@@ -228,7 +230,7 @@ def _kept(record: Mapping[str, Any], kind: str, key: str, thread: str, tally: Ta
     at, version = moment(record.get("created_at")), latest(record.get("updated_at"))
     if role in ("contact", "agent", "bot"):
         yield from _person(sender, role, at if version is None else version)
-    yield Post(
+    yield ExportedPost(
         key,
         thread,
         _key(role, record.get("sender_id") or sender.get("id")),
@@ -241,7 +243,7 @@ def _kept(record: Mapping[str, Any], kind: str, key: str, thread: str, tally: Ta
     )
 
 
-def _links(record: Mapping[str, Any], tally: Tally) -> Iterator[Link]:
+def _links(record: Mapping[str, Any], tally: ConversionTally) -> Iterator[Link]:
     for each in objects(record.get("attachments")):
         address = text(each.get("data_url")) or text(each.get("external_url"))
         if address is None:
@@ -250,7 +252,7 @@ def _links(record: Mapping[str, Any], tally: Tally) -> Iterator[Link]:
             yield Link(text(each.get("fallback_title")) or text(each.get("file_type")) or "file", address)
 
 
-def _row(record: Mapping[str, Any], tally: Tally) -> Iterator[Part]:
+def _row(record: Mapping[str, Any], tally: ConversionTally) -> Iterator[Part]:
     """Yield the parts of a row of the database."""
     table = str(record["table"])
     if table in _TABLES:
@@ -261,7 +263,7 @@ def _row(record: Mapping[str, Any], tally: Tally) -> Iterator[Part]:
         tally.note(Note.not_imported, f"{table} {record.get('id')}")
 
 
-def _conversation_row(record: Mapping[str, Any], tally: Tally) -> Iterator[Part]:
+def _conversation_row(record: Mapping[str, Any], tally: ConversionTally) -> Iterator[Part]:
     key, team = text(record.get("id")), record.get("team_id")
     made = _thread(
         record,
@@ -277,23 +279,25 @@ def _conversation_row(record: Mapping[str, Any], tally: Tally) -> Iterator[Part]
         yield made
 
 
-def _message_row(record: Mapping[str, Any], tally: Tally) -> Iterator[Part]:
+def _message_row(record: Mapping[str, Any], tally: ConversionTally) -> Iterator[Part]:
     yield from _message(record, f"{ROW}{record.get('conversation_id')}", tally)
 
 
-def _rating_row(record: Mapping[str, Any], tally: Tally) -> Iterator[Part]:
+def _rating_row(record: Mapping[str, Any], tally: ConversionTally) -> Iterator[Part]:
     """Yield the rating from 1 to 5 as 2 to 10."""
     value = record.get("rating")
     if isinstance(value, int) and 1 <= value <= 5:
-        rating = Rating(value * 2, moment(record.get("created_at")), text(record.get("feedback_message")))
+        rating = ExportedRating(
+            value * 2, moment(record.get("created_at")), text(record.get("feedback_message"))
+        )
         thread = f"{ROW}{record.get('conversation_id')}"
         yield ThreadRating(thread, rating, latest(record.get("updated_at"), record.get("created_at")))
     else:
         tally.note(Note.unknown, f"csat_survey_responses {record.get('id')}")
 
 
-def _label_row(kind: str) -> Callable[[Mapping[str, Any], Tally], Iterator[Part]]:
-    def read(record: Mapping[str, Any], _tally: Tally) -> Iterator[Part]:
+def _label_row(kind: str) -> Callable[[Mapping[str, Any], ConversionTally], Iterator[Part]]:
+    def read(record: Mapping[str, Any], _tally: ConversionTally) -> Iterator[Part]:
         name = text(record.get("name"))
         if name is not None:
             yield Label(f"{kind} {record.get('id')}", name, latest(record.get("updated_at")))
@@ -301,14 +305,14 @@ def _label_row(kind: str) -> Callable[[Mapping[str, Any], Tally], Iterator[Part]
     return read
 
 
-def _person_row(role: Role) -> Callable[[Mapping[str, Any], Tally], Iterator[Part]]:
-    def read(record: Mapping[str, Any], _tally: Tally) -> Iterator[Part]:
+def _person_row(role: Role) -> Callable[[Mapping[str, Any], ConversionTally], Iterator[Part]]:
+    def read(record: Mapping[str, Any], _tally: ConversionTally) -> Iterator[Part]:
         yield from _whole_person(record, role)
 
     return read
 
 
-_TABLES: Final[Mapping[str, Callable[[Mapping[str, Any], Tally], Iterator[Part]]]] = {
+_TABLES: Final[Mapping[str, Callable[[Mapping[str, Any], ConversionTally], Iterator[Part]]]] = {
     "contacts": _person_row("contact"),
     "users": _person_row("agent"),
     "agent_bots": _person_row("bot"),

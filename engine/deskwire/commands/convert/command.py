@@ -1,4 +1,4 @@
-"""`deskwire convert` and its options; what it needs is imported when it runs."""
+"""`deskwire convert` and its options. Its modules are imported when it runs."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from typing import BinaryIO, Final
 
 import click
 
-from deskwire.commands.shell.help import Command
+from deskwire.commands.shell.help import HelpCommand
 
 SOURCES: Final = ("chatwoot", "intercom", "zendesk")
 
 
 @click.command(
     "convert",
-    cls=Command,
+    cls=HelpCommand,
     examples=[
         "deskwire convert zendesk tickets.json users.json --output history.ndjson",
         "deskwire convert intercom conversations.json --by-email | deskwire import -",
@@ -35,22 +35,22 @@ SOURCES: Final = ("chatwoot", "intercom", "zendesk")
     "--output",
     "-o",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Write the lines to this file, not to the standard output.",
+    help="Write the lines to this file instead of the standard output.",
 )
 @click.option(
     "--by-email",
     is_flag=True,
-    help="Take the email address as the userId of a customer who has no external id there.",
+    help="Use the email address as the userId of a customer without an external id.",
 )
 @click.option(
     "--plain-text",
     is_flag=True,
-    help="Take bodies of Intercom as plain text: the export was fetched with display_as=plaintext.",
+    help="Read bodies of Intercom as plain text: the export was fetched with display_as=plaintext.",
 )
 @click.option(
     "--report",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Write each record that is left out or changed to this file as JSON, with the reason.",
+    help="Write each record that is omitted or changed to this file as JSON, with the reason.",
 )
 @click.pass_context
 def convert_command(
@@ -64,19 +64,21 @@ def convert_command(
 ) -> None:
     """Convert exports of another service to the lines that `deskwire import` takes; - reads the standard input.
 
-    All FILES of an export go into one call, in any order: tickets, comments and users belong together. Files of an earlier
-    export may be among them: of each record the newest version counts. What can't be carried over is counted on the error
-    output, with the reason. The exit status is 1 if a file has records that are broken.
+    Give all FILES of an export in one call, in any order: tickets, comments and users belong together. Files of an earlier
+    export may be included: the newest version of each record counts. Omitted records are counted on the error output, with
+    the reason. The exit status is 1 if a file has broken records.
     """
     from deskwire.commands.convert.intercom import Intercom
     from deskwire.commands.convert.reading import UnfitFileError
     from deskwire.commands.convert.run import SOURCES as READERS
     from deskwire.commands.convert.run import convert
-    from deskwire.commands.convert.tally import Tally
+    from deskwire.commands.convert.tally import ConversionTally
     from deskwire.engine.core.clock import wall_clock
 
     if plain_text and source != "intercom":
-        raise click.UsageError("--plain-text is for intercom: the other sources say of each text what it is.")
+        raise click.UsageError(
+            "--plain-text is for intercom: the other sources declare the format of each text."
+        )
     reading: list[str] = []
 
     def opened() -> Iterator[tuple[str, BinaryIO]]:
@@ -89,7 +91,7 @@ def convert_command(
     with ExitStack() as stack:
         try:
             target = sys.stdout.buffer if output is None else stack.enter_context(output.open("wb"))
-            tally = Tally(None if report is None else stack.enter_context(report.open("w")))
+            tally = ConversionTally(None if report is None else stack.enter_context(report.open("w")))
             reader = Intercom(plain_text=True) if plain_text else READERS[source]()
             convert(reader, opened(), target, tally, by_email=by_email, now=wall_clock())
             target.flush()

@@ -1,4 +1,4 @@
-"""Fields of records that others have written: whatever stands there, a value of the wanted kind or none."""
+"""Typed fields of foreign records: a value of the expected type, or none."""
 
 from __future__ import annotations
 
@@ -9,34 +9,32 @@ from typing import Any, Final
 from deskwire.commands.convert.text import clean, trimmed
 from deskwire.engine.core.clock import milliseconds
 
-_SECONDS_MAX: Final = 100_000_000_000
-"""A number beyond this counts milliseconds: as seconds it would be the year 5138."""
-_EARLIEST: Final = -30_610_224_000_000
-"""The begin of the year 1000. Before it are the zeros of databases and languages, which mean no time."""
-_LATEST: Final = 253_402_300_799_999
-"""The last millisecond of the year 9999, beyond which no time can be written."""
+_SECONDS_MAX: Final = 100_000_000_000  # larger numbers are milliseconds: as seconds, this is the year 5138
+_EARLIEST: Final = (
+    -30_610_224_000_000
+)  # the year 1000; earlier times are the zeros of databases and languages
+_LATEST: Final = 253_402_300_799_999  # the end of the year 9999, the last time that can be written
 _DIGITS_MAX: Final = 16
 _DEPTH_MAX: Final = 32
-_AROUND: Final = 8
-"""Levels of a record around the values that are kept of it."""
+_AROUND: Final = 8  # levels of a record around the stored values
 
 
 def text(value: object) -> str | None:
-    """Return a text or a number as a text; None for anything else, and for one that shows nothing."""
+    """Return a text or number as text; None for anything else and for an invisible text."""
     if isinstance(value, bool) or not isinstance(value, str | int):
         return None
     return clean(str(value)).strip() or None
 
 
 def written(value: object) -> str | None:
-    """Return the text of a message with its indentation; None for anything else, and for one that shows nothing."""
+    """Return a message's text with its indentation; None for anything else and for an invisible text."""
     if isinstance(value, bool) or not isinstance(value, str | int):
         return None
     return trimmed(clean(str(value))) or None
 
 
 def moment(value: object) -> int | None:
-    """Return a time in milliseconds, given in ISO 8601 or as seconds since the epoch; None for anything else."""
+    """Return a time in milliseconds from ISO 8601 or seconds since the epoch; None for anything else."""
     if isinstance(value, str):
         try:
             named = milliseconds(value)
@@ -54,7 +52,7 @@ def moment(value: object) -> int | None:
 
 
 def mapping(value: object) -> Mapping[str, Any]:
-    """Return an object, or an empty one."""
+    """Return an object; an empty one for anything else."""
     return value if isinstance(value, dict) else {}
 
 
@@ -71,7 +69,7 @@ def texts(value: object) -> list[str]:
 
 
 def storable(value: Any, depth: int = 0) -> Any:
-    """Return a value of JSON as it can be kept: with clean texts, no number beyond 64 bits, and not too deep."""
+    """Return a JSON value that can be stored: clean texts, 64-bit numbers, limited depth."""
     if depth > _DEPTH_MAX:
         return None
     if isinstance(value, str):
@@ -88,27 +86,27 @@ def storable(value: Any, depth: int = 0) -> Any:
 
 
 def readable(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a record with clean texts, those included that only name something."""
+    """Return a record with clean texts, including its keys."""
     cleaned: dict[str, Any] = storable(dict(record), -_AROUND)
     return cleaned
 
 
 def filled(**values: Any) -> dict[str, Any]:
-    """Return those attributes that say something."""
+    """Return the attributes that have a value."""
     return {name: value for name, value in values.items() if value not in (None, "", [], {})}
 
 
 def latest(*values: object) -> int | None:
-    """Return the time of the first value that is one (see `moment`), as the version of a record."""
+    """Return the first value that is a time (see `moment`), as the version of a record."""
     return next((at for at in map(moment, values) if at is not None), None)
 
 
 def identity(record: Mapping[str, Any], names: Mapping[str, Sequence[str]], *, whole: bool) -> dict[str, Any]:
-    """Return the fields of a person by their names here, each the first one with a value of its names there.
+    """Return the fields of a person, each from the first of its names in the record that has a value.
 
     Args:
-        whole: the record is all that is known of the person, so that a field without a value has none. The mention of a
-            person in another record only leaves it out.
+        whole: the record is complete, so a field without a value is empty. A mention of a person in another
+            record only omits it.
     """
     found: dict[str, Any] = {}
     for name, theirs in names.items():
@@ -120,6 +118,6 @@ def identity(record: Mapping[str, Any], names: Mapping[str, Sequence[str]], *, w
 
 
 def beside(own: Mapping[str, Any], reserved: Mapping[str, Any]) -> dict[str, Any]:
-    """Return attributes of the source's users beside those of a converter, which have their names for themselves."""
+    """Return the attributes of the source's users, without names that the converter uses."""
     renamed = {f"custom {name}" if name in reserved else name: value for name, value in own.items()}
     return {**renamed, **reserved}

@@ -1,10 +1,10 @@
-"""Intercom: conversations as its API gives them one by one, and lists of contacts and admins.
+"""Intercom: single conversations from its API, and lists of contacts and admins.
 
-`GET /conversations/{id}` has the parts of a conversation; lists and searches have none. Source: Intercom's reference of
+`GET /conversations/{id}` includes the parts of a conversation; lists and searches don't. Source: Intercom's reference of
 Conversations, Contacts and Admins, versions 1.0 to 2.15.
 
-The version of a record is its `updated_at`; that of a person within a conversation is the conversation's. Bodies are HTML, unless
-the export was fetched with `display_as=plaintext`: the option of the command says so, or a field `display_as`.
+The version of a record is its `updated_at`; a person within a conversation has the conversation's. Bodies are HTML unless
+the export was fetched with `display_as=plaintext`, which the command's option or a field `display_as` declares.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from deskwire.commands.convert.parts import (
     FINAL,
     UNDATED,
     Deletion,
+    ExportedPerson,
+    ExportedPost,
+    ExportedRating,
+    ExportedThread,
     Label,
     Link,
     Part,
-    Person,
-    Post,
-    Rating,
     Role,
-    Thread,
 )
-from deskwire.commands.convert.tally import Note, Tally
+from deskwire.commands.convert.tally import ConversionTally, Note
 from deskwire.commands.convert.text import plain
 from deskwire.engine.contacts.contact import IDENTITY
 
@@ -52,7 +52,7 @@ _ROLES: Final[Mapping[str, Role]] = {
     "operator": "bot",
 }
 _FOR_AGENTS: Final = ("note", "assignment", "assign_and_reopen", "assign_and_unsnooze", "note_and_reopen")
-"""Parts that the customer does not see, whatever is written in them."""
+"""Types of parts that the customer does not see."""
 _IDENTITY: Final = {
     "name": ("name",),
     "external_id": ("external_id", "user_id"),
@@ -64,10 +64,10 @@ _ELSEWHERE: Final = ("ticket", "company", "tag", "segment", "article", "event")
 
 
 class Intercom:
-    """The shapes of Intercom's exports.
+    """Reads exports of Intercom.
 
     Args:
-        plain_text: bodies are plain text, and not HTML.
+        plain_text: bodies are plain text instead of HTML.
     """
 
     name = "intercom"
@@ -75,12 +75,12 @@ class Intercom:
     def __init__(self, *, plain_text: bool = False) -> None:
         self._plain_text = plain_text
 
-    def parts(self, record: Mapping[str, Any], tally: Tally) -> Iterator[Part]:
+    def parts(self, record: Mapping[str, Any], tally: ConversionTally) -> Iterator[Part]:
         """Yield the parts of a record or page."""
         yield from _record(record, _plain_text(record, around=self._plain_text), tally)
 
 
-def _record(record: Mapping[str, Any], is_plain: bool, tally: Tally) -> Iterator[Part]:
+def _record(record: Mapping[str, Any], is_plain: bool, tally: ConversionTally) -> Iterator[Part]:
     kind = record.get("type") or record.get("object")
     if kind == "conversation" and record.get("deleted") is True and text(record.get("id")) is not None:
         yield Deletion(str(text(record["id"])), version=latest(record.get("updated_at")))
@@ -98,7 +98,7 @@ def _record(record: Mapping[str, Any], is_plain: bool, tally: Tally) -> Iterator
 
 
 def _plain_text(record: Mapping[str, Any], *, around: bool) -> bool:
-    """Return whether bodies are plain text by the field of a record, else as `around` it."""
+    """Return whether bodies are plain text: the record's field, else `around`."""
     shown = record.get("display_as")
     return shown == "plaintext" if isinstance(shown, str) else around
 
@@ -108,8 +108,8 @@ def _body(value: object, *, is_plain: bool) -> str:
     return body if is_plain else plain(body)
 
 
-def _bare(record: Mapping[str, Any], tally: Tally) -> Iterator[Part]:
-    """Yield the parts of a record that stands by itself."""
+def _bare(record: Mapping[str, Any], tally: ConversionTally) -> Iterator[Part]:
+    """Yield the parts of a record outside of a conversation."""
     kind = str(record.get("type") or record.get("object"))
     if kind == "team" and text(record.get("name")) is not None:
         yield Label(f"team {record.get('id')}", str(record["name"]), latest(record.get("updated_at")))
@@ -130,7 +130,7 @@ def _person(
     role = role or _ROLES.get(str(record.get("type") or record.get("object")))
     if record.get("deleted") is True:
         nothing = dict.fromkeys(IDENTITY)
-        yield Person(_key(role, key), role, version=FINAL, gone=True, **nothing)
+        yield ExportedPerson(_key(role, key), role, version=FINAL, gone=True, **nothing)
         return
     fields = identity(record, _IDENTITY, whole=whole)
     avatar = record.get("avatar")
@@ -140,15 +140,15 @@ def _person(
     created = moment(record.get("created_at"))
     if created is not None:
         fields["created_at"] = created
-    yield Person(_key(role, key), role, version=version, **fields)
+    yield ExportedPerson(_key(role, key), role, version=version, **fields)
 
 
 def _key(role: Role | None, identifier: str) -> str:
-    """Return the key of a person: admins are numbered by themselves."""
+    """Return the key of a person; admins have separate numbers."""
     return identifier if role == "contact" else f"admin {identifier}"
 
 
-def _conversation(record: Mapping[str, Any], is_plain: bool, tally: Tally) -> Iterator[Part]:
+def _conversation(record: Mapping[str, Any], is_plain: bool, tally: ConversionTally) -> Iterator[Part]:
     key, created = text(record.get("id")), moment(record.get("created_at"))
     source = mapping(record.get("source") or record.get("conversation_message"))
     customers = list(_customers(record, source))
@@ -167,7 +167,7 @@ def _conversation(record: Mapping[str, Any], is_plain: bool, tally: Tally) -> It
 
 
 def _customers(record: Mapping[str, Any], source: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """Yield the customers of a conversation, that who began it first."""
+    """Yield the customers of a conversation, first the one who started it."""
     found = [
         *objects(mapping(record.get("contacts")).get("contacts")),
         *objects(record.get("contacts")),
@@ -189,13 +189,13 @@ def _thread(
     customer: str,
     source: Mapping[str, Any],
     is_plain: bool,
-) -> Thread:
+) -> ExportedThread:
     state = str(record.get("state") or ("open" if record.get("open", True) else "closed"))
     status = _STATUS.get(state, "OPEN")
     updated = moment(record.get("updated_at"))
     closed = moment(mapping(record.get("statistics")).get("last_close_at")) or updated
     assignee = text(record.get("admin_assignee_id")) or text(mapping(record.get("assignee")).get("id"))
-    return Thread(
+    return ExportedThread(
         key,
         key,
         customer,
@@ -211,12 +211,12 @@ def _thread(
     )
 
 
-def _rating(record: Mapping[str, Any]) -> Rating | None:
+def _rating(record: Mapping[str, Any]) -> ExportedRating | None:
     """Return the rating from 1 to 5 as 2 to 10."""
     value = record.get("rating")
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 5:
         return None
-    return Rating(value * 2, moment(record.get("created_at")), text(record.get("remark")))
+    return ExportedRating(value * 2, moment(record.get("created_at")), text(record.get("remark")))
 
 
 def _attributes(record: Mapping[str, Any], source: Mapping[str, Any]) -> dict[str, Any]:
@@ -240,7 +240,7 @@ def _attributes(record: Mapping[str, Any], source: Mapping[str, Any]) -> dict[st
 
 
 def _parts(
-    record: Mapping[str, Any], thread: str, version: int | None, is_plain: bool, tally: Tally
+    record: Mapping[str, Any], thread: str, version: int | None, is_plain: bool, tally: ConversionTally
 ) -> Iterator[Part]:
     parts = record.get("conversation_parts")
     found = list(objects(parts)) or list(objects(mapping(parts).get("conversation_parts")))
@@ -256,11 +256,11 @@ def _part(
     thread: str,
     version: int | None,
     is_plain: bool,
-    tally: Tally,
+    tally: ConversionTally,
     *,
     opens: bool = False,
 ) -> Iterator[Part]:
-    """Yield a part; `version` is that of its conversation."""
+    """Yield a part of a conversation of this version."""
     key, own = text(record.get("id")), latest(record.get("updated_at"), version)
     shown, links = _body(record.get("body"), is_plain=is_plain), list(_links(record, tally))
     redacted = record.get("redacted") is True
@@ -275,7 +275,7 @@ def _part(
     identifier = text(author.get("id"))
     if role is not None:
         yield from _person(author, version, role)
-    yield Post(
+    yield ExportedPost(
         key,
         thread,
         None if identifier is None else _key(role, identifier),
@@ -291,7 +291,7 @@ def _part(
     )
 
 
-def _links(record: Mapping[str, Any], tally: Tally) -> Iterator[Link]:
+def _links(record: Mapping[str, Any], tally: ConversionTally) -> Iterator[Link]:
     for each in objects(record.get("attachments")):
         address = text(each.get("url"))
         if address is None:

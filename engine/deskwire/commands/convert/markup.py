@@ -1,8 +1,8 @@
-"""A tokenizer for HTML whose work is linear in the length of the text, whatever the text is.
+"""A tokenizer for HTML in linear time, for any input.
 
-The scanner never goes back: each search begins where the one before it ended, and the first construct that never ends turns all
-that follows into text. The standard library's parser searches on from each `<` of an unterminated tag or comment, which makes
-its work quadratic. Source: WHATWG HTML 13.2.5 (tokenization), without its error reports.
+The scanner never goes back: each search starts where the previous one ended, and the first construct that never ends turns
+the remaining markup into text. The standard library's parser is quadratic, because it searches again from each `<` of an
+unterminated tag or comment. Source: WHATWG HTML 13.2.5 (tokenization), without its error reports.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ _ATTRIBUTE: Final = re.compile(r"=?[^ \t\n\r\f/>=]*+")
 _EQUALS: Final = re.compile(r"[ \t\n\r\f]*+=[ \t\n\r\f]*+")
 _UNQUOTED: Final = re.compile(r"[^ \t\n\r\f>]*+")
 _RAW: Final = {name: re.compile(rf"</{name}(?=[ \t\n\r\f/>])", re.IGNORECASE) for name in ("script", "style")}
-"""Elements whose content is no markup, with their ends."""
+"""Elements whose content is not markup, with their end tags."""
 
-# `html.unescape` makes a number of all digits, which Python refuses for more than 4,300 of them.
+# `html.unescape` converts all digits to a number, which Python refuses beyond 4,300 digits.
 _LONG_REFERENCE: Final = re.compile(r"&#(?:0*+[0-9]{8,}+|[xX]0*+[0-9a-fA-F]{7,}+);?")
 _ZEROS: Final = re.compile(r"(?<=&#)0++(?=[0-9])|(?<=&#[xX])0++(?=[0-9a-fA-F])")
 
 
-class Kind(Enum):
+class MarkupKind(Enum):
     """A kind of token."""
 
     text = "text"
@@ -36,14 +36,14 @@ class Kind(Enum):
 
 
 class Token(NamedTuple):
-    """A token, which is `markup[start:end]`.
+    """A token: `markup[start:end]`.
 
     Args:
-        value: decoded text, or the name of an element in small letters.
-        attributes: of a start tag; the first of a name counts.
+        value: the decoded text, or an element's name in lower case.
+        attributes: of a start tag; the first of several with the same name counts.
     """
 
-    kind: Kind
+    kind: MarkupKind
     start: int
     end: int
     value: str = ""
@@ -51,47 +51,47 @@ class Token(NamedTuple):
 
 
 def tokens(markup: str) -> Iterator[Token]:
-    """Yield the tokens of a fragment, which together are the whole of it."""
+    """Yield the tokens of a fragment, which cover all of it."""
     at = 0
     while at < len(markup):
         begin = markup.find("<", at)
         if begin != at:
             end = len(markup) if begin < 0 else begin
-            yield Token(Kind.text, at, end, decoded(markup[at:end]))
+            yield Token(MarkupKind.text, at, end, decoded(markup[at:end]))
             at = end
             continue
         token = _after_bracket(markup, at)
         if token is None:
-            yield Token(Kind.text, at, len(markup), decoded(markup[at:]))
+            yield Token(MarkupKind.text, at, len(markup), decoded(markup[at:]))
             return
         yield token
         at = token.end
-        if token.kind is Kind.start and token.value in _RAW:
+        if token.kind is MarkupKind.start and token.value in _RAW:
             raw = _RAW[token.value].search(markup, at)
             end = len(markup) if raw is None else raw.start()
-            yield Token(Kind.hidden, at, end)
+            yield Token(MarkupKind.hidden, at, end)
             at = end
 
 
 def _after_bracket(markup: str, at: int) -> Token | None:
-    """Return the token that begins with the `<` at this place; None for one that never ends."""
+    """Return the token that starts with the `<` at this index; None if it never ends."""
     following = markup[at + 1 : at + 2]
     if following.isascii() and following.isalpha():
-        return _tag(markup, at, at + 1, Kind.start)
+        return _tag(markup, at, at + 1, MarkupKind.start)
     if following == "/":
         third = markup[at + 2 : at + 3]
         if third.isascii() and third.isalpha():
-            return _tag(markup, at, at + 2, Kind.end)
+            return _tag(markup, at, at + 2, MarkupKind.end)
     if following not in ("!", "?", "/"):
-        return Token(Kind.text, at, at + 1, "<")
+        return Token(MarkupKind.text, at, at + 1, "<")
     if markup.startswith("<!--", at):
         closing, length = markup.find("-->", at + 2), 3
     else:
         closing, length = markup.find(">", at + 1), 1
-    return None if closing < 0 else Token(Kind.hidden, at, closing + length)
+    return None if closing < 0 else Token(MarkupKind.hidden, at, closing + length)
 
 
-def _tag(markup: str, start: int, at: int, kind: Kind) -> Token | None:
+def _tag(markup: str, start: int, at: int, kind: MarkupKind) -> Token | None:
     named = _NAME.match(markup, at)
     assert named is not None, "a letter stands here"
     attributes: dict[str, str] = {}
@@ -118,14 +118,14 @@ def _tag(markup: str, start: int, at: int, kind: Kind) -> Token | None:
 
 
 def _end_of(pattern: re.Pattern[str], markup: str, at: int) -> int:
-    """Return the end of what a pattern that takes an empty text matches."""
+    """Return the end of the match of a pattern that also matches the empty text."""
     found = pattern.match(markup, at)
-    assert found is not None, "the pattern takes an empty text"
+    assert found is not None, "the pattern matches the empty text"
     return found.end()
 
 
 def decoded(text: str) -> str:
-    """Return a text with its character references decoded; a number beyond Unicode is U+FFFD."""
+    """Return a text with its character references decoded; numbers beyond Unicode become U+FFFD."""
     if "&" not in text:
         return text
     if "&#" in text:

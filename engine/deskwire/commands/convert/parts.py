@@ -1,46 +1,46 @@
-"""The parts that every export is taken apart into: people, threads, posts, and names of things.
+"""The parts into which exports are split: people, threads, posts and labels; and the interface of a source.
 
-A part has the version of the record that it comes from, as exports by time overlap and each may have a record as it was then.
-Of two versions the newest counts, whatever the order of the files (`spool`).
+A part has the version of its record, because exports by time overlap and may each have a different version of a record.
+The newest version counts, regardless of the order of files (`spool`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Final, Literal, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, Literal, NamedTuple, Protocol
 
 from msgspec import UNSET, Struct, UnsetType, field
 
+from deskwire.commands.convert.tally import ConversionTally
 from deskwire.engine.conversations.conversation import AuthorType, Status
 from deskwire.engine.events.project_events import Removal
 
 Role = AuthorType
 Redacted = Literal["text", "attachment", "hidden"]
-"""The part of a post that was redacted; `hidden` if the post became internal."""
+"""The redacted part of a post; `hidden` if the post became internal."""
 
-FINAL: Final = (1 << 63) - 1
-"""The version of a record that nothing can follow, such as a deletion without a time."""
-UNDATED: Final = FINAL - 1
-"""The version of all that is known of a person where it has no time: newer than any mention."""
+FINAL: Final = (
+    1 << 63
+) - 1  # the version of a record that can't be replaced, such as a deletion without a time
+UNDATED: Final = FINAL - 1  # the version of a complete person without a time: newer than any mention
 
-REDACTED: Final = "▇"
-"""The character that Zendesk writes for those that are redacted."""
+REDACTED: Final = "▇"  # Zendesk's replacement for a redacted character
 ROW: Final = "row "
-"""Stands in front of the key of a thread that is not its id, as rows of Chatwoot's database have other numbers than people see."""
+"""Prefix of a thread's key that is a row number of Chatwoot's database, which differs from the visible number."""
 
 Text = str | None | UnsetType
-"""A field of a person: None if the record says that there is none, UNSET if it says nothing."""
+"""A field of a person: None if it is empty, UNSET if the record does not have it."""
 
 
-class Person(Struct, frozen=True):
-    """A person of the export, or the mention of one.
+class ExportedPerson(Struct, frozen=True):
+    """A person of the export, or a mention of one.
 
     Args:
         key: the id at the source.
         role: None if the export does not say.
         external_id: the id that your own system has for a customer.
         created_at: in milliseconds.
-        version: in milliseconds; of a mention that of the record around it.
+        version: in milliseconds; a mention has that of the enclosing record.
         gone: the person was deleted at the source.
     """
 
@@ -56,8 +56,8 @@ class Person(Struct, frozen=True):
     gone: bool = False
 
 
-class Known(NamedTuple):
-    """A person as the newest records have it."""
+class MergedPerson(NamedTuple):
+    """A person, merged from the newest records."""
 
     key: str
     role: Role | None = None
@@ -70,24 +70,24 @@ class Known(NamedTuple):
     gone: bool | None = None
 
 
-class Rating(NamedTuple):
-    """The satisfaction of a customer, from 0 to 10."""
+class ExportedRating(NamedTuple):
+    """A customer's satisfaction from 0 to 10."""
 
     value: int
     at: int | None = None
     comment: str | None = None
 
 
-class Thread(Struct, frozen=True):
+class ExportedThread(Struct, frozen=True):
     """A conversation of the export, without its posts. Times are in milliseconds.
 
     Args:
-        key: by which posts name it.
-        id: the id that people know it by at the source.
-        contact: the key of its customer.
+        key: referenced by posts.
+        id: the number that people see at the source.
+        contact: the key of the customer.
         assignee: the key of a person.
-        opening: the first post where the posts themselves are in no file, as plain text.
-        attributes: whatever else is worth keeping; a key that has a label is shown under that.
+        opening: the first post as plain text, if the posts themselves are in no file.
+        attributes: other fields to keep; a key with a label is shown as the label.
     """
 
     key: str
@@ -100,7 +100,7 @@ class Thread(Struct, frozen=True):
     title: str | None = None
     assignee: str | None = None
     opening: str | None = None
-    rating: Rating | None = None
+    rating: ExportedRating | None = None
     attributes: Mapping[str, Any] = field(default_factory=dict)
     version: int | None = None
 
@@ -113,16 +113,16 @@ class Link(NamedTuple):
     id: str | None = None
 
 
-class Post(Struct, frozen=True):
+class ExportedPost(Struct, frozen=True):
     """A message or note of the export.
 
     Args:
-        author: the key of its author, None if there is none.
-        role: None if the author's own role tells it.
-        at: in milliseconds; None for the time of its thread.
-        name: that of an author who has no key.
-        redactions: a measure of how much was redacted in it, which only grows at the source.
-        opens: it is the first of its thread, whatever its key.
+        author: the key of the author, None without one.
+        role: None for the author's own role.
+        at: in milliseconds; None for the thread's time.
+        name: the name of an author without a key.
+        redactions: an amount of redaction, which only grows at the source.
+        opens: the post is the first of its thread, whatever its key.
     """
 
     key: str
@@ -140,10 +140,10 @@ class Post(Struct, frozen=True):
 
 
 class Deletion(Struct, frozen=True):
-    """The record that a thread, or a post of it, is gone at the source. That of a post is final.
+    """The deletion of a thread or post at the source. The deletion of a post is final.
 
     Args:
-        version: in milliseconds, None if it is not known.
+        version: in milliseconds, None if unknown.
     """
 
     thread: str
@@ -153,13 +153,13 @@ class Deletion(Struct, frozen=True):
 
 
 class Amendment(Struct, frozen=True):
-    """The record that a post was changed at the source, without the post as it is since then.
+    """A change of a post at the source, without the changed post.
 
     Args:
         key: the id of the record.
-        what: `text` and `attachment` if something of these was redacted; `hidden` if the post became internal.
-        at: when, in milliseconds; None if that is not known.
-        attachment: the id of an attachment that was redacted.
+        what: the redacted part; `hidden` if the post became internal.
+        at: in milliseconds; None if unknown.
+        attachment: the id of a redacted attachment.
     """
 
     key: str
@@ -171,7 +171,7 @@ class Amendment(Struct, frozen=True):
 
 
 class Label(NamedTuple):
-    """The name of a thing that threads mention by its key, such as a field of one's own."""
+    """The name of an object that threads reference by key, such as a custom field."""
 
     key: str
     name: str
@@ -179,11 +179,22 @@ class Label(NamedTuple):
 
 
 class ThreadRating(NamedTuple):
-    """A rating that stands in a record of its own."""
+    """A rating in a separate record."""
 
     thread: str
-    rating: Rating
+    rating: ExportedRating
     version: int | None = None
 
 
-Part = Person | Thread | Post | Deletion | Amendment | Label | ThreadRating
+Part = ExportedPerson | ExportedThread | ExportedPost | Deletion | Amendment | Label | ThreadRating
+
+
+class ExportSource(Protocol):
+    """Reads the exports of one product."""
+
+    name: str
+    """The prefix of ids, such as `zendesk`."""
+
+    def parts(self, record: Mapping[str, Any], tally: ConversionTally) -> Iterator[Part]:
+        """Yield the parts of a record, and note the omitted ones."""
+        ...

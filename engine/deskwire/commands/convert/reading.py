@@ -1,6 +1,6 @@
-"""The records of a file, one after the other: lines of JSON, an array of any length, or documents in a row.
+"""Reads the records of a file: JSON lines, an array of any length, or a sequence of documents.
 
-Only a record is in memory, or a document that has several, such as the page of a list.
+Only one record is in memory, or one document that has several, such as the page of a list.
 """
 
 from __future__ import annotations
@@ -13,27 +13,25 @@ from typing import Any, BinaryIO, Final
 from msgspec import Struct
 
 PIECE: Final = 1 << 20
-RECORD_MAX: Final = 64 << 20
-"""The most characters of a record, or of the document around it."""
+RECORD_MAX: Final = 64 << 20  # characters of a record, or of the document around it
 _CUT_OFF: Final = 16
-"""A mistake this close to the end of what was read may be but the cut: no literal or escape is longer."""
-_DIGITS_MAX: Final = 20
-"""The most characters of an integer that 64 bits hold, with its sign."""
+"""Maximum distance between the end of the buffer and an error that truncation causes: no literal or escape is longer."""
+_DIGITS_MAX: Final = 20  # characters of a 64-bit integer with its sign
 
 
 class UnfitFileError(Exception):
-    """A file that can't be read as JSON in UTF-8; the text says where."""
+    """A file that is not JSON in UTF-8; the text names the position."""
 
 
 class Unreadable(Struct, frozen=True):
-    """A record that is not valid JSON, by its line and what is wrong with it."""
+    """A record of invalid JSON: its line and the reason."""
 
     line: int
     reason: str
 
 
 class _Window:
-    """The part of a file that is read and not taken yet."""
+    """The buffered part of a file."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -45,7 +43,7 @@ class _Window:
         self.ended = False
 
     def more(self) -> None:
-        """Read on, as much again as there is, so that a long record does not cost its square."""
+        """Read as much as is buffered, so that a long record takes linear time."""
         self._take_off()
         pieces = self._file.read(max(PIECE, len(self.text)))
         try:
@@ -60,7 +58,7 @@ class _Window:
         self.text, self.at = self.text[self.at :], 0
 
     def skip(self, characters: str) -> str:
-        """Pass over these characters; return the next one, or an empty text at the end."""
+        """Skip these characters; return the next one, or "" at the end of the file."""
         while True:
             while self.at < len(self.text):
                 if self.text[self.at] not in characters:
@@ -71,19 +69,19 @@ class _Window:
             self.more()
 
     def skip_line(self) -> None:
-        """Go to the end of the line."""
+        """Move to the end of the line."""
         while (end := self.text.find("\n", self.at)) < 0 and not self.ended:
             self.at = len(self.text)
             self.more()
         self.at = len(self.text) if end < 0 else end
 
     def line_here(self) -> int:
-        """Return the number of the line."""
+        """Return the current line number."""
         return self.line + self.text.count("\n", 0, self.at)
 
 
 def records(file: BinaryIO) -> Iterator[Any]:
-    """Yield the records of a file; `Unreadable` for one that is broken.
+    """Yield the records of a file, with an `Unreadable` for each broken one.
 
     Raises UnfitFileError for a file that is not UTF-8, and OSError.
     """
@@ -99,19 +97,19 @@ def records(file: BinaryIO) -> Iterator[Any]:
 
 
 def integer(digits: str) -> int | str:
-    """Return an integer of JSON, as a text if it has more digits than 64 bits hold.
+    """Return a JSON integer, as text if it has more digits than 64 bits hold.
 
-    Python refuses to read more than 4,300 digits, and an import to take more than 19.
+    Python refuses more than 4,300 digits, and an import more than 19.
     """
     return int(digits) if len(digits) <= _DIGITS_MAX else digits
 
 
 def constant(_: str) -> None:
-    """Return None for NaN and Infinity, which are no JSON and which some programs write."""
+    """Return None for NaN and Infinity, which some programs write although JSON has neither."""
 
 
 def unpacked(packed: str) -> Any:
-    """Return the value of JSON that stands in a text; None if it is not valid."""
+    """Return the value of JSON within a text; None if it is invalid."""
     try:
         return _DECODER.decode(packed)
     except (ValueError, RecursionError):
@@ -140,7 +138,7 @@ def _record(window: _Window) -> Any:
 
 
 def _may_be_cut_off(error: json.JSONDecodeError, window: _Window) -> bool:
-    """Tell whether more of the file can make a record whole."""
+    """Return whether more input may complete a record."""
     if len(window.text) - window.at > RECORD_MAX:
         return False
     return error.msg.startswith("Unterminated string") or error.pos >= len(window.text) - _CUT_OFF

@@ -1,4 +1,4 @@
-"""A conversion: all files are read into the spool, then the lines are written."""
+"""A conversion: reads all files into the spool, then writes the import lines."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import BinaryIO, Final
 from deskwire.commands.convert.chatwoot import Chatwoot
 from deskwire.commands.convert.fields import readable
 from deskwire.commands.convert.intercom import Intercom
+from deskwire.commands.convert.parts import ExportSource
 from deskwire.commands.convert.reading import Unreadable, records
-from deskwire.commands.convert.source import Source
 from deskwire.commands.convert.spool import Spool
-from deskwire.commands.convert.tally import Note, Tally
-from deskwire.commands.convert.writing import Writer
+from deskwire.commands.convert.tally import ConversionTally, Note
+from deskwire.commands.convert.writing import ImportLineWriter
 from deskwire.commands.convert.zendesk import Zendesk
 
-SOURCES: Final[Mapping[str, Callable[[], Source]]] = {
+SOURCES: Final[Mapping[str, Callable[[], ExportSource]]] = {
     "chatwoot": Chatwoot,
     "intercom": Intercom,
     "zendesk": Zendesk,
@@ -24,15 +24,18 @@ SOURCES: Final[Mapping[str, Callable[[], Source]]] = {
 
 
 def convert(
-    source: Source,
+    source: ExportSource,
     files: Iterable[tuple[str, BinaryIO]],
     output: BinaryIO,
-    tally: Tally,
+    tally: ConversionTally,
     *,
     by_email: bool,
     now: int,
 ) -> None:
-    """Convert files, given with their names; `now` is in milliseconds.
+    """Convert files, given with their names.
+
+    Args:
+        now: milliseconds since the epoch.
 
     Raises UnfitFileError, OSError, and sqlite3.Error if the folder for temporary files is full.
     """
@@ -46,5 +49,5 @@ def convert(
                         spool.keep(part)
                 else:
                     tally.note(Note.unknown, f"{name}: {type(record).__name__}")
-        writer = Writer(source.name, spool, tally, by_email=by_email, now=now)
+        writer = ImportLineWriter(source.name, spool, tally, by_email=by_email, now=now)
         output.writelines(writer.lines())

@@ -1,21 +1,21 @@
-"""The parts of all files, on disk until every file is read: what belongs together may stand anywhere in them.
+"""Stores the parts of all files on disk until all are read, because related parts may be in any of them.
 
-Of several versions of a record the newest is kept, whatever the order in which they come:
+The newest version of a record is kept, regardless of the order of files:
 
-- A person's field, a thread, a label and a rating are as the record with the latest version has them, where a deletion comes
-  after anything else of its version. A record without a version is older than those with one.
-- A post that was deleted or redacted altogether stays so. Otherwise the one with more redactions counts, then the one that only
-  agents see, because neither is ever taken back at the source, then the one with the latest version.
-- Among equals the one that comes last counts.
+- The latest version counts for a person's field, a thread, a label and a rating. A deletion follows other records of the
+    same version. A record without a version is older than all others.
+- A deleted or fully redacted post stays so. Otherwise the post with more redactions counts, then an internal one, because
+    the source never takes back either; then the latest version.
+- Among equal records, the last one counts.
 
-It is an SQLite database of its own in the folder for temporary files (`SQLITE_TMPDIR`, `TMPDIR`), and goes with the process.
+The spool is a temporary SQLite database (in `SQLITE_TMPDIR` or `TMPDIR`), removed when the process ends.
 """
 
 from __future__ import annotations
 
 import sqlite3
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from functools import lru_cache
 from typing import Any, Final
@@ -24,20 +24,19 @@ import orjson
 from msgspec import UNSET, Struct
 from msgspec.structs import asdict
 
-from deskwire.commands.convert.amendments import amended
 from deskwire.commands.convert.fields import storable
 from deskwire.commands.convert.parts import (
     FINAL,
     Amendment,
     Deletion,
-    Known,
+    ExportedPerson,
+    ExportedPost,
+    ExportedRating,
+    ExportedThread,
     Label,
     Link,
+    MergedPerson,
     Part,
-    Person,
-    Post,
-    Rating,
-    Thread,
     ThreadRating,
 )
 from deskwire.engine.core.values import replace
@@ -45,8 +44,7 @@ from deskwire.engine.events.project_events import Removal
 
 _CACHE_KIB: Final = 32 * 1024
 _PEOPLE_AT_HAND: Final = 4096
-_UNKNOWN: Final = -1
-"""The version of a record that has none."""
+_UNKNOWN: Final = -1  # the version of a record without one
 _TABLES: Final = """
 CREATE TABLE people (key TEXT PRIMARY KEY, body BLOB, gone INTEGER) WITHOUT ROWID;
 CREATE TABLE threads (key TEXT PRIMARY KEY, version INTEGER, gone TEXT, at INTEGER, body BLOB) WITHOUT ROWID;
@@ -82,10 +80,10 @@ _KEEP_RATING: Final = (
     "INSERT INTO ratings VALUES (?, ?, ?) ON CONFLICT (thread) DO UPDATE SET version = excluded.version, "
     "body = excluded.body WHERE excluded.version >= version"
 )
-_PERSON_FIELDS: Final = Known._fields[1:]
+_PERSON_FIELDS: Final = MergedPerson._fields[1:]
 
-# Keys are numbers that grow, or of one length: the shorter one is the older one. Posts of one second have the order of their keys,
-# as some exports have times by the second and others of the same posts by the millisecond.
+# Keys are growing numbers, or all of one length: a shorter key is older. Posts of one second are sorted by key, because exports
+# may have the times of the same posts by the second or by the millisecond.
 _POSTS: Final = (
     "SELECT key, gone, body FROM posts WHERE thread = ? "
     "ORDER BY coalesce(at, ?) / 1000, opens DESC, length(key), key"
@@ -93,7 +91,7 @@ _POSTS: Final = (
 
 
 class Spool:
-    """Parts, kept by their keys, each as its newest record has it."""
+    """The parts of an export by key, each from its newest record."""
 
     def __init__(self) -> None:
         self._db = sqlite3.connect("", isolation_level=None)
@@ -108,17 +106,17 @@ class Spool:
         self._db.close()
 
     def keep(self, part: Part) -> None:
-        """Keep a part, unless a newer one of its key is there."""
+        """Store a part unless a newer one with its key is stored."""
         match part:
-            case Person():
+            case ExportedPerson():
                 self._keep_person(part)
-            case Thread():
+            case ExportedThread():
                 kept = replace(part, attributes=storable(dict(part.attributes)))
                 body = orjson.dumps(kept, default=_plain)
                 self._db.execute(
                     _KEEP_THREAD, (part.key, _version(part.version), None, part.created_at, body)
                 )
-            case Post():
+            case ExportedPost():
                 rank = (None, part.redactions, part.internal, _version(part.version))
                 body = orjson.dumps(part, default=_plain)
                 self._db.execute(_KEEP_POST, (part.thread, part.key, *rank, part.at, part.opens, body))
@@ -138,8 +136,8 @@ class Spool:
                 rating = orjson.dumps(part.rating, default=tuple)
                 self._db.execute(_KEEP_RATING, (part.thread, _version(part.version), rating))
 
-    def _keep_person(self, person: Person) -> None:
-        """Keep the fields of a person that are not older than what is known; a role is never taken back."""
+    def _keep_person(self, person: ExportedPerson) -> None:
+        """Store the fields of a person that are not older than the stored ones; a role never changes back."""
         row = self._db.execute("SELECT body FROM people WHERE key = ?", (person.key,)).fetchone()
         known: dict[str, Any] = {} if row is None else orjson.loads(row[0])
         version, changed = _version(person.version), row is None
@@ -156,52 +154,52 @@ class Spool:
                 "INSERT OR REPLACE INTO people VALUES (?, ?, ?)", (person.key, orjson.dumps(known), gone)
             )
 
-    def _person(self, key: str) -> Known | None:
+    def _person(self, key: str) -> MergedPerson | None:
         row = self._db.execute("SELECT body FROM people WHERE key = ?", (key,)).fetchone()
         if row is None:
             return None
-        return Known(key, **{name: value for name, (_, value) in orjson.loads(row[0]).items()})
+        return MergedPerson(key, **{name: value for name, (_, value) in orjson.loads(row[0]).items()})
 
     def _label(self, key: str) -> str | None:
         row = self._db.execute("SELECT name FROM labels WHERE key = ?", (key,)).fetchone()
         return None if row is None else str(row[0])
 
     def deleted_people(self) -> Iterator[str]:
-        """Yield the keys of the people who are deleted at the source."""
+        """Yield the keys of people deleted at the source."""
         for (key,) in self._db.execute("SELECT key FROM people WHERE gone = 1 ORDER BY key"):
             yield str(key)
 
     def deleted_threads(self) -> Iterator[str]:
-        """Yield the keys of the threads that are deleted at the source."""
+        """Yield the keys of threads deleted at the source."""
         sql = "SELECT key FROM threads WHERE gone IS NOT NULL ORDER BY length(key), key"
         for (key,) in self._db.execute(sql):
             yield str(key)
 
-    def threads(self) -> Iterator[Thread]:
-        """Yield the threads that there are, the oldest first."""
+    def threads(self) -> Iterator[ExportedThread]:
+        """Yield the threads, oldest first."""
         self._db.execute("CREATE INDEX IF NOT EXISTS by_time ON threads (at, length(key), key)")
         sql = "SELECT key FROM threads WHERE gone IS NULL ORDER BY at, length(key), key"
         with closing(self._db.execute(sql)) as keys:
             for (key,) in keys:
                 yield self._thread(key)
 
-    def _thread(self, key: str) -> Thread:
+    def _thread(self, key: str) -> ExportedThread:
         body, rating = self._db.execute(
             "SELECT t.body, r.body FROM threads t LEFT JOIN ratings r ON r.thread = t.key WHERE t.key = ?",
             (key,),
         ).fetchone()
         values = orjson.loads(body)
         given = orjson.loads(rating) if rating is not None else values["rating"]
-        return Thread(**{**values, "rating": None if given is None else Rating(*given)})
+        return ExportedThread(**{**values, "rating": None if given is None else ExportedRating(*given)})
 
-    def posts(self, thread: Thread) -> Iterator[Post | Deletion]:
-        """Yield the posts of a thread in the order of their seconds and keys; a deletion for one that is gone."""
+    def posts(self, thread: ExportedThread) -> Iterator[ExportedPost | Deletion]:
+        """Yield the posts of a thread by second and key, with a deletion for each deleted one."""
         amendments = self._amendments(thread.key)
         for key, gone, body in self._db.execute(_POSTS, (thread.key, thread.created_at)):
-            post = gone if body is None else amended(_post(body), amendments.get(key, []))
-            yield post if isinstance(post, Post) else Deletion(thread.key, key, post)
+            post = gone if body is None else with_amendments(_post(body), amendments.get(key, []))
+            yield post if isinstance(post, ExportedPost) else Deletion(thread.key, key, post)
             amendments.pop(key, None)
-        for key, others in amendments.items():  # of posts that are in no file
+        for key, others in amendments.items():  # posts that are in no file
             redacted: list[Removal] = ["redacted" for each in others if each.what == "text"]
             if redacted:
                 yield Deletion(thread.key, key, redacted[0])
@@ -237,11 +235,38 @@ def _version(version: int | None) -> int:
     return _UNKNOWN if version is None else version
 
 
-def _post(body: bytes) -> Post:
+def _post(body: bytes) -> ExportedPost:
     values = orjson.loads(body)
-    return Post(**{**values, "links": [Link(*each) for each in values["links"]]})
+    return ExportedPost(**{**values, "links": [Link(*each) for each in values["links"]]})
 
 
 def _plain(value: Any) -> dict[str, Any] | tuple[Any, ...]:
-    """Return a Struct's fields by name, and what a named tuple has."""
+    """Return a Struct's fields by name, or a named tuple's values."""
     return asdict(value) if isinstance(value, Struct) else tuple(value)
+
+
+def with_amendments(post: ExportedPost, amendments: Sequence[Amendment]) -> ExportedPost | Removal:
+    """Return a post with amendments applied, or how it is gone.
+
+    An event says that a comment was redacted, but not which words. So a version of the comment counts only if it is later than the
+    event; otherwise its whole text is taken as redacted.
+    """
+    texts = [each for each in amendments if each.what == "text"]
+    if texts and not _is_later(post, texts):
+        return "redacted"
+    dropped = [each for each in amendments if each.what == "attachment" and not _is_later(post, [each])]
+    if dropped:
+        known = {each.attachment for each in dropped}
+        kept = [] if None in known else [link for link in post.links if link.id not in known]
+        post = replace(post, links=kept)
+    if any(each.what == "hidden" for each in amendments):
+        post = replace(post, internal=True)
+    return post
+
+
+def _is_later(post: ExportedPost, amendments: Sequence[Amendment]) -> bool:
+    """Return whether the post is later than the amendments, by its version or because it has redactions."""
+    latest = max((each.at for each in amendments if each.at is not None), default=None)
+    if post.version is not None and latest is not None and post.version >= latest:
+        return True
+    return len(amendments) == 1 and amendments[0].what == "text" and post.redactions > 0

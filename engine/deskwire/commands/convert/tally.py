@@ -1,4 +1,4 @@
-"""The count of what can't be carried over, and of what is carried over in another form."""
+"""Counts records that are omitted or changed by a conversion."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from typing import Any, TextIO
 
 from msgspec import Struct, field
 
-from deskwire.commands.api_client.shown import visible
+from deskwire.commands.shell.output import visible
 
 
 class Note(Enum):
-    """A reason to tell the operator of a record. The value is the text behind its count.
+    """A reason to report a record. The value is the text after its count.
 
-    The names are the `reason` of the lines that `--report` writes.
+    The names are the values of `reason` in the lines of `--report`.
     """
 
     unreadable = "not valid JSON"
     refused = "refused by the rules of an import"
-    unknown = "of a kind that is not known"
-    not_imported = "of a kind that an import has no place for"
+    unknown = "of an unknown kind"
+    not_imported = "of a kind that an import does not support"
     deleted = "deleted at the source"
     redacted = "redacted at the source: their text is gone"
     person_deleted = "people deleted at the source, whose names and addresses are gone"
@@ -31,33 +31,33 @@ class Note(Enum):
     step = "steps without words, such as an assignment or a closing"
     no_link = "attachments without an address"
     parts_missing = "conversations that the export has without all of their messages"
-    field_dropped = "fields that an import does not take, without which the record is kept"
+    field_dropped = "fields that an import refuses; their records are kept without them"
 
     links = "messages whose attachments became links in their text"
-    split = "messages cut into several, as they have more than 20,000 characters"
-    impossible_time = "times that can't be, such as a closing before the creation"
+    split = "messages split into several, because they have more than 20,000 characters"
+    impossible_time = "impossible times, such as a closing before the creation"
     unread_contact = (
         "e-mail addresses and telephone numbers that can't be read, which an import keeps as attributes"
     )
     no_time = "messages without a time, dated like their conversation"
-    other_person = "messages of a further customer, whose name stands in front of the text"
-    unknown_author = "messages of somebody who is in no file, shown as an agent without a name"
-    unknown_contact = "conversations of a customer who is in no file, known by the old id alone"
-    no_id = "customers without an id of your own, named by the old id"
+    other_person = "messages of another customer, whose name was put before the text"
+    unknown_author = "messages of an author who is in no file, shown as an agent without a name"
+    unknown_contact = "conversations of a customer who is in no file, identified by the old id"
+    no_id = "customers without an external id, identified by the old id"
 
 
 LOST = tuple(Note)[: list(Note).index(Note.links)]
-"""What is left out; the others are kept in another form."""
+"""Reasons for omitted records; the other reasons are for changed ones."""
 
 FAULTS = (Note.unreadable, Note.refused)
-"""What makes the exit status 1."""
+"""Reasons for exit status 1."""
 
 
-class Tally(Struct):
-    """The figures of a conversion.
+class ConversionTally(Struct):
+    """The counts of a conversion.
 
     Args:
-        report: where each note is written as a line of JSON, with the id that it is about.
+        report: receives each note as a line of JSON, with the record's id.
     """
 
     report: TextIO | None = None
@@ -71,16 +71,16 @@ class Tally(Struct):
             self.report.write(json.dumps({"reason": note.name, "about": about}) + "\n")
 
     def note_unknown(self, record: Mapping[str, Any]) -> None:
-        """Count a record of no known shape, with its id and the names of its first fields."""
+        """Count a record of unknown form, with its id and the names of its first fields."""
         self.note(Note.unknown, f"{record.get('id')}: {', '.join(list(record)[:5])}")
 
     @property
     def faulty(self) -> bool:
-        """Return whether something in the files is broken."""
+        """Return whether a file has broken records."""
         return any(self.notes[note] for note in FAULTS)
 
     def summary(self) -> Iterator[str]:
-        """Yield the lines of the result."""
+        """Yield the lines of the summary."""
         deletions = f", {self.written['deletion']:,} deletions" if self.written["deletion"] else ""
         yield f"written: {self.written['conversation']:,} conversations, {self.written['message']:,} messages{deletions}"
         for words, kinds in (("left out", LOST), ("changed", [each for each in Note if each not in LOST])):

@@ -1,4 +1,4 @@
-"""Texts of exports as an import takes them: plain, without markup, and without characters that are none."""
+"""Converts texts of exports to plain text without markup and invalid characters."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from deskwire.commands.convert.markup import Kind, tokens
+from deskwire.commands.convert.markup import MarkupKind, tokens
 
 _SKIPPED: Final = frozenset({"head", "title", "template"})
-"""Elements whose text a browser does not show; the tokenizer hides scripts and styles itself."""
+"""Elements with invisible text; the tokenizer skips scripts and styles."""
 _PARAGRAPHS: Final = frozenset(
     {"p", "blockquote", "ul", "ol", "table", "pre", "h1", "h2", "h3", "h4", "h5", "h6"}
 )
@@ -30,58 +30,58 @@ _KEPT_WHITE_SPACE: Final = re.compile(r"white-space\s*:\s*(?:pre|break-spaces)",
 _BLANKS: Final = re.compile(r"[ \t\r\n\f]+")
 _NO_ADDRESS: Final = ("#", "javascript:", "data:")
 _LINE_END: Final = "\0"
-"""The end of a line of preformatted text until blank lines of other text are joined: no text has U+0000."""
+"""Marks the end of a preformatted line until blank lines of other text are joined: no text has U+0000."""
 _NO_BREAK: Final = "\xa0"
 
 
 def clean(text: str) -> str:
-    """Return a text without U+0000 and halves of surrogate pairs, which no text may have."""
+    """Return a text without U+0000 and lone surrogates, which no text may have."""
     return text.replace("\0", "").encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def trimmed(text: str) -> str:
-    """Return a text without blanks at its end and blank lines at its begin; the first line keeps its indentation."""
+    """Return a text without trailing blanks and leading blank lines; the first line keeps its indentation."""
     shown = text.lstrip()
     indentation = text[: len(text) - len(shown)]
     return (indentation[indentation.rfind("\n") + 1 :] + shown).rstrip() if shown else ""
 
 
 def plain(markup: str) -> str:
-    """Return the text of an HTML fragment: its paragraphs and lines, list items with a dash, links with their address.
+    """Return the text of an HTML fragment: paragraphs and lines, list items with a dash, links with their address.
 
-    The work is linear in the length of the fragment. A tag or comment that never ends is shown as it stands.
+    The time is linear in the fragment's length. A tag or comment that never ends becomes text.
     """
     reader = _Reader()
     for token in tokens(markup.replace("\0", "")):
         match token.kind:
-            case Kind.text:
+            case MarkupKind.text:
                 reader.add_text(token.value)
-            case Kind.start:
+            case MarkupKind.start:
                 reader.start(token.value, token.attributes)
-            case Kind.end:
+            case MarkupKind.end:
                 reader.end(token.value)
-            case Kind.hidden:
+            case MarkupKind.hidden:
                 pass
     return clean(reader.text())
 
 
 class _Reader:
-    """Collects the text of a fragment. Each token costs the same, whatever was collected before."""
+    """Collects the text of a fragment, in constant time per token."""
 
     def __init__(self) -> None:
         self._pieces: list[str] = []
         self._line_ends = 2
-        """Line ends at the end of the text so far; at its begin as many as a paragraph has."""
+        """Line ends at the end of the text so far; initially as many as after a paragraph."""
         self._after_blank = False
         self._after_bullet = False
         self._skipping: dict[str, int] = {}
         self._verbatim: list[tuple[str, int]] = []
-        """Elements around this place in which white space counts, and how many of the same name are open within."""
+        """Enclosing elements with significant white space, and how many nested ones have the same name."""
         self._after_pre = False
         self._link: tuple[str, int] | None = None
 
     def text(self) -> str:
-        """Return the text, with at most one blank line in a row outside of preformatted text."""
+        """Return the text, with at most one consecutive blank line outside of preformatted text."""
         self._end_link()
         lines, blank = [], 0
         for line in "".join(self._pieces).replace(_NO_BREAK, " ").split("\n"):
@@ -92,7 +92,7 @@ class _Reader:
         return trimmed("\n".join(lines))
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
-        """Take in the begin of an element."""
+        """Process a start tag."""
         if tag in _SKIPPED:
             self._skipping[tag] = self._skipping.get(tag, 0) + 1
         elif tag == "body":
@@ -108,13 +108,13 @@ class _Reader:
         elif tag in ("td", "th"):
             self.add_text(" ")
         elif tag == "a":
-            self._end_link()  # a link within a link ends the one around it
+            self._end_link()  # a nested link ends the outer one
             self._link = (attributes.get("href") or "", len(self._pieces))
         elif tag in _MEDIA:
             self._show(_MEDIA[tag], attributes)
 
     def end(self, tag: str) -> None:
-        """Take in the end of an element."""
+        """Process an end tag."""
         if self._skipping.get(tag):
             self._skipping[tag] -= 1
         if tag == "a":
@@ -126,7 +126,7 @@ class _Reader:
         self._open(tag)
 
     def add_text(self, data: str) -> None:
-        """Take in text; outside of preformatted text several blanks are one, as in a browser."""
+        """Add text; outside of preformatted text, white space collapses as in a browser."""
         if any(self._skipping.values()):
             return
         if self._verbatim:
@@ -157,7 +157,7 @@ class _Reader:
         self._after_bullet = self._after_pre = False
 
     def _open(self, tag: str) -> None:
-        """Begin a new line, or a paragraph, unless there is one."""
+        """Start a new line or paragraph, unless one has just started."""
         wanted = 2 if tag in _PARAGRAPHS else 1 if tag in _LINES else 0
         if wanted > self._line_ends and not self._after_bullet:
             self._pieces.append("\n" * (wanted - self._line_ends))

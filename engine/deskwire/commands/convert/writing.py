@@ -1,4 +1,4 @@
-"""The parts of an export put together again, as the lines that an import takes (ADR 30)."""
+"""Assembles the parts of an export as lines for an import (ADR 30)."""
 
 from __future__ import annotations
 
@@ -7,9 +7,17 @@ from typing import Any, Final
 
 import orjson
 
-from deskwire.commands.convert.parts import REDACTED, ROW, Deletion, Known, Link, Post, Thread
+from deskwire.commands.convert.parts import (
+    REDACTED,
+    ROW,
+    Deletion,
+    ExportedPost,
+    ExportedThread,
+    Link,
+    MergedPerson,
+)
 from deskwire.commands.convert.spool import Spool
-from deskwire.commands.convert.tally import Note, Tally
+from deskwire.commands.convert.tally import ConversionTally, Note
 from deskwire.commands.convert.text import trimmed
 from deskwire.engine.core.clock import iso, iso_or_none
 from deskwire.engine.core.folding import address_key
@@ -17,8 +25,7 @@ from deskwire.engine.importing.records import DeletionRecord, RefusedLine
 from deskwire.http.api.input.ndjson import NdjsonLine
 from deskwire.http.resources.imports.lines import LINE_BYTES, read_line
 
-TEXT_MAX: Final = 20_000
-"""The most characters of a message."""
+TEXT_MAX: Final = 20_000  # characters of a message
 _NAME_MAX: Final = 200
 _TITLE_MAX: Final = 500
 _OPTIONAL: Final = ("title", "rating", "ratingComment", "ratedAt", "attributes", "closedAt", "updatedAt")
@@ -26,16 +33,18 @@ _OPTIONAL_OF_CONTACT: Final = ("name", "email", "phone", "avatar", "createdAt")
 _READ: Final = ("/contact/email", "/contact/phone")
 
 
-class Writer:
-    """Writes what a spool has.
+class ImportLineWriter:
+    """Writes the content of a spool.
 
     Args:
-        source: the name in front of ids that are the source's.
-        by_email: whether a customer without an external id is known by the email address.
+        source: the prefix of the source's ids.
+        by_email: identify a customer without an external id by the email address.
         now: in milliseconds.
     """
 
-    def __init__(self, source: str, spool: Spool, tally: Tally, *, by_email: bool, now: int) -> None:
+    def __init__(
+        self, source: str, spool: Spool, tally: ConversionTally, *, by_email: bool, now: int
+    ) -> None:
         self._source = source
         self._spool = spool
         self._tally = tally
@@ -44,7 +53,7 @@ class Writer:
         self._nameless: set[str] = set()
 
     def lines(self) -> Iterator[bytes]:
-        """Yield the lines: each conversation, the oldest first, with its messages after it, then deletions of conversations."""
+        """Yield the conversations, oldest first, each followed by its messages, then deletions of conversations."""
         for thread in self._spool.threads():
             line = self._accepted(self._conversation(thread), thread.id)
             if line is None:
@@ -63,7 +72,7 @@ class Writer:
         for key in self._spool.homeless():
             self._tally.note(Note.no_thread, f"message {key}")
 
-    def _messages(self, thread: Thread) -> Iterator[bytes]:
+    def _messages(self, thread: ExportedThread) -> Iterator[bytes]:
         deletions = messages = 0
         for post in self._spool.posts(thread):
             if isinstance(post, Deletion):
@@ -74,21 +83,23 @@ class Writer:
                 messages += 1
                 yield from self._post(thread, post)
         opening = f"{thread.key}-opening"
-        if thread.opening and deletions and not messages:  # it has the text of the first of them
+        if thread.opening and deletions and not messages:  # the opening repeats the text of a deleted message
             yield from self._deletion(thread.id, opening)
         elif thread.opening and not messages:
             redactions = thread.opening.count(REDACTED)
             at, contact = thread.created_at, thread.contact
-            post = Post(opening, thread.key, contact, thread.opening, at, "contact", redactions=redactions)
+            post = ExportedPost(
+                opening, thread.key, contact, thread.opening, at, "contact", redactions=redactions
+            )
             yield from self._post(thread, post)
 
-    def _post(self, thread: Thread, post: Post) -> Iterator[bytes]:
+    def _post(self, thread: ExportedThread, post: ExportedPost) -> Iterator[bytes]:
         records = list(self._message(thread, post))
         for record in records:
             yield from self._written(record, "message")
         if (
             post.redactions and len(post.text) > TEXT_MAX // 2
-        ):  # before the redaction there may have been more pieces
+        ):  # it may have had more pieces before the redaction
             yield from self._deletion(thread.id, f"{post.key}-{len(records) + 1}")
 
     def _note_gone(self, deletion: Deletion) -> None:
@@ -96,8 +107,8 @@ class Writer:
         self._tally.note(note, f"message {deletion.post}")
 
     def _deletion(self, thread: str, post: str | None) -> Iterator[bytes]:
-        """Yield the line by which an import deletes an earlier version of the record."""
-        if thread.startswith(ROW):  # its number for people is in no file
+        """Yield the line that deletes an earlier version of the record in an import."""
+        if thread.startswith(ROW):  # its visible number is in no file
             return
         record: dict[str, Any] = {"type": "deletion", "conversation": f"{self._source}-{thread}"}
         if post is not None:
@@ -111,7 +122,7 @@ class Writer:
             self._tally.written[kind] += 1
             yield line
 
-    def _conversation(self, thread: Thread) -> dict[str, Any]:
+    def _conversation(self, thread: ExportedThread) -> dict[str, Any]:
         rating = thread.rating
         record: dict[str, Any] = {
             "type": "conversation",
@@ -130,8 +141,8 @@ class Writer:
         }
         return {name: value for name, value in record.items() if value is not None}
 
-    def _attributes(self, thread: Thread) -> Mapping[str, Any]:
-        """Return the attributes under their labels, with the assignee's name."""
+    def _attributes(self, thread: ExportedThread) -> Mapping[str, Any]:
+        """Return the attributes by their labels, with the assignee's name."""
         shown = {
             self._labelled(name): self._labelled(value) if isinstance(value, str) else value
             for name, value in thread.attributes.items()
@@ -139,8 +150,8 @@ class Writer:
         assignee = None if thread.assignee is None else self._spool.person(thread.assignee)
         return shown if assignee is None else {**shown, "assignee": assignee.name or assignee.email}
 
-    def _attribute_ids(self, thread: Thread) -> Mapping[str, str]:
-        """Return what attributes name by its key at the source, which stays when the name changes."""
+    def _attribute_ids(self, thread: ExportedThread) -> Mapping[str, str]:
+        """Return the source's keys of named attributes, which stay when a name changes."""
         named = {
             self._labelled(name): value
             for name, value in thread.attributes.items()
@@ -152,7 +163,7 @@ class Writer:
     def _labelled(self, value: str) -> str:
         return self._spool.label(value) or value
 
-    def _contact(self, thread: Thread) -> dict[str, Any]:
+    def _contact(self, thread: ExportedThread) -> dict[str, Any]:
         person = self._spool.person(thread.contact)
         if person is None:
             self._tally.note(Note.unknown_contact, f"conversation {thread.id}")
@@ -162,7 +173,7 @@ class Writer:
         record = {"userId": self._user_id(person), **identity, "createdAt": iso_or_none(person.created_at)}
         return {name: value for name, value in record.items() if value is not None}
 
-    def _user_id(self, person: Known) -> str:
+    def _user_id(self, person: MergedPerson) -> str:
         if person.external_id:
             return person.external_id
         if self._by_email and person.email:
@@ -172,8 +183,8 @@ class Writer:
             self._tally.note(Note.no_id, f"{self._source}-{person.key}")
         return f"{self._source}-{person.key}"
 
-    def _message(self, thread: Thread, post: Post) -> Iterator[dict[str, Any]]:
-        """Yield the records of a post: none if it says nothing, several if it is long."""
+    def _message(self, thread: ExportedThread, post: ExportedPost) -> Iterator[dict[str, Any]]:
+        """Yield the records of a post: none if it is empty, several if it is long."""
         author, prefix = self._author(thread, post)
         text = trimmed("\n".join([post.text, *map(_link, post.links)]))
         if not text:
@@ -198,8 +209,8 @@ class Writer:
                 **({"redacted": True} if post.redactions else {}),
             }
 
-    def _author(self, thread: Thread, post: Post) -> tuple[dict[str, str], str]:
-        """Return the author of a message, and what stands in front of its text."""
+    def _author(self, thread: ExportedThread, post: ExportedPost) -> tuple[dict[str, str], str]:
+        """Return the author of a message, and a prefix for its text."""
         person = None if post.author is None else self._spool.person(post.author)
         role = post.role or (None if person is None else person.role)
         name = post.name if person is None else person.name or person.email
@@ -214,7 +225,7 @@ class Writer:
         return (author if name is None else {**author, "name": name[:_NAME_MAX]}), ""
 
     def _accepted(self, record: dict[str, Any], about: str) -> bytes | None:
-        """Return the line of a record that an import takes, without optional fields that it would not; None if there is none."""
+        """Return a valid import line of a record, without refused optional fields; None if that is not possible."""
         for _ in range(2):
             line = orjson.dumps(record)
             read = read_line(NdjsonLine(1, line if len(line) <= LINE_BYTES else None), self._now)
@@ -231,7 +242,7 @@ class Writer:
         return None
 
     def _dropped(self, record: dict[str, Any], pointers: set[str], about: str) -> bool:
-        """Drop the optional fields that problems are about; return whether these are all of the problems."""
+        """Drop the optional fields with problems. Return whether that covers all problems."""
         places = [(record, name, f"/{name}") for name in _OPTIONAL]
         places += [(record.get("contact", {}), name, f"/contact/{name}") for name in _OPTIONAL_OF_CONTACT]
         for within, name, pointer in places:
@@ -248,7 +259,7 @@ def _link(link: Link) -> str:
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """Yield a text in pieces that fit a message each, cut at an end of a line or a blank where there is one."""
+    """Yield a text in pieces that each fit a message, split at a line end or blank if possible."""
     begin = 0
     while len(text) - begin > TEXT_MAX:
         line, word = (

@@ -1,12 +1,12 @@
-"""Zendesk Support: its JSON export of tickets and users, and the pages of its API.
+"""Zendesk Support: the JSON export of tickets and users, and pages of its API.
 
-A ticket may have its `comments` and people inside (JSON export); otherwise they come as pages of
+A ticket may include its `comments` and people (JSON export); otherwise they come as pages of
 `/api/v2/incremental/ticket_events?include=comment_events`, of `/api/v2/tickets/{id}/comments`, and of
 `/api/v2/incremental/users`. Source: Zendesk's reference of Tickets, Ticket Comments, Ticket Audits, Users and Incremental
 Exports.
 
-Tickets, users, fields and groups have `updated_at` as their version, comments have none: those within a ticket have that of the
-ticket. Redactions and changes of privacy come as events that name a comment; a redacted word is a row of `▇`.
+The version of tickets, users, fields and groups is their `updated_at`. A comment has none, or that of the enclosing
+ticket. Redactions and changes of privacy are events that name a comment. A redacted word is a row of `▇`.
 """
 
 from __future__ import annotations
@@ -31,42 +31,40 @@ from deskwire.commands.convert.parts import (
     UNDATED,
     Amendment,
     Deletion,
+    ExportedPerson,
+    ExportedPost,
+    ExportedRating,
+    ExportedThread,
     Label,
     Link,
     Part,
-    Person,
-    Post,
-    Rating,
     Redacted,
     Role,
-    Thread,
 )
-from deskwire.commands.convert.tally import Note, Tally
+from deskwire.commands.convert.tally import ConversionTally, Note
 from deskwire.commands.convert.text import plain
 from deskwire.engine.contacts.contact import IDENTITY
 
 _STATUS: Final = {"solved": "CLOSED", "closed": "CLOSED", "pending": "PENDING", "hold": "PENDING"}
 _SCORES: Final = {"good": 10, "good_with_comment": 10, "bad": 0, "bad_with_comment": 0}
 _ROLES: Final[Mapping[str, Role]] = {"end-user": "contact", "agent": "agent", "admin": "agent"}
-_SYSTEM: Final = "-1"
-"""The author of what Zendesk itself writes."""
+_SYSTEM: Final = "-1"  # the author of Zendesk's own messages
 _IDENTITY: Final = {
     "name": ("name",),
     "external_id": ("external_id",),
     "email": ("email",),
     "phone": ("phone",),
 }
-_REDACTED_FILE: Final = "redacted.txt"
-"""The file that Zendesk puts in the place of a redacted attachment."""
+_REDACTED_FILE: Final = "redacted.txt"  # Zendesk's replacement for a redacted attachment
 _ELSEWHERE: Final = ("organizations", "metric_sets", "satisfaction_ratings", "macros", "views", "articles")
 
 
 class Zendesk:
-    """The shapes of Zendesk's exports."""
+    """Reads exports of Zendesk."""
 
     name = "zendesk"
 
-    def parts(self, record: Mapping[str, Any], tally: Tally) -> Iterator[Part]:
+    def parts(self, record: Mapping[str, Any], tally: ConversionTally) -> Iterator[Part]:
         """Yield the parts of a record or page."""
         pages = [] if "id" in record else [kind for kind in _PAGES if isinstance(record.get(kind), list)]
         for kind in pages:
@@ -80,8 +78,8 @@ class Zendesk:
             yield from _bare(record, tally)
 
 
-def _bare(record: Mapping[str, Any], tally: Tally) -> Iterator[Part]:
-    """Yield the parts of a record that stands by itself."""
+def _bare(record: Mapping[str, Any], tally: ConversionTally) -> Iterator[Part]:
+    """Yield the parts of a separate record."""
     if "child_events" in record or "events" in record:
         yield from _event(record, tally)
     elif "requester_id" in record or "requester" in record:
@@ -94,18 +92,18 @@ def _bare(record: Mapping[str, Any], tally: Tally) -> Iterator[Part]:
         tally.note_unknown(record)
 
 
-def _elsewhere(record: Mapping[str, Any], tally: Tally) -> Iterator[Part]:
+def _elsewhere(record: Mapping[str, Any], tally: ConversionTally) -> Iterator[Part]:
     tally.note(Note.not_imported, str(record.get("id")))
     return iter(())
 
 
-def _user(record: Mapping[str, Any], _tally: Tally) -> Iterator[Part]:
-    """Yield a user as lists of users have it."""
+def _user(record: Mapping[str, Any], _tally: ConversionTally) -> Iterator[Part]:
+    """Yield a user from a list of users."""
     yield from _person(record, latest(record.get("updated_at")) or UNDATED, whole=True)
 
 
 def _mentioned(record: Mapping[str, Any], version: int | None) -> Iterator[Part]:
-    """Yield a user that stands within another record; in the JSON export it is all of the user."""
+    """Yield a user within another record, who is complete in the JSON export."""
     own = latest(record.get("updated_at"))
     yield from _person(record, version if own is None else own, whole=own is not None)
 
@@ -117,7 +115,7 @@ def _person(record: Mapping[str, Any], version: int | None, *, whole: bool) -> I
     role = _ROLES.get(str(record.get("role")))
     if record.get("permanently_deleted") is True:
         nothing = dict.fromkeys(IDENTITY)
-        yield Person(key, role, version=FINAL, gone=True, **nothing)
+        yield ExportedPerson(key, role, version=FINAL, gone=True, **nothing)
         return
     fields = identity(record, _IDENTITY, whole=whole)
     photo = text(mapping(record.get("photo")).get("content_url"))
@@ -126,11 +124,11 @@ def _person(record: Mapping[str, Any], version: int | None, *, whole: bool) -> I
     created = moment(record.get("created_at"))
     if created is not None:
         fields["created_at"] = created
-    yield Person(key, role, version=version, **fields)
+    yield ExportedPerson(key, role, version=version, **fields)
 
 
-def _deleted_ticket(record: Mapping[str, Any], tally: Tally) -> Iterator[Part]:
-    """Yield the deletion that the list of deleted tickets has."""
+def _deleted_ticket(record: Mapping[str, Any], tally: ConversionTally) -> Iterator[Part]:
+    """Yield the deletion from the list of deleted tickets."""
     key = text(record.get("id"))
     if key is None:
         tally.note(Note.unknown, "a deleted ticket without an id")
@@ -138,7 +136,7 @@ def _deleted_ticket(record: Mapping[str, Any], tally: Tally) -> Iterator[Part]:
         yield Deletion(key, version=latest(record.get("deleted_at"), record.get("updated_at")))
 
 
-def _ticket(record: Mapping[str, Any], tally: Tally) -> Iterator[Part]:
+def _ticket(record: Mapping[str, Any], tally: ConversionTally) -> Iterator[Part]:
     key, created = text(record.get("id")), moment(record.get("created_at"))
     updated = moment(record.get("updated_at"))
     for name in ("requester", "submitter", "assignee"):
@@ -151,7 +149,7 @@ def _ticket(record: Mapping[str, Any], tally: Tally) -> Iterator[Part]:
         tally.note(Note.unknown, f"ticket {key}")
         return
     status = _STATUS.get(str(record.get("status")), "OPEN")
-    yield Thread(
+    yield ExportedThread(
         key,
         key,
         requester,
@@ -170,11 +168,11 @@ def _ticket(record: Mapping[str, Any], tally: Tally) -> Iterator[Part]:
         yield from _dated_comment({**each, "ticket_id": key}, tally, None, updated)
 
 
-def _rating(record: Mapping[str, Any]) -> Rating | None:
+def _rating(record: Mapping[str, Any]) -> ExportedRating | None:
     value = _SCORES.get(str(record.get("score")))
     if value is None:
         return None
-    return Rating(value, moment(record.get("updated_at")), text(record.get("comment")))
+    return ExportedRating(value, moment(record.get("updated_at")), text(record.get("comment")))
 
 
 def _attributes(record: Mapping[str, Any]) -> dict[str, Any]:
@@ -196,15 +194,15 @@ def _attributes(record: Mapping[str, Any]) -> dict[str, Any]:
     )
 
 
-def _comment(record: Mapping[str, Any], tally: Tally) -> Iterator[Part]:
-    """Yield a comment as lists of comments have it: without a version."""
+def _comment(record: Mapping[str, Any], tally: ConversionTally) -> Iterator[Part]:
+    """Yield a comment from a list of comments, without a version."""
     yield from _dated_comment(record, tally, None, latest(record.get("updated_at")))
 
 
 def _dated_comment(
-    record: Mapping[str, Any], tally: Tally, at: int | None, version: int | None
+    record: Mapping[str, Any], tally: ConversionTally, at: int | None, version: int | None
 ) -> Iterator[Part]:
-    """Yield a comment, which was made at this time if it does not say so itself."""
+    """Yield a comment; `at` is its time unless it has its own."""
     key, ticket = text(record.get("id")), text(record.get("ticket_id"))
     if key is None or ticket is None:
         tally.note(Note.unknown, f"comment {key} without a ticket")
@@ -217,7 +215,7 @@ def _dated_comment(
     words = written(record.get("body")) or written(record.get("plain_body"))
     shown = (plain(markup) if markup else None) or words or ""
     links = list(_links(record, tally))
-    yield Post(
+    yield ExportedPost(
         key,
         ticket,
         writer,
@@ -231,7 +229,7 @@ def _dated_comment(
     )
 
 
-def _links(record: Mapping[str, Any], tally: Tally) -> Iterator[Link]:
+def _links(record: Mapping[str, Any], tally: ConversionTally) -> Iterator[Link]:
     for each in objects(record.get("attachments")):
         name, address = text(each.get("file_name")), text(each.get("content_url"))
         if address is None:
@@ -243,8 +241,8 @@ def _links(record: Mapping[str, Any], tally: Tally) -> Iterator[Link]:
         yield Link("recording", recording)
 
 
-def _event(record: Mapping[str, Any], tally: Tally) -> Iterator[Part]:
-    """Yield the comments of a ticket event or audit, with which they are dated, and what it changed of other comments."""
+def _event(record: Mapping[str, Any], tally: ConversionTally) -> Iterator[Part]:
+    """Yield the comments of a ticket event or audit, which gives their time, and its changes of other comments."""
     at = moment(record.get("created_at")) or moment(record.get("timestamp"))
     writer, ticket = record.get("updater_id") or record.get("author_id"), text(record.get("ticket_id"))
     for number, each in enumerate((*objects(record.get("child_events")), *objects(record.get("events")))):
@@ -265,7 +263,7 @@ def _event(record: Mapping[str, Any], tally: Tally) -> Iterator[Part]:
 
 
 def _amended(kinds: tuple[object, object], event: Mapping[str, Any]) -> Redacted | None:
-    """Return what of a comment an event has changed."""
+    """Return the part of a comment that an event has changed."""
     if "CommentRedactionEvent" in kinds:
         return "text"
     if "AttachmentRedactionEvent" in kinds:
@@ -273,19 +271,19 @@ def _amended(kinds: tuple[object, object], event: Mapping[str, Any]) -> Redacted
     return "hidden" if "CommentPrivacyChange" in kinds and event.get("public") is False else None
 
 
-def _field(record: Mapping[str, Any], _tally: Tally) -> Iterator[Part]:
+def _field(record: Mapping[str, Any], _tally: ConversionTally) -> Iterator[Part]:
     title = text(record.get("title"))
     if title is not None:
         yield Label(f"field {record.get('id')}", title, latest(record.get("updated_at")))
 
 
-def _group(record: Mapping[str, Any], _tally: Tally) -> Iterator[Part]:
+def _group(record: Mapping[str, Any], _tally: ConversionTally) -> Iterator[Part]:
     name = text(record.get("name"))
     if name is not None:
         yield Label(f"group {record.get('id')}", name, latest(record.get("updated_at")))
 
 
-_PAGES: Final[Mapping[str, Callable[[Mapping[str, Any], Tally], Iterator[Part]]]] = {
+_PAGES: Final[Mapping[str, Callable[[Mapping[str, Any], ConversionTally], Iterator[Part]]]] = {
     "tickets": _ticket,
     "deleted_tickets": _deleted_ticket,
     "users": _user,
@@ -297,4 +295,4 @@ _PAGES: Final[Mapping[str, Callable[[Mapping[str, Any], Tally], Iterator[Part]]]
     "groups": _group,
     **dict.fromkeys(_ELSEWHERE, _elsewhere),
 }
-"""The readers of pages, by the key of their array; a record with an id is none."""
+"""The readers of pages by the name of their array; a record with an id is not a page."""

@@ -1,1 +1,1 @@
-"""The commands about a PostgreSQL database that nodes share, and the way into one."""
+"""Commands for a PostgreSQL database, and the copy of an installation into one."""

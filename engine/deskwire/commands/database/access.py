@@ -1,4 +1,4 @@
-"""The database that a command is about, and the words for what can't be done; what it needs is imported when it runs."""
+"""The database URL of a command, and messages for failures."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ CommandT = TypeVar("CommandT", bound=Callable[..., Any])
 
 
 def url_option(command: CommandT) -> CommandT:
-    """Give a command `--database-url`."""
+    """Add `--database-url` to a command."""
     return click.option(
         "--database-url",
         "url",
         cls=SettingOption,
         setting=SETTINGS["database_url"],
         metavar="URL",
-        help="URL of the PostgreSQL database; in the variable nobody else on the machine sees it.",
+        help="URL of the PostgreSQL database; other users of the machine can't read it from the variable.",
     )(command)
 
 
 def given_url(option: str | None, flag: str = "--database-url") -> str:
-    """Return the URL of the option, else of the environment. Raises UsageError without either, or for one that is none."""
+    """Return the URL of the option or the environment. Raises UsageError if it is missing or invalid."""
     url = given("database_url", option, flag)
     if url is None:
         variable = SETTINGS["database_url"].variable
@@ -39,9 +39,9 @@ def given_url(option: str | None, flag: str = "--database-url") -> str:
 
 
 def given(name: str, option: str | None, flag: str) -> str | None:
-    """Return what the command's option of that flag says, else the setting's variable; None without either.
+    """Return the value of the option with this flag, else of the setting's variable; None without either.
 
-    Raises UsageError for what the setting does not take.
+    Raises UsageError for an invalid value.
     """
     setting = replace(SETTINGS[name], option=flag)
     _, label, text = source_of(setting, os.environ, {name: option})
@@ -54,7 +54,7 @@ def given(name: str, option: str | None, flag: str) -> str | None:
 
 @contextmanager
 def refusals() -> Iterator[None]:
-    """Turn what can't be done into a message and exit status 1."""
+    """Turn known failures into a message and exit status 1."""
     from deskwire.program.errors import StartError, driver_needed
     from deskwire.program.secret_file import SecretError
     from deskwire.storage.postgres.driver.errors import DatabaseUnusableError

@@ -5,18 +5,18 @@ from __future__ import annotations
 import click
 
 from deskwire.commands.database.access import given_url, refusals, url_option
-from deskwire.commands.shell.help import Command
+from deskwire.commands.shell.help import HelpCommand
 from deskwire.commands.shell.options import json_option
 from deskwire.commands.shell.output import print_json
 
 
-@click.command("migrate", cls=Command, examples=["deskwire migrate"])
+@click.command("migrate", cls=HelpCommand, examples=["deskwire migrate"])
 @url_option
 @json_option("JSON")
 def migrate(url: str | None, as_json: bool) -> None:
-    """Create or update the tables of a PostgreSQL database, as an account that may; then a node needs no right to do so.
+    """Create or update the tables of a PostgreSQL database, so that the nodes' account needs no right to do so.
 
-    Nodes may be running: an update that needs them stopped is refused, and changes nothing. Partitions of the next days are added.
+    Nodes may be running: an update that needs them stopped is refused and changes nothing. Partitions for the next days are added.
     """
     with refusals():
         from deskwire.storage.postgres.admin.days import add_days
@@ -33,16 +33,16 @@ def migrate(url: str | None, as_json: bool) -> None:
     click.echo("\n".join(f"Applied {name}." for name in names) or "The database is up to date.")
 
 
-@click.command("scrub", cls=Command, examples=["deskwire scrub"])
+@click.command("scrub", cls=HelpCommand, examples=["deskwire scrub"])
 @url_option
 @json_option("JSON")
 def scrub(url: str | None, as_json: bool) -> None:
-    """Rewrite all tables of a PostgreSQL database, so that their files have no byte of what was erased before.
+    """Rewrite all tables of a PostgreSQL database, so that no bytes of erased data remain in their files.
 
-    Fails if a transaction that began before goes on, as PostgreSQL keeps what was erased for it, and names its session.
+    Fails if an older transaction is still open, because PostgreSQL keeps erased rows for it, and names its session.
 
-    Each table is locked while it is rewritten, and takes its room twice. WAL, standbys and backups keep what they have for as
-    long as their retention says.
+    Each table is locked while it is rewritten, and temporarily needs twice its space. WAL, standbys and backups keep their contents
+    according to their retention.
     """
     with refusals():
         from deskwire.storage.postgres.admin.scrub import rewrite_tables
@@ -54,30 +54,30 @@ def scrub(url: str | None, as_json: bool) -> None:
     if as_json:
         print_json({"bytes": sizes})
         return
-    click.echo("No table's file has a byte of what was erased before the command began.")
+    click.echo("The files of the tables have no bytes of data that was erased before the command started.")
 
 
 @click.command(
-    "restored", cls=Command, examples=["deskwire restored --skip-pending", "deskwire restored --moved"]
+    "restored", cls=HelpCommand, examples=["deskwire restored --skip-pending", "deskwire restored --moved"]
 )
 @url_option
 @click.option(
-    "--skip-pending", is_flag=True, help="Do not send the deliveries that were pending at that moment."
+    "--skip-pending", is_flag=True, help="Do not send the deliveries that were pending at that time."
 )
 @click.option(
     "--moved",
     is_flag=True,
-    help="The database is whole, and only on another server, as after pg_upgrade: accept that server, and change nothing else.",
+    help="The database is complete but on another server, as after pg_upgrade: accept that server, and change nothing else.",
 )
 @json_option("JSON")
 def restored(url: str | None, skip_pending: bool, moved: bool, as_json: bool) -> None:
-    """Make a PostgreSQL database ready that was restored to an earlier moment, or moved to another server.
+    """Prepare a PostgreSQL database that was restored to an earlier time, or moved to another server.
 
-    Stop all nodes before. Without --moved it forgets the nodes of that moment and what they were at. Deliveries that were
-    pending are sent when a node starts, some of them for the second time.
+    Stop all nodes first. Without --moved, the nodes of that time and their work in progress are removed. Deliveries that were
+    pending are sent when a node starts; some may be sent twice.
     """
     if moved and skip_pending:
-        raise click.UsageError("--moved keeps everything, so it can't be used with --skip-pending.")
+        raise click.UsageError("--moved keeps all deliveries, so it can't be used with --skip-pending.")
     with refusals():
         from deskwire.engine.core.clock import wall_clock
         from deskwire.storage.postgres.admin.installation import (

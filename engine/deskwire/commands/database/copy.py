@@ -1,4 +1,4 @@
-"""`deskwire copy`: from a data directory, or a backup of one, into an empty PostgreSQL database."""
+"""`deskwire copy`: copies a data directory, or a backup of one, into an empty PostgreSQL database."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from deskwire.commands.database.access import given, given_url, refusals
-from deskwire.commands.shell.help import Command
+from deskwire.commands.shell.help import HelpCommand
 from deskwire.commands.shell.options import SettingOption, json_option
 from deskwire.commands.shell.output import print_json
 from deskwire.config.config import Config
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from deskwire.storage.copying.run import Copied
 
 _OF_NODES = {SETTINGS[name].variable for name in ("database_url", "files", "node", "require_sync_standby")}
-"""Variables that are about where the copy goes; the source is on no database."""
+"""Variables that are about the target; the source is not a database."""
 
 
 @click.command(
     "copy",
-    cls=Command,
+    cls=HelpCommand,
     examples=[
         "deskwire copy --from ./data",
         "deskwire copy --from backup.tar --files s3://bucket/uploads",
@@ -37,7 +37,7 @@ _OF_NODES = {SETTINGS[name].variable for name in ("database_url", "files", "node
     "source",
     required=True,
     type=click.Path(exists=True, path_type=Path),
-    help="Data directory of a server that is stopped, or a backup of one.",
+    help="Data directory of a stopped server, or a backup of one.",
 )
 @click.option(
     "--to",
@@ -52,13 +52,13 @@ _OF_NODES = {SETTINGS[name].variable for name in ("database_url", "files", "node
     cls=SettingOption,
     setting=SETTINGS["files"],
     metavar="PLACE",
-    help="Where uploads go: database, or s3://bucket/prefix; without it, the database.",
+    help="Storage of uploads: database, or s3://bucket/prefix; default: the database.",
 )
 @json_option("JSON")
 def copy(source: Path, url: str | None, files: str | None, as_json: bool) -> None:
     """Copy a whole installation into an empty PostgreSQL database: ids, order, keys and secret stay the same.
 
-    It is all there at the end, compared row by row, or nothing is. A backup can be copied while the server runs, to try it out.
+    The copy is compared row by row, and is complete or not made at all. A backup can be copied while the server runs, for a trial.
     """
     with refusals(), ExitStack() as stack:
         from deskwire.commands.database.source import opened_source, putting
@@ -72,7 +72,7 @@ def copy(source: Path, url: str | None, files: str | None, as_json: bool) -> Non
         address = given_url(url, "--to")
         place = given("files", files, "--files") or "database"
         if place == "disk":
-            raise click.UsageError("Uploads can't go to disk: what is on one node's disk, others don't see.")
+            raise click.UsageError("Uploads can't be stored on disk: other nodes can't read one node's disk.")
         environ = {name: text for name, text in os.environ.items() if name not in _OF_NODES}
         config = Config.load(environ, {"data_dir": source if source.is_dir() else None})
         folder, secrets = stack.enter_context(opened_source(source, config))
@@ -98,13 +98,14 @@ def _tell(done: Copied, secrets: Secrets, directory: Path | None) -> None:
         f"The copy is complete and compared: {rows:,} rows and {done.files:,} files ({done.file_bytes:,} bytes)."
     )
     if done.missing:
-        click.echo(f"{len(done.missing):,} files were not there and are missing in the copy, too.", err=True)
+        click.echo(
+            f"{len(done.missing):,} files were missing in the source and are missing in the copy, too.",
+            err=True,
+        )
     for problem in done.problems:
         click.echo(f"{problem.code}: {problem.message}", err=True)
     if done.problems:
-        click.echo(
-            "These problems are in the source as well; the copy has changed nothing about them.", err=True
-        )
+        click.echo("These problems are in the source, too; the copy has not changed them.", err=True)
     if directory is not None:
         lines = " (its first line)" if secrets.former else ""
         click.echo(
@@ -112,6 +113,6 @@ def _tell(done: Copied, secrets: Secrets, directory: Path | None) -> None:
         )
     if secrets.former:
         click.echo(
-            "Set DESKWIRE_SECRET_PREVIOUS to the one before it as well, until its overlap is over.", err=True
+            "Also set DESKWIRE_SECRET_PREVIOUS to the previous secret until its overlap ends.", err=True
         )
-    click.echo("Do not start the old server again: the two would not know of each other.", err=True)
+    click.echo("Do not start the old server again: its data and the copy would diverge.", err=True)

@@ -1,4 +1,4 @@
-"""The settings that all nodes of an installation have in common; imported with the driver alone."""
+"""The identity of an installation by its settings. The module needs PostgreSQL's driver."""
 
 from __future__ import annotations
 
@@ -11,6 +11,6 @@ from deskwire.storage.sqlite.backup.manifest import secret_id
 
 
 def identity_of(config: Config, secrets: Secrets | None = None) -> InstallationIdentity:
-    """Return what nodes and commands on the database have in common by these settings. Raises SecretError."""
+    """Return the identity that all nodes and commands on the database share. Raises SecretError."""
     known = secrets or installation_secrets(config.data_dir, config.secret, config.secret_previous)
     return InstallationIdentity([secret_id(each) for each in known.known], place_of(config.uploads_at))

@@ -1,4 +1,4 @@
-"""The source of a copy: a data directory that nobody else has meanwhile, or a backup, with the secrets of its installation."""
+"""The source of a copy: a locked data directory or an unpacked backup, with the installation's secrets."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _PIECE = 1 << 20
 
 @contextmanager
 def opened_source(source: Path, config: Config) -> Iterator[tuple[Path, Secrets]]:
-    """The directory with database and uploads, which nobody changes meanwhile, and the secrets of its installation."""
+    """Yield the directory with database and uploads, unchanged while the context is open, and the installation's secrets."""
     if source.is_dir():
         if not (source / FILE_NAME).exists():
             raise DataDirectoryError(f"There is no Deskwire in the data directory {source}.")
@@ -62,7 +62,7 @@ def _unpacked(backup: Path, config: Config, into: Path) -> Secrets:
 
 
 def _given(directory: Path, config: Config) -> Secrets | None:
-    """The secrets of the settings; None if they name none."""
+    """Return the secrets of the settings; None without any."""
     return (
         None if config.secret is None else present_secrets(directory, config.secret, config.secret_previous)
     )
@@ -70,33 +70,33 @@ def _given(directory: Path, config: Config) -> Secrets | None:
 
 def _wrong_secret(right: str) -> SecretError:
     return SecretError(
-        f"DESKWIRE_SECRET is not {right}. With another one the webhooks' signing secrets can't be opened: set it to that one, or "
-        "unset it for the copy if the secret is in there. Nothing was copied."
+        f"DESKWIRE_SECRET is not {right}, and another secret can't decrypt the webhooks' signing secrets: set it to that one, or "
+        "unset it for the copy if the source includes the secret. Nothing was copied."
     )
 
 
 def _require_opened(database: Path, given: Secrets | None) -> None:
-    """Raise SecretError if the settings' secret does not open what the installation's has sealed."""
+    """Raise SecretError if the settings' secret can't decrypt the installation's sealed data."""
     if given is None:
         return
     with closing(opened(database, writing=False)) as connection:
         broken = list(broken_seals(connection, given))
     if broken:
         raise SecretError(
-            f"DESKWIRE_SECRET does not open the signing secrets of {len(broken):,} webhooks. Set it to the installation's secret, "
-            "and DESKWIRE_SECRET_PREVIOUS to the one before while a replacement is under way; remove webhooks whose secret is "
-            "lost before the copy. Nothing was copied."
+            f"DESKWIRE_SECRET can't decrypt the signing secrets of {len(broken):,} webhooks. Set it to the installation's secret, "
+            "and DESKWIRE_SECRET_PREVIOUS to the previous one during a replacement; remove webhooks whose secret is lost "
+            "before the copy. Nothing was copied."
         )
 
 
 def _known(secrets: Secrets | None, source: Path) -> Secrets:
     if secrets is None:
-        raise SecretError(f"The secret of {source} is not in it: set DESKWIRE_SECRET to it.")
+        raise SecretError(f"{source} does not include its secret: set DESKWIRE_SECRET to it.")
     return secrets
 
 
 def putting(place: str, folder: Path) -> Callable[[FileContent, Path], None] | None:
-    """Return what puts a file of an upload where it is kept; None for the database, which the copy fills itself."""
+    """Return a function that stores an upload's file; None for the database, which the copy fills itself."""
     if place == "database":
         return None
 
@@ -109,7 +109,7 @@ def putting(place: str, folder: Path) -> Callable[[FileContent, Path], None] | N
                 draft.write(piece)
         if draft.finish() != content.sha256:
             draft.discard()
-            raise click.ClickException(f"The upload {path} has other bytes than were uploaded.")
+            raise click.ClickException(f"The upload {path} differs from the bytes that were uploaded.")
         draft.keep(content)
 
     return put

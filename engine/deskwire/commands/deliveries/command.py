@@ -1,4 +1,4 @@
-"""`deskwire deliveries` and `deskwire redeliver`; what they need is imported when they run."""
+"""`deskwire deliveries` and `deskwire redeliver`. Their modules are imported when they run."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ import click
 
 from deskwire.commands.api_client.access import with_access
 from deskwire.commands.api_client.call import call
-from deskwire.commands.shell.help import Command, Group
+from deskwire.commands.shell.help import HelpCommand, HelpGroup
 from deskwire.commands.shell.options import json_option
 from deskwire.commands.shell.output import print_json, print_lines, width
 
 if TYPE_CHECKING:
-    from deskwire.commands.api_client.access import Access
+    from deskwire.commands.api_client.access import ServiceAccess
 
 STATUSES: Final = ("pending", "delivered", "dropped", "skipped")
 
 
-class _ListByDefault(Group):
-    """A group whose `list` need not be named."""
+class _ListByDefault(HelpGroup):
+    """A group with `list` as its default command."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Put `list` in front of everything that is no command and no call for help."""
+        """Insert `list` before the arguments unless they start with a command or ask for help."""
         if not args or args[0] not in {*self.commands, *ctx.help_option_names}:
             args = ["list", *args]
         return super().parse_args(ctx, args)
@@ -69,12 +69,12 @@ def list_command(
     since: str | None,
     until: str | None,
     limit: int,
-    access: Access,
+    access: ServiceAccess,
     as_json: bool,
 ) -> None:
     """List deliveries of one endpoint or of all the project's endpoints, newest first."""
-    from deskwire.commands.deliveries.log import list_deliveries
-    from deskwire.commands.deliveries.when import time_of
+    from deskwire.commands.deliveries.delivery_log import list_deliveries
+    from deskwire.commands.shell.times import time_of
 
     options = {
         "status": status,
@@ -98,29 +98,28 @@ def list_command(
 @click.argument("delivery", metavar="dlv_...")
 @with_access
 @json_option("JSON")
-def show_command(delivery: str, access: Access, as_json: bool) -> None:
+def show_command(delivery: str, access: ServiceAccess, as_json: bool) -> None:
     """Show one delivery with all its attempts and the receiver's responses."""
-    from deskwire.commands.deliveries.log import get_delivery
-    from deskwire.commands.deliveries.show import lines
+    from deskwire.commands.deliveries.delivery_log import delivery_lines, get_delivery
 
     known = _id("DELIVERY", delivery, "dlv")
     document = call(access, lambda service: get_delivery(service, known))
     if as_json:
         print_json(document)
     else:
-        click.echo("\n".join(lines(document)))
+        click.echo("\n".join(delivery_lines(document)))
 
 
 @click.command(
     "redeliver",
-    cls=Command,
+    cls=HelpCommand,
     examples=[
         "deskwire redeliver dlv_01JC4T2V9QZ6D3M8W5N7R1XKPH",
         "deskwire redeliver --endpoint whk_01JC4T2V9QZ6D3M8W5N7R1XKPH --since 1d --dry-run",
     ],
 )
 @click.argument("delivery", required=False, metavar="[dlv_...]")
-@click.option("--endpoint", metavar="whk_...", help="Send everything again that this endpoint has missed.")
+@click.option("--endpoint", metavar="whk_...", help="Send everything again that this endpoint missed.")
 @click.option("--since", metavar="TIME|evt_...", help="With --endpoint: the time or event to start after.")
 @click.option("--dry-run", is_flag=True, help="With --endpoint: only count the deliveries.")
 @with_access
@@ -130,11 +129,11 @@ def redeliver_command(
     endpoint: str | None,
     since: str | None,
     dry_run: bool,
-    access: Access,
+    access: ServiceAccess,
     as_json: bool,
 ) -> None:
     """Send a delivery again; with --endpoint and --since, send all that were dropped or skipped."""
-    from deskwire.commands.deliveries.when import time_or_event
+    from deskwire.commands.shell.times import time_or_event
 
     if (delivery is None) == (endpoint is None) or (endpoint is None) != (since is None):
         raise click.UsageError("Give a delivery, or --endpoint with --since.")
@@ -147,9 +146,9 @@ def redeliver_command(
         _send_all_again(known, time_or_event("--since", since), dry_run, access, as_json)
 
 
-def _send_again(delivery: str, access: Access, as_json: bool) -> None:
-    from deskwire.commands.api_client.shown import visible
-    from deskwire.commands.deliveries.log import redeliver
+def _send_again(delivery: str, access: ServiceAccess, as_json: bool) -> None:
+    from deskwire.commands.deliveries.delivery_log import redeliver
+    from deskwire.commands.shell.output import visible
 
     made = call(access, lambda service: redeliver(service, delivery))
     if as_json:
@@ -159,24 +158,23 @@ def _send_again(delivery: str, access: Access, as_json: bool) -> None:
         click.echo(f"Sent again as {new}; `deskwire deliveries show {new}` shows the result.")
 
 
-def _send_all_again(endpoint: str, since: str, dry_run: bool, access: Access, as_json: bool) -> None:
-    from deskwire.commands.deliveries.log import recover
-    from deskwire.commands.deliveries.show import counted
+def _send_all_again(endpoint: str, since: str, dry_run: bool, access: ServiceAccess, as_json: bool) -> None:
+    from deskwire.commands.deliveries.delivery_log import recover, recovery_lines
 
     said = call(access, lambda service: recover(service, endpoint, since, dry_run))
     if as_json:
         print_json(said)
     else:
-        click.echo("\n".join(counted(said, dry_run)))
+        click.echo("\n".join(recovery_lines(said, dry_run)))
 
 
 def _print_table(deliveries: list[dict[str, Any]]) -> None:
     from rich.console import Console
 
-    from deskwire.commands.deliveries.show import table
+    from deskwire.commands.deliveries.delivery_log import delivery_table
 
     console = Console(width=width())
-    console.print(table(deliveries, console.width))
+    console.print(delivery_table(deliveries, console.width))
 
 
 def _id(name: str, text: str, prefix: Literal["whk", "dlv"]) -> str:

@@ -1,41 +1,51 @@
-"""Support chats from JSON lines; every line that is no chat is named, with the reason."""
+"""Support chats from JSON lines, and the requests that replay them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 import orjson
-from msgspec import Struct, field
+from msgspec import Struct
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 Speaker = Literal["customer", "agent", "system"]
+StepKind = Literal["create", "message", "patch", "close", "rate"]
 
 TEXT_MAX: Final = 20_000  # decisions 4: the longest message
-_BUNDLED: Final = "chats.jsonl"
+_AUTHORS: Final[dict[Speaker, dict[str, str]]] = {
+    "customer": {"type": "contact"},
+    "agent": {"type": "agent", "name": "Demo agent"},
+    "system": {"type": "system"},
+}
+_CLOSED_EVERY: Final = 2
+_RATED_EVERY: Final = 3
+_PATCHED_EVERY: Final = 4
+_REOPENED_EVERY: Final = 5
+_REOPENING_TEXT: Final = "One more question, sorry: are you still there?"
 
 
 class BadChats(Exception):
-    """Input that can't be replayed; `problems` has one sentence for each bad line, all of them."""
+    """Input that can't be replayed; `problems` has one sentence for each bad line."""
 
     def __init__(self, source: str, problems: tuple[str, ...]) -> None:
         super().__init__(f"{source} can't be replayed:\n" + "\n".join(f"  {each}" for each in problems))
         self.problems: Final = problems
 
 
-class Turn(BaseModel):
-    """One thing that somebody says."""
+class ChatTurn(BaseModel):
+    """One message of a chat."""
 
-    model_config = ConfigDict(strict=True, frozen=True)
+    model_config = ConfigDict(frozen=True)
 
     speaker: Speaker
-    text: Annotated[str, Field(min_length=1, max_length=TEXT_MAX)]
+    text: Annotated[str, Field(strict=True, min_length=1, max_length=TEXT_MAX)]
 
 
-class Customer(BaseModel):
-    """The customer, as far as the data says; other fields are left aside."""
+class ChatCustomer(BaseModel):
+    """The customer's name and address; other fields are ignored."""
 
     model_config = ConfigDict(strict=True, frozen=True)
 
@@ -43,42 +53,36 @@ class Customer(BaseModel):
     email: Annotated[str, Field(min_length=3, max_length=320)] | None = None
 
 
-class _Line(BaseModel):
-    """A line as it stands in the file; other fields are left aside."""
+class Chat(BaseModel):
+    """A chat as a line of the file has it; other fields are ignored."""
 
-    model_config = ConfigDict(strict=True)
+    model_config = ConfigDict(frozen=True)
 
-    id: Annotated[str, Field(min_length=1)]
-    topic: list[str] = []
-    customer: Customer = Customer()
-    turns: Annotated[list[Turn], Field(min_length=1)]
-
-
-class Chat(Struct, frozen=True):
-    """A whole chat, in the order in which it was spoken."""
-
-    id: str
-    turns: tuple[Turn, ...]
+    id: Annotated[str, Field(strict=True, min_length=1)]
     topic: tuple[str, ...] = ()
-    customer: Customer = field(default_factory=Customer)
+    customer: ChatCustomer = ChatCustomer()
+    turns: Annotated[tuple[ChatTurn, ...], Field(min_length=1)]
 
 
 def load_chats(path: Path | None) -> tuple[Chat, ...]:
-    """Return the chats of a file, or the bundled ones.
+    """Return the chats of a file; without a path, the bundled ones.
 
     Raises:
-        BadChats: with every line that is no chat; also for a file without any.
+        BadChats: some lines are no chat, or there is no chat at all.
         OSError: the file can't be read.
     """
     if path is None:
-        return parse_chats(
-            files("deskwire.commands.demo").joinpath(_BUNDLED).read_bytes(), "The bundled file"
-        )
+        return parse_chats(bundled("chats.jsonl"), "The bundled file")
     return parse_chats(path.read_bytes(), str(path))
 
 
+def bundled(name: str) -> bytes:
+    """Return the content of a data file of the demo."""
+    return files("deskwire.commands.demo").joinpath(name).read_bytes()
+
+
 def parse_chats(content: bytes, source: str) -> tuple[Chat, ...]:
-    """Return the chats in `content`, one JSON object a line; empty lines don't count. Raises BadChats."""
+    """Return the chats in `content`, one JSON object a line, without empty lines. Raises BadChats."""
     chats: list[Chat] = []
     problems: list[str] = []
     first_seen: dict[str, int] = {}
@@ -86,7 +90,7 @@ def parse_chats(content: bytes, source: str) -> tuple[Chat, ...]:
         if not line.strip():
             continue
         try:
-            chat = _chat(line)
+            chat = Chat.model_validate(orjson.loads(line))
         except ValidationError as error:
             problems.append(f"line {number}: {'; '.join(_reasons(error))}")
         except orjson.JSONDecodeError as error:
@@ -102,12 +106,56 @@ def parse_chats(content: bytes, source: str) -> tuple[Chat, ...]:
     return tuple(chats)
 
 
-def _chat(line: bytes) -> Chat:
-    parsed = _Line.model_validate(orjson.loads(line))
-    return Chat(parsed.id, tuple(parsed.turns), tuple(parsed.topic), parsed.customer)
-
-
 def _reasons(error: ValidationError) -> Iterator[str]:
     for each in error.errors(include_url=False):
         place = ".".join(str(part) for part in each["loc"])
         yield f"{place}: {each['msg']}" if place else each["msg"]
+
+
+class ChatStep(Struct, frozen=True):
+    """One request.
+
+    Args:
+        path: appended to `/v3/s2s/conversations` and, except for a creation, the conversation's id.
+        event: the type of the event that shows the response, as the `noun` in its data.
+    """
+
+    kind: StepKind
+    method: str
+    path: str
+    body: dict[str, Any]
+    event: str
+    noun: str = "conversation"
+
+
+def script(chat: Chat, number: int, user_id: str) -> Iterator[ChatStep]:
+    """Yield the requests that replay `chat`, in order.
+
+    Args:
+        number: the chat's position in the replay, from 1; it decides what follows the last turn.
+        user_id: the contact's.
+    """
+    creation: dict[str, Any] = {"contact": {"userId": user_id, **chat.customer.model_dump(exclude_none=True)}}
+    event, turns = "conversation.created", chat.turns
+    if turns[0].speaker == "customer":
+        creation["message"] = {"text": turns[0].text}
+        event, turns = "message.created", turns[1:]
+    yield ChatStep("create", "POST", "", creation, event)
+    for turn in turns:
+        yield _message(turn.text, turn.speaker)
+    if number % _PATCHED_EVERY == 0:
+        attributes = {"source": "demo", "topic": list(chat.topic), "turns": len(chat.turns)}
+        fields = {"title": f"Demo: {chat.id}"[:500], "attributes": attributes}
+        yield ChatStep("patch", "PATCH", "", fields, "conversation.updated")
+    reopened = number % _REOPENED_EVERY == 0
+    if reopened or number % _CLOSED_EVERY == 0:
+        yield ChatStep("close", "POST", "/close", {"closedBy": "agent"}, "conversation.closed")
+    if number % _RATED_EVERY == 0:
+        yield ChatStep("rate", "POST", "/rating", {"rating": number % 11}, "conversation.updated")
+    if reopened:
+        yield _message(_REOPENING_TEXT, "customer")
+
+
+def _message(text: str, speaker: Speaker) -> ChatStep:
+    body = {"text": text, "author": _AUTHORS[speaker]}
+    return ChatStep("message", "POST", "/messages", body, "message.created", "message")

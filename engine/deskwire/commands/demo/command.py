@@ -1,4 +1,4 @@
-"""`deskwire demo` and its options; what it needs is imported when it runs, as other commands do without."""
+"""`deskwire demo` and its options. Its modules are imported when it runs, so that other commands start fast."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from pathlib import Path
 import click
 
 from deskwire.commands.api_client.access import base_url, cacert_option, trust
-from deskwire.commands.shell.help import Command
+from deskwire.commands.shell.help import HelpCommand
 
 
 @click.command(
     "demo",
-    cls=Command,
+    cls=HelpCommand,
     examples=[
         "deskwire demo",
         "deskwire demo --desk",
@@ -25,7 +25,7 @@ from deskwire.commands.shell.help import Command
 @click.option(
     "--url", metavar="URL", help="Base URL of a running service; without it, the demo starts its own."
 )
-@click.option("--key", metavar="sk_...", help="Server key for --url, of a project that nobody else is using.")
+@click.option("--key", metavar="sk_...", help="Server key for --url, of a project that no one else is using.")
 @cacert_option
 @click.option(
     "--concurrency",
@@ -86,22 +86,22 @@ def demo(
     import trio
 
     from deskwire.commands.demo.chats import BadChats, load_chats
-    from deskwire.commands.demo.run import Plan
-    from deskwire.commands.demo.show import show_demo, show_desk
+    from deskwire.commands.demo.output import show_demo, show_inbox
+    from deskwire.commands.demo.replay import ReplayOptions
 
     if (url is None) != (key is None):
         raise click.UsageError("--url and --key belong together: give both or neither.")
     if data is not None and not desk:
         raise click.UsageError("--data is for --desk.")
     if desk and (as_json or url is not None):
-        raise click.UsageError("--desk is for a service of the demo's own, or one that is named by --data.")
+        raise click.UsageError("--desk is for the demo's own service, or one that --data names.")
     if data is not None:
-        ctx.exit(trio.run(show_desk, data))
+        ctx.exit(trio.run(show_inbox, data))
     try:
         chats = load_chats(file)[:limit]
     except BadChats as error:
         raise click.ClickException(str(error)) from error
-    plan = Plan(
+    options = ReplayOptions(
         chats=tuple(itertools.chain.from_iterable(itertools.repeat(chats, repeat))),
         concurrency=concurrency,
         url=None if url is None else base_url(url),
@@ -111,4 +111,4 @@ def demo(
         patience_s=patience,
         keep=keep,
     )
-    ctx.exit(trio.run(partial(show_demo, plan, as_json, desk=desk)))
+    ctx.exit(trio.run(partial(show_demo, options, as_json, desk=desk)))

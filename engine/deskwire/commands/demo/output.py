@@ -1,94 +1,165 @@
-"""The output for people: a progress bar or plain lines on the way, a table and a verdict at the end."""
+"""The demo as a process shows it: progress, the report at the end, and an exit status."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import signal
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
 from typing import Final
 
+import orjson
+import trio
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from deskwire.commands.demo.figures import PROBLEMS_SHOWN, ChannelFigures, Report
+from deskwire.commands.demo.client import DemoError
+from deskwire.commands.demo.inbox import read_demo_project, run_inbox
+from deskwire.commands.demo.replay import PROBLEMS_SHOWN_MAX, ReplayOptions, ReplayReport, run_replay
+from deskwire.commands.demo.service import OwnService
+from deskwire.logs import setup as logs
 
-LINES: Final = 10  # plain progress lines in a run, about
-WIDTH_IN_A_PIPE: Final = 120  # characters
-
-
-@contextmanager
-def progress(console: Console, chats: int) -> Iterator[Callable[[], None]]:
-    """Show how many chats are over. Yield the function to call for each."""
-    if not console.is_terminal:
-        yield _lines(console, chats)
-        return
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task("Chats", total=chats)
-
-        def advance() -> None:
-            bar.advance(task)
-            if bar.finished:
-                bar.stop()  # what comes next may take long, and is no part of it
-
-        yield advance
+_SIGNALLED: Final = 128  # a shell's exit status for a signal is this plus the signal's number
+_PROGRESS_LINES: Final = 10  # in a run, about
+_PIPE_WIDTH: Final = 120  # characters
+_log: Final = partial(print, flush=True)
 
 
-def _lines(console: Console, chats: int) -> Callable[[], None]:
-    every, done = max(1, chats // LINES), 0
+async def show_demo(options: ReplayOptions, as_json: bool, *, desk: bool = False) -> int:
+    """Replay the chats, print the report, and return the exit status: 0 if nothing is missing or wrong.
+
+    With `desk`, an inbox is filled afterwards and stays until a signal, which is then the regular end.
+    Otherwise SIGINT and SIGTERM end the demo early; the endpoint and the own service are then removed, too.
+    """
+    shown: list[ReplayReport] = []
+    console = Console(stderr=True, soft_wrap=True)
+
+    async def show(report: ReplayReport, own: OwnService) -> None:
+        _print(report, as_json)
+        shown.append(report)
+        await run_inbox(read_demo_project(own.directory / "data"), _log)
+
+    report: ReplayReport | None = None
+    async with _until_signal() as stopped_by:
+        log = partial(console.print, highlight=False)
+        advance = _progress(log, len(options.chats))
+        report = await _run(console, lambda: run_replay(options, log, advance, show if desk else None))
+    if stopped_by and shown:
+        return 0 if not shown[0].problems else 1
+    if stopped_by:
+        console.print("Stopped.")
+        return _SIGNALLED + stopped_by[0]
+    if report is None:
+        return 1
+    _print(report, as_json)
+    return 0 if not report.problems else 1
+
+
+async def show_inbox(data: Path) -> int:
+    """Fill the inbox of the service with this data directory, until a signal. Return the exit status."""
+    console = Console(stderr=True, soft_wrap=True)
+
+    async def fill() -> None:
+        await run_inbox(read_demo_project(data), _log)
+
+    async with _until_signal() as stopped_by:
+        await _run(console, fill)
+    return 0 if stopped_by else 1
+
+
+@asynccontextmanager
+async def _until_signal() -> AsyncIterator[list[int]]:
+    """Cancel the block at SIGINT or SIGTERM. Yield a list that then has the signal's number."""
+    logs.configure("auto", "warning", sys.stderr)  # stdout is for the figures
+    stopped_by: list[int] = []
+    with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+        async with trio.open_nursery() as nursery:
+
+            async def stop_at_signal() -> None:
+                async for number in signals:
+                    stopped_by.append(number)
+                    nursery.cancel_scope.cancel()
+
+            nursery.start_soon(stop_at_signal)
+            yield stopped_by
+            nursery.cancel_scope.cancel()
+
+
+async def _run(console: Console, act: Callable[[], Awaitable[ReplayReport | None]]) -> ReplayReport | None:
+    """Return the result; None after a DemoError, whose text is printed."""
+    reasons: list[str] = []
+    try:
+        return await act()
+    except* DemoError as group:
+        reasons += _reasons(group)
+    console.print(reasons[0], style="red", markup=False, highlight=False)
+    return None
+
+
+def _reasons(group: BaseExceptionGroup[DemoError]) -> Iterator[str]:
+    for each in group.exceptions:
+        if isinstance(each, BaseExceptionGroup):
+            yield from _reasons(each)
+        else:
+            yield str(each)
+
+
+def _progress(log: Callable[[str], None], chats: int) -> Callable[[], None]:
+    """Return the function to call after each chat, which logs a line now and then."""
+    every, done = max(1, chats // _PROGRESS_LINES), 0
 
     def advance() -> None:
         nonlocal done
         done += 1
         if done % every == 0 or done == chats:
-            console.print(f"{done} of {chats} chats replayed", highlight=False)
+            log(f"{done} of {chats} chats replayed")
 
     return advance
 
 
-def tables(report: Report) -> Iterator[Table]:
-    """Yield the report as tables."""
-    run, total = report.run, sum(report.commands.values())
-    requests = Table(title="Commands", title_justify="left")
-    for name in ("chats", "commands", *report.commands, "put off", "per second"):
-        requests.add_column(name, justify="right")
-    speed = f"{total / run.seconds:,.0f}" if run.seconds else "-"
-    counts = (run.chats, total, *report.commands.values(), run.put_off)
-    requests.add_row(*(f"{count:,}" for count in counts), speed)
-    yield requests
-    came = Table(title=f"Events: {report.events:,}", title_justify="left")
-    came.add_column("channel")
+def _print(report: ReplayReport, as_json: bool) -> None:
+    if as_json:
+        print(orjson.dumps(report.document(), option=orjson.OPT_INDENT_2).decode())
+        return
+    out = Console(width=None if sys.stdout.isatty() else _PIPE_WIDTH)
+    out.print(_table(report))
+    out.print(
+        _verdict(report),
+        style="red" if report.problems else "green",
+        markup=False,
+        highlight=False,
+        soft_wrap=True,
+    )
+
+
+def _table(report: ReplayReport) -> Table:
+    speed = f"{report.commands / report.seconds:,.0f}" if report.seconds else "-"
+    title = f"{report.commands:,} commands, {speed} a second; {report.events:,} events"
+    table = Table(title=title, title_justify="left")
+    table.add_column("channel")
     for name in ("delivered", "gaps", "duplicates", "out of order", "bad signatures", "p50 ms", "p99 ms"):
-        came.add_column(name, justify="right")
-    for name, channel in report.channels.items():
-        came.add_row(name, *_cells(channel))
-    yield came
+        table.add_column(name, justify="right")
+    for name, each in report.channels.items():
+        signatures = "-" if each.bad_signatures is None else f"{each.bad_signatures:,}"
+        latency = each.latency_ms
+        times = ("-", "-") if latency is None else (f"{latency['p50']:,.1f}", f"{latency['p99']:,.1f}")
+        counts = (each.events, each.missing, each.duplicates, each.out_of_order)
+        table.add_row(name, *(f"{count:,}" for count in counts), signatures, *times)
+    return table
 
 
-def _cells(channel: ChannelFigures) -> Iterator[str]:
-    for count in (channel.events, channel.missing, channel.duplicates, channel.out_of_order):
-        yield f"{count:,}"
-    yield "-" if channel.bad_signatures is None else f"{channel.bad_signatures:,}"
-    waits = channel.latency_ms
-    yield from ("-", "-") if waits is None else (f"{waits.p50:,.1f}", f"{waits.p99:,.1f}")
-
-
-def verdict(report: Report) -> str:
-    """Return the verdict in one line, and behind a bad one the first problems."""
-    if report.passed:
+def _verdict(report: ReplayReport) -> str:
+    """Return the verdict in one line, and after a bad one the first problems."""
+    problems = report.problems
+    if not problems:
         channels = " and ".join(report.channels)
-        besides = [f"{count} {what}" for count, what in _besides(report) if count]
-        more = f" ({', '.join(besides)})" if besides else ""
-        return f"PASSED: every acknowledged command is on {channels}, once numbered, the same bytes{more}."
-    count = len(report.problems)
-    lines = [f"FAILED: {count} {'thing is' if count == 1 else 'things are'} missing or wrong."]
-    lines += [f"  {each}" for each in report.problems[:PROBLEMS_SHOWN]]
-    if count > PROBLEMS_SHOWN:
-        lines.append(f"  ... and {count - PROBLEMS_SHOWN} more")
+        return f"PASSED: every acknowledged command is on {channels}, once numbered, the same bytes."
+    lines = [
+        f"FAILED: {len(problems)} {'thing is' if len(problems) == 1 else 'things are'} missing or wrong."
+    ]
+    lines += [f"  {each}" for each in problems[:PROBLEMS_SHOWN_MAX]]
+    if len(problems) > PROBLEMS_SHOWN_MAX:
+        lines.append(f"  ... and {len(problems) - PROBLEMS_SHOWN_MAX} more")
     return "\n".join(lines)
-
-
-def _besides(report: Report) -> Iterator[tuple[int, str]]:
-    yield report.commands["unacknowledged"], "without an answer, which may have happened or not"
-    again = "reconnection" if report.run.reconnects == 1 else "reconnections"
-    yield report.run.reconnects, f"{again} of the stream"

@@ -1,1 +1,1 @@
-"""`deskwire event`: the events of a project as they happen, through its API (ADR 12)."""
+"""`deskwire event`: follows the events of a project through its API (ADR 12)."""

@@ -1,4 +1,4 @@
-"""`deskwire event` and its commands; what they need is imported when they run."""
+"""`deskwire event` and its commands. Their modules are imported when they run."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 import click
 
 from deskwire.commands.api_client.access import with_access
-from deskwire.commands.shell.help import Group
+from deskwire.commands.shell.help import HelpGroup
 from deskwire.commands.shell.options import json_option
 
 if TYPE_CHECKING:
-    from deskwire.commands.api_client.access import Access
+    from deskwire.commands.api_client.access import ServiceAccess
 
 
-@click.group("event", cls=Group)
+@click.group("event", cls=HelpGroup)
 def event() -> None:
     """Follow the events of a project."""
 
@@ -30,14 +30,14 @@ def event() -> None:
 @click.option(
     "--types",
     metavar="TYPES",
-    help="Event types, separated by commas; extensions are shown only if they are named. Without it, all types of the contract.",
+    help="Event types, separated by commas; default: all types of the contract. Extensions are shown only if listed.",
 )
 @click.option(
     "--from",
     "start",
     default="now",
     metavar="now|beginning|evt_...",
-    help="Where to begin: now, with the oldest event that is stored, or behind an event.",
+    help="Where to start: now, at the oldest stored event, or after an event.",
 )
 @click.option("--once", is_flag=True, help="Exit once everything that is stored has been printed.")
 @with_access
@@ -48,24 +48,24 @@ def tail(
     types: str | None,
     start: str,
     once: bool,
-    access: Access,
+    access: ServiceAccess,
     as_json: bool,
 ) -> None:
-    """Print the events of the project as they happen, in their order, until Ctrl-C.
+    """Print the events of the project as they happen, in order, until Ctrl-C.
 
-    While the service is away, the command waits for it, and goes on where it was. It keeps no place between two runs: --from with
-    the id of the last event goes on there.
+    While the service is unavailable, the command waits and then continues. Its position is not saved: to continue in another run, give
+    --from the id of the last event.
     """
     import trio
 
-    from deskwire.commands.event.tail import Plan, run_tail
+    from deskwire.commands.event.tail import TailOptions, run_tail
 
-    plan = Plan(access, _types(types), _start(start), once, as_json)
+    plan = TailOptions(access, _types(types), _start(start), once, as_json)
     ctx.exit(trio.run(run_tail, plan))
 
 
 def _types(listed: str | None) -> tuple[str, ...]:
-    """Return the types, all of which the feed can have. Raises UsageError that names every other one."""
+    """Return the listed event types. Raises UsageError that names every unknown type."""
     from deskwire.engine.events.types import NAMEABLE, STORED
 
     names = tuple(name.strip() for name in listed.split(",")) if listed else ()

@@ -1,4 +1,4 @@
-"""Follows the feed of a project (decisions 4), and prints what comes."""
+"""Follows the feed of a project (decisions 4) and prints its events."""
 
 from __future__ import annotations
 
@@ -11,36 +11,34 @@ import orjson
 import trio
 from msgspec import Struct
 
-from deskwire.commands.api_client.access import Access
+from deskwire.commands.api_client.access import ServiceAccess
 from deskwire.commands.api_client.service import Service, ServiceError
-from deskwire.commands.api_client.shown import visible
-from deskwire.commands.listen.envelope import Event
-from deskwire.commands.listen.feed import WAIT_S, Feed, FeedError
-from deskwire.commands.listen.patience import Patient
+from deskwire.commands.listen.feed import LONG_POLL_S, FeedError, FeedEvent, FeedReader, RetryingService
+from deskwire.commands.shell.output import visible
 from deskwire.engine.core.clock import wall_clock
 
 
-class Plan(Struct, frozen=True):
-    """The plan of a run.
+class TailOptions(Struct, frozen=True):
+    """The options of a run.
 
     Args:
-        types: the types to show; empty for all of the contract.
-        start: `now`, `beginning`, or the event to begin behind.
-        once: whether to end when everything that is stored was printed.
-        as_json: whether envelopes are printed instead of lines for people.
+        types: the types to show; empty for all types of the contract.
+        start: `now`, `beginning`, or the event to start after.
+        once: end when all stored events are printed.
+        as_json: print envelopes instead of lines for people.
     """
 
-    access: Access
+    access: ServiceAccess
     types: tuple[str, ...]
     start: str
     once: bool
     as_json: bool
 
 
-async def run_tail(plan: Plan) -> int:
-    """Print events until SIGINT or SIGTERM, or with `once` until there are no more; the exit status.
+async def run_tail(plan: TailOptions) -> int:
+    """Print events until SIGINT or SIGTERM, or with `once` until the end of the feed. Return the exit status.
 
-    It is 1 if the feed can't be read, else 0.
+    The status is 1 if the feed can't be read, else 0.
     """
     failure: ServiceError | FeedError | None = None
     broken = False
@@ -48,14 +46,14 @@ async def run_tail(plan: Plan) -> int:
         async with Service(plan.access) as service, trio.open_nursery() as nursery:
             nursery.start_soon(_cancel_at_signal, signals, nursery.cancel_scope)
             try:
-                await _follow(plan, Patient(service, not plan.once, _note))
+                await _follow(plan, RetryingService(service, not plan.once, _note))
             except (ServiceError, FeedError) as error:
                 failure = error
             except BrokenPipeError:
                 broken = True
             nursery.cancel_scope.cancel()
     if broken:
-        raise BrokenPipeError(errno.EPIPE, "nobody reads the output")  # click ends quietly then
+        raise BrokenPipeError(errno.EPIPE, "the output is closed")  # click then ends without a message
     if failure is not None:
         _note(f"Error: {failure}")
     return 0 if failure is None else 1
@@ -66,14 +64,14 @@ async def _cancel_at_signal(signals: AsyncIterator[int], scope: trio.CancelScope
         scope.cancel()
 
 
-async def _follow(plan: Plan, service: Patient) -> None:
-    feed = Feed(service, _note, plan.types)
+async def _follow(plan: TailOptions, service: RetryingService) -> None:
+    feed = FeedReader(service, _note, plan.types)
     if plan.start == "now":
         await feed.seek_end(wall_clock())
     elif plan.start != "beginning":
         await feed.seek(plan.start)
     while True:
-        page = await feed.read(0 if plan.once else WAIT_S)
+        page = await feed.read(0 if plan.once else LONG_POLL_S)
         for event in page.events:
             if not plan.types or event.type in plan.types:
                 _print(event, as_json=plan.as_json)
@@ -81,7 +79,7 @@ async def _follow(plan: Plan, service: Patient) -> None:
             return
 
 
-def _print(event: Event, *, as_json: bool) -> None:
+def _print(event: FeedEvent, *, as_json: bool) -> None:
     if as_json:
         line = event.body.decode()
     else:

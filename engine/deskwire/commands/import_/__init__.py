@@ -1,1 +1,1 @@
-"""`deskwire import`: a file of histories sent to a running service, a part at a time, each until it is acknowledged."""
+"""`deskwire import`: sends a file of conversations to a running service in acknowledged batches."""

@@ -1,4 +1,4 @@
-"""`deskwire import` and its options; what it needs is imported when it runs."""
+"""`deskwire import` and its options. Its modules are imported when it runs."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TextIO
 import click
 
 from deskwire.commands.api_client.access import access_options, find_access
-from deskwire.commands.shell.help import Command
+from deskwire.commands.shell.help import HelpCommand
 
 if TYPE_CHECKING:
-    from deskwire.commands.api_client.access import Access
-    from deskwire.commands.import_.run import Hearing, Totals
+    from deskwire.commands.api_client.access import ServiceAccess
+    from deskwire.commands.import_.run import ImportCallbacks, Totals
 
 
 @click.command(
     "import",
-    cls=Command,
+    cls=HelpCommand,
     examples=[
         "deskwire import history.ndjson",
         "deskwire import history.ndjson --refused refused.ndjson",
@@ -61,20 +61,20 @@ def import_command(
 ) -> None:
     """Import conversations with their messages from FILE (NDJSON); - reads the standard input.
 
-    It may be interrupted and repeated at any time: what was imported before stays as it is. The exit status is 0 if no line
+    It may be interrupted and repeated at any time: records imported before stay unchanged. The exit status is 0 if no line
     was refused, and 1 if some were or the import could not finish.
     """
-    from deskwire.commands.import_.run import Hearing, Totals
-    from deskwire.commands.import_.show import Screen, summary
+    from deskwire.commands.import_.run import ImportCallbacks, Totals
+    from deskwire.commands.import_.show import ImportOutput, summary
 
     access = find_access(url, key, data, cacert)
     totals = Totals()
     with ExitStack() as stack:
         source = _opened(stack, file)
         report = None if refused is None else _written(stack, refused)
-        screen = Screen(_size(source), report, live=sys.stderr.isatty())
-        hearing = Hearing(screen.progress, screen.refused, screen.doubted, screen.waiting)
-        failure = _run(access, source, totals, hearing, events, patience)
+        screen = ImportOutput(_size(source), report, live=sys.stderr.isatty())
+        callbacks = ImportCallbacks(screen.progress, screen.refused, screen.doubted, screen.waiting)
+        failure = _run(access, source, totals, callbacks, events, patience)
         screen.clear()
     click.echo(json.dumps(totals.document()) if as_json else "\n".join(summary(totals)))
     if failure is not None:
@@ -86,9 +86,14 @@ def import_command(
 
 
 def _run(
-    access: Access, source: BinaryIO, totals: Totals, hearing: Hearing, events: bool, patience_s: float
+    access: ServiceAccess,
+    source: BinaryIO,
+    totals: Totals,
+    callbacks: ImportCallbacks,
+    events: bool,
+    patience_s: float,
 ) -> str | None:
-    """Send it all; why that was not possible, None if it was."""
+    """Send the file. Return the reason of a failure, None after a success."""
     import trio
 
     from deskwire.commands.api_client.service import Service, ServiceError
@@ -96,7 +101,7 @@ def _run(
 
     async def run() -> None:
         async with Service(access) as service:
-            await send_all(service, source, totals, hearing, events=events, patience_s=patience_s)
+            await send_all(service, source, totals, callbacks, events=events, patience_s=patience_s)
 
     try:
         trio.run(run)
@@ -124,7 +129,7 @@ def _written(stack: ExitStack, file: Path) -> TextIO:
 
 
 def _size(source: Any) -> int | None:
-    """Return the size of an ordinary file in bytes; None for a pipe."""
+    """Return the size of a regular file in bytes; None for a pipe."""
     try:
         status = os.fstat(source.fileno())
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""Sends the parts one after the other. An unacknowledged part is sent again; the service recognises what it has of it."""
+"""Sends a file in parts, one after the other. An unacknowledged part is sent again; the service skips known records."""
 
 from __future__ import annotations
 
@@ -10,25 +10,22 @@ from typing import Any, BinaryIO, Final
 import trio
 from msgspec import Struct, field
 
-from deskwire.commands.api_client.service import Away, Service
-from deskwire.commands.import_.parts import Part, parts
+from deskwire.commands.api_client.service import Service, ServiceUnavailable
 
 _PATH: Final = "/s2s/import"
-_ANSWER_S: Final = 120.0
-"""The time that the service may take for a part, on a slow disk."""
-_PAUSES_S: Final = (0.5, 1.0, 2.0, 5.0, 10.0)
-"""The pauses between attempts; the last one is repeated."""
+_RESPONSE_TIMEOUT_S: Final = 120.0  # for a part, on a slow disk
+_RETRY_DELAYS_S: Final = (0.5, 1.0, 2.0, 5.0, 10.0)  # the last one is repeated
 
 
 class Totals(Struct):
     """The totals of all parts so far.
 
     Args:
-        lines: lines of the file that are acknowledged, blank ones too.
-        bytes: of the file, likewise.
-        imported, existing, deleted: by `conversations` and `messages`.
-        unnamed: refused lines of which the service had no room to say which and why.
-        doubtful: imported lines with a time that can't be.
+        lines: acknowledged lines of the file, including blank ones.
+        bytes: acknowledged bytes of the file.
+        imported, existing, deleted: counts by `conversations` and `messages`.
+        unnamed: refused lines that the service could not list.
+        doubtful: imported lines with an impossible time.
     """
 
     lines: int = 0
@@ -63,14 +60,14 @@ class Totals(Struct):
         }
 
 
-class Hearing(Struct, frozen=True):
-    """The listener to an import's progress.
+class ImportCallbacks(Struct, frozen=True):
+    """Callbacks for an import's progress.
 
     Args:
-        progress: after each part.
-        refused: for each refused line, its number being that in the file.
-        doubted: likewise, for each imported line with a time that can't be.
-        waiting: why a part has to be sent again, and in how many seconds.
+        progress: called after each part.
+        refused: called for each refused line, with its number in the file.
+        doubted: called for each imported line with an impossible time, likewise.
+        waiting: called with the reason and the delay before a part is sent again.
     """
 
     progress: Callable[[Totals], None]
@@ -80,18 +77,24 @@ class Hearing(Struct, frozen=True):
 
 
 async def send_all(
-    service: Service, file: BinaryIO, totals: Totals, hearing: Hearing, *, events: bool, patience_s: float
+    service: Service,
+    file: BinaryIO,
+    totals: Totals,
+    callbacks: ImportCallbacks,
+    *,
+    events: bool,
+    patience_s: float,
 ) -> None:
-    """Send the whole file; `totals` say at any time what is acknowledged.
+    """Send the whole file; `totals` always has the acknowledged lines.
 
     Args:
-        patience_s: how long the service may be away before that is given up.
+        patience_s: how long the service may be unavailable.
 
-    Raises Away and Refused, OSError if the file can't be read.
+    Raises ServiceUnavailable and CallRefused, OSError if the file can't be read.
     """
     coming = parts(file)
     while (part := await trio.to_thread.run_sync(_next, coming, abandon_on_cancel=True)) is not None:
-        report = await _send(service, part, hearing, events=events, patience_s=patience_s)
+        report = await _send(service, part, callbacks, events=events, patience_s=patience_s)
         totals.lines += part.content.count(b"\n")
         totals.bytes = part.end
         totals.imported.update(report["imported"])
@@ -102,27 +105,29 @@ async def send_all(
         totals.refused += report["refused"]
         totals.unnamed += report.get("refusalsLeftOut", 0)
         for refusal in report["refusals"]:
-            hearing.refused({**refusal, "line": refusal["line"] + part.first - 1})
+            callbacks.refused({**refusal, "line": refusal["line"] + part.first - 1})
         for doubt in report.get("doubts", ()):
-            hearing.doubted({**doubt, "line": doubt["line"] + part.first - 1})
-        hearing.progress(totals)
+            callbacks.doubted({**doubt, "line": doubt["line"] + part.first - 1})
+        callbacks.progress(totals)
 
 
 async def _send(
-    service: Service, part: Part, hearing: Hearing, *, events: bool, patience_s: float
+    service: Service, part: Part, callbacks: ImportCallbacks, *, events: bool, patience_s: float
 ) -> Mapping[str, Any]:
-    """Return the report on a part, however often it takes."""
+    """Send a part until the service acknowledges it. Return the service's report."""
     params = {"events": "true"} if events else {}
     since, attempts = trio.current_time(), 0
     while True:
         try:
-            report: Mapping[str, Any] = await service.post_lines(_PATH, part.content, params, _ANSWER_S)
-        except Away as away:
-            pause_s = away.retry_after_s or _PAUSES_S[min(attempts, len(_PAUSES_S) - 1)]
+            report: Mapping[str, Any] = await service.post_lines(
+                _PATH, part.content, params, _RESPONSE_TIMEOUT_S
+            )
+        except ServiceUnavailable as away:
+            pause_s = away.retry_after_s or _RETRY_DELAYS_S[min(attempts, len(_RETRY_DELAYS_S) - 1)]
             if trio.current_time() + pause_s > since + patience_s:
                 raise
             attempts += 1
-            hearing.waiting(str(away), pause_s)
+            callbacks.waiting(str(away), pause_s)
             await trio.sleep(pause_s)
         else:
             return report
@@ -130,3 +135,54 @@ async def _send(
 
 def _next(coming: Iterator[Part]) -> Part | None:
     return next(coming, None)
+
+
+PART_LINES: Final = 1_000  # the service names this many refused lines
+
+PART_BYTES: Final = 1 << 20
+
+LINE_BYTES_MAX: Final = 256 * 1024 + 1  # the service refuses a longer line from its first bytes
+
+
+class Part(Struct, frozen=True):
+    """A part of the file.
+
+    Args:
+        first: the number of its first line, from 1.
+        content: the lines, each with its end.
+        end: the byte position after the part.
+    """
+
+    first: int
+    content: bytes
+    end: int
+
+
+def parts(file: BinaryIO) -> Iterator[Part]:
+    """Yield the file's parts, in order. Raises OSError."""
+    first, end = 1, 0
+    while True:
+        lines: list[bytes] = []
+        size = 0
+        while len(lines) < PART_LINES and size < PART_BYTES:
+            line, length = _line(file)
+            if not line:
+                break
+            lines.append(line)
+            size += len(line)
+            end += length
+        if not lines:
+            return
+        yield Part(first, b"".join(lines), end)
+        first += len(lines)
+
+
+def _line(file: BinaryIO) -> tuple[bytes, int]:
+    """Return the next line with its end, truncated if too long, and its length in the file."""
+    line = file.readline(LINE_BYTES_MAX)
+    length = len(line)
+    rest = line
+    while rest and not rest.endswith(b"\n"):
+        rest = file.readline(LINE_BYTES_MAX)
+        length += len(rest)
+    return (line if line.endswith(b"\n") or not line else line + b"\n"), length

@@ -1,4 +1,4 @@
-"""The output of `deskwire import` while it goes on, and at its end."""
+"""The output of `deskwire import`: progress and the result."""
 
 from __future__ import annotations
 
@@ -8,19 +8,18 @@ from typing import Any, Final, TextIO
 
 import click
 
-from deskwire.commands.api_client.shown import visible
 from deskwire.commands.import_.run import Totals
+from deskwire.commands.shell.output import visible
 
-SHOWN: Final = 20
-"""Refused lines that are shown; a file can have millions of them."""
+SHOWN_MAX: Final = 20  # refused lines shown; a file can have millions of them
 
 
-class Screen:
-    """Progress and refused lines, on the error output.
+class ImportOutput:
+    """Shows progress and refused lines on stderr.
 
     Args:
-        size: bytes of the file, None if that is not known.
-        file: where every refused line is written as JSON.
+        size: bytes of the file, None if unknown.
+        file: receives every refused line as JSON.
     """
 
     def __init__(self, size: int | None, file: TextIO | None, *, live: bool) -> None:
@@ -32,47 +31,47 @@ class Screen:
         self._under_way = False
 
     def progress(self, totals: Totals) -> None:
-        """Say how far it is, on one line that is written over."""
+        """Show the progress on one line that is overwritten."""
         if self._live:
             click.echo(f"\r{progress_line(totals, self._size)}\x1b[K", nl=False, err=True)
             self._under_way = True
 
     def refused(self, refusal: Mapping[str, Any]) -> None:
-        """Show a refused line, if there were not too many yet, and write it to the file."""
+        """Write a refused line to the file, and show it unless too many were shown."""
         self._refused += 1
         if self._file is not None:
             self._file.write(json.dumps(refusal) + "\n")
-        if self._refused <= SHOWN:
+        if self._refused <= SHOWN_MAX:
             self.say(refused_line(refusal))
-        elif self._refused == SHOWN + 1:
-            self.say(f"More than {SHOWN} lines are refused; --refused writes all of them to a file.")
+        elif self._refused == SHOWN_MAX + 1:
+            self.say(f"More than {SHOWN_MAX} lines are refused; --refused writes all of them to a file.")
 
     def doubted(self, doubt: Mapping[str, Any]) -> None:
-        """Show an imported line with a time that can't be, if there were not too many yet."""
+        """Show an imported line with an impossible time, unless too many were shown."""
         self._doubted += 1
-        if self._doubted <= SHOWN:
+        if self._doubted <= SHOWN_MAX:
             self.say(f"imported, {refused_line(doubt)}")
-        elif self._doubted == SHOWN + 1:
-            self.say(f"More than {SHOWN} imported lines have a time that can't be.")
+        elif self._doubted == SHOWN_MAX + 1:
+            self.say(f"More than {SHOWN_MAX} imported lines have a time that can't be.")
 
     def waiting(self, reason: str, pause_s: float) -> None:
-        """Say why nothing goes on."""
-        self.say(f"{visible(reason)}; trying again in {pause_s:g} s.")
+        """Show the reason of a delay."""
+        self.say(f"{visible(reason)}; retrying in {pause_s:g} s.")
 
     def say(self, text: str) -> None:
-        """Print a line of its own."""
+        """Print a line."""
         self.clear()
         click.echo(text, err=True)
 
     def clear(self) -> None:
-        """End the line that was written over."""
+        """End the overwritten line."""
         if self._under_way:
             click.echo("\r\x1b[K", nl=False, err=True)
             self._under_way = False
 
 
 def progress_line(totals: Totals, size: int | None) -> str:
-    """Return a line about how far the import is."""
+    """Return a line with the progress of the import."""
     share = f"{totals.bytes / size:4.0%}  " if size else ""
     rate = totals.lines / max(totals.seconds, 0.001)
     refused = f", {totals.refused:,} refused" if totals.refused else ""
@@ -80,7 +79,7 @@ def progress_line(totals: Totals, size: int | None) -> str:
 
 
 def refused_line(refusal: Mapping[str, Any]) -> str:
-    """Return a refused line with everything that is wrong with it."""
+    """Return a refused line with all its errors."""
     known = refusal["externalId"]
     name = "" if known is None else f" ({visible(known)})"
     wrong = "; ".join(
@@ -91,7 +90,7 @@ def refused_line(refusal: Mapping[str, Any]) -> str:
 
 
 def summary(totals: Totals) -> Iterator[str]:
-    """Yield the lines of the import's result."""
+    """Yield the lines of the result."""
     for words, counted in (("imported", totals.imported), ("already there", totals.existing)):
         yield f"{words}: {counted['conversations']:,} conversations, {counted['messages']:,} messages"
     if totals.deleted.total():
@@ -100,11 +99,11 @@ def summary(totals: Totals) -> Iterator[str]:
     if totals.redacted:
         yield f"redacted: {totals.redacted:,} messages"
     if totals.doubtful:
-        yield f"with a time that can't be: {totals.doubtful:,} lines, imported all the same"
+        yield f"with an impossible time: {totals.doubtful:,} lines, imported nevertheless"
     yield f"refused: {totals.refused:,} of {totals.lines:,} lines"
     if totals.unnamed:
         yield (
-            f"of these {totals.unnamed:,} are not listed, as they have too many errors; "
+            f"of these {totals.unnamed:,} are not listed, because they have too many errors; "
             "fix the others and import the file again"
         )
     yield f"{totals.seconds:,.1f} s"

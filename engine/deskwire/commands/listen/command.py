@@ -1,4 +1,4 @@
-"""`deskwire listen` and its options; what it needs is imported when it runs, as other commands do without."""
+"""`deskwire listen` and its options. Its modules are imported when it runs, so that other commands start fast."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Final, Literal
 import click
 
 from deskwire.commands.api_client.access import access_options, find_access
-from deskwire.commands.shell.help import Command
+from deskwire.commands.shell.help import HelpCommand
 
 if TYPE_CHECKING:
-    from deskwire.commands.listen.screen import Screen
+    from deskwire.commands.listen.screen import ListenOutput
     from deskwire.engine.core.http1 import Header
 
 Form = Literal["auto", "json"]
@@ -24,7 +24,7 @@ _STARTS: Final = ("now", "beginning")
 
 @click.command(
     "listen",
-    cls=Command,
+    cls=HelpCommand,
     examples=[
         "deskwire listen --forward localhost:3000/hook",
         "deskwire listen --forward localhost:3000/hook --events message.created",
@@ -102,11 +102,11 @@ def listen(
     """
     import trio
 
-    from deskwire.commands.listen.run import Plan, run_listen
+    from deskwire.commands.listen.run import ListenOptions, run_listen
 
     if forward is None and (secret is not None or headers):
         raise click.UsageError("--secret and --header have no effect without --forward.")
-    plan = Plan(
+    plan = ListenOptions(
         forward=None if forward is None else _receiver(forward),
         headers=_headers(headers),
         secret=_secret(secret),
@@ -120,27 +120,27 @@ def listen(
     ctx.exit(trio.run(run_listen, plan, _screen(form, forward is not None)))
 
 
-def _screen(form: Form, forwarding: bool) -> Screen:
+def _screen(form: Form, forwarding: bool) -> ListenOutput:
     from rich.console import Console
 
-    from deskwire.commands.listen.screen import Json, Lines, LiveTable
+    from deskwire.commands.listen.screen import JsonOutput, LineOutput, LiveTable
 
     if form == "json":
-        return Json()
-    return LiveTable(Console()) if forwarding and sys.stdout.isatty() else Lines()
+        return JsonOutput()
+    return LiveTable(Console()) if forwarding and sys.stdout.isatty() else LineOutput()
 
 
 def _receiver(target: str) -> str:
-    from deskwire.commands.listen.target import BadTarget, receiver_url
+    from deskwire.commands.listen.receiver import BadReceiverUrl, receiver_url
 
     try:
         return receiver_url(target)
-    except BadTarget as error:
+    except BadReceiverUrl as error:
         raise click.UsageError(f"--forward: {error}") from error
 
 
 def _headers(given: tuple[str, ...]) -> tuple[Header, ...]:
-    from deskwire.commands.listen.headers import BadHeaders, parse_headers
+    from deskwire.commands.listen.receiver import BadHeaders, parse_headers
 
     try:
         return parse_headers(given)
@@ -165,12 +165,12 @@ def _start(start: str | None) -> str | None:
 
 
 def _types(listed: str | None) -> frozenset[str]:
-    """Return the types, all of which the feed has for who names them. Raises UsageError that names every other one."""
+    """Return the listed event types. Raises UsageError that names every unknown type."""
     from deskwire.engine.events.types import CONFIDENTIAL, NAMEABLE, STORED
 
     names = [name.strip() for name in listed.split(",")] if listed else []
     flaws = [
-        f"{name} is on webhooks alone: the feed has no notes."
+        f"{name} is sent by webhook only: the feed has no notes."
         if name in CONFIDENTIAL
         else f"There is no stored event type {name!r}."
         for name in names
@@ -182,6 +182,6 @@ def _types(listed: str | None) -> frozenset[str]:
 
 
 def _state_directory() -> Path:
-    """Return the directory in which programs keep what is not worth a backup (XDG base directories)."""
+    """Return the directory for state that needs no backup (XDG base directories)."""
     given = os.environ.get("XDG_STATE_HOME", "")
     return Path(given) if Path(given).is_absolute() else Path.home() / ".local" / "state"

@@ -1,4 +1,4 @@
-"""The file that lets `listen` go on where it was: the cursor, the signing secret, the last sequences."""
+"""The cursor file from which `listen` continues: position, signing secret, last sequences."""
 
 from __future__ import annotations
 
@@ -12,45 +12,45 @@ from typing import Final, Self
 
 import orjson
 
-from deskwire.commands.listen.window import NOTHING, Ahead
+from deskwire.commands.listen.window import NOTHING_AHEAD, FinishedAhead
 
 _PRIVATE: Final = 0o600
 _PRIVATE_FOLDER: Final = 0o700
 
 
 class CursorError(Exception):
-    """The file can't be used; the text says why and what to do."""
+    """The file can't be used; the text gives the reason and the remedy."""
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class CursorState:
     """The content of the cursor's file.
 
     Args:
-        after: the last event such that it and all before it are over; None for the feed's beginning.
-        secret: the signing secret, whole.
-        sequences: the last ones of the conversations heard of last, see `window.Sequences`.
-        forgot: whether there were more.
-        ahead: the events that are over behind `after`, see `window.Ahead`.
+        after: the last event such that it and all earlier events are finished; None for the feed's beginning.
+        secret: the signing secret with its prefix.
+        sequences: the last sequences of recent conversations, see `window.SequenceTable`.
+        forgot: whether older conversations were dropped.
+        ahead: the events finished after `after`, see `window.FinishedAhead`.
     """
 
     after: str | None
     secret: str = field(repr=False)
     sequences: dict[str, int] = field(default_factory=dict)
     forgot: bool = False
-    ahead: Ahead = NOTHING
+    ahead: FinishedAhead = NOTHING_AHEAD
 
 
 def default_path(state: Path, url: str, project_id: str, kind: str = "listen") -> Path:
-    """Return the file's place in the user's state directory: one for each service, project and kind of run."""
+    """Return the default path in the user's state directory: one per service, project and kind of run."""
     service = hashlib.sha256(url.encode()).hexdigest()[:8]
     return state / "deskwire" / f"{kind}-{project_id}-{service}.json"
 
 
 class CursorFile:
-    """The file, held by this process alone from entering the context to its end.
+    """The cursor file, locked by this process while the context is open.
 
-    Raises CursorError on entering if another process holds it or the folder can't be used.
+    Entering raises CursorError if another process has the lock or the folder can't be used.
     """
 
     def __init__(self, path: Path) -> None:
@@ -80,8 +80,8 @@ class CursorFile:
     ) -> None:
         os.close(self._lock)
 
-    def load(self) -> Kept | None:
-        """Return what was saved last, None if nothing was. Raises CursorError if the file can't be understood."""
+    def load(self) -> CursorState | None:
+        """Return the saved state, None if there is none. Raises CursorError if the file is invalid."""
         try:
             return _kept(self.path.read_bytes())
         except FileNotFoundError:
@@ -91,8 +91,8 @@ class CursorFile:
                 f"The cursor {self.path} can't be read ({error}); remove it, or give another --cursor."
             ) from error
 
-    def save(self, kept: Kept) -> None:
-        """Put new content in the place of the old; a crash leaves one of them, whole. Raises CursorError."""
+    def save(self, kept: CursorState) -> None:
+        """Replace the file atomically. Raises CursorError."""
         scratch = self._beside("new")
         try:
             handle = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, _PRIVATE)
@@ -108,7 +108,7 @@ class CursorFile:
         return self.path.with_name(f".{self.path.name}.{ending}")
 
 
-def _document(kept: Kept) -> dict[str, object]:
+def _document(kept: CursorState) -> dict[str, object]:
     return {
         "after": kept.after,
         "secret": kept.secret,
@@ -119,8 +119,8 @@ def _document(kept: Kept) -> dict[str, object]:
     }
 
 
-def _kept(text: bytes) -> Kept:
-    """Return the content of a text that `_document` made. Raises ValueError for any other text."""
+def _kept(text: bytes) -> CursorState:
+    """Parse the content that `_document` made. Raises ValueError for any other content."""
     loaded = orjson.loads(text)
     match loaded:
         case {
@@ -129,13 +129,13 @@ def _kept(text: bytes) -> Kept:
             "sequences": dict(sequences),
             "forgot": bool(forgot),
         } if all(isinstance(each, int) for each in sequences.values()):
-            return Kept(after, secret, sequences, forgot, _ahead(loaded))
+            return CursorState(after, secret, sequences, forgot, _ahead(loaded))
     raise ValueError("it is not a cursor")
 
 
-def _ahead(loaded: dict[str, object]) -> Ahead:
-    """Return the events that are over behind the cursor; an older file has none of them. Raises ValueError."""
+def _ahead(loaded: dict[str, object]) -> FinishedAhead:
+    """Return the events finished after the cursor; an older file has no such field. Raises ValueError."""
     match loaded.get("upto"), loaded.get("undone", []):
         case None | str() as upto, list(undone) if all(isinstance(each, str) for each in undone):
-            return Ahead(upto, frozenset(undone))
+            return FinishedAhead(upto, frozenset(undone))
     raise ValueError("it is not a cursor")

@@ -1,72 +1,72 @@
-"""The project's feed, read from a position on: page by page, then as events come (decisions 4)."""
+"""The project's feed, read from a position: stored pages first, then new events by long polling (decisions 4)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from http import HTTPStatus
-from typing import Final
+from typing import Any, Final
 
 import orjson
+import trio
 from msgspec import Struct
 
-from deskwire.commands.api_client.page import raw_items
-from deskwire.commands.api_client.service import Refused
-from deskwire.commands.listen.envelope import Event, read_event
-from deskwire.commands.listen.patience import Patient
+from deskwire.commands.api_client.service import CallRefused, Service, ServiceUnavailable, raw_items
 from deskwire.engine.core.ids import id_before, id_time_ms
 from deskwire.engine.events.types import STORED
 
-PAGE: Final = 200  # decisions 1: the largest
-WAIT_S: Final = 30  # decisions 4: the longest
+PAGE_SIZE: Final = 200  # decisions 1: the largest
+LONG_POLL_S: Final = 30  # decisions 4: the longest
 _NOT_YET: Final = "event_not_found"
 
 
 class FeedError(Exception):
-    """The feed can't be read; the text says why and what to do."""
+    """The feed can't be read; the text gives the reason and the remedy."""
 
 
-class Page(Struct, frozen=True):
-    """Events in their order, and whether more are there already."""
+class FeedPage(Struct, frozen=True):
+    """A page of events in order; `more` if further events are already stored."""
 
-    events: tuple[Event, ...]
+    events: tuple[FeedEvent, ...]
     more: bool
 
 
-class Feed:
-    """A reader that goes on where it stopped.
+class FeedReader:
+    """A reader of the feed that continues where it stopped.
 
     Args:
-        note: takes a line for people.
-        types: the types that are wanted. Those beyond the contract are read only if they are among them; all of the
-            contract are read in each case, so that the position moves on.
+        note: receives a line for people.
+        types: the wanted types. Types beyond the contract are read only if they are listed. All types of the
+            contract are always read, so that the position advances.
     """
 
-    def __init__(self, service: Patient, note: Callable[[str], None], types: Collection[str] = ()) -> None:
+    def __init__(
+        self, service: RetryingService, note: Callable[[str], None], types: Collection[str] = ()
+    ) -> None:
         self.after: str | None = None
-        """The event to read behind, None for the oldest that is stored."""
+        """The id of the last event before the position; None for the oldest stored event."""
         self._service = service
         self._note = note
         self._types = sorted({*STORED, *types}) if not STORED.issuperset(types) else []
 
-    async def read(self, wait_s: int) -> Page:
-        """Return the next page; it is empty if nothing came for `wait_s` seconds.
+    async def read(self, wait_s: int) -> FeedPage:
+        """Return the next page, which is empty if no event came for `wait_s` seconds.
 
-        Raises FeedError if the position is not one of this feed, Refused and Away as `Patient.get`.
+        Raises FeedError if the feed does not have the position, and CallRefused and ServiceUnavailable.
         """
         try:
             page = await self._page(self.after, wait_s)
-        except Refused as refusal:
+        except CallRefused as refusal:
             if refusal.status == HTTPStatus.GONE and self.after is not None:
                 self._note(
-                    f"Events behind {self.after} are no longer stored, some may be missing; "
-                    "going on from the oldest."
+                    f"Events after {self.after} are no longer stored, some may be missing; "
+                    "continuing with the oldest."
                 )
                 self.after = None
-                return Page((), more=True)
+                return FeedPage((), more=True)
             if refusal.code == _NOT_YET:
                 raise FeedError(
-                    f"The service has not got as far as {self.after}: it may be restored from a backup, "
-                    "or the id is another service's. Begin anew with --from now or --from beginning."
+                    f"The service has no event {self.after} yet: it may have been restored from a backup, "
+                    "or the id is from another service. Start again with --from now or --from beginning."
                 ) from refusal
             raise
         if page.events:
@@ -74,26 +74,26 @@ class Feed:
         return page
 
     async def seek(self, event_id: str) -> None:
-        """Go behind this event, or to the oldest that is stored. Raises FeedError if it is none of this feed."""
+        """Move after this event, or to the oldest stored event. Raises FeedError if the feed does not have it."""
         self.after = event_id
         if (await self.read(0)).events:
-            self.after = event_id  # nothing of that page was taken
+            self.after = event_id  # the events of that page are still to be read
 
     async def seek_end(self, now: int) -> None:
-        """Go to the end of what is stored, wherever that is; what comes later is read.
+        """Move to the end of the stored events, so that only later events are read.
 
-        The feed has no call for that. It tells an id that is too new, so the end is found by its time: back
-        from now in growing steps, then halving.
+        The feed has no call for its end, but it refuses ids that are too new. So the end is found by time:
+        first with growing steps back from now, then by bisection.
 
         Args:
-            now: where to begin, in milliseconds since the epoch.
+            now: the first time to try, in milliseconds since the epoch.
         """
-        search = Search(now)
+        search = EndSearch(now)
         while (at := search.next()) is not None:
             looked = id_before("evt", at)
             try:
                 page = await self._page(looked, 0)
-            except Refused as refusal:
+            except CallRefused as refusal:
                 search.refused(at, refusal)
                 continue
             self.after = page.events[-1].id if page.events else looked
@@ -101,10 +101,10 @@ class Feed:
                 return
             search.low = id_time_ms(self.after)
         while search.low is not None and (await self.read(0)).more:
-            pass  # as close as times get; the rest is read over
+            pass  # times are not more precise than this; skip the remaining events
 
-    async def _page(self, after: str | None, wait_s: int) -> Page:
-        params = {"limit": str(PAGE), **({"wait": str(wait_s)} if wait_s else {})}
+    async def _page(self, after: str | None, wait_s: int) -> FeedPage:
+        params = {"limit": str(PAGE_SIZE), **({"wait": str(wait_s)} if wait_s else {})}
         if self._types:
             params["types"] = ",".join(self._types)
         if after is not None:
@@ -115,14 +115,14 @@ class Feed:
             more = orjson.loads(raw)["nextCursor"] is not None
         except (ValueError, KeyError) as error:
             raise FeedError(f"The feed can't be read: {error}. Is this a Deskwire service?") from error
-        return Page(events, more)
+        return FeedPage(events, more)
 
 
-class Search:
-    """The search for the end of the feed, by time in milliseconds.
+class EndSearch:
+    """The bisection for the end of the feed, by time in milliseconds.
 
-    `low` is a time with stored events behind it, or before all of them; `high` one that the feed has not
-    reached.
+    `low` is a time that has stored events after it, or that is before all of them. `high` is a time that the feed
+    has not reached.
     """
 
     def __init__(self, now: int) -> None:
@@ -131,8 +131,8 @@ class Search:
         self._now = now
         self._step = 1_000
 
-    def refused(self, at: int, refusal: Refused) -> None:
-        """Take in that the feed did not answer from `at`; raises what is no answer to that."""
+    def refused(self, at: int, refusal: CallRefused) -> None:
+        """Narrow the interval after a refusal at the time `at`. Raises any other refusal."""
         if refusal.code == _NOT_YET:
             self.high = at
         elif refusal.status == HTTPStatus.GONE:
@@ -141,7 +141,7 @@ class Search:
             raise refusal
 
     def next(self) -> int | None:
-        """Return the next time to try, None when the two are as close as they get."""
+        """Return the next time to try, None when the interval can't get smaller."""
         match self.low, self.high:
             case None, None:
                 return self._now
@@ -157,3 +157,95 @@ class Search:
     def _stride(self) -> int:
         self._step *= 2
         return self._step // 2
+
+
+PAUSE_S: Final = 0.5
+PAUSE_MAX_S: Final = 10.0
+
+
+class RetryingService:
+    """Sends GET requests that are retried with growing delays while the service is unavailable.
+
+    Args:
+        patient: whether to retry; otherwise ServiceUnavailable is raised at once.
+        note: receives a line for people.
+    """
+
+    def __init__(self, service: Service, patient: bool, note: Callable[[str], None]) -> None:
+        self._service = service
+        self._patient = patient
+        self._note = note
+
+    async def get(self, path: str, params: Mapping[str, str] | None = None, wait_s: float = 0) -> bytes:
+        """Return the response like `Service.get`. Raises CallRefused, and ServiceUnavailable unless patient."""
+        pause_s, said = PAUSE_S, False
+        while True:
+            try:
+                answer = await self._service.get(path, params, wait_s)
+            except ServiceUnavailable as away:
+                if not self._patient:
+                    raise
+                if not said:
+                    self._note(f"{away}; retrying until it is back.")
+                    said = True
+                await trio.sleep(min(max(pause_s, away.retry_after_s or 0), PAUSE_MAX_S))
+                pause_s *= 2
+            else:
+                if said:
+                    self._note("The service is back.")
+                return answer
+
+
+_SUBJECTS: Final = (
+    ("ticket", "id"),
+    ("response", "id"),
+    ("survey", "id"),
+    ("endpoint", "id"),
+    ("contact", "userId"),
+)
+"""The objects in an event's data that it may be about instead of a conversation, by priority."""
+
+
+class FeedEvent(Struct, frozen=True):
+    """An event of the feed.
+
+    Args:
+        conversation: id of its conversation, if any.
+        subject: id of the object that the event is about instead of a conversation, such as a contact or a ticket.
+        sequence: None for an event without a sequence (contract 2.10).
+        body: the envelope's bytes as received.
+    """
+
+    id: str
+    type: str
+    conversation: str | None
+    sequence: int | None
+    body: bytes
+    subject: str | None = None
+
+    @property
+    def ordering_key(self) -> str:
+        """The key within which events are forwarded one after the other, in order."""
+        return self.conversation or self.subject or self.type
+
+
+def read_event(body: bytes) -> FeedEvent:
+    """Parse an envelope. Raises ValueError if it is not an event."""
+    try:
+        envelope = orjson.loads(body)
+        data = envelope["data"]
+        return FeedEvent(
+            str(envelope["id"]),
+            str(envelope["type"]),
+            _part(data, "conversation", "id") or data.get("conversationId"),
+            envelope["sequence"],
+            body,
+            next(filter(None, (_part(data, *each) for each in _SUBJECTS)), None),
+        )
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"no event envelope: {error!r}") from error
+
+
+def _part(data: Any, kind: str, name: str) -> str | None:
+    text: str | None = data.get(kind, {}).get(name)
+    return text

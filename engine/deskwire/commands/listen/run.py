@@ -13,16 +13,14 @@ import orjson
 import trio
 from msgspec import Struct
 
-from deskwire.commands.api_client.access import Access
+from deskwire.commands.api_client.access import ServiceAccess
 from deskwire.commands.api_client.service import Service, ServiceError
-from deskwire.commands.listen.cursor import CursorError, CursorFile, Kept, default_path
-from deskwire.commands.listen.envelope import Event
-from deskwire.commands.listen.feed import WAIT_S, Feed, FeedError
-from deskwire.commands.listen.forward import RETRIES, WORKERS, Forwarder, Result
-from deskwire.commands.listen.headers import WithHeaders
-from deskwire.commands.listen.patience import Patient
-from deskwire.commands.listen.screen import Screen
-from deskwire.commands.listen.window import Held, Sequences, Window
+from deskwire.commands.listen.cursor import CursorError, CursorFile, CursorState, default_path
+from deskwire.commands.listen.feed import LONG_POLL_S, FeedError, FeedEvent, FeedReader, RetryingService
+from deskwire.commands.listen.forward import RETRY_SCHEDULE, WORKERS, Forwarder, ForwardResult
+from deskwire.commands.listen.receiver import RouteWithHeaders
+from deskwire.commands.listen.screen import ListenOutput
+from deskwire.commands.listen.window import SequenceTable, Window, WindowEvent
 from deskwire.engine.core.clock import wall_clock
 from deskwire.engine.core.http1 import Header
 from deskwire.engine.webhooks.http.address import AddressPolicy, SystemResolver
@@ -31,28 +29,27 @@ from deskwire.engine.webhooks.http.connectors import DirectConnector
 from deskwire.engine.webhooks.retry.schedule import Schedule
 from deskwire.engine.webhooks.signature import new_secret
 
-TIMEOUT_S: Final = 5.0  # contract 6.4.1
-_SAVE_S: Final = 5.0
-"""Bound for the last save."""
+RECEIVER_TIMEOUT_S: Final = 5.0  # contract 6.4.1
+_SAVE_TIMEOUT_S: Final = 5.0  # for saving the cursor at the end
 
 
-class Plan(Struct, frozen=True, kw_only=True):
-    """The plan of a run.
+class ListenOptions(Struct, frozen=True, kw_only=True):
+    """The options of a run.
 
     Args:
         access: the service and the project's key.
-        forward: the receiver's URL; None to print the events only.
-        headers: further ones for it.
-        secret: the signing secret; None takes the kept one, or makes one.
-        start: `now`, `beginning` or an event id; None goes on at the kept cursor, or begins now.
-        cursor: its file; None for the default's place in `state`.
+        forward: the receiver's URL; None to only print events.
+        headers: additional headers for the receiver.
+        secret: the signing secret; None for the stored or a new one.
+        start: `now`, `beginning` or an event id; None for the stored cursor, else now.
+        cursor: the cursor file; None for the default in `state`.
         state: the user's state directory.
-        events: the types to forward; empty for all of the contract.
-        once: whether to end when the feed is drained.
-        schedule: when a failed attempt is repeated.
+        events: the types to forward; empty for all types of the contract.
+        once: end when all stored events are forwarded.
+        schedule: the retry schedule.
     """
 
-    access: Access
+    access: ServiceAccess
     forward: str | None
     headers: tuple[Header, ...] = ()
     secret: str | None = None
@@ -61,13 +58,13 @@ class Plan(Struct, frozen=True, kw_only=True):
     state: Path
     events: frozenset[str] = frozenset()
     once: bool = False
-    schedule: Schedule = RETRIES
+    schedule: Schedule = RETRY_SCHEDULE
 
 
-async def run_listen(plan: Plan, screen: Screen) -> int:
-    """Listen until SIGINT or SIGTERM, or with `once` until the feed is drained; the exit status.
+async def run_listen(plan: ListenOptions, screen: ListenOutput) -> int:
+    """Listen until SIGINT or SIGTERM, or with `once` until all is forwarded. Return the exit status.
 
-    It is 1 if listening is not possible, and with `once` also if an event was given up; else 0.
+    The status is 1 if listening is not possible, and with `once` also if an event was given up; else 0.
     """
     listening: Listening | None = None
     failures: list[BaseException] = []
@@ -76,29 +73,29 @@ async def run_listen(plan: Plan, screen: Screen) -> int:
             async with Service(plan.access) as service, trio.open_nursery() as nursery:
                 nursery.start_soon(_cancel_at_signal, signals, nursery.cancel_scope)
                 nursery.start_soon(screen.run)
-                patient = Patient(service, not plan.once, screen.note)
+                patient = RetryingService(service, not plan.once, screen.note)
                 project = await _project_id(patient)
                 kind = "listen" if plan.forward is not None else "listen-printing"
                 with CursorFile(plan.cursor or default_path(plan.state, service.url, project, kind)) as file:
-                    listening = Listening(plan, screen, Feed(patient, screen.note, plan.events), file)
+                    listening = Listening(plan, screen, FeedReader(patient, screen.note, plan.events), file)
                     await listening.run(project)
                 nursery.cancel_scope.cancel()
         except* (ServiceError, FeedError, CursorError) as group:
             failures = [*_leaves(group)]
         except* BrokenPipeError as group:
-            # click ends quietly then
-            raise BrokenPipeError(errno.EPIPE, "nobody reads the output") from group
+            # click then ends without a message
+            raise BrokenPipeError(errno.EPIPE, "the output is closed") from group
         if failures:
             screen.note(f"Error: {failures[0]}")
     given_up = plan.once and listening is not None and listening.failed > 0
     return 1 if failures or given_up else 0
 
 
-async def _project_id(service: Patient) -> str:
+async def _project_id(service: RetryingService) -> str:
     try:
         return str(orjson.loads(await service.get("/s2s/project"))["id"])
     except (ValueError, TypeError, KeyError) as error:
-        raise FeedError("The answer names no project: is this a Deskwire service?") from error
+        raise FeedError("The response has no project: is this a Deskwire service?") from error
 
 
 async def _cancel_at_signal(signals: AsyncIterator[int], scope: trio.CancelScope) -> None:
@@ -115,9 +112,9 @@ def _leaves(error: BaseException) -> Iterator[BaseException]:
 
 
 class Listening:
-    """The tasks of a run, around one window. Everything waits for the same thing: that the window changes."""
+    """The tasks of a run, which all wait for changes of one window."""
 
-    def __init__(self, plan: Plan, screen: Screen, feed: Feed, file: CursorFile) -> None:
+    def __init__(self, plan: ListenOptions, screen: ListenOutput, feed: FeedReader, file: CursorFile) -> None:
         self.printed = 0
         self.delivered = 0
         self.failed = 0
@@ -125,12 +122,12 @@ class Listening:
         self._screen = screen
         self._feed = feed
         self._file = file
-        self._window = Window(None, Sequences({}, False))
+        self._window = Window(None, SequenceTable({}, False))
         self._secret = ""
         self._changed = trio.lowlevel.ParkingLot()
 
     async def run(self, project: str) -> None:
-        """Forward until cancelled, or drained. Raises FeedError, CursorError and ServiceError."""
+        """Forward until cancelled or finished. Raises FeedError, CursorError and ServiceError."""
         await self._begin(project)
         client = self._client(self._plan.forward) if self._plan.forward is not None else None
         try:
@@ -142,7 +139,7 @@ class Listening:
                 await self._until(lambda: not len(self._window))
                 nursery.cancel_scope.cancel()
         finally:
-            with trio.move_on_after(_SAVE_S, shield=True):
+            with trio.move_on_after(_SAVE_TIMEOUT_S, shield=True):
                 if client is not None:
                     await client.aclose()
                 await self._save()
@@ -151,11 +148,11 @@ class Listening:
     def _client(self, url: str) -> Client:
         return Client(
             url,
-            WithHeaders(
+            RouteWithHeaders(
                 DirectConnector(AddressPolicy(allow_private=True), SystemResolver()), self._plan.headers
             ),
             ssl_context=httpx.create_ssl_context(),
-            timeout_s=TIMEOUT_S,
+            timeout_s=RECEIVER_TIMEOUT_S,
             clock=wall_clock,
         )
 
@@ -167,16 +164,16 @@ class Listening:
     def _summary(self) -> str:
         after = self._window.after or "the feed's beginning"
         if self._plan.forward is None:
-            return f"{self.printed} printed. Next time it goes on after {after}."
-        return f"{self.delivered} delivered, {self.failed} failed. Next time it goes on after {after}."
+            return f"{self.printed} printed. The next run continues after {after}."
+        return f"{self.delivered} delivered, {self.failed} failed. The next run continues after {after}."
 
     async def _begin(self, project: str) -> None:
-        """Find out where to go on, and keep that: `now` stays what it was after a crash before any event."""
+        """Find the start position and save it, so that `now` stays the same after an early crash."""
         plan, kept = self._plan, await trio.to_thread.run_sync(self._file.load)
         self._secret = plan.secret or (kept.secret if kept else new_secret())
         if plan.start is None and kept is not None:
             self._feed.after = kept.after
-            self._window = Window(kept.after, Sequences(kept.sequences, kept.forgot), kept.ahead)
+            self._window = Window(kept.after, SequenceTable(kept.sequences, kept.forgot), kept.ahead)
         elif plan.start in (None, "now"):
             await self._feed.seek_end(wall_clock())
         elif plan.start != "beginning":
@@ -191,21 +188,21 @@ class Listening:
             note(f"Forwarding {project} of {plan.access.url} to {plan.forward}")
             note(f"Signing secret: {self._secret}")
         where = f"after {self._feed.after}" if self._feed.after else "with the oldest event"
-        note(f"Beginning {where}; cursor: {self._file.path}")
+        note(f"Starting {where}; cursor: {self._file.path}")
 
     async def _read(self) -> None:
-        """Fill the window; returns only with `once`, when there is nothing more."""
-        wait_s = 0 if self._plan.once else WAIT_S
+        """Fill the window. Return only with `once`, at the end of the feed."""
+        wait_s = 0 if self._plan.once else LONG_POLL_S
         while True:
             await self._until(lambda: not self._window.full)
             page = await self._feed.read(wait_s)
             for event in page.events:
-                self._take_in(event)
+                self._add(event)
             self._changed.unpark_all()
             if self._plan.once and not page.more:
                 return
 
-    def _take_in(self, event: Event) -> None:
+    def _add(self, event: FeedEvent) -> None:
         wanted = not self._plan.events or event.type in self._plan.events
         if wanted and self._plan.forward is not None:
             self._window.add(event)
@@ -231,7 +228,7 @@ class Listening:
             self._window.end(held, result.state == "delivered")
             self._changed.unpark_all()
 
-    async def _again(self, held: Held, result: Result) -> None:
+    async def _again(self, held: WindowEvent, result: ForwardResult) -> None:
         await trio.sleep(result.pause_s)
         self._window.again(held)
         self._changed.unpark_all()
@@ -247,7 +244,7 @@ class Listening:
 
     async def _save(self) -> None:
         window, sequences = self._window, self._window.sequences
-        kept = Kept(window.after, self._secret, sequences.last, sequences.forgot, window.ahead)
+        kept = CursorState(window.after, self._secret, sequences.last, sequences.forgot, window.ahead)
         await trio.to_thread.run_sync(self._file.save, kept)
 
     async def _until(self, condition: Callable[[], bool]) -> None:

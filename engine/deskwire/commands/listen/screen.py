@@ -1,4 +1,4 @@
-"""The output for people and scripts: a live table on a terminal, else a line for each event, or JSON."""
+"""The output for people and scripts: a live table on a terminal, otherwise text or JSON lines."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from deskwire.commands.api_client.shown import visible
-from deskwire.commands.listen.envelope import Event
-from deskwire.commands.listen.forward import Step
+from deskwire.commands.listen.feed import FeedEvent
+from deskwire.commands.listen.forward import ForwardStep
+from deskwire.commands.shell.output import visible
 
 ROWS: Final = 20
 _FRAME_S: Final = 0.1
@@ -24,32 +24,32 @@ _OVER: Final = frozenset({"delivered", "failed"})
 _STYLES: Final = {"delivered": "green", "failed": "red", "retrying": "yellow", "waiting": "yellow"}
 
 
-class Screen(Protocol):
-    """The output of a run; a context manager around the whole of it."""
+class ListenOutput(Protocol):
+    """The output of a run, as a context manager."""
 
     def __enter__(self) -> Self:
-        """Begin."""
+        """Start the output."""
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Leave the terminal as it was, with the last state on it."""
+        """Restore the terminal, with the final state shown."""
 
     def note(self, line: str) -> None:
         """Show a line for people."""
 
-    def step(self, step: Step) -> None:
-        """Show how it stands with a delivery."""
+    def step(self, step: ForwardStep) -> None:
+        """Show the state of a delivery."""
 
-    def event(self, event: Event) -> None:
+    def event(self, event: FeedEvent) -> None:
         """Show an event that is not forwarded."""
 
     async def run(self) -> None:
-        """Do what has to be done meanwhile; until cancelled."""
+        """Update the output until cancelled."""
 
 
-class Lines:
-    """A line for each event that is over on stdout, everything else on stderr."""
+class LineOutput:
+    """One line per finished event on stdout, and everything else on stderr."""
 
     def __enter__(self) -> Self:
         return self
@@ -60,21 +60,21 @@ class Lines:
     def note(self, line: str) -> None:
         print(visible(line), file=sys.stderr, flush=True)
 
-    def step(self, step: Step) -> None:
+    def step(self, step: ForwardStep) -> None:
         if step.state in _OVER:
             print(self.line(step), flush=True)
         elif step.state == "retrying":
             self.note(_sentence(step))
 
-    def event(self, event: Event) -> None:
+    def event(self, event: FeedEvent) -> None:
         print(self.printed(event), flush=True)
 
-    def printed(self, event: Event) -> str:
+    def printed(self, event: FeedEvent) -> str:
         """Return the line for an event that is not forwarded."""
         kind, conversation, sequence = subject(event)
         return f"{kind:<25} {conversation:<30} {sequence:>6}  {visible(event.id)}"
 
-    def line(self, step: Step) -> str:
+    def line(self, step: ForwardStep) -> str:
         """Return the line for stdout."""
         kind, conversation, sequence, status, latency = cells(step)
         return f"{kind:<25} {conversation:<30} {sequence:>6}  {status}  {latency}".rstrip()
@@ -83,23 +83,23 @@ class Lines:
         await trio.sleep_forever()
 
 
-class Json(Lines):
-    """An output as `Lines`, with a JSON object for each event."""
+class JsonOutput(LineOutput):
+    """One JSON object per event; otherwise like `LineOutput`."""
 
-    def line(self, step: Step) -> str:
-        return json.dumps(document(step))  # ASCII only, so no text in it can drive a terminal
+    def line(self, step: ForwardStep) -> str:
+        return json.dumps(document(step))  # ASCII only, which can't contain terminal escapes
 
-    def printed(self, event: Event) -> str:
+    def printed(self, event: FeedEvent) -> str:
         """Return the event itself."""
         return json.dumps(json.loads(event.body), separators=(",", ":"))
 
 
 class LiveTable:
-    """The newest events as a table that is kept up to date, notes above it."""
+    """A table of the newest events that is updated in place, with notes above it."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
-        self._steps: OrderedDict[str, Step] = OrderedDict()
+        self._steps: OrderedDict[str, ForwardStep] = OrderedDict()
         self._counts: Counter[str] = Counter()
         self._changed = trio.Event()
         self._live = Live(self.table(), console=console, auto_refresh=False)
@@ -115,7 +115,7 @@ class LiveTable:
     def note(self, line: str) -> None:
         self._console.print(Text(visible(line)))
 
-    def step(self, step: Step) -> None:
+    def step(self, step: ForwardStep) -> None:
         self._steps[step.delivery.id] = step
         if step.state in _OVER:
             self._counts[step.state] += 1
@@ -123,11 +123,11 @@ class LiveTable:
             self._steps.popitem(last=False)
         self._changed.set()
 
-    def event(self, event: Event) -> None:
-        self.note(Lines().printed(event))
+    def event(self, event: FeedEvent) -> None:
+        self.note(LineOutput().printed(event))
 
     def table(self) -> Table:
-        """Return the table as it is now."""
+        """Return the current table."""
         caption = f"{self._counts['delivered']} delivered, {self._counts['failed']} failed; Ctrl-C ends"
         grid = Table("Type", caption=caption, caption_justify="left")
         grid.add_column("Conversation", overflow="fold")
@@ -146,21 +146,21 @@ class LiveTable:
             await trio.sleep(_FRAME_S)
 
 
-def cells(step: Step) -> tuple[str, str, str, str, str]:
-    """Type, conversation, sequence, status and latency, fit for a terminal."""
+def cells(step: ForwardStep) -> tuple[str, str, str, str, str]:
+    """Return type, conversation, sequence, status and latency, safe for a terminal."""
     attempt = step.attempt
     latency = "" if attempt is None else f"{attempt.latency_ms} ms"
     return (*subject(step.delivery.event), visible(_status(step)), latency)
 
 
-def subject(event: Event) -> tuple[str, str, str]:
-    """Type, conversation and sequence, fit for a terminal."""
+def subject(event: FeedEvent) -> tuple[str, str, str]:
+    """Return type, conversation and sequence, safe for a terminal."""
     sequence = "-" if event.sequence is None else str(event.sequence)
     return visible(event.type), visible(event.conversation or "-"), sequence
 
 
-def document(step: Step) -> dict[str, Any]:
-    """Return a delivery that is over, for scripts."""
+def document(step: ForwardStep) -> dict[str, Any]:
+    """Return a finished delivery for scripts."""
     event, attempt = step.delivery.event, step.attempt
     assert attempt is not None
     return {
@@ -177,7 +177,7 @@ def document(step: Step) -> dict[str, Any]:
     }
 
 
-def _status(step: Step) -> str:
+def _status(step: ForwardStep) -> str:
     attempt = step.attempt
     if step.state == "waiting":
         return "receiver is down, waiting"
@@ -191,6 +191,6 @@ def _status(step: Step) -> str:
     return str(attempt.status)
 
 
-def _sentence(step: Step) -> str:
+def _sentence(step: ForwardStep) -> str:
     kind, conversation, sequence, status, _ = cells(step)
     return f"{kind} {conversation} {sequence}: {status}"

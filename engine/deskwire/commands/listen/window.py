@@ -1,10 +1,10 @@
-"""Events between the feed and the receiver; no waiting, no I/O.
+"""The window of events between the feed and the receiver; no waiting, no I/O.
 
-An event is held from when it is read until it and all before it are over. The cursor is the last event that is:
-a restart behind it misses nothing. Events that are over behind the cursor are known, too, so that few come twice.
-Events with one ordering key wait in a queue, of which one is under way at a time, in the feed's order; within a
-conversation that is the order of the sequence. A queue whose attempts fail is troubled. It is served apart from the
-others, so that they need not wait for it.
+An event leaves the window when it and all earlier events are finished. The cursor is the last event that has left, so a
+restart there misses nothing. Events finished after the cursor are recorded, too, so that few are delivered twice.
+Events with the same ordering key wait in a queue, which delivers one at a time in the feed's order. Within a
+conversation this is the order of sequences. A queue whose attempts fail is troubled and has its own workers, so that
+the others need not wait for it.
 """
 
 from __future__ import annotations
@@ -16,27 +16,27 @@ from typing import Final
 
 from msgspec import Struct, field
 
-from deskwire.commands.listen.envelope import Event
+from deskwire.commands.listen.feed import FeedEvent
 from deskwire.engine.core.values import replace
 
-CONVERSATIONS: Final = 1_000
-"""The most conversations whose last sequence is kept; they are written with every move of the cursor."""
+SEQUENCES_MAX: Final = 1_000
+"""Maximum conversations whose last sequence is kept; all are written whenever the cursor moves."""
 
-UNDONE_MAX: Final = 10_000
+UNFINISHED_MAX: Final = 10_000
 BYTES_MAX: Final = 64 << 20
-HELD_MAX: Final = 100_000
-"""Events that are not over, and their bytes, and all events that are held: beyond one of these reading pauses. So much
-may a conversation that is stuck fall behind before the others wait for it."""
+WINDOW_EVENTS_MAX: Final = 100_000
+"""Maximum unfinished events, their bytes, and all events in the window. Reading pauses at each of these limits, which bound
+how far a stuck conversation may fall behind before the others wait for it."""
 
 DELETED: Final = "conversation.deleted"
 
 
-class Sequences:
-    """The last sequence of each conversation, of those that were last heard of.
+class SequenceTable:
+    """The last sequence of each recently active conversation.
 
     Args:
-        last: sequences by conversation id, oldest first.
-        forgot: whether there were more.
+        last: sequences by conversation id, least recent first.
+        forgot: whether older conversations were dropped.
     """
 
     def __init__(self, last: Mapping[str, int], forgot: bool) -> None:
@@ -45,62 +45,62 @@ class Sequences:
 
     @property
     def last(self) -> dict[str, int]:
-        """The sequences by conversation, those of the conversations heard of last at the end."""
+        """The sequences by conversation, least recent first."""
         return dict(self._last)
 
-    def before(self, event: Event) -> int | None:
-        """Return the value of `Service-Previous-Sequence`: 0 if there was none before, None if it is not known."""
+    def before(self, event: FeedEvent) -> int | None:
+        """Return the value of `Service-Previous-Sequence`: 0 without an earlier event, None if unknown."""
         if event.conversation is None or event.sequence is None:
             return None
         unknown = None if self.forgot and event.sequence > 1 else 0
         return self._last.get(event.conversation, unknown)
 
-    def note(self, event: Event) -> None:
-        """Note the event as the newest of its conversation."""
+    def note(self, event: FeedEvent) -> None:
+        """Record the event as the newest of its conversation."""
         if event.conversation is None or event.sequence is None:
             return
         self._last.pop(event.conversation, None)
-        if event.type == DELETED:  # nothing can follow
+        if event.type == DELETED:  # the last event of a conversation
             return
         self._last[event.conversation] = event.sequence
-        if len(self._last) > CONVERSATIONS:
+        if len(self._last) > SEQUENCES_MAX:
             self._last.popitem(last=False)
             self.forgot = True
 
-    def copy(self) -> Sequences:
-        """Return a copy, to be changed on its own."""
-        return Sequences(self._last, self.forgot)
+    def copy(self) -> SequenceTable:
+        """Return an independent copy."""
+        return SequenceTable(self._last, self.forgot)
 
 
-class Ahead(Struct, frozen=True):
-    """The events that are over behind the cursor: all up to one event, except a few. Ids of events grow with their place.
+class FinishedAhead(Struct, frozen=True):
+    """The events finished after the cursor: all up to one event, with exceptions. Event ids grow with their position.
 
     Args:
-        upto: the last event that is over; None if none behind the cursor is.
-        undone: ids of those before it that are not.
+        upto: the last finished event; None if there is none after the cursor.
+        undone: ids of unfinished events before it.
     """
 
     upto: str | None = None
     undone: frozenset[str] = frozenset()
 
-    def has(self, event: Event) -> bool:
-        """Say whether the event is over."""
+    def has(self, event: FeedEvent) -> bool:
+        """Return whether the event is finished."""
         return self.upto is not None and event.id <= self.upto and event.id not in self.undone
 
 
-NOTHING: Final = Ahead()
+NOTHING_AHEAD: Final = FinishedAhead()
 
 
-class Held(Struct, eq=False):
-    """One event in the window.
+class WindowEvent(Struct, eq=False):
+    """An event in the window.
 
     Args:
-        previous: see `Sequences.before`.
-        number: its place among all that were read.
-        over: whether it was delivered, given up, or left out; its body is let go of then.
+        previous: see `SequenceTable.before`.
+        number: its position among all events read.
+        over: whether it was delivered, given up or skipped; its body is then dropped.
     """
 
-    event: Event
+    event: FeedEvent
     number: int
     previous: int | None = None
     wanted: bool = True
@@ -108,31 +108,33 @@ class Held(Struct, eq=False):
 
 
 class _Queue(Struct, eq=False):
-    """Events with one ordering key that wait, in their order. A troubled queue's last attempt has failed."""
+    """Waiting events with one ordering key, in order. The last attempt of a troubled queue has failed."""
 
-    waiting: deque[Held] = field(default_factory=deque)
+    waiting: deque[WindowEvent] = field(default_factory=deque)
     troubled: bool = False
     busy: bool = False
 
 
 class Window:
-    """The events that were read and are not over, and those that are over behind them.
+    """The events that are read but not finished, and finished events that follow them.
 
     Args:
-        after: the cursor to begin with, None for the feed's beginning.
-        sequences: those of the events that were forwarded up to there.
-        ahead: the events behind it that were over already.
+        after: the initial cursor, None for the feed's beginning.
+        sequences: the last sequences of events forwarded up to the cursor.
+        ahead: events that an earlier run has finished after the cursor.
     """
 
-    def __init__(self, after: str | None, sequences: Sequences, ahead: Ahead = NOTHING) -> None:
+    def __init__(
+        self, after: str | None, sequences: SequenceTable, ahead: FinishedAhead = NOTHING_AHEAD
+    ) -> None:
         self.after = after
         self.sequences: Final = sequences
-        """The sequences as of the cursor."""
+        """The sequences at the cursor."""
         self.changes = 0
-        """A counter that grows whenever there is something new to keep."""
+        """A counter that grows with every change to be saved."""
         self._was = ahead
         self._ahead = sequences.copy()
-        self._held: deque[Held] = deque()
+        self._held: deque[WindowEvent] = deque()
         self._queues: dict[str, _Queue] = {}
         self._ready: tuple[list[tuple[int, str]], list[tuple[int, str]]] = ([], [])
         self._read = 0
@@ -140,31 +142,33 @@ class Window:
         self._bytes = 0
 
     def __len__(self) -> int:
-        """Return the number of events that are not over."""
+        """Return the number of unfinished events."""
         return self._undone
 
     @property
     def full(self) -> bool:
-        """True if no more should be read for now."""
-        return self._undone >= UNDONE_MAX or self._bytes >= BYTES_MAX or len(self._held) >= HELD_MAX
+        """True if reading should pause."""
+        return (
+            self._undone >= UNFINISHED_MAX or self._bytes >= BYTES_MAX or len(self._held) >= WINDOW_EVENTS_MAX
+        )
 
     @property
-    def ahead(self) -> Ahead:
-        """The events that are over behind the cursor, those included that were over before and have not been read again yet."""
+    def ahead(self) -> FinishedAhead:
+        """The events finished after the cursor, in this run or in an earlier one that had read further."""
         read = self._held[-1].event.id if self._held else self.after or ""
         if self._was.upto is not None and read < self._was.upto:
             upto, known = self._was.upto, {each for each in self._was.undone if each > read}
         else:
             upto, known = next((each.event.id for each in reversed(self._held) if each.over), ""), set[str]()
         if not upto:
-            return NOTHING
+            return NOTHING_AHEAD
         undone = (each.event.id for each in self._held if not each.over and each.event.id < upto)
-        return Ahead(upto, frozenset(known.union(undone)))
+        return FinishedAhead(upto, frozenset(known.union(undone)))
 
-    def add(self, event: Event) -> None:
-        """Take in the next event of the feed, to be forwarded if that was not done before."""
+    def add(self, event: FeedEvent) -> None:
+        """Add the next event of the feed, to be forwarded unless an earlier run has finished it."""
         self._read += 1
-        held = Held(event, self._read, self._ahead.before(event))
+        held = WindowEvent(event, self._read, self._ahead.before(event))
         self._ahead.note(event)
         self._held.append(held)
         if self._was.has(event):
@@ -177,15 +181,15 @@ class Window:
         if len(queue.waiting) == 1:
             self._offer(queue)
 
-    def skip(self, event: Event) -> None:
-        """Take in the next event of the feed, which is not to be forwarded."""
+    def skip(self, event: FeedEvent) -> None:
+        """Add the next event of the feed, which is not to be forwarded."""
         self._read += 1
-        held = Held(event, self._read, wanted=False)
+        held = WindowEvent(event, self._read, wanted=False)
         self._held.append(held)
         self._over(held)
 
-    def take(self, troubled: bool = False) -> Held | None:
-        """Return the oldest event of a free queue that is troubled, or not, if any; `end` or `again` must follow."""
+    def take(self, troubled: bool = False) -> WindowEvent | None:
+        """Return the oldest event of an idle queue, troubled or not, if any; `end` or `again` must follow."""
         if not self._ready[troubled]:
             return None
         _, name = heappop(self._ready[troubled])
@@ -193,19 +197,19 @@ class Window:
         queue.busy = True
         return queue.waiting.popleft()
 
-    def later(self, held: Held) -> None:
-        """Note that an attempt has failed; the queue waits until `again`."""
+    def later(self, held: WindowEvent) -> None:
+        """Mark the event's queue as troubled; it waits until `again`."""
         self._queues[held.event.ordering_key].troubled = True
 
-    def again(self, held: Held) -> None:
-        """Offer the event for its next attempt."""
+    def again(self, held: WindowEvent) -> None:
+        """Make the event available for its next attempt."""
         queue = self._queues[held.event.ordering_key]
         queue.busy = False
         queue.waiting.appendleft(held)
         self._offer(queue)
 
-    def end(self, held: Held, delivered: bool = True) -> None:
-        """Note that the event was delivered or given up."""
+    def end(self, held: WindowEvent, delivered: bool = True) -> None:
+        """Mark the event as delivered or given up."""
         queue = self._queues[held.event.ordering_key]
         queue.busy, queue.troubled = False, not delivered
         self._undone -= 1
@@ -217,13 +221,13 @@ class Window:
         self._over(held)
 
     def _offer(self, queue: _Queue) -> None:
-        """Let the queue's oldest event be taken, if the queue is free."""
+        """Make the queue's oldest event available, unless another one is being delivered."""
         if not queue.busy:
             heappush(
                 self._ready[queue.troubled], (queue.waiting[0].number, queue.waiting[0].event.ordering_key)
             )
 
-    def _over(self, held: Held) -> None:
+    def _over(self, held: WindowEvent) -> None:
         held.over = True
         held.event = replace(held.event, body=b"")
         self.changes += 1

@@ -1,1 +1,1 @@
-"""The reference of the program, made from the code that it describes."""
+"""Reference documents, generated from the code that they describe."""

@@ -1,4 +1,4 @@
-"""The page of the API: every route with its credential, parameters and fields, from the route table."""
+"""The reference page of the API: every route with its credential, parameters and fields."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _EITHER: Final = "The body is a JSON object or a form with the fields below; fie
 
 
 def markdown() -> str:
-    """Return the page, with the example of each response that the description of the API has."""
+    """Return the page, with the examples of the OpenAPI document."""
     return "\n".join((INTRODUCTION, *_contents(), "", *_sections(document()["paths"])))
 
 
@@ -78,7 +78,7 @@ def _section(route: Route, operation: Mapping[str, Any]) -> str:
 
 
 def _response(operation: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the example of a response in JSON, folded."""
+    """Yield the example of a response as collapsed JSON."""
     success = operation["responses"].get("200", {})
     content = success.get("content", {}).get("application/json", {})
     if "example" in content:
@@ -98,7 +98,7 @@ def _table(head: str, model: type[BaseModel]) -> Iterator[str]:
     rows = list(fields.rows(model))
     if not rows:
         return
-    if issubclass(model, Query):  # a parameter is left out, or it is a text
+    if issubclass(model, Query):  # a parameter is absent or a string
         rows = [(name, kind.removesuffix(" or null"), default) for name, kind, default in rows]
     else:
         yield f"{plain(model.__doc__)}\n"

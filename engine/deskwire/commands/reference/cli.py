@@ -10,7 +10,7 @@ from typing import Any, Final
 import click
 
 from deskwire.cli import SECTIONS, cli
-from deskwire.commands.shell.help import Command, all_commands
+from deskwire.commands.shell.help import HelpCommand, all_commands
 from deskwire.http.description.tables import markdown_table
 
 INTRODUCTION: Final = """\
@@ -18,12 +18,12 @@ INTRODUCTION: Final = """\
 
 <!-- Written by `deskwire reference cli` from the commands. -->
 
-`deskwire COMMAND --help` shows the same in a terminal. Options that name a variable take its value where they are not given;
+`deskwire COMMAND --help` shows the same in a terminal. Options that name a variable default to its value;
 every command also takes `-h` and `--help`.
 
-Standard output has what was asked for and nothing else; words for people, errors and progress go to the standard error. Progress
-is shown on a terminal only. Commands that list something print a table, or JSON with `--json`: one array, or where a list can be
-long, as in logs, one object per line. Every date is ISO 8601 in UTC.
+Standard output has only the result; messages, errors and progress go to standard error. Progress
+is shown on a terminal only. Commands that list records print a table, or JSON with `--json`: one array, or for long
+lists such as logs one object per line. Every date is ISO 8601 in UTC.
 """
 
 STATUSES: Final = """
@@ -31,20 +31,20 @@ STATUSES: Final = """
 
 | Status | Meaning |
 | --- | --- |
-| 0 | It was done, or nothing is wrong. |
-| 1 | It was refused or could not be done, or a check has found something; the standard error says what. A question was answered with no. |
-| 2 | The command line or the settings can't be used; nothing was done. |
+| 0 | The command succeeded. |
+| 1 | It was refused or failed, a check found problems, or a question was answered with no; standard error has the reason. |
+| 2 | The command line or the settings are invalid; nothing was done. |
 
 ## Reading and changing
 
-Commands that only read (`list`, `show`, `audit`, `check`) open the database read-only, beside a running server or without one. They create
-no file, and leave a database of another version as it is: they say which version it is of, and what brings it up to date. Commands that
-change something are carried out by the running server if there is one, at once; without a server they do it themselves, and bring the
-database up to date first. A command that deletes something for good asks on a terminal, and elsewhere needs `--yes`.
+Commands that only read (`list`, `show`, `audit`, `check`) open the database read-only, with or without a running server. They create
+no file, and leave a database of another version unchanged: they name its version and how to update it. Commands that
+change data are executed by the running server if there is one; without a server they change the data themselves, after
+updating the database. A command that deletes permanently asks for confirmation on a terminal, and elsewhere needs `--yes`.
 
 ## Completion
 
-`deskwire completion` prints a script by which a shell completes commands and options:
+`deskwire completion` prints a script with which a shell completes commands and options:
 
 ```sh
 echo 'eval "$(deskwire completion bash)"' >> ~/.bashrc                             # bash 4.4 or newer
@@ -82,12 +82,12 @@ def _section(words: Sequence[str], command: click.Command) -> Iterator[str]:
         yield markdown_table(
             ("Option", "Variable", "Default", "Meaning"), [_row(each, ctx) for each in options]
         )
-    if isinstance(command, Command) and command.examples:
+    if isinstance(command, HelpCommand) and command.examples:
         yield "```text\n" + "\n".join(command.examples) + "\n```\n"
 
 
 def _text(command: click.Command) -> str:
-    """Return a command's help with each paragraph on a line."""
+    """Return a command's help with one line per paragraph."""
     paragraphs = cleandoc(command.help or "").split("\n\n")
     return "\n\n".join(textwrap.fill(paragraph, 10_000) for paragraph in paragraphs)
 

@@ -1,4 +1,4 @@
-"""The commands `deskwire reference` and `deskwire openapi`, which print the reference of the program."""
+"""`deskwire reference` and `deskwire openapi`, which print reference documents."""
 
 from __future__ import annotations
 
@@ -8,37 +8,37 @@ from typing import Any
 
 import click
 
-from deskwire.commands.shell.help import Command
+from deskwire.commands.shell.help import HelpCommand
 
 PAGES = ("api", "cli", "events", "errors", "metrics", "surveys")
+# Modules of pages with another name: `errors` is the registry of error codes.
 _MODULES = {
     "errors": "deskwire.http.description.errors_page",
     "events": "deskwire.http.description.event_examples",
 }
-"""The modules of pages that are not named like these: the registry of error codes is in `errors`."""
 
 
 @click.command(
     "reference",
-    cls=Command,
+    cls=HelpCommand,
     examples=["deskwire reference events", "deskwire reference asyncapi > asyncapi.json"],
 )
 @click.argument("page", type=click.Choice((*PAGES, "asyncapi")))
 def reference_command(page: str) -> None:
     """Print a page of the reference as Markdown: routes, commands, events, error codes, metrics, or survey rules.
 
-    The page `asyncapi` is the description of the events as JSON, an AsyncAPI 3.0 document.
+    The page `asyncapi` describes the events as JSON, an AsyncAPI 3.0 document.
     """
-    # Imported here, so that the other commands do without the server's libraries.
+    # Imported here, so that other commands don't load the server's libraries.
     if page == "asyncapi":
         _print(import_module("deskwire.http.description.asyncapi.document").document())
         return
     click.echo(import_module(_MODULES.get(page, f"deskwire.commands.reference.{page}")).markdown(), nl=False)
 
 
-@click.command("openapi", cls=Command, examples=["deskwire openapi > openapi.json"])
+@click.command("openapi", cls=HelpCommand, examples=["deskwire openapi > openapi.json"])
 def openapi_command() -> None:
-    """Print the description of the API, an OpenAPI 3.1 document, as JSON."""
+    """Print the OpenAPI 3.1 document of the API as JSON."""
     _print(import_module("deskwire.http.description.openapi.document").document())
 
 

@@ -1,4 +1,4 @@
-"""The fields of a pydantic model as rows of a table: name, type with its limits, default. Nested names have dots."""
+"""The fields of a pydantic model as rows: name, type with limits, default. Nested names have dots."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from pydantic import BaseModel
 
 Schema = Mapping[str, Any]
 
-_UNBOUNDED: Final = 1 << 63
-"""The bound of integers in storage, which is no limit that a caller meets."""
+_UNBOUNDED: Final = 1 << 63  # the bound of stored integers, which is not shown as a limit
 
 
 def rows(model: type[BaseModel]) -> Iterator[tuple[str, str, str]]:

@@ -1,4 +1,4 @@
-"""The reference page of metrics, from their table and from the library's metrics of the process."""
+"""The reference page of metrics, from their table and the process metrics of the library."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ INTRODUCTION: Final = """\
 
 <!-- Written by `make docs` from the table of metrics; do not edit. -->
 
-What `GET /metrics` shows, in the text format of Prometheus. How to read it, and who may, is in
-[the guide](../guide/monitoring.md). A histogram `x` is the series `x_bucket`, `x_sum` and `x_count`. Counters and
-histograms begin at zero at each start. Units are in the names: seconds, bytes, events. No label is the id of a project,
+`GET /metrics` returns these metrics in the text format of Prometheus. [The guide](../guide/monitoring.md) explains
+access and use. A histogram `x` is the series `x_bucket`, `x_sum` and `x_count`. Counters and
+histograms start at zero at each start. Units are in the names: seconds, bytes, events. No label is the id of a project,
 conversation, contact or endpoint.
 """
 
 
 def markdown() -> str:
-    """Return the page. The metrics of the process are those of a system with `/proc`."""
+    """Return the page, with the process metrics of a system that has `/proc`."""
     return f"{INTRODUCTION}\n{markdown_table(('Metric', 'Kind', 'Labels', 'What it says'), _rows())}"
 
 

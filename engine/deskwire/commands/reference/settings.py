@@ -1,4 +1,4 @@
-"""The settings as a list for people, as JSON for scripts, and as a reference page."""
+"""The settings as text, as JSON, and as a reference page."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ INTRODUCTION: Final = """\
 
 <!-- Written by `make docs` from the table of settings; do not edit. -->
 
-Each setting is an environment variable; some are options of `deskwire serve` as well. An option beats the
-environment, which beats the default. An empty variable counts as not set. A value that cannot be used, an unknown
-`DESKWIRE_` variable and settings that contradict each other stop the start with one message that names them all.
+Each setting is an environment variable; some are also options of `deskwire serve`. An option overrides the
+environment, which overrides the default. An empty variable counts as not set. An invalid value, an unknown
+`DESKWIRE_` variable and contradictory settings stop the start with one message that names them all.
 
-Units are the endings of the names: `_s` seconds, `_bytes` bytes, `_kib` units of 1,024 bytes. Flags take `true` or
-`false`, lists take commas. `deskwire config` shows the values that hold and where each comes from.
+The ending of a name is its unit: `_s` seconds, `_bytes` bytes, `_kib` units of 1,024 bytes. Flags take `true` or
+`false`, lists take commas. `deskwire config` shows the current values and their origin.
 """
 
 CLIENT_HEAD: Final = """
 ## Variables of other commands
 
-No settings of the server, which leaves them alone; each is an option of those commands, too.
+These are not settings of the server, which ignores them; each is also an option of those commands.
 
 """
 
 
 def lines(config: Config) -> Iterator[str]:
-    """Yield the settings of `config` for a terminal: variable, value and origin on a line, and the meaning below it."""
+    """Yield the settings for a terminal: variable, value and origin on a line, and the meaning below it."""
     for each in SETTINGS.values():
         yield f"{each.variable} = {_value(each, config)}  ({config.origin[each.name]})"
         option = f" Option: {each.option}." if each.option else ""
@@ -49,13 +49,13 @@ def lines(config: Config) -> Iterator[str]:
 
 
 def _below(text: str) -> Iterator[str]:
-    """Yield a text in lines of a terminal's usual width, with an empty one behind it."""
+    """Yield a text wrapped to a terminal's usual width, followed by an empty line."""
     yield textwrap.fill(text, _WIDTH, initial_indent=_INDENT, subsequent_indent=_INDENT)
     yield ""
 
 
 def document(config: Config) -> list[Mapping[str, object]]:
-    """Return the settings of `config` for scripts, in the types of JSON; a secret is only `set` or null."""
+    """Return the settings as JSON types; a secret is only `set` or null."""
     return [
         {
             "name": each.name,
@@ -70,7 +70,7 @@ def document(config: Config) -> list[Mapping[str, object]]:
 
 
 def markdown() -> str:
-    """Return the reference page: every setting with its default, whatever its value is here."""
+    """Return the reference page with the default of every setting."""
     heads = ("Variable", "Option", "Default", "Meaning")
     settings = markdown_table(heads, map(_cells, SETTINGS.values()))
     clients = ((f"`{variable}`", meaning) for variable, meaning in CLIENT_VARIABLES.items())

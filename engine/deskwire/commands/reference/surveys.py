@@ -1,4 +1,4 @@
-"""The reference page of survey definitions: every rule with an example that breaks it, from the registry of rules."""
+"""The reference page of survey definitions: every rule with an example that violates it."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ INTRODUCTION: Final = """\
 
 <!-- Written by `make docs` from the registry of rules; do not edit. -->
 
-What a definition must keep to be published. `POST /v3/engagement/surveys/{surveyId}/validate` names everything that is
-wrong with one, up to 1,000 problems: `code` is one of those below, `path` a JSON pointer into the definition. What the
-members mean is in [the guide](../guide/surveys.md).
+The rules for a definition to be published. `POST /v3/engagement/surveys/{surveyId}/validate` reports up to 1,000
+problems: `code` is one of those below, `path` a JSON pointer into the definition. [The guide](../guide/surveys.md) explains
+the members.
 
-This definition keeps every rule:
+This definition satisfies every rule:
 """
 
 _RULES: Final = """\
 ## Rules
 
-Each example shows the members that, put into the definition above, break this rule and no other.
+Each example shows members that, put into the definition above, violate only this rule.
 """
 
 _OPERATORS: Final = """\
 ## Operators
 
-What a jump's `when` may compare an answer with. An unanswered question meets `not_answered` alone.
+The comparisons of a jump's `when` with an answer. An unanswered question matches only `not_answered`.
 """
 
 
@@ -57,7 +57,7 @@ def _sections() -> Iterator[str]:
 
 
 def _block(value: Any) -> str:
-    """Return JSON with a line for each of the outer members, cut if it is long on purpose."""
+    """Return JSON with one line per outer member, shortened if it is long on purpose."""
     members = [f"  {orjson.dumps(name).decode()}: {_short(each)}" for name, each in value.items()]
     return "```json\n{\n" + ",\n".join(members) + "\n}\n```\n"
 

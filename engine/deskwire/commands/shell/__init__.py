@@ -1,1 +1,1 @@
-"""The parts that all commands share: the form of their help, common options, output, and questions."""
+"""Shared parts of commands: help, common options, output, and questions."""

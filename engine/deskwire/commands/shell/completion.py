@@ -1,4 +1,4 @@
-"""`deskwire completion`: the script by which a shell completes commands and options."""
+"""`deskwire completion`: scripts with which shells complete commands and options."""
 
 from __future__ import annotations
 
@@ -6,16 +6,15 @@ from typing import Final
 
 import click
 
-from deskwire.commands.shell.help import Command
+from deskwire.commands.shell.help import HelpCommand
 
 SHELLS: Final = ("bash", "zsh", "fish")
-VARIABLE: Final = "_DESKWIRE_COMPLETE"
-"""What the script sets when it asks the program for completions."""
+VARIABLE: Final = "_DESKWIRE_COMPLETE"  # set by the script to ask the program for completions
 
 
 @click.command(
     "completion",
-    cls=Command,
+    cls=HelpCommand,
     examples=[
         'eval "$(deskwire completion bash)"',
         "deskwire completion zsh > ~/.zfunc/_deskwire",
@@ -27,8 +26,8 @@ VARIABLE: Final = "_DESKWIRE_COMPLETE"
 def completion(ctx: click.Context, shell: str) -> None:
     """Print the script that completes commands in a shell.
 
-    Have the shell read it at its start: `eval "$(deskwire completion bash)"` in ~/.bashrc, a file of the function path for zsh, or a file
-    in the completions of fish. Bash has to be version 4.4 or newer.
+    Load it when the shell starts: `eval "$(deskwire completion bash)"` in ~/.bashrc, a file of the function path for zsh, or a file
+    in fish's completions. Bash must be version 4.4 or newer.
     """
     from click.shell_completion import get_completion_class
 

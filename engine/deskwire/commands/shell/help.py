@@ -1,6 +1,6 @@
-"""The help of commands: summaries that are never cut, commands under headings, and examples at the end.
+"""The help of commands: whole summaries, headings, and examples at the end.
 
-The program's own command knows the names and summaries of the others without loading them: a test holds the two together.
+The program's main command has the names and summaries of all commands without importing them. A test compares both.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ import click
 from click.shell_completion import CompletionItem
 from msgspec import Struct
 
-_WHOLE: Final = sys.maxsize  # characters of a summary that is not cut
+_WHOLE: Final = sys.maxsize  # the length limit of a summary, which is never truncated
 
 
-class Command(click.Command):
+class HelpCommand(click.Command):
     """A command whose help ends with examples.
 
     Args:
-        examples: command lines, as they are typed.
+        examples: command lines.
     """
 
     def __init__(self, *arguments: Any, examples: Sequence[str] = (), **more: Any) -> None:
@@ -29,24 +29,24 @@ class Command(click.Command):
         self.examples: Final = tuple(examples)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the examples behind the options."""
+        """Write the examples after the options."""
         write_examples(formatter, self.examples)
         super().format_epilog(ctx, formatter)
 
 
-class Group(click.Group):
-    """A group of such commands, with the whole summary of each."""
+class HelpGroup(click.Group):
+    """A group of `HelpCommand`, with their whole summaries."""
 
-    command_class = Command
+    command_class = HelpCommand
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write a line for each command, or several."""
+        """Write the summary of each command, on one line or several."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, summary(self.commands[name])) for name in self.list_commands(ctx)])
 
 
-class Elsewhere(Struct, frozen=True):
-    """A command that is loaded when it is asked for.
+class LazyCommand(Struct, frozen=True):
+    """A command that is imported on use.
 
     Args:
         place: `module:name`.
@@ -57,26 +57,28 @@ class Elsewhere(Struct, frozen=True):
     summary: str
 
     def load(self) -> click.Command:
-        """Import the module, and return the command."""
+        """Import the module and return the command."""
         module, _, name = self.place.partition(":")
         command: click.Command = getattr(import_module(module), name)
         return command
 
 
 class Program(click.Group):
-    """The program itself: its commands by heading, each loaded when it is asked for.
+    """The main command, with its commands under headings and imported on use.
 
     Args:
-        sections: the commands by their names, by the headings that the help shows them under.
+        sections: commands by name, by heading.
     """
 
-    def __init__(self, *arguments: Any, sections: Mapping[str, Mapping[str, Elsewhere]], **more: Any) -> None:
+    def __init__(
+        self, *arguments: Any, sections: Mapping[str, Mapping[str, LazyCommand]], **more: Any
+    ) -> None:
         super().__init__(*arguments, **more)
         self.sections: Final = sections
         self._known: Final = {name: each for section in sections.values() for name, each in section.items()}
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names of all commands, in the order of the help."""
+        """Return the names of all commands in the order of the help."""
         return list(self._known)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
@@ -85,14 +87,14 @@ class Program(click.Group):
         return None if known is None else known.load()
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the commands under their headings; none is loaded."""
+        """Write the commands under their headings, without importing them."""
         widest = max(map(len, self._known))
         for heading, section in self.sections.items():
             with formatter.section(heading):
                 formatter.write_dl([(f"{name:<{widest}}", each.summary) for name, each in section.items()])
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Return the commands that begin so; none is loaded."""
+        """Return the commands with this prefix, without importing them."""
         commands = [
             CompletionItem(name, help=each.summary)
             for name, each in self._known.items()
@@ -103,12 +105,12 @@ class Program(click.Group):
 
 
 def summary(command: click.Command) -> str:
-    """Return the first sentence of a command's help, without its full stop."""
+    """Return the first sentence of a command's help without the full stop."""
     return command.get_short_help_str(_WHOLE).removesuffix(".")
 
 
 def write_examples(formatter: click.HelpFormatter, examples: Sequence[str]) -> None:
-    """Write command lines, each as it is typed."""
+    """Write the example command lines."""
     if examples:
         with formatter.section("Examples"):
             for each in examples:
@@ -118,7 +120,7 @@ def write_examples(formatter: click.HelpFormatter, examples: Sequence[str]) -> N
 def all_commands(
     program: click.Group, ctx: click.Context, path: tuple[str, ...] = ()
 ) -> Iterator[tuple[tuple[str, ...], click.Command]]:
-    """Yield each command of a group with its words, groups before what is in them."""
+    """Yield each command of a group with its full name, a group before its commands."""
     for name in program.list_commands(ctx):
         command = program.get_command(ctx, name)
         assert command is not None, name

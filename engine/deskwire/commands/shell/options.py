@@ -1,4 +1,4 @@
-"""Options that several commands have, and those that settings have."""
+"""Options shared by commands, and the options of settings."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ CommandT = TypeVar("CommandT", bound=Callable[..., Any])
 
 
 class SettingOption(click.Option):
-    """The option of a setting: its help names the variable, and the default where there is one."""
+    """The option of a setting. Its help names the variable and the default, if any."""
 
     def __init__(self, *arguments: Any, setting: Setting, **more: Any) -> None:
         super().__init__(*arguments, **more)
         self._setting: Final = setting
 
     def get_help_extra(self, ctx: click.Context) -> Any:
-        """Return what stands in brackets behind the help."""
+        """Return the text in brackets after the help."""
         extra: dict[str, Any] = dict(super().get_help_extra(ctx))
         setting = self._setting
         extra["envvars"] = (setting.variable,)
@@ -38,9 +38,9 @@ def _turns_off(setting: Setting) -> bool:
 
 
 def settings_options(command: CommandT) -> CommandT:
-    """Give a command the option of every setting that has one; it receives them as keywords by field name.
+    """Add the option of every setting that has one to a command, as keywords by field name.
 
-    The values stay text, so that `Config.load` reports what is wrong with them together with everything else.
+    The values stay strings, so that `Config.load` can report all problems together.
     """
     for each in reversed(tuple(SETTINGS.values())):
         if each.option is not None:
@@ -76,7 +76,7 @@ data_option: Final = click.option(
 
 
 def json_option(what: str) -> Callable[[CommandT], CommandT]:
-    """Return the decorator that gives a command `--json`.
+    """Return a decorator that adds `--json`.
 
     Args:
         what: ends the sentence "Print …".
@@ -85,12 +85,12 @@ def json_option(what: str) -> Callable[[CommandT], CommandT]:
 
 
 def common_options(command: CommandT) -> CommandT:
-    """Give a command `--data` and `--json`."""
+    """Add `--data` and `--json` to a command."""
     return data_option(json_option("JSON")(command))
 
 
 def yes_option(what: str) -> Callable[[CommandT], CommandT]:
-    """Return the decorator that gives a command `--yes`.
+    """Return a decorator that adds `--yes`.
 
     Args:
         what: ends the sentence "… without asking."
@@ -98,11 +98,11 @@ def yes_option(what: str) -> Callable[[CommandT], CommandT]:
     return click.option("--yes", is_flag=True, help=f"{what} without asking.")
 
 
-def place(data: Path | None) -> Config:
-    """Return the settings, which say where the installation is. Raises UsageError if two places are named."""
+def installation_config(data: Path | None) -> Config:
+    """Return the settings that locate the installation. Raises UsageError if they name two locations."""
     config = Config.load(os.environ, {"data_dir": data})
     if data is not None and config.database_url is not None:
         raise click.UsageError(
-            "--data names a data directory, and DESKWIRE_DATABASE_URL a database: leave out the one that is not meant."
+            "--data names a data directory, and DESKWIRE_DATABASE_URL a database: give only one of them."
         )
     return config

@@ -1,4 +1,4 @@
-"""The questions that commands ask on a terminal: passwords, and whether something that can't be undone is meant."""
+"""Questions on the terminal: passwords and confirmations."""
 
 from __future__ import annotations
 
@@ -8,32 +8,32 @@ from typing import Any, TypeVar
 
 import click
 
-from deskwire.commands.shell.refusals import Refused
+from deskwire.commands.shell.refusals import RefusedCommand
 
 CommandT = TypeVar("CommandT", bound=Callable[..., Any])
 
 
 def confirm(words: str, yes: bool) -> None:
-    """Ask whether that is meant; ends the command if not.
+    """Ask for confirmation; a refusal ends the program.
 
     Args:
-        words: what is going to happen, whole sentences.
-        yes: whether it was answered beforehand, by `--yes`.
+        words: whole sentences about the consequences.
+        yes: skip the question (`--yes`).
 
-    Raises UsageError if there is nobody to ask.
+    Raises UsageError without a terminal.
     """
     if yes:
         return
     if not sys.stdin.isatty():
-        raise click.UsageError(f"{words} There is no terminal to ask on whether that is meant: use --yes.")
-    click.confirm(f"{words} Go on?", abort=True, err=True)
+        raise click.UsageError(f"{words} There is no terminal to confirm this: use --yes.")
+    click.confirm(f"{words} Continue?", abort=True, err=True)
 
 
 def new_password(from_stdin: bool, one_time: bool) -> str | None:
-    """Return the password that is typed twice, or comes as a line on stdin; None for a one-time password.
+    """Return a password that is typed twice or read from stdin; None for a one-time password.
 
-    A password never stands among the arguments, which everybody on the machine can read. Raises UsageError
-    if there is nobody to ask.
+    A password is never an argument, because other users of the machine can read those. Raises UsageError
+    without a terminal.
     """
     if from_stdin and one_time:
         raise click.UsageError("--password-stdin and --one-time can't be used together.")
@@ -49,19 +49,19 @@ def new_password(from_stdin: bool, one_time: bool) -> str | None:
     return typed
 
 
-def confirm_new_password(refusal: Refused) -> None:
-    """Ask whether an account of another organisation gets a new password; ends the command if not, or with no terminal."""
+def confirm_new_password(refusal: RefusedCommand) -> None:
+    """Ask whether another organisation's account gets a new password; a refusal ends the program."""
     if not sys.stdin.isatty():
         raise click.ClickException(
             f"{refusal.message} --yes gives it a new one-time password and ends its tokens; --keep-password leaves it "
-            "as it is, if you know that nobody but the owner of the address knows it."
+            "as it is, if only the owner of the address knows it."
         )
-    words = f"{refusal.message} It gets a new one-time password, and all its tokens end. Go on?"
+    words = f"{refusal.message} It gets a new one-time password, and all its tokens end. Continue?"
     click.confirm(words, abort=True, err=True)
 
 
 def password_options(command: CommandT) -> CommandT:
-    """Give a command `--password-stdin` and `--one-time`."""
+    """Add `--password-stdin` and `--one-time` to a command."""
     stdin = click.option("--password-stdin", is_flag=True, help="Read the password from a line on stdin.")
     once = click.option(
         "--one-time",

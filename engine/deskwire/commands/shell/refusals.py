@@ -1,4 +1,4 @@
-"""The words of a refusal as whoever typed the command knows them: an option where the order has a field."""
+"""Refusals as messages for the command line: they name options instead of the fields of a request."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import click
 _CAMEL: Final = re.compile(r"(?<=[a-z0-9])([A-Z])")
 
 
-class Refused(click.ClickException):
-    """The error that ends a command whose order or call was refused; `code` is the reason."""
+class RefusedCommand(click.ClickException):
+    """The error of a refused command or call; `code` is the reason."""
 
     def __init__(self, message: str, code: str | None) -> None:
         super().__init__(message)
@@ -20,11 +20,11 @@ class Refused(click.ClickException):
 
 
 def as_options(problems: Iterable[str], fields: Mapping[str, str]) -> list[str]:
-    """Return problems with the options of the command that runs in the place of JSON pointers (RFC 6901).
+    """Return problems with the running command's options instead of JSON pointers (RFC 6901).
 
     Args:
         problems: such as `/ttlS: This must be at least 60.`
-        fields: parameters of the command by the fields that have another name, such as `ttlS` for `ttl`.
+        fields: parameters by the names of fields, where they differ, such as `ttlS` for `ttl`.
     """
     ctx = click.get_current_context(silent=True)
     params = {} if ctx is None else {each.name: each for each in ctx.command.params}

@@ -1,4 +1,4 @@
-"""`deskwire webhook` and its commands; what they need is imported when they run."""
+"""`deskwire webhook` and its commands. Their modules are imported when they run."""
 
 from __future__ import annotations
 
@@ -10,17 +10,16 @@ import click
 
 from deskwire.commands.api_client.access import with_access
 from deskwire.commands.api_client.call import call
-from deskwire.commands.shell.help import Group
+from deskwire.commands.shell.help import HelpGroup
 from deskwire.commands.shell.options import json_option, yes_option
 from deskwire.commands.shell.output import Columns, print_json, show, show_created
 from deskwire.commands.shell.questions import confirm
 
 if TYPE_CHECKING:
-    from deskwire.commands.api_client.access import Access
+    from deskwire.commands.api_client.access import ServiceAccess
 
 _ONE: Final = "whk_01JC4T2V9QZ6D3M8W5N7R1XKPH"
-_TEST_S: Final = 30.0
-"""The time that a receiver may take for a test, with the connection to it."""
+_TEST_TIMEOUT_S: Final = 30.0  # for the receiver's response to a test, including the connection
 
 COLUMNS: Final[Columns] = {
     "id": itemgetter("id"),
@@ -38,13 +37,13 @@ def _last(delivery: dict[str, Any] | None) -> str | None:
     return None if delivery is None else f"{delivery['status']} at {delivery['at']}"
 
 
-@click.group("webhook", cls=Group)
+@click.group("webhook", cls=HelpGroup)
 def webhook() -> None:
     """Create, list, test, change and delete the webhook endpoints of a project."""
 
 
 def _endpoint(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the id of an endpoint, the way to the service, and `--json`."""
+    """Add the id of an endpoint, the options of the service, and `--json` to a command."""
     argument = click.argument("endpoint", metavar="whk_...", callback=_checked)
     return argument(with_access(json_option("JSON")(command)))
 
@@ -60,7 +59,7 @@ def _checked(ctx: click.Context, param: click.Parameter, text: str) -> str:
 @webhook.command("list", examples=["deskwire webhook list", "deskwire webhook list --json"])
 @with_access
 @json_option("JSON")
-def list_all(access: Access, as_json: bool) -> None:
+def list_all(access: ServiceAccess, as_json: bool) -> None:
     """List the endpoints of the project, oldest first, with masked secrets."""
     show(call(access, lambda service: service.fetch("/s2s/webhooks")), as_json, COLUMNS)
 
@@ -80,9 +79,11 @@ def list_all(access: Access, as_json: bool) -> None:
     metavar="TYPE",
     help="Event type to send; may be given several times. Without it, all types of the contract but typing are sent.",
 )
-@click.option("--description", metavar="TEXT", help="What the endpoint is for.")
-@click.option("--internal", is_flag=True, help="Allow event types that hold what agents write for agents.")
-@click.option("--no-catch-up", is_flag=True, help="Do not send again what an outage of the receiver dropped.")
+@click.option("--description", metavar="TEXT", help="Purpose of the endpoint.")
+@click.option("--internal", is_flag=True, help="Allow event types with internal notes of agents.")
+@click.option(
+    "--no-catch-up", is_flag=True, help="Do not send deliveries again that an outage of the receiver dropped."
+)
 @with_access
 @json_option("JSON")
 def create(
@@ -91,10 +92,10 @@ def create(
     description: str | None,
     internal: bool,
     no_catch_up: bool,
-    access: Access,
+    access: ServiceAccess,
     as_json: bool,
 ) -> None:
-    """Create an endpoint that events are sent to at this URL, and print its signing secret. It is not shown again."""
+    """Create an endpoint for this URL, and print its signing secret. It is not shown again."""
     body = {
         "url": receiver,
         "events": [*events],
@@ -114,23 +115,25 @@ def create(
 def test(
     ctx: click.Context,
     endpoint: str,
-    access: Access,
+    access: ServiceAccess,
     as_json: bool,
 ) -> None:
-    """Send a `webhook.test` event to an endpoint, and show how its receiver answers. The exit status is 1 if it does not accept it."""
-    from deskwire.commands.deliveries.show import lines
+    """Send a `webhook.test` event to an endpoint, and show its receiver's response. The exit status is 1 unless it is accepted."""
+    from deskwire.commands.deliveries.delivery_log import delivery_lines
 
-    delivery = call(access, lambda service: service.post(f"/s2s/webhooks/{endpoint}/test", None, _TEST_S))
+    delivery = call(
+        access, lambda service: service.post(f"/s2s/webhooks/{endpoint}/test", None, _TEST_TIMEOUT_S)
+    )
     if as_json:
         print_json(delivery)
     else:
-        click.echo("\n".join(lines(delivery)))
+        click.echo("\n".join(delivery_lines(delivery)))
     ctx.exit(0 if delivery["status"] == "delivered" else 1)
 
 
 @webhook.command("rotate", examples=[f"SECRET=$(deskwire webhook rotate {_ONE})"])
 @_endpoint
-def rotate(endpoint: str, access: Access, as_json: bool) -> None:
+def rotate(endpoint: str, access: ServiceAccess, as_json: bool) -> None:
     """Give an endpoint a new signing secret and print it. It is not shown again; the old one also signs for 24 hours."""
     made = call(access, lambda service: service.post(f"/s2s/webhooks/{endpoint}/rotate-secret"))
     words = (
@@ -142,14 +145,14 @@ def rotate(endpoint: str, access: Access, as_json: bool) -> None:
 
 @webhook.command("disable", examples=[f"deskwire webhook disable {_ONE}"])
 @_endpoint
-def disable(endpoint: str, access: Access, as_json: bool) -> None:
+def disable(endpoint: str, access: ServiceAccess, as_json: bool) -> None:
     """Disable an endpoint. Its pending deliveries are skipped; `webhook recover` sends them after all."""
     _set_status(endpoint, "disabled", access, as_json)
 
 
 @webhook.command("enable", examples=[f"deskwire webhook enable {_ONE}"])
 @_endpoint
-def enable(endpoint: str, access: Access, as_json: bool) -> None:
+def enable(endpoint: str, access: ServiceAccess, as_json: bool) -> None:
     """Enable an endpoint, and close its circuit."""
     _set_status(endpoint, "enabled", access, as_json)
 
@@ -157,7 +160,7 @@ def enable(endpoint: str, access: Access, as_json: bool) -> None:
 def _set_status(
     endpoint: str,
     status: str,
-    access: Access,
+    access: ServiceAccess,
     as_json: bool,
 ) -> None:
     changed = call(access, lambda service: service.patch(f"/s2s/webhooks/{endpoint}", {"status": status}))
@@ -183,20 +186,20 @@ def recover(
     endpoint: str,
     since: str,
     dry_run: bool,
-    access: Access,
+    access: ServiceAccess,
     as_json: bool,
 ) -> None:
-    """Send again what an endpoint has missed: all deliveries since a time or event that were dropped or skipped."""
-    from deskwire.commands.deliveries.log import recover as recovered
-    from deskwire.commands.deliveries.show import counted
-    from deskwire.commands.deliveries.when import time_or_event
+    """Send all deliveries again that were dropped or skipped since a time or event."""
+    from deskwire.commands.deliveries.delivery_log import recover as recovered
+    from deskwire.commands.deliveries.delivery_log import recovery_lines
+    from deskwire.commands.shell.times import time_or_event
 
     begin = time_or_event("--since", since)
     said = call(access, lambda service: recovered(service, endpoint, begin, dry_run))
     if as_json:
         print_json(said)
     else:
-        click.echo("\n".join(counted(said, dry_run)))
+        click.echo("\n".join(recovery_lines(said, dry_run)))
 
 
 @webhook.command(
@@ -207,7 +210,7 @@ def recover(
 def delete(
     endpoint: str,
     yes: bool,
-    access: Access,
+    access: ServiceAccess,
     as_json: bool,
 ) -> None:
     """Delete an endpoint for good. Its pending deliveries stop, and what it missed can't be recovered."""

@@ -1,10 +1,8 @@
-"""The readiness of the service for requests, for load balancers and the metrics.
+"""The readiness of the service for load balancers and metrics.
 
-The service is ready from the end of its start to the beginning of its stop, while the disk accepts writes.
-A recent
-commit proves that the disk does. If the last commit is older or failed, a check writes something. So the
-result is
-current even without traffic, and nothing is written unless a client asks.
+The service is ready from the end of the start to the beginning of the stop, while the disk accepts writes. The last
+commit shows whether it does; if that commit is old or failed, a check writes a probe. So the result is current
+even if no client writes, and a probe is only written on request.
 """
 
 from __future__ import annotations
@@ -20,24 +18,19 @@ from deskwire.engine.core.database_identity import WRONG_DATABASE, DatabaseIdent
 from deskwire.engine.core.errors import Unavailable
 from deskwire.engine.ports import Store, Transaction
 
-# A commit proves for this long that the disk accepts writes.
-COMMIT_FRESH_S: Final = 5.0
-# Time between two test writes after a failure.
-RETRY_DELAY_S: Final = 1.0
-# Time limit of a test write, and of a caller's wait for it.
-TRY_TIMEOUT_S: Final = 2.0
+COMMIT_FRESH_S: Final = 5.0  # for which a commit shows that the disk accepts writes
+RETRY_DELAY_S: Final = 1.0  # between two probes of a failed disk
+PROBE_TIMEOUT_S: Final = 2.0  # for a probe, and for its caller
 
 
-class Readiness:
-    """The check of readiness.
-
-    `up` is True from the end of the start to the beginning of the stop.
+class ReadinessProbe:
+    """The readiness check. `up` is true from the end of the start to the beginning of the stop.
 
     Args:
         commits: the counters of the writer.
-        apart: returns the reason why this node can't work with the other nodes, if there is one.
-        identity: whether the store has the expected database; None for a store that does not check.
-        unsigned: returns the number of webhook endpoints whose signing secret can't be opened.
+        apart: returns the reason why this node can't work with others, if any.
+        identity: whether the database is the expected one; None for a store without this check.
+        unsigned: returns the number of webhook endpoints whose signing secret can't be decrypted.
     """
 
     def __init__(
@@ -58,10 +51,7 @@ class Readiness:
         self._under_way: trio.Event | None = None
 
     async def refusal(self) -> Unavailable | None:
-        """Return the reason why the service is not ready.
-
-        Returns None if it is ready. Takes at most TRY_TIMEOUT_S.
-        """
+        """Return the reason why the service is not ready, None if it is ready, within PROBE_TIMEOUT_S."""
         if not self.up:
             return Unavailable("The service is not ready.", code="not_ready")
         self._identity.look()
@@ -72,21 +62,19 @@ class Readiness:
         if not self._known():
             reason = await self._tried()
             if reason is None:
-                reason = self._other_database()  # the writer has compared the identities as well
+                reason = self._other_database()  # the writer may have found out in the meantime
             if reason is not None:
                 return reason
         failure = self._commits.failure
-        return None if failure is None else _refused(f"The disk refuses what is written: {failure}.")
+        return None if failure is None else _refused(f"The disk refuses writes: {failure}.")
 
     @property
     def notices(self) -> list[str]:
-        """Faults that do not affect readiness, because every node would have them."""
+        """Return faults that all nodes have, so that the service stays ready."""
         count = self._unsigned()
         if not count:
             return []
-        lost = (
-            f"The signing secrets of {count} webhook endpoints can't be opened with the installation's secret"
-        )
+        lost = f"The signing secrets of {count} webhook endpoints can't be decrypted with the installation's secret"
         return [f"{lost}, and nothing is sent to them: set the right secret, or rotate theirs."]
 
     def _other_database(self) -> Unavailable | None:
@@ -103,25 +91,22 @@ class Readiness:
         return self._under_way is None and trio.current_time() < last
 
     async def _tried(self) -> Unavailable | None:
-        """Write something, or wait for a write under way.
-
-        Returns None once its result is known.
-        """
+        """Write a probe, or wait for one in progress. Return None after a success."""
         if self._under_way is None:
             try:
                 self._try()
             except Unavailable as refusal:
                 return refusal
-        with trio.move_on_after(TRY_TIMEOUT_S):
+        with trio.move_on_after(PROBE_TIMEOUT_S):
             while self._under_way is not None:
                 await self._under_way.wait()
             return None
-        return _refused(f"The disk has taken nothing for {TRY_TIMEOUT_S:g} s.")
+        return _refused(f"The disk has accepted no write for {PROBE_TIMEOUT_S:g} s.")
 
     def _try(self) -> None:
         over = trio.Event()
 
-        def ended(_: object) -> None:  # the writer has recorded the outcome
+        def ended(_: object) -> None:  # the writer has recorded the result
             self._under_way = None
             over.set()
 

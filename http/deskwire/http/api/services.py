@@ -40,7 +40,7 @@ from deskwire.http.api.auth.sessions import Sessions
 from deskwire.http.api.input.headers import Network
 from deskwire.http.api.output.static import DeskFiles, Lazy, Static
 from deskwire.http.api.rate_limits import RateLimits
-from deskwire.http.api.readiness import Readiness
+from deskwire.http.api.readiness import ReadinessProbe
 from deskwire.http.measurements import Measurements
 
 
@@ -152,7 +152,7 @@ class Services(Struct, frozen=True):
     error_page: Lazy[Static]
     log_request: Callable[[str, str | None, int, float, str], None]
     desk: DeskFiles
-    readiness: Readiness
+    readiness: ReadinessProbe
     dummy_hashes: DummyHashes
     refused_calls: RefusedCalls
     sign_in: bool = True

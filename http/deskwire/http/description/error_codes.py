@@ -1,6 +1,6 @@
-"""The registry of error codes: tables of data alone. A test compares it with the sources, both ways.
+"""The registry of error codes, as data. A test compares it with the sources.
 
-It is loaded for the documents about the API only (`program/reference.py`), so its limits come from the modules that apply them.
+Only the documents about the API import it (`program/reference.py`), so it may import the limits from their modules.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from deskwire.http.resources.surveys.surveys import VERSIONS_MAX
 
 
 class Code(Struct, frozen=True):
-    """A stable code of a problem document, its status, and its meaning for the caller."""
+    """A stable code of a problem document, with its status and its meaning."""
 
     status: int
     code: str
@@ -76,7 +76,7 @@ CODES: Final = (
     Code(
         401,
         "invalid_token",
-        "The access token proves nothing here: altered, incomplete, for another audience, or of an unknown user. `detail` and the log say which.",
+        "The access token is not valid here: altered, incomplete, for another audience, or of an unknown user. `detail` and the log have the reason.",
     ),
     Code(401, "missing_credential", "The header `Authorization` is missing."),
     Code(401, "revoked_machine_credential", "The machine credential has been revoked."),
@@ -84,20 +84,20 @@ CODES: Final = (
     Code(
         401,
         "rotated_machine_credential",
-        "The machine credential has another secret since a rotation, and the overlap is over.",
+        "The machine credential has a new secret since a rotation, and the overlap has ended.",
     ),
     Code(401, "session_ended", "The browser's session has ended; sign in again."),
-    Code(401, "token_ended", "The access token was ended before its time; sign in again."),
+    Code(401, "token_ended", "The access token was ended before it expired; sign in again."),
     Code(401, "token_expired", "The access token has expired; sign in again."),
     Code(
         401,
         "wrong_credential_kind",
-        "The credential is of a kind that this call does not take; `detail` says which was shown and which is needed.",
+        "This call does not accept this kind of credential; `detail` names the given kind and the required one.",
     ),
     Code(
         403,
         "cross_site_request",
-        "A call with a session's cookie that changes something came from a page of another origin, or from none.",
+        "A changing call with a session cookie came from a page of another origin, or without an origin.",
     ),
     Code(
         403,
@@ -115,11 +115,11 @@ CODES: Final = (
         "permission_denied",
         "The role of the user, or the machine credential, lacks the permission that `detail` names.",
     ),
-    Code(403, "person_required", "The call is for people, and a machine credential was shown."),
+    Code(403, "person_required", "Only people may make this call, but it had a machine credential."),
     Code(
         403,
         "own_password",
-        "One's own password is changed by `POST /v3/users/me/password`, with the present one.",
+        "Your own password is changed with `POST /v3/users/me/password`, which needs the current one.",
     ),
     Code(403, "owner_protected", "Only an owner can grant or withdraw the role of owner."),
     Code(
@@ -148,12 +148,12 @@ CODES: Final = (
     Code(
         404,
         "draft_not_found",
-        "A conversation has two drafts of yours, `reply` and `note`; there is no other one.",
+        "A conversation has only two drafts of yours, `reply` and `note`.",
     ),
     Code(
         404,
         "held_message_not_found",
-        "You have no such held message: it was taken back, it is another user's, or it never was.",
+        "You have no such held message: it was taken back, belongs to another user, or never existed.",
     ),
     Code(404, "message_not_found", "The conversation has no such message."),
     Code(404, "not_found", "There is no such path. Send a slash within an id as `%2F`."),
@@ -171,7 +171,7 @@ CODES: Final = (
     Code(
         404,
         "stream_not_found",
-        "The user has no such stream open in this project; it ends with its connection.",
+        "The user has no such open stream in this project; a stream ends with its connection.",
     ),
     Code(404, "survey_not_found", "There is no such survey in this project."),
     Code(
@@ -180,7 +180,7 @@ CODES: Final = (
     Code(
         404,
         "workflow_version_not_found",
-        f"The workflow has no such version, or it is no longer kept: the newest {VERSIONS_KEPT} are.",
+        f"The workflow has no such version, or the version is no longer stored: the newest {VERSIONS_KEPT} are.",
     ),
     Code(404, "role_not_found", "The user is not a member of any organisation."),
     Code(404, "browser_session_not_found", "The user has no such session of a browser; it may have ended."),
@@ -202,7 +202,9 @@ CODES: Final = (
         "method_not_allowed",
         "The path does not support this method; the header `Allow` lists those it supports.",
     ),
-    Code(409, "no_access_token", "A browser's session made the call, which has no access token to end."),
+    Code(
+        409, "no_access_token", "The call was made with a browser session, which has no access token to end."
+    ),
     Code(409, "already_member", "The user is already a member."),
     Code(
         409,
@@ -213,10 +215,10 @@ CODES: Final = (
         409,
         "conversation_moved_on",
         "A message was added, or the conversation closed, after the `ifSequence` of the reply; "
-        f"`sequence` is the present one, and `since` has the messages that came, at most {SINCE_MAX}.",
+        f"`sequence` is the current one, and `since` has the newer messages, at most {SINCE_MAX}.",
     ),
     Code(409, "already_sent", "The message was sent before you took it back; the customer has it."),
-    Code(409, "attachment_gone", "A file that is attached to the held message was removed meanwhile."),
+    Code(409, "attachment_gone", "A file attached to the held message was removed in the meantime."),
     Code(
         409,
         "draft_limit_reached",
@@ -225,7 +227,7 @@ CODES: Final = (
     Code(
         409,
         "draft_too_long",
-        "A newer version of the draft is stored, and both together are too long to be kept. Nothing was changed.",
+        "A newer version of the draft is stored, and both together exceed the maximum length. Nothing was changed.",
     ),
     Code(
         409,
@@ -259,7 +261,7 @@ CODES: Final = (
     Code(
         409,
         "member_elsewhere",
-        "The account belongs to another organisation, too, so only the operator can give it a new password.",
+        "The account also belongs to another organisation, so only the operator can set a new password.",
     ),
     Code(409, "email_in_use", "The address has an account that only the operator can add as a member."),
     Code(
@@ -286,7 +288,7 @@ CODES: Final = (
     Code(
         409,
         "upload_attached",
-        "A message refers to the upload; it is deleted with the last conversation that does.",
+        "A message refers to the upload; it is deleted with the last conversation that refers to it.",
     ),
     Code(409, "upload_quota_exceeded", "The project's uploads have used up its quota."),
     Code(409, "webhook_disabled", "The endpoint is disabled; enable it first."),
@@ -308,15 +310,15 @@ CODES: Final = (
     Code(
         412,
         "changed_meanwhile",
-        "The object no longer has the `ETag` that `If-Match` names: somebody changed it. Or it is there already, against "
+        "The object does not match the `ETag` of `If-Match`, because it was changed. Or it exists, contrary to "
         "`If-None-Match`. Nothing was changed; read it again.",
     ),
     Code(413, "body_too_large", "The body is larger than the limit of this call."),
     Code(
         415,
         "unsupported_media_type",
-        "The body must be `application/json`; that of an upload `multipart/form-data`, that of an import NDJSON. It must not be "
-        "packed (`Content-Encoding`).",
+        "The body must be `application/json`, `multipart/form-data` for an upload, or NDJSON for an import. It must not be "
+        "compressed (`Content-Encoding`).",
     ),
     Code(416, "range_not_satisfiable", "The header `Range` matches no part of the file."),
     Code(422, "idempotency_mismatch", "The `Idempotency-Key` was used before with another body."),
@@ -347,7 +349,7 @@ CODES: Final = (
     Code(
         429,
         "too_many_ended_tokens",
-        f"{ENDED_MAX:,} access tokens of the user were ended and have not expired; a new password ends all of them.",
+        f"{ENDED_MAX:,} access tokens of the user were ended before they expired; a new password ends all of them.",
     ),
     Code(
         429,
@@ -369,18 +371,18 @@ CODES: Final = (
     Code(
         502,
         "model_failed",
-        "The language model failed, was too slow, or gave an unusable answer. It is not asked again.",
+        "The language model failed, was too slow, or returned an unusable answer. The call is not repeated.",
     ),
     Code(503, "conversation_busy", "Too many commands are waiting for this conversation."),
     Code(
         503,
         "erasure_under_way",
-        "The contact can no longer be found; the rest of its erasure takes longer, and continues on its own.",
+        "The contact can no longer be found; the rest of its erasure takes longer and continues in the background.",
     ),
     Code(
         503,
         "merge_under_way",
-        "A merge of contacts takes longer, and continues on its own. Send the request again to hear of its end.",
+        "A merge of contacts takes longer and continues in the background. Repeat the request to check whether it has finished.",
     ),
     Code(
         503, "model_not_configured", "The operator has configured no language model (`DESKWIRE_MODEL_URL`)."
@@ -388,7 +390,7 @@ CODES: Final = (
     Code(
         503,
         "not_confirmed",
-        "The change is stored, but not all nodes have said in time that they have forgotten what it ends. Send it again to be sure.",
+        "The change is stored, but not all nodes confirmed the revocation in time. Repeat the request to be sure.",
     ),
     Code(
         503,
@@ -399,7 +401,7 @@ CODES: Final = (
     Code(
         503,
         "overloaded",
-        "The service has too much work at once: requests, large bodies, waiting calls of the feed, changes, or conversations.",
+        "The service is overloaded with requests, large bodies, waiting feed calls, changes, or conversations.",
     ),
     Code(503, "refresh_busy", "Too many insights are being refreshed at once."),
     Code(503, "shutting_down", "The service is stopping; the command was not carried out."),
@@ -415,35 +417,33 @@ CODES: Final = (
     Code(
         503,
         "wrong_database",
-        "The database is not the one that the installation has used: its file was replaced, or the PostgreSQL is another one or "
-        "an old primary. Nothing is stored there; the operator has to act.",
+        "The database is not the one that the installation used before: the file was replaced, or the PostgreSQL server is another one or "
+        "an old primary. The service stores nothing in it; the operator has to act.",
     ),
     Code(
         503,
         "channel_not_released",
-        "Another node holds the channel, and has neither let it go nor died within 10 s. Nothing has changed; send it again.",
+        "Another node holds the channel and did not release it within 10 s. Nothing has changed; send the request again.",
     ),
     Code(
         503,
         "outcome_unknown",
-        "With PostgreSQL: the database was lost while it stored the change, so it is not known whether it is stored. Send the "
-        "request again with the same `Idempotency-Key`: it is carried out once. The shipped balancers answer it with 502 and 504.",
+        "With PostgreSQL: the connection was lost during the commit, so it is unknown whether the change is stored. Send the "
+        "request again with the same `Idempotency-Key`: it is carried out once. The shipped balancers respond with 502 and 504.",
     ),
     Code(
         503,
         "read_timeout",
-        "The database did not respond within `DESKWIRE_READ_TIMEOUT_S`; request less at a time.",
+        "The database did not respond within `DESKWIRE_READ_TIMEOUT_S`; request less data.",
     ),
     Code(503, "uploads_busy", "Too many uploads are in progress at once."),
-    Code(
-        503, "voice_busy", "As many voice replies as `DESKWIRE_VOICE_AT_ONCE` allows are in progress already."
-    ),
+    Code(503, "voice_busy", "`DESKWIRE_VOICE_AT_ONCE` voice replies are already in progress."),
     Code(505, "http_version_not_supported", "The request is not HTTP/1.1; for HTTP/2, put a proxy in front."),
 )
-"""Every code that an HTTP response may have, by status."""
+"""All codes of HTTP responses, by status."""
 
 INTERNAL: Final[Mapping[str, str]] = {
-    "already_answered": "not a refusal: the response that was given before is given again",
+    "already_answered": "not a refusal: the earlier response is repeated",
     "conflict": "class default: every conflict has a code of its own",
     "ambiguous": "on the command line only",
     "secret_in_settings": "on the command line only",
@@ -466,7 +466,7 @@ INTERNAL: Final[Mapping[str, str]] = {
 """Codes in the sources that no HTTP response has, with the reason."""
 
 PROBLEMS: Final[Mapping[str, str]] = {
-    "blank": "The text has blanks only.",
+    "blank": "The text has only blanks.",
     "bad_answer": "The answer is not valid for its question; `message` has the reason.",
     "audio_format": "The recording is neither WAV nor MP3.",
     "audio_too_long": "The recording is too long, in seconds or in bytes.",
@@ -483,13 +483,13 @@ PROBLEMS: Final[Mapping[str, str]] = {
     "invalid_value": "The value is not allowed for this field.",
     "in_the_future": "The time is ahead of the service's clock.",
     "mismatch": "The linked conversation belongs to another contact.",
-    "needs_internal": "The event type holds what agents write for agents: the endpoint must have `internal`.",
+    "needs_internal": "The event type carries internal notes of agents: the endpoint must have `internal`.",
     "not_ahead": "The time is in the past.",
     "not_allowed": "The value is not one of those allowed, or the field is not allowed here.",
     "not_asked": "With the other answers, the logic of the survey skips this question.",
     "not_nullable": "This field can't be null.",
     "malformed_json": "The line of an import is not JSON.",
-    "nul_character": "The text or identifier has U+0000, which nothing here may have.",
+    "nul_character": "The text or identifier contains U+0000.",
     "not_reversible": "A conversation that the customer has seen can't be hidden again.",
     "out_of_order": "The time is before that of the creation. The line is imported.",
     "out_of_range": "The time is before 1970, or in the future. In an import the line is imported without it.",
@@ -504,17 +504,17 @@ PROBLEMS: Final[Mapping[str, str]] = {
     "too_many": "The value has too many items or keys.",
     "too_short": "The value has too few characters.",
     "too_small": "The number is below its minimum.",
-    "unchanged": "The new password is the present one.",
-    "merged": "The contact was merged into another one before.",
+    "unchanged": "The new password equals the current one.",
+    "merged": "The contact was already merged into another one.",
     "same": "A contact can't be merged into itself.",
-    "viewer": "The user is a viewer, who can't be given conversations and tickets.",
-    "beyond_maker": "The credential that has created this one lacks a permission that it would get.",
+    "viewer": "The user is a viewer, who can't be assigned conversations and tickets.",
+    "beyond_maker": "The credential that created this one lacks a permission that it would get.",
     "unknown": "The project has no object, or the organisation no user, with this id.",
     "unknown_event_type": "There is no such event type.",
     "unknown_field": "There is no such field.",
     "unknown_language": "The project, or the version of the survey, does not have this language.",
     "unknown_parameter": "There is no such query parameter.",
-    "unknown_place": "The message was imported by an earlier version, which did not note its place here.",
+    "unknown_place": "The message was imported by an earlier version, which did not record its position.",
     "unknown_question": "The version of the survey has no question with this id.",
     "unknown_time_zone": "The IANA database has no time zone of this name.",
     "unknown_version": "The survey has no such version.",
@@ -531,4 +531,4 @@ PROBLEMS: Final[Mapping[str, str]] = {
     "url_too_long": "The URL is too long.",
     "url_user_info": "The URL contains a user name or password.",
 }
-"""Every code in `errors`, the list of problems with an input."""
+"""All codes in `errors`, the list of problems with an input."""

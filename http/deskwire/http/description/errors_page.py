@@ -1,4 +1,4 @@
-"""The reference page of the error codes, as Markdown and as the service shows it."""
+"""The reference page of error codes, in Markdown and as served."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ An error is a problem document (RFC 9457), `application/problem+json`:
 }}
 ```
 
-`code` is stable: act on it. `type` is a reference relative to the URL of the request, and leads to the entry of the code on a page that the
-service itself has, `/docs/errors`. `detail` and `message` are for people and may change. Only 400 and 422 have `errors`, which
+`code` is stable: use it in programs. `type` is relative to the request's URL and leads to the code's entry on a page
+of the service, `/docs/errors`. `detail` and `message` are for people and may change. Only 400 and 422 have `errors`, which
 names every problem found; `in` is `body`, `query` or `header`, and `pointer` a JSON pointer (RFC 6901) into the body, or `/`
 and the name of the parameter or header.
 401 comes with `WWW-Authenticate`, 405 with `Allow`, 429 and 503 with `Retry-After`.
@@ -58,7 +58,7 @@ _SUBSCRIPTION: Final = """\
 ## Refused subscriptions
 
 `pusher:subscription_error` leaves the connection open. Its data is `{"type", "error", "status"}`. After 409 and 429, the
-connection is closed with 4100 once the consumer may have the channel, so that its client reconnects.
+connection is closed with 4100 once the consumer may take the channel, so that its client reconnects.
 
 """
 
@@ -90,7 +90,7 @@ def markdown() -> str:
 
 
 def page() -> Static:
-    """Return the page that the service shows."""
+    """Return the page as served."""
     return error_page(
         ((f"{each.status} {_title(each.status)}", each.code, each.meaning) for each in CODES), PROBLEMS
     )

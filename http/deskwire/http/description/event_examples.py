@@ -1,4 +1,4 @@
-"""The reference page of events: the registry, with an envelope of each type as the engine makes it."""
+"""The reference page of events, with an envelope of each type as the engine makes it."""
 
 from __future__ import annotations
 
@@ -111,17 +111,17 @@ conversation from its beginning to its end, as the engine makes them.
 EXTENDED: Final = """\
 ## Extensions
 
-These go beyond the contract. A webhook endpoint is sent them if its `events` name them, never by an empty list; [the
-feed](../guide/extensions.md) lists them if `types` names them; no consumer of the stream has them. They have the envelope
-of all events, no sequence, and an order: those of one conversation, contact or ticket arrive in theirs. `note.created` needs an
+These go beyond the contract. A webhook endpoint receives them if its `events` list them, but not with an empty list. [The
+feed](../guide/extensions.md) lists them if `types` names them. Consumers of the stream don't receive them. They have the common
+envelope and no sequence; those of one conversation, contact or ticket arrive in order. `note.created` needs an
 endpoint with `internal`, and is not in the feed.
 
 """
 
 _FOR_AGENTS: Final = """\
-## For agents alone
+## For agents only
 
-These are on [the agents' stream](../guide/agents-stream.md) and nowhere else: no webhook can list them, and no consumer, feed,
+These are sent only on [the agents' stream](../guide/agents-stream.md): no webhook, consumer, feed,
 count or export has them. They have no sequence. `GET /v3/stream` describes their data.
 
 """
@@ -140,7 +140,7 @@ def markdown() -> str:
 
 
 def example_envelopes() -> Mapping[str, bytes]:
-    """Return an envelope of each type that the engine makes, by running its pure functions."""
+    """Return an envelope of each type that the engine makes, by running its functions."""
     contact = replace(_CONTACT, name="Ada Lovelace", updated_at=_NOON)
     test = webhook_test(_ENDPOINT, "https://crm.example.org/deskwire")
     others = (contact_updated(contact), *_typed(), test)
@@ -153,7 +153,7 @@ def example_envelopes() -> Mapping[str, bytes]:
 
 
 def _played() -> Iterator[tuple[EventDraft, int]]:
-    """Carry out the commands one after the other, and yield each event with its time."""
+    """Run the commands one after the other, and yield each event with its time."""
     state: Conversation | None = None
     for number, command in enumerate(_COMMANDS):
         at = _NOON + number * _SECOND
@@ -170,7 +170,7 @@ def _played() -> Iterator[tuple[EventDraft, int]]:
 
 
 def _typed() -> Iterator[EventDraft]:
-    """Yield the events of an agent who types, and stops."""
+    """Yield the events of an agent who starts and stops typing."""
     conversation_id, agent = "cnv_01KZ00000000000000000000C1", TypingAgent(_AGENT, "Grace")
     typists, started = set_typing(NO_TYPISTS, SetTyping(agent, True), conversation_id, 0.0)
     _, stopped = set_typing(typists, SetTyping(agent, False), conversation_id, 1.0)

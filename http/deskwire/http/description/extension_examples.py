@@ -1,4 +1,4 @@
-"""The part of the reference page of events that is beyond the contract, with an envelope of each type as the engine makes it."""
+"""The reference of events beyond the contract, with an envelope of each type as the engine makes it."""
 
 from __future__ import annotations
 

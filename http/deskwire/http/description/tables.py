@@ -10,13 +10,13 @@ _SOURCES: Final = re.compile(r"\s*\((?:contract|decisions|ADR) [^)]*\)")
 
 
 def markdown_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a table, with a line break at its end. Pipes in cells are escaped."""
+    """Return a table with a final line break. Pipes in cells are escaped."""
     lines = (heads, ("---",) * len(heads), *rows)
     return "".join(_line(cells) for cells in lines)
 
 
 def plain(docstring: str | None) -> str:
-    """Return a docstring as text for readers of the API: without its sources, and each paragraph on one line."""
+    """Return a docstring as text for API users: without sources, one line per paragraph."""
     text = _SOURCES.sub("", docstring or "")
     paragraphs = re.split(r"\n\s*\n", text.strip())
     return "\n\n".join(re.sub(r"\s+", " ", paragraph).strip() for paragraph in paragraphs)

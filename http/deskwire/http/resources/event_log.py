@@ -1,4 +1,4 @@
-"""The stored events of a project for those who look what happened: newest first, and one by its id."""
+"""The stored events of a project for people: newest first, and single ones by id."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ routes = Routes(events.routes.tag, dashboard("conversations.read"))
 _TYPES: Final = STORED | NAMEABLE
 _NAME: Final = "|".join(sorted(_TYPES)).replace(".", "[.]")
 _CHOSEN: Final[dict[str, Any]] = {
-    "description": "Event types, separated by commas; all that you may read if it is not given.",
+    "description": "Event types, separated by commas; default: all types that you may read.",
     "pattern": f"^({_NAME})(,({_NAME}))*$",
     "examples": ["message.created,conversation.closed"],
 }
 
 
-class EventLog(Paged):
-    """The types of the events to list, the conversation that they are of, and the page."""
+class EventLogQuery(Paged):
+    """The types and the conversation of the events to list, and the page."""
 
     types: Annotated[str | None, Field(json_schema_extra=_CHOSEN)] = None
     conversation: str | None = None
@@ -50,11 +50,11 @@ class EventLog(Paged):
         super().further(given)
 
 
-@routes.add("GET", "/events", operation_id="listRecentEvents", query=EventLog, answer=page_of(AnyEvent))
-async def list_recent_events(call: Call[Body, EventLog]) -> Answer:
-    """List the stored events of a project, newest first, as consumers are sent them.
+@routes.add("GET", "/events", operation_id="listRecentEvents", query=EventLogQuery, answer=page_of(AnyEvent))
+async def list_recent_events(call: Call[Body, EventLogQuery]) -> Answer:
+    """List the stored events of a project, newest first, as sent to consumers.
 
-    Without `types` all are listed that your role may read, also those beyond the contract. To follow what comes next,
+    The default `types` are all that your role may read, including types beyond the contract. To follow new events,
     open the agents' stream.
     """
     query = call.query
@@ -76,7 +76,7 @@ async def list_recent_events(call: Call[Body, EventLog]) -> Answer:
 
 @routes.add("GET", "/events/<event_id>", operation_id="getEvent", answer=AnyEvent)
 async def get_event(call: Call[Body, Query]) -> Answer:
-    """Fetch a stored event, as consumers are sent it."""
+    """Fetch a stored event, as sent to consumers."""
     event_id, project = call.path["event_id"], call.project.rowid
     found = (
         await call.services.store.read(lambda reader: reader.event(project, event_id))

@@ -27,14 +27,14 @@ routes = Routes(
 _EVENT_ID: Final[dict[str, Any]] = {"pattern": "^evt_[0-7][0-9A-HJKMNP-TV-Z]{25}$"}
 _NAME: Final = "|".join(sorted(STORED | NAMEABLE)).replace(".", "[.]")
 _TYPES: Final[dict[str, Any]] = {
-    "description": "Event types, separated by commas. Extensions are listed only if they are named here.",
+    "description": "Event types, separated by commas. Extensions are listed only if named here.",
     "pattern": f"^({_NAME})(,({_NAME}))*$",
     "examples": ["message.created,conversation.closed"],
 }
 
 
-class Feed(Query):
-    """The part of the events to list, and the seconds to wait for the first of them."""
+class FeedQuery(Query):
+    """The range of events to list, and the seconds to wait for the first one."""
 
     after: str | None = Field(None, json_schema_extra=_EVENT_ID)
     cursor: str | None = Field(None, json_schema_extra=_EVENT_ID)
@@ -61,17 +61,17 @@ class Feed(Query):
     "GET",
     "/s2s/events",
     operation_id="listEvents",
-    query=Feed,
+    query=FeedQuery,
     answer=page_of(AnyEvent),
     errors=("event_not_found", "window_passed"),
 )
-async def list_events(call: Call[Body, Feed]) -> Answer:
+async def list_events(call: Call[Body, FeedQuery]) -> Answer:
     """List the events of a project after a given event, oldest first.
 
-    Extensions are listed if `types` names them; a machine credential needs the permission to read what they are about.
+    Extensions are listed if `types` names them; a machine credential needs the permission to read their objects.
 
     If more events are stored, `nextCursor` is the id of the last one listed, for `cursor` or `after`. If it is null,
-    call again with `wait`, after the last event you have.
+    call again with `wait`, after your last event.
     """
     query = call.query
     query.further(query.model_dump(exclude_none=True))
@@ -87,7 +87,7 @@ async def list_events(call: Call[Body, Feed]) -> Answer:
     return raw_list(bodies, chunk.events[query.limit - 1].id if more else None)
 
 
-async def _read(call: Call[Body, Feed], after: int, types: frozenset[str]) -> Chunk:
+async def _read(call: Call[Body, FeedQuery], after: int, types: frozenset[str]) -> Chunk:
     log, project, limit = call.services.log, call.project.rowid, call.query.limit + 1
     source = project if types <= STORED else NamedTypesSource(project)
     chunk = await log.read(source, after, limit, types)
@@ -99,7 +99,7 @@ async def _read(call: Call[Body, Feed], after: int, types: frozenset[str]) -> Ch
                 with call.services.admission.waiting(project):
                     await log.wait(source, chunk.upto)
                 chunk = await log.read_after_wait(source, chunk.upto, limit, types)
-    if call.access.machine is not None:  # it may have ended while the call waited
+    if call.access.machine is not None:  # the credential may have ended during the wait
         needed = {"conversations.read", *permissions_to_read(types)}
         await call.services.machines.check(call.access.authorizes_as, needed, call.services.clock())
     return chunk
@@ -110,12 +110,12 @@ def _names(listed: str | None) -> list[str]:
 
 
 def _position(reader: EventReader, project: int, event_id: str | None) -> int:
-    """Return the position to read from. Raises NotFound or Gone for an event that has none."""
+    """Return the position to read from. Raises NotFound or Gone if the event has none."""
     if event_id is None:
         return 0
     pruned, newest = reader.event_window(project)
     if event_id > (newest or NO_EVENT_ID):
         raise NotFound("There is no such event yet.", code="event_not_found")
     if pruned is not None and event_id < pruned:
-        raise Gone("Events behind that one are no longer stored; fetch the conversations anew.")
+        raise Gone("Events after that one are no longer stored; fetch the conversations again.")
     return reader.event_position(project, event_id)

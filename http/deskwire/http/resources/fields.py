@@ -1,4 +1,4 @@
-"""The types of fields that several resources share (decisions 4)."""
+"""Types of fields shared by several resources (decisions 4)."""
 
 from __future__ import annotations
 
@@ -20,8 +20,7 @@ from deskwire.engine.definitions.attributes import (
 )
 from deskwire.http.api.input.validation import NOT_BLANK, at_most_fields
 
-RATING_COMMENT_MAX: Final = 2_000
-"""Characters of the words beside a rating."""
+RATING_COMMENT_MAX: Final = 2_000  # characters
 
 
 def _small_attributes(value: dict[str, Any]) -> dict[str, Any]:
@@ -30,13 +29,13 @@ def _small_attributes(value: dict[str, Any]) -> dict[str, Any]:
         raise PydanticCustomError("too_deep", TOO_DEEP)
     if size > ATTRIBUTES_BYTES:
         raise ValueError(
-            f"All attributes together take {size:,} bytes; at most {ATTRIBUTES_BYTES:,} are allowed."
+            f"All attributes together have {size:,} bytes; at most {ATTRIBUTES_BYTES:,} are allowed."
         )
     return value
 
 
 def _web_url(text: str) -> str:
-    """The text itself, if it is an absolute http or https URL; a page that shows it must meet no `javascript:` or `data:`."""
+    """Return the text if it is an absolute http or https URL; pages may link to it, so other schemes are unsafe."""
     try:
         url = urlsplit(text)
         fine = url.scheme in ("http", "https") and bool(url.hostname) and not re.search(r"\s", text)

@@ -1,4 +1,4 @@
-"""Exports of a project for its own backend: objects of one kind as NDJSON, all or what has changed since the last export."""
+"""Exports of a project for its backend: objects of one kind as NDJSON, all of them or the changes since the last export."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ NDJSON: Final = "application/x-ndjson"
 routes = Routes(
     Tag(
         "Exports",
-        "Export the objects of a project as NDJSON: all of them, or what has changed since the last export.",
+        "Export the objects of a project as NDJSON: all of them, or the changes since the last export.",
     ),
     s2s("conversations.read"),
 )
 
 
 class ExportQuery(Query):
-    """The beginning of an export: the `nextCursor` of another one, a time, or neither for everything."""
+    """The start of an export: the `nextCursor` of an earlier one, a time, or neither for everything."""
 
     cursor: Annotated[str, Field(min_length=1)] | None = None
     updated_since: Time | None = None
@@ -37,7 +37,7 @@ class ExportQuery(Query):
     @classmethod
     def _one(cls, since: int | None, info: ValidationInfo) -> int | None:
         if since is not None and info.data.get("cursor") is not None:
-            raise ValueError("Give `cursor` or `updatedSince`: an export begins at one of them.")
+            raise ValueError("Give only one of `cursor` and `updatedSince`, where the export starts.")
         return since
 
 
@@ -50,10 +50,10 @@ class ExportQuery(Query):
     records=("project.exported",),
 )
 async def export_conversations(call: Call[Body, ExportQuery]) -> Answer:
-    """Export conversations as NDJSON, one on each line. The export is streamed.
+    """Export conversations as NDJSON, one per line. The export is streamed.
 
-    With the `nextCursor` of another export, it has what has changed since, and `{"id", "deleted": true}` for each
-    conversation that is gone. The last line is `{"nextCursor", "exportedAt", "deletions"}`; without it, the export was cut off.
+    With the `nextCursor` of an earlier export, it has the conversations changed since, and `{"id", "deleted": true}` for each
+    deleted one. The last line is `{"nextCursor", "exportedAt", "deletions"}`; without it, the export is incomplete.
     """
     return await _exported(call, "conversations")
 
@@ -67,11 +67,11 @@ async def export_conversations(call: Call[Body, ExportQuery]) -> Answer:
     records=("project.exported",),
 )
 async def export_messages(call: Call[Body, ExportQuery]) -> Answer:
-    """Export the messages of all conversations as NDJSON, one on each line, without agents' notes. The export is streamed.
+    """Export the messages of all conversations as NDJSON, one per line, without agents' notes. The export is streamed.
 
-    With the `nextCursor` of another export, it has the messages that were added or redacted since, `{"id",
-    "conversationId", "deleted": true}` for each that is gone, and `{"conversationId", "deleted": true}` for each
-    conversation with all its messages. The last line is `{"nextCursor", "exportedAt", "deletions"}`.
+    With the `nextCursor` of an earlier export, it has the messages added or redacted since, `{"id",
+    "conversationId", "deleted": true}` for each deleted one, and `{"conversationId", "deleted": true}` for each
+    deleted conversation with all its messages. The last line is `{"nextCursor", "exportedAt", "deletions"}`.
     """
     return await _exported(call, "messages")
 
@@ -86,10 +86,10 @@ async def export_messages(call: Call[Body, ExportQuery]) -> Answer:
     records=("project.exported",),
 )
 async def export_tickets(call: Call[Body, ExportQuery]) -> Answer:
-    """Export tickets as NDJSON, one on each line. The export is streamed.
+    """Export tickets as NDJSON, one per line. The export is streamed.
 
-    With the `nextCursor` of another export, it has what has changed since, and `{"id", "deleted": true}` for each ticket
-    that is gone. The last line is `{"nextCursor", "exportedAt", "deletions"}`; without it, the export was cut off.
+    With the `nextCursor` of an earlier export, it has the tickets changed since, and `{"id", "deleted": true}` for each
+    deleted one. The last line is `{"nextCursor", "exportedAt", "deletions"}`; without it, the export is incomplete.
     """
     return await _exported(call, "tickets")
 
@@ -104,10 +104,10 @@ async def export_tickets(call: Call[Body, ExportQuery]) -> Answer:
     records=("project.exported",),
 )
 async def export_survey_responses(call: Call[Body, ExportQuery]) -> Answer:
-    """Export the responses to all surveys as NDJSON, one on each line. The export is streamed.
+    """Export the responses to all surveys as NDJSON, one per line. The export is streamed.
 
-    With the `nextCursor` of another export, it has the responses that were added since, `{"id", "surveyId", "deleted": true}`
-    for each that is gone, and `{"surveyId", "deleted": true}` for each survey with all its responses. The last line is
+    With the `nextCursor` of an earlier export, it has the responses added since, `{"id", "surveyId", "deleted": true}`
+    for each deleted one, and `{"surveyId", "deleted": true}` for each deleted survey with all its responses. The last line is
     `{"nextCursor", "exportedAt", "deletions"}`.
     """
     return await _exported(call, "survey-responses")
@@ -127,8 +127,8 @@ async def _exported(call: Call[Body, ExportQuery], kind: ExportKind) -> Answer:
 
 
 def _mark(cursor: str, number: int) -> ExportMark:
-    """Return the mark that a cursor stands for. Raises BadRequest for that of another export."""
+    """Return the position of a cursor. Raises BadRequest for another export's cursor."""
     (of, at), event_id = decode_cursor_as_of(cursor, 2)
     if of != number:
-        raise bad_cursor("This cursor is of an export of something else.")
+        raise bad_cursor("This cursor is from an export of other objects.")
     return ExportMark(event_id, at)

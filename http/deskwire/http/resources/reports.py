@@ -1,4 +1,4 @@
-"""Reports: what a support team is asked for, as JSON and as CSV (ADR 74)."""
+"""Reports on the support team's work, as JSON and as CSV (ADR 74)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from deskwire.http.schemas import reports as shapes
 routes = Routes(
     Tag(
         "Reports",
-        "Count what a support team is asked for: first response, time to close, CSAT, volume and backlog.",
+        "Report on the support team's work: first response, time to close, CSAT, volume and backlog.",
     ),
     access=either("conversations.read"),
 )
@@ -31,20 +31,20 @@ _RECORDED: Final = ("report.exported",)
 
 
 class ReportQuery(PeriodQuery):
-    """The period of a report and its groups."""
+    """The period of a report, and its groups."""
 
-    by: Annotated[GroupBy | None, Field(description="What there is a row for.")] = None
+    by: Annotated[GroupBy | None, Field(description="The groups, with a row for each.")] = None
     imported: Annotated[Flag, Field(description="Whether imported conversations count.")] = True
 
 
 class BacklogQuery(ReportQuery):
-    """The groups of a backlog; a period is for its days alone."""
+    """The groups of a backlog; a period is used only for its days."""
 
     def period(self, now: int) -> Period:
-        """Return the period of the days. Raises BadRequest for one that nothing is asked of."""
+        """Return the period of the days. Raises BadRequest for a period without days."""
         period = super().period(now)
         if self.by != "day":
-            said = "The backlog of the past is known by days alone: leave this out, or give by=day."
+            said = "The past backlog is known only by days: omit this, or give by=day."
             named = {"from": self.start, "to": self.end}
             unused = [
                 Problem(f"?{name}", "not_allowed", said) for name, text in named.items() if text is not None
@@ -100,8 +100,8 @@ async def _csv(call: Call[Body, Any], metric: Metric) -> Answer:
 async def first_response(call: Call[Body, ReportQuery]) -> Answer:
     """Report how long contacts waited for the first answer of an agent.
 
-    Counted is each conversation in which an agent answered the contact for the first time within the period, from the
-    contact's first message to that answer. It is of the agent who gave it. Bots do not count.
+    The report counts each conversation in which an agent answered the contact for the first time within the period, from the
+    contact's first message to that answer. It is attributed to the agent who answered. Bots do not count.
     """
     return await _json(call, "first-response")
 
@@ -133,8 +133,8 @@ async def first_response_csv(call: Call[Body, ReportQuery]) -> Answer:
 async def time_to_close(call: Call[Body, ReportQuery]) -> Answer:
     """Report how long conversations were open until they were closed.
 
-    Counted is each closing within the period, from the conversation's creation, or from when it was last reopened. It is
-    of the agent who had the conversation: the one it was assigned to, else the one who had written last.
+    The report counts each closing within the period, from the conversation's creation or its last reopening. It is
+    attributed to the agent of the conversation: its assignee, else its last writer.
     """
     return await _json(call, "time-to-close")
 
@@ -160,8 +160,8 @@ async def time_to_close_csv(call: Call[Body, ReportQuery]) -> Answer:
 async def csat(call: Call[Body, ReportQuery]) -> Answer:
     """Report how contacts rated conversations.
 
-    Counted is each rating that was given within the period and is still the conversation's. It is of the agent who had
-    the conversation then.
+    The report counts each rating given within the period that is still the conversation's. It is attributed to the agent
+    of the conversation at that time.
     """
     return await _json(call, "csat")
 
@@ -184,8 +184,8 @@ async def csat_csv(call: Call[Body, ReportQuery]) -> Answer:
 async def volume(call: Call[Body, ReportQuery]) -> Answer:
     """Report how many conversations were created, closed and reopened, and how many messages were written.
 
-    Closings and reopenings are of the agent who had the conversation then, conversations that were created are of the one who
-    has it now, and messages are of the agent who wrote them.
+    Closings and reopenings are attributed to the conversation's agent at that time, created conversations to its
+    current agent, and messages to their author.
     """
     return await _json(call, "volume")
 
@@ -211,10 +211,10 @@ async def volume_csv(call: Call[Body, ReportQuery]) -> Answer:
     "GET", "/reports/backlog", operation_id="reportBacklog", query=BacklogQuery, answer=shapes.BacklogReport
 )
 async def backlog(call: Call[Body, BacklogQuery]) -> Answer:
-    """Report how many conversations are open, and since when.
+    """Report how many conversations are open, and how old they are.
 
-    With `by=day` the rows say how many were open at the end of each day, and `from` and `to` may be given. Otherwise the
-    rows are about the conversations that are open now, by the agent or team who has them.
+    With `by=day` the rows have the number of open conversations at the end of each day, and `from` and `to` are allowed. Otherwise the
+    rows have the conversations that are open now, by agent or team.
     """
     return await _json(call, "backlog")
 
@@ -228,7 +228,7 @@ async def backlog(call: Call[Body, BacklogQuery]) -> Answer:
     records=_RECORDED,
 )
 async def backlog_csv(call: Call[Body, BacklogQuery]) -> Answer:
-    """Report how many conversations are open, and since when, as CSV.
+    """Report how many conversations are open, and how old they are, as CSV.
 
     The file follows RFC 4180, in UTF-8 with a byte order mark: a line for each row of the report, or one for the total
     without `by`. A text that a spreadsheet would take for a formula is prefixed with `'`.

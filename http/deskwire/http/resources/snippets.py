@@ -1,4 +1,4 @@
-"""Snippets: the prepared replies of a project (ADR 19)."""
+"""Snippets: prepared texts for replies (ADR 19)."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ from deskwire.http.schemas import snippets as shapes
 from deskwire.http.schemas.base import Deleted, page_of
 
 routes = Routes(
-    Tag("Snippets", "Keep texts that agents put into replies by a shortcut."),
-    unrecorded="It is content: it grants nothing, is no setting, and names its author.",
+    Tag("Snippets", "Keep texts that agents insert into replies by a shortcut."),
+    unrecorded="It is content: it grants nothing, is not a setting, and names its author.",
 )
 _ALL: Final = "/snippets"
 _ONE: Final = "/snippets/<snippet_id>"
@@ -59,14 +59,14 @@ def _placeholders(text: str) -> str:
 def _tag(text: str) -> str:
     tag = canonical_language_tag(text)
     if tag is None:
-        raise ValueError("This is no language tag (BCP 47), such as en or pt-BR.")
+        raise ValueError("This is not a language tag (BCP 47), such as en or pt-BR.")
     return tag
 
 
 Shortcut = Annotated[
     str,
     Field(min_length=1, max_length=40),
-    *matching("[a-z0-9._-]+", "A shortcut has small letters a to z, digits, `.`, `_` and `-`."),
+    *matching("[a-z0-9._-]+", "A shortcut has lower-case letters a to z, digits, `.`, `_` and `-`."),
 ]
 Text = Annotated[str, Field(min_length=1, max_length=TEXT_MAX), NOT_BLANK, AfterValidator(_placeholders)]
 Language = Annotated[str, AfterValidator(_tag)]
@@ -74,7 +74,7 @@ TeamId = Annotated[str, Field(min_length=1, max_length=40)]
 
 
 class SnippetBody(Body):
-    """The new snippet. `text` may have the placeholders {contact.name} and {agent.name}. `teamId` is the team it is of."""
+    """The new snippet. `text` may have the placeholders {contact.name} and {agent.name}. `teamId` is its team, if any."""
 
     shortcut: Shortcut
     title: Name
@@ -110,7 +110,7 @@ async def _look_at_team(call: Call[Any, Query]) -> None:
     further=(_look_at_team,),
 )
 async def create_snippet(call: Call[SnippetBody, Query]) -> Answer:
-    """Create a snippet. One of a team is made by a member of it, or with the permission `projects.manage`."""
+    """Create a snippet. A team's snippet can be created by a member, or with the permission `projects.manage`."""
     body, now, project = call.body, call.services.clock(), call.project
     snippet_id, author = new_id("snp", now), SnippetAuthor(call.user.rowid, call.user.id, call.user.name)
 
@@ -155,7 +155,7 @@ async def get_snippet(call: Call[Body, Query]) -> Answer:
     further=(nulls(*_NULLABLE), _look_at_team),
 )
 async def change_snippet(call: Call[SnippetPatch, Query]) -> Answer:
-    """Change a snippet. That of another one's, of no team of one's own, needs the permission `projects.manage`."""
+    """Change a snippet. If it is neither yours nor of one of your teams, you need the permission `projects.manage`."""
     given, now = given_fields(call.body, frozenset(_NULLABLE)), call.services.clock()
 
     def change(tx: Transaction) -> Snippet:
@@ -183,7 +183,7 @@ async def change_snippet(call: Call[SnippetPatch, Query]) -> Answer:
     records=("snippet.deleted",),
 )
 async def delete_snippet(call: Call[Body, Query]) -> Answer:
-    """Delete a snippet. That of another one's, of no team of one's own, needs the permission `projects.manage`."""
+    """Delete a snippet. If it is neither yours nor of one of your teams, you need the permission `projects.manage`."""
 
     def delete(tx: Transaction) -> Snippet:
         snippet = _checked(tx, call)
@@ -220,7 +220,7 @@ def _checked(reader: SnippetReader, call: Call[Any, Any]) -> Snippet:
 
 
 def _team(reader: TeamReader, project: Project, team_id: str | None) -> Team | None:
-    """Return the team, None if none is named. Raises Invalid if the project has no such team."""
+    """Return the team; None without an id. Raises Invalid for an unknown team."""
     team = None if team_id is None else reader.team(project.rowid, team_id)
     if team_id is not None and team is None:
         raise Invalid(Problem("/teamId", "unknown", "There is no such team in this project."))

@@ -36,7 +36,7 @@ Q = TypeVar("Q", bound=Query)
 
 routes = Routes(
     Tag("Translations", "Store and fetch content in several languages."),
-    unrecorded="It is content: it grants nothing, and is no setting.",
+    unrecorded="It is content: it grants nothing, and is not a setting.",
 )
 _ALL: Final = "/translations/entries"
 _ONE: Final = f"{_ALL}/<path:entry_id>"
@@ -81,7 +81,7 @@ class OneLanguage(Query):
 
 
 class TranslationBody(Body):
-    """The content of an entry in one language, by field name. It replaces the content stored before."""
+    """The content of an entry in one language, by field name. It replaces the stored content."""
 
     language: Language
     fields: Annotated[dict[FieldName, FieldText], Field(min_length=1, max_length=100), at_most_fields(100)]
@@ -168,7 +168,7 @@ async def _look_at_language(call: Call[TranslationBody, Query]) -> None:
 async def put_entry(call: Call[TranslationBody, Query]) -> Answer:
     """Store the content of an entry in one language. A new entry is created.
 
-    `If-Match` takes the `ETag` of the language; `If-None-Match: *` stores only what is new.
+    `If-Match` takes the `ETag` of the language; `If-None-Match: *` stores only new content.
     """
     ref, body, project = _ref(call), call.body, call.project.rowid
     await _look_at_language(call)
@@ -198,7 +198,7 @@ async def put_entry(call: Call[TranslationBody, Query]) -> Answer:
     records=("translation.deleted",),
 )
 async def delete_entry(call: Call[Body, OneLanguage]) -> Answer:
-    """Delete an entry, or one language of it. The last language takes the entry with it."""
+    """Delete an entry, or one language of it. Deleting the last language deletes the entry."""
     find, language = _entry(call), call.query.language
 
     def delete(tx: Transaction) -> Entry:
@@ -221,7 +221,7 @@ def _tagged(entry: Entry, translation: Translation) -> Tagged:
 
 
 def _ref(call: Call[B, Q]) -> EntryRef:
-    """Return the entry that the path names. Raises BadRequest."""
+    """Return the entry in the path. Raises BadRequest."""
     try:
         return parse_entry_id(call.path["entry_id"])
     except ValueError as error:
@@ -229,7 +229,7 @@ def _ref(call: Call[B, Q]) -> EntryRef:
 
 
 def _entry(call: Call[B, Q]) -> Callable[[TranslationReader], Entry]:
-    """Return the query for the entry in the path; it raises NotFound."""
+    """Return a query for the entry in the path, which raises NotFound."""
     ref, project = _ref(call), call.project.rowid
 
     def find(reader: TranslationReader) -> Entry:

@@ -32,7 +32,7 @@ from deskwire.http.schemas.base import Deleted
 
 routes = Routes(
     Tag("Uploads", "Upload files, and download them by signed URLs."),
-    unrecorded="It is content: it grants nothing, and is no setting.",
+    unrecorded="It is content: it grants nothing, and is not a setting.",
 )
 _SEND: Final = either("conversations.reply")
 
@@ -88,7 +88,7 @@ async def upload_file(call: Call[Body, Query]) -> Answer:
     answer=shapes.Upload,
 )
 async def get_upload(call: Call[Body, Query]) -> Answer:
-    """Fetch an upload, with a fresh URL of its file."""
+    """Fetch an upload, with a new URL of its file."""
     project, upload_id = call.project.rowid, call.path["upload_id"]
     return _view(
         call,
@@ -146,7 +146,7 @@ async def fetch_file(call: Call[Body, LinkQuery]) -> Answer:
 
 
 def _kept(call: Call[Any, Any], job: Job, upload: Upload) -> Job:
-    """Return the commit of an upload. Repeated requests are recognised by name and content, as a form's delimiters are new each time."""
+    """Return the commit of an upload. Repeated requests are recognised by name and content, because the delimiters of forms differ."""
     if call.once is None:
         return job
     once = call.once.with_body(upload.name.encode(), upload.sha256.encode())

@@ -44,7 +44,7 @@ _VERSIONS_MAX: Final = 1 << 31
 
 
 class RunList(Paged):
-    """The filter of a list of runs, and its page. `ended` has those that could not go on, too; `stopped` only those."""
+    """The filter of a list of runs, and its page. `ended` includes runs that could not continue; `stopped` has only those."""
 
     state: RunState = "waiting"
 
@@ -72,7 +72,7 @@ class SimulationBody(Body):
     answer=page_of(shapes.WorkflowRun),
 )
 async def list_runs(call: Call[Body, RunList]) -> Answer:
-    """List the conversations in which a workflow waits, or in which it has ended; of the latter the last one comes first.
+    """List the conversations in which a workflow waits, or in which it has ended; the most recently ended first.
 
     Runs are kept as long as their conversations.
     """
@@ -95,7 +95,7 @@ async def list_runs(call: Call[Body, RunList]) -> Answer:
 
 @routes.add("GET", f"{ONE}/figures", READ, operation_id="getWorkflowFigures", answer=shapes.WorkflowFigures)
 async def get_figures(call: Call[Body, Query]) -> Answer:
-    """Count the runs of a workflow: how many wait at each step, and how many have ended how."""
+    """Count the runs of a workflow: how many wait at each step, and how many have ended by each reason."""
 
     def read(reader: WorkflowReader) -> dict[str, Any]:
         workflow = find_workflow(reader, call.project, call.path["workflow_id"])
@@ -172,10 +172,10 @@ async def _look_at_flows(call: Call[SimulationBody, Query]) -> None:
     further=(_look_at_flows,),
 )
 async def simulate_workflow(call: Call[SimulationBody, Query]) -> Answer:
-    """Try out flows: tell what a workflow of them would do with a contact's answers.
+    """Simulate flows with a contact's answers, and return what the workflow would do.
 
-    Nothing is stored or sent, and no conversation is touched. A wait for a time passes at once. The try-out stops where an
-    answer is needed that is not given, and says what the contact would see.
+    Nothing is stored or sent. A wait for a time is skipped. The simulation stops where an
+    answer is missing, and returns what the contact would see.
     """
     body, project = call.body, call.project
     await _look_at_flows(call)

@@ -30,13 +30,13 @@ from deskwire.http.schemas.surveys import Validation
 
 routes = Routes(
     Tag("Workflows", "Create, validate, change and delete workflows."),
-    unrecorded="It is content: its versions are kept, and conversations tell which they ran.",
+    unrecorded="It is content: its versions are kept, and conversations name the version that they run.",
 )
 ONE: Final = "/workflows/<workflow_id>"
 READ: Final = dashboard("conversations.read")
 DELETE: Final = dashboard("projects.manage")
 MANAGE: Final = dashboard("projects.manage", "conversations.manage", "conversations.reply")
-"""Ours: a workflow speaks to every customer of the project (ADR 20), and it does what these permissions allow."""
+"""Our own choice: a workflow writes to every customer of the project (ADR 20), so it needs these permissions."""
 
 
 class WorkflowDraft(Body):

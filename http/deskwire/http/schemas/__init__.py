@@ -1,4 +1,4 @@
-"""The objects in the API's responses, a model for each: the source of the schemas of responses.
+"""The objects in the API's responses: the source of the schemas in the API's description.
 
-The handlers make plain dictionaries, for speed; the tests check every response against these models.
+Handlers return plain dictionaries for speed. Tests check every response against these models.
 """

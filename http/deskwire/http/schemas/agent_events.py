@@ -1,4 +1,4 @@
-"""Internal events, which agents alone are told of: the data of each type, and their envelopes."""
+"""Internal events, sent to agents only: the data of each type, and their envelopes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from deskwire.http.schemas.tickets import Ticket
 
 
 class EventActor(Shape):
-    """The author of a change, with their name at that time."""
+    """The author of a change, with the name at that time."""
 
     type: EventActorType
     id: Annotated[str, Field(examples=["usr_01KZ0000000000000000AGENT1"])] | None
@@ -32,23 +32,23 @@ class EventActor(Shape):
 
 
 class NoteData(Shape):
-    """The note, and its conversation as agents see it."""
+    """The note, and its conversation in the agents' view."""
 
     message: AgentMessage
     conversation: ToldConversation
 
 
 class RemovedHidden(Shape):
-    """The deleted conversation, which no customer ever saw."""
+    """The deleted conversation, which the customer never saw."""
 
     id: ConversationId
 
 
 class ChangedConversationData(Shape):
-    """The conversation as agents see it after the change, the fields that changed, and the author.
+    """The conversation in the agents' view after the change, the fields that changed, and the author.
 
-    `changed` is `created` or `deleted` alone for a conversation that the customer can't see. It has `messages` for a message or
-    note that was redacted or deleted, whose id stands beside it.
+    For a conversation that the customer can't see, `changed` can be only `created` or `deleted`. It has `messages` for a redacted or
+    deleted message or note, whose id is also given.
     """
 
     conversation: ToldConversation | RemovedHidden
@@ -83,7 +83,7 @@ class RemovedTicketData(Shape):
 
 
 class GoneMessageData(Shape):
-    """The message of which something is no more, the time, and the author of that; nothing of what it held."""
+    """The redacted or deleted message, the time and the author, without the removed content."""
 
     conversation_id: ConversationId
     message_id: MessageId
@@ -100,7 +100,7 @@ class ChangedContactData(Shape):
 
 
 class MergedContactData(Shape):
-    """The contact that has everything now, the one that is no more, and the author of the merge."""
+    """The contact that has all data now, the removed contact, and the author of the merge."""
 
     contact: Contact
     merged: NamedContact
@@ -108,14 +108,14 @@ class MergedContactData(Shape):
 
 
 class MemoryData(Shape):
-    """The contact of whom something is remembered, or was forgotten."""
+    """The contact whose memory changed."""
 
     contact_id: ContactId
     deleted: bool
 
 
 class SettingsData(Shape):
-    """The kind of thing that changed, and its id; null for several things at once."""
+    """The kind and id of the changed object; null for several objects at once."""
 
     what: Setting
     id: Annotated[str, Field(examples=["tem_01KZ00000000000000000000M1"])] | None
@@ -134,7 +134,7 @@ DATA: Final[Mapping[str, type[Shape]]] = {
     "memory.changed": MemoryData,
     "settings.changed": SettingsData,
 }
-"""The model of `data` for each type that agents alone are told of; a test fails for a type that is missing."""
+"""The model of `data` for each type for agents only; a test fails for a missing type."""
 
 ENVELOPES: Final[Mapping[str, type[Shape]]] = {
     kind.type: envelope(kind, DATA[kind.type]) for kind in AGENTS.values() if kind.type in DATA

@@ -19,10 +19,10 @@ RequestId = Annotated[
 
 
 class AuditActor(Shape):
-    """The actor of an audit record. `name` is the address of a user, null once the account is deleted, the label of a server key, or the name of a machine.
+    """The actor of an audit record. `name` is a user's address (null for a deleted account), a server key's label, or a machine credential's name.
 
-    An `operator` acts at the command line; `id` is the name of their account on the machine. `system` is the service
-    itself. An `anonymous` actor has not proved an identity.
+    An `operator` acts on the command line; `id` is the name of their account on the machine. `system` is the service
+    itself. An `anonymous` actor has not authenticated.
     """
 
     type: AuditActorType
@@ -39,14 +39,14 @@ class AuditObject(Shape):
 
 
 class AuditChange(Shape):
-    """The value of a field before and after the action; null if it had none."""
+    """The value of a field before and after the action; null for none."""
 
     before: Any
     after: Any
 
 
 class PushAttempt(Shape):
-    """The last attempt to push; `error` is null if the receiver answered 2xx, and `status` if it did not answer."""
+    """The last attempt to push. `error` is null after a 2xx response, `status` is null without a response."""
 
     at: Moment
     status: Annotated[int, Field(examples=[200])] | None
@@ -54,10 +54,10 @@ class PushAttempt(Shape):
 
 
 class AuditPush(Shape):
-    """The push of an organisation's audit trail to a URL. The responses that create a secret show all of it; all others mask it.
+    """The push of an organisation's audit trail to a URL. The responses that create a secret show it; all others mask it.
 
-    Records wait, and are pushed again without an end, while the receiver does not answer 2xx. `missed` counts those that
-    left the trail before they were pushed.
+    Until the receiver responds with 2xx, records wait and are sent again without a limit. `missed` counts records that
+    expired before they were pushed.
     """
 
     id: Annotated[
@@ -78,8 +78,8 @@ class AuditPush(Shape):
 class AuditRecord(Shape):
     """An audit record: an action with its actor, object, time and address.
 
-    Repetitions within a quarter of an hour may share a record. It has the `requestId` of the first one, their `count`,
-    and their numbers added up in `details`.
+    Repetitions within a quarter of an hour may share a record, which has the first `requestId`, their `count`,
+    and the sums of their numbers in `details`.
     """
 
     id: AuditId

@@ -1,4 +1,4 @@
-"""The parts that the objects in responses are made of: ids, times, pages, deletions."""
+"""Parts of the objects in responses: ids, times, pages, deletions."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ _ULID: Final = "_[0-7][0-9A-HJKMNP-TV-Z]{25}$"
 
 
 class _Kind(type):
-    """The type of shapes, whom mypy takes for hashable only if they have a type of their own."""
+    """The metaclass of shapes, which mypy needs to accept them as hashable."""
 
 
 class Shape(metaclass=_Kind):
-    """An object in a response: every field it may have, and no other.
+    """An object in a response, with every possible field.
 
-    A field with a default may be left out, but is never null. It is a plain class, of which the reference has pydantic
-    make a model (`model_of`): the service uses none, and all of them take a tenth of its start and 4 MB (ADR 29).
+    A field with a default is optional, but never null. A shape is a plain class, which the reference turns into a pydantic
+    model (`model_of`): the service needs no models, which would take a tenth of its start and 4 MB (ADR 29).
     """
 
     _title: ClassVar[str | None] = None
 
     def __init_subclass__(cls, title: str | None = None) -> None:
-        """Give it a public name, if that is not the class's."""
+        """Set a public name that differs from the class's."""
         if title is not None:
             cls._title = title
 
@@ -61,7 +61,7 @@ class _Model(BaseModel):
 
 @cache
 def model_of(shape: type[Shape | BaseModel]) -> type[BaseModel]:
-    """Return pydantic's model of a shape, or the model itself that is one already."""
+    """Return the pydantic model of a shape; a model is returned unchanged."""
     if issubclass(shape, BaseModel):
         return shape
     if shape is Shape:
@@ -79,7 +79,7 @@ def model_of(shape: type[Shape | BaseModel]) -> type[BaseModel]:
 
 
 def shape_of(name: str, base: type[S], meaning: str | None, fields: Mapping[str, Any]) -> type[S]:
-    """Return a shape that is made at run time: a base with further fields, which are required, each with its annotation."""
+    """Return a shape made at run time: a base with further required fields and their annotations."""
     body = {"__module__": __name__, "__doc__": meaning, "__annotations__": {**fields}}
     return new_class(name, (base,), {}, lambda own: own.update(body))
 
@@ -127,9 +127,9 @@ Url = Annotated[
 
 
 def public_name(model: type[Shape | BaseModel]) -> str:
-    """Return the name of a model's schema in the API's description: its `title` if it has one, else the class's name.
+    """Return the name of a model's schema in the API's description: its `title`, else the class's name.
 
-    A class that is renamed keeps its public name by a title: `class New(Shape, title="Old")`.
+    A renamed class keeps its public name with a title: `class New(Shape, title="Old")`.
     """
     title = model._title if issubclass(model, Shape) else model.model_config.get("title")
     return title or model.__name__
@@ -149,10 +149,10 @@ def page_of(item: type[Shape | BaseModel]) -> type[Listed]:
 
 
 class ListedAsOf(Listed):
-    """A page of a list, and the moment of its first page. Events behind `asOf` tell what has changed since.
+    """A page of a list, and the time of its first page. Events after `asOf` show further changes.
 
-    `asOf` is the id of the project's newest event when the first page was read, for `after` of the event feed; every page of
-    the list has the same. `nextCursor` is the `cursor` of the next page, null on the last page.
+    `asOf` is the id of the project's newest event when the first page was read, for `after` of the event feed. It is the
+    same on every page of the list. `nextCursor` is the `cursor` of the next page, null on the last page.
     """
 
     as_of: EventId

@@ -38,7 +38,7 @@ class Translation(Entry):
 
 
 class DeletedEntry(Shape):
-    """The confirmation that an entry is deleted, or only the `language` of it that is given."""
+    """The confirmation that an entry, or only its translation into `language`, is deleted."""
 
     entry_id: EntryId
     id: EntryKey
@@ -47,7 +47,7 @@ class DeletedEntry(Shape):
 
 
 class LanguageProgress(Shape):
-    """The numbers of entries that are translated into a language, and that are not."""
+    """The numbers of entries with and without a translation into a language."""
 
     language: Language
     translated: Count
@@ -62,7 +62,7 @@ class MissingReport(Shape):
 
 
 class MemoryOff(Shape):
-    """The response if the project has switched memory off (contract 2.6). It is not an error of the caller."""
+    """The response if the project has disabled memory (contract 2.6). It is not an error of the caller."""
 
     ok: Annotated[bool, Field(json_schema_extra={"const": False})]
     reason: Literal["disabled"]
@@ -86,7 +86,7 @@ class KnownMemoryEntry(MemoryEntry):
 
 
 class MemoryPage(Listed):
-    """A page of the memory entries of a contact. `reason` is set if the project has switched memory off."""
+    """A page of the memory entries of a contact. `reason` is set if the project has disabled memory."""
 
     items: list[MemoryEntry]
     ok: Annotated[bool, Field(examples=[True])]

@@ -1,4 +1,4 @@
-"""Contacts, conversations and messages as the API and the events show them (contract 2.10, decisions 4)."""
+"""Contacts, conversations and messages in the API and in events (contract 2.10, decisions 4)."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class ContactIdentity(Shape):
 
 
 class Contact(ContactIdentity):
-    """A contact: a customer of the project. Your backend and agents set its attributes and tags alike."""
+    """A contact: a customer of the project. Both your backend and agents can set its attributes and tags."""
 
     attributes: Annotated[dict[str, Any], Field(examples=[{"plan": "pro"}])]
     tags: Annotated[list[str], Field(examples=[["vip"]])]
@@ -73,14 +73,14 @@ RatingWords = Annotated[
     Field(
         min_length=1,
         max_length=2_000,
-        description="The contact's words beside the rating. Left out if there are none.",
+        description="The contact's comment on the rating. Omitted if there is none.",
         examples=["Quick, and kind."],
     ),
 ]
 
 
 class Conversation(Shape):
-    """A conversation. `sequence` is that of its newest event, by which a mirror can tell whether it is up to date."""
+    """A conversation. `sequence` is that of its newest event, which shows whether a mirror is up to date."""
 
     id: ConversationId
     project_id: ProjectId
@@ -104,7 +104,7 @@ class Conversation(Shape):
 
 
 class ListedConversation(Conversation):
-    """A conversation, with its tags if `include=tags` asks for them."""
+    """A conversation, with its tags if requested by `include=tags`."""
 
     tags: Annotated[list[str], Field(examples=[["returns"]])] | None = None
 
@@ -118,7 +118,7 @@ class Author(Shape):
 
 
 class Attachment(Shape):
-    """A file attached to a message. The URL is signed anew in each response, and expires after 30 days."""
+    """A file attached to a message. Each response has a newly signed URL, which expires after 30 days."""
 
     id: UploadId
     name: Annotated[str, Field(examples=["label.png"])]
@@ -144,7 +144,7 @@ class MessageContent(Shape):
     redacted_at: (
         Annotated[
             Moment,
-            Field(description="When something of the message was redacted last; null if nothing ever was."),
+            Field(description="The time of the message's last redaction; null if there was none."),
         ]
         | None
     )
@@ -166,8 +166,8 @@ class AgentMessage(MessageContent):
 class ThreadMessage(AgentMessage):
     """A message or note in its thread.
 
-    `sequence` is that of the message's event: null for a note, for a message that the customer can't see yet, and for one
-    that was written before sequences were noted. `seenAt` is when the contact had seen it at the latest.
+    `sequence` is that of the message's event. It is null for a note, for a message that the customer can't see yet, and for a message
+    written before sequences were recorded. `seenAt` is the latest time at which the contact saw it.
     """
 
     sequence: Count | None
@@ -182,15 +182,15 @@ class NamedContact(Shape):
 
 
 class MergedDocument(ProblemDocument):
-    """An error. Of a contact that is refused as `contact_merged` it has the one that it was merged into."""
+    """An error. For `contact_merged`, it has the contact that the requested one was merged into."""
 
     merged_into: NamedContact | None = None
 
 
 class MovedOnDocument(ProblemDocument):
-    """An error. Of a reply that is refused as `conversation_moved_on` it has what came meanwhile.
+    """An error. For `conversation_moved_on`, it has the newer messages.
 
-    `sequence` is the present one of the conversation, `since` are the newest messages and notes behind the sequence of the
+    `sequence` is the current one of the conversation, `since` are the newest messages and notes after the sequence of the
     reply, at most 50, oldest first.
     """
 
@@ -209,7 +209,7 @@ class LastMessage(Shape):
 
 
 class RunningWorkflow(Shape):
-    """The workflow that runs in a conversation. Its name is null once it is deleted."""
+    """The workflow running in a conversation. The name of a deleted workflow is null."""
 
     id: WorkflowId
     name: Annotated[str, Field(examples=["Orders"])] | None
@@ -217,16 +217,14 @@ class RunningWorkflow(Shape):
 
 
 class Mine(Shape):
-    """The signed-in agent's own place in the conversation. Only messages of the contact are unread."""
+    """The signed-in agent's read position in the conversation. Only messages of the contact are unread."""
 
-    seen_index: (
-        Annotated[int, Field(ge=0, description="The last message that was seen.", examples=[3])] | None
-    )
-    unread: Annotated[int, Field(ge=0, description="Messages of the contact behind it.", examples=[1])]
+    seen_index: Annotated[int, Field(ge=0, description="The last message seen.", examples=[3])] | None
+    unread: Annotated[int, Field(ge=0, description="Messages of the contact after it.", examples=[1])]
 
 
 class ToldConversation(Conversation):
-    """A conversation as agents see it, in an event: without what is one agent's own."""
+    """A conversation in the agents' view within an event, without any agent's own fields."""
 
     visible: Annotated[bool, Field(description="False while the customer can't see it.")]
     tags: Annotated[list[str], Field(examples=[["returns"]])]
@@ -244,9 +242,9 @@ class ToldConversation(Conversation):
 
 
 class AgentConversation(ToldConversation):
-    """A conversation as agents see it.
+    """A conversation in the agents' view.
 
-    An event changes this object only if the event's id is larger than `asOf`.
+    An event changes this object only if its id is larger than `asOf`.
     """
 
     as_of: Annotated[EventId, Field(description="The project's newest event at the time of this read.")]
@@ -254,7 +252,7 @@ class AgentConversation(ToldConversation):
 
 
 class ActivityActor(Shape):
-    """The author of a change, with the name at that time: a user, a server key with its label, a machine credential, a workflow, or the service itself."""
+    """The author of a change with the name at that time: a user, a server key with its label, a machine credential, a workflow, or the service itself."""
 
     type: EventActorType
     id: Annotated[str, Field(examples=["usr_01KZ0000000000000000AGENT1"])] | None
@@ -270,7 +268,7 @@ class ConversationChange(Shape):
 
 
 class ActivityStep(Shape):
-    """The step of a workflow that made a change. `version` is null if that version was no longer stored."""
+    """The step of a workflow that made a change. `version` is null if that version is no longer stored."""
 
     workflow_id: WorkflowId
     version: Annotated[int, Field(ge=1, examples=[3])] | None
@@ -279,9 +277,9 @@ class ActivityStep(Shape):
 
 
 class ConversationActivity(Shape):
-    """An entry of a conversation's activity: who did what. `eventId` is the event that told of it.
+    """An entry of a conversation's activity: a change and its author. `eventId` is the event of the change.
 
-    `step` is there if a step of a workflow did it. Entries that an earlier release has made lack it.
+    `step` is present if a step of a workflow made the change. Entries made by an earlier release lack it.
     """
 
     id: ActivityId
@@ -294,7 +292,7 @@ class ConversationActivity(Shape):
 
 
 class ConversationTags(Shape):
-    """The tags of a conversation, in their order."""
+    """The tags of a conversation, in order."""
 
     tags: Annotated[list[str], Field(examples=[["returns", "vip"]])]
 
@@ -315,7 +313,7 @@ class Rating(Shape):
 
 
 class NetworkRequestEntry(Shape):
-    """A request that a customer's client made, as it was reported (contract 2.3)."""
+    """A request reported by a customer's client (contract 2.3)."""
 
     url: Annotated[str, Field(examples=["https://shop.example.org/cart"])]
     type: Annotated[str, Field(examples=["fetch"])] | None = None

@@ -1,4 +1,4 @@
-"""Events: the data of each type, and the envelope that all share (contract 2.10, 6.1; decisions 4)."""
+"""Events: the data of each type, and the common envelope (contract 2.10, 6.1; decisions 4)."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ from deskwire.http.schemas.workflows import WorkflowStep
 
 
 class ConversationData(Shape):
-    """The conversation as it is after the event."""
+    """The conversation after the event."""
 
     conversation: Conversation
 
 
 class ConversationUpdatedData(ConversationData):
-    """The conversation as it is after the event, and the names of the fields that changed.
+    """The conversation after the event, and the names of the changed fields.
 
-    `changed` is `messages` alone for a message that was redacted or deleted, whose id stands beside it. Fetch a redacted message
-    anew, and remove a deleted one.
+    `changed` is only `messages` for a redacted or deleted message, whose id is also given. Fetch a redacted message
+    again, and remove a deleted one.
     """
 
     changed: list[Annotated[str, Field(examples=["title"])]]
@@ -96,13 +96,13 @@ class WorkflowData(ConversationData):
 
 
 class ContactData(Shape):
-    """The contact as it is after the change."""
+    """The contact after the change."""
 
     contact: ContactIdentity
 
 
 class Typist(Shape):
-    """The agent who is typing, or has stopped."""
+    """The agent who is typing or has stopped."""
 
     id: UserId
     name: PersonName
@@ -116,7 +116,7 @@ class TypingData(Shape):
 
 
 class WebhookTestData(Shape):
-    """The endpoint that the test event is sent to."""
+    """The endpoint that receives the test event."""
 
     endpoint_id: EndpointId
     url: Url
@@ -137,7 +137,7 @@ DATA: Final[Mapping[str, type[Shape]]] = {
     "agent.typing.stopped": TypingData,
     "webhook.test": WebhookTestData,
 }
-"""The model of `data` for each type of the registry; a test fails for a type that is missing."""
+"""The model of `data` for each type of the registry; a test fails for a missing type."""
 
 
 _Number = Annotated[int, Field(ge=1)]
@@ -148,12 +148,12 @@ NUMBERED: Final = Annotated[
 UNNUMBERED: Final = Annotated[
     _Number | None, Field(description="Null: an event of this type has no number.", examples=[None])
 ]
-"""The `sequence` of an envelope. It has the type integer or null in all of them, so that one type reads every event."""
+"""The `sequence` of an envelope. Its type is integer or null in all of them, so that one type can parse every event."""
 
 
-@cache  # a type that agents are told of may be for webhooks, too: its schema is one
+@cache  # a type for both agents and webhooks has one schema
 def envelope(kind: EventSpec, data: type[Shape]) -> type[Shape]:
-    """Return the shape of a type's envelope, whose `data` has this one."""
+    """Return the shape of a type's envelope with this `data`."""
     name = "".join(word.title() for word in kind.type.split("."))
     fields: dict[str, Any] = {
         "id": EventId,
@@ -174,9 +174,9 @@ ENVELOPES: Final[Mapping[str, type[Shape]]] = {
 
 
 class Event(RootModel[Any]):
-    """An event as it is stored, and as it is sent on every channel."""
+    """An event as stored, and as sent on every channel."""
 
-    model_config = ConfigDict(defer_build=True)  # as shapes, it is of no use to the service
+    model_config = ConfigDict(defer_build=True)  # the service does not use it, like shapes
 
     root: Annotated[
         Union[tuple(ENVELOPES[each] for each in sorted(STORED & ENVELOPES.keys()))],  # type: ignore[valid-type]  # noqa: UP007

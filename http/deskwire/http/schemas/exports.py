@@ -1,4 +1,4 @@
-"""The export of a contact: everything that is stored about it."""
+"""The export of a contact: all its stored data."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class ExportedConversation(Conversation):
 
 
 class ContactExport(Shape):
-    """The export of everything stored about a contact. It is streamed; if `complete` is missing, it was cut off."""
+    """The export of all stored data of a contact. It is streamed; without `complete`, it is incomplete."""
 
     exported_at: Moment
     contact: Contact

@@ -1,4 +1,4 @@
-"""Events beyond the contract, for those who name their type: the data of each that no stream has, and all envelopes."""
+"""Events beyond the contract: the data of types that no stream has, and all envelopes."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from deskwire.http.schemas.webhooks import EndpointStatus, Waiting
 
 
 class AnsweredSurvey(Shape):
-    """The survey, and the version of it that was answered."""
+    """The survey, and the answered version."""
 
     id: SurveyId
     version: VersionNumber
 
 
 class ResponseData(Shape):
-    """The response as it is stored, and the survey that it answers."""
+    """The response as stored, and its survey."""
 
     survey: AnsweredSurvey
     response: SurveyResponse
@@ -47,44 +47,49 @@ class RemovedSurvey(Shape):
 
 
 class RemovedResponse(Shape):
-    """The id of a response that is no more."""
+    """The id of a deleted response."""
 
     id: ResponseId
 
 
 class RemovedResponseData(Shape):
-    """The ids of a response that was deleted, and of its survey, without what it said."""
+    """The ids of a deleted response and its survey, without the answers."""
 
     survey: RemovedSurvey
     response: RemovedResponse
 
 
 class RemovedSurveyData(Shape):
-    """The id of the survey that was deleted with all its responses."""
+    """The id of a survey that was deleted with all its responses."""
 
     survey: RemovedSurvey
 
 
 class ImportedPart(Shape):
-    """A conversation in which a part of an import has stored something."""
+    """A conversation changed by a part of an import."""
 
     id: ConversationId
-    sequence: Annotated[int, Field(ge=0, description="That of its newest event; the import causes none.")]
+    sequence: Annotated[
+        int, Field(ge=0, description="The sequence of its newest event; the import causes none.")
+    ]
     messages: Annotated[int, Field(ge=0, description="The number of its messages after this part.")]
-    imported: Annotated[int, Field(ge=0, description="How many of them this part has stored: the last ones.")]
+    imported: Annotated[
+        int,
+        Field(ge=0, description="The number of messages that this part has stored, which are the last ones."),
+    ]
     first_message_id: Annotated[
-        MessageId | None, Field(description="The first message of this part; null if it has none.")
+        MessageId | None, Field(description="The first message of this part, if any.")
     ]
 
 
 class ImportedData(Shape):
-    """The conversations of a part of an import, of 500 lines at most."""
+    """The conversations of a part of an import of up to 500 lines."""
 
     conversations: list[ImportedPart]
 
 
 class EndpointHealth(Shape):
-    """Another endpoint of the project, as it is after the change."""
+    """Another endpoint of the project, after the change."""
 
     id: EndpointId
     url: Url
@@ -98,13 +103,11 @@ class EndpointHealth(Shape):
     )
     circuit_open_until: Moment | None
     failing_since: Moment | None
-    held: Annotated[
-        Waiting | None, Field(description="The deliveries that wait until the circuit is closed.")
-    ]
+    held: Annotated[Waiting | None, Field(description="The deliveries held until the circuit closes.")]
 
 
 class EndpointData(Shape):
-    """The endpoint that the event is about. It is never sent the event itself."""
+    """The endpoint of the event, which never receives the event itself."""
 
     endpoint: EndpointHealth
 
@@ -120,7 +123,7 @@ DATA: Final[Mapping[str, type[Shape]]] = {
     "webhook.disabled": EndpointData,
     "webhook.enabled": EndpointData,
 }
-"""The model of `data` for each type beyond the contract; a test fails for a type that is missing."""
+"""The model of `data` for each type beyond the contract; a test fails for a missing type."""
 
 ENVELOPES: Final[Mapping[str, type[Shape]]] = {
     kind.type: envelope(kind, DATA[kind.type]) for kind in EXTENSIONS.values() if kind.type in DATA
@@ -131,9 +134,9 @@ _FED: Final = {**EVENTS, **ENVELOPES}
 
 
 class AnyEvent(RootModel[Any]):
-    """An event as it is stored: one of the contract's types, or of those beyond it that were named."""
+    """An event as stored: of the contract's types, or of a listed type beyond them."""
 
-    model_config = ConfigDict(defer_build=True)  # as shapes, it is of no use to the service
+    model_config = ConfigDict(defer_build=True)  # the service does not use it, like shapes
 
     root: Annotated[
         Union[tuple(_FED[each] for each in sorted((STORED | NAMEABLE) & _FED.keys()))],  # type: ignore[valid-type]  # noqa: UP007

@@ -19,7 +19,7 @@ class ImportCounts(Shape):
 
 
 class ImportRefusal(Shape):
-    """A line that was not imported, and the problems with it."""
+    """A line that was not imported, with its problems."""
 
     line: Annotated[
         int, Field(ge=1, description="The number of the line in this request, from 1.", examples=[17])
@@ -30,14 +30,14 @@ class ImportRefusal(Shape):
         int,
         Field(
             ge=1,
-            description="The number of problems found, of which `errors` may have only the first.",
+            description="The number of problems, of which `errors` may have only the first ones.",
             examples=[1],
         ),
     ]
 
 
 class ImportDoubt(Shape):
-    """A line that was imported though something in it can't be, such as a closing before the creation."""
+    """A line that was imported despite an impossible value, such as a closing before the creation."""
 
     line: Annotated[
         int, Field(ge=1, description="The number of the line in this request, from 1.", examples=[17])
@@ -51,24 +51,22 @@ class ImportReport(Shape):
     """The result of an import. The lines counted in `imported` and `existing` are on disk."""
 
     lines: Annotated[int, Field(ge=0, description="The number of lines that are not blank.", examples=[3])]
-    imported: Annotated[ImportCounts, Field(description="The conversations and messages that are new.")]
+    imported: Annotated[ImportCounts, Field(description="The new conversations and messages.")]
     existing: Annotated[
         ImportCounts,
         Field(
-            description="The conversations and messages that were imported before with the same content, and the deletions and "
-            "redactions that have nothing left to change."
+            description="The conversations and messages imported before with the same content, and the deletions and "
+            "redactions without any effect left."
         ),
     ]
-    deleted: Annotated[ImportCounts, Field(description="The deletions that were carried out.")]
+    deleted: Annotated[ImportCounts, Field(description="The deletions carried out.")]
     redacted: Annotated[
-        Count, Field(description="The number of messages in which words were redacted as at their source.")
+        Count, Field(description="The number of messages redacted like in the original service.")
     ]
     refused: Count
     refusals: Annotated[
         list[ImportRefusal],
-        Field(
-            description="The refused lines in their order, limited to the first 1,000 of them and to 1 MiB."
-        ),
+        Field(description="The refused lines in order, limited to the first 1,000 and to 1 MiB."),
     ]
     refusals_left_out: Annotated[
         Count, Field(description="The number of refused lines that are not in `refusals`.")
@@ -76,12 +74,12 @@ class ImportReport(Shape):
     doubtful: Annotated[
         Count,
         Field(
-            description="The number of imported lines with a time that can't be. What depends on it counts as unknown in reports."
+            description="The number of imported lines with an impossible time. Reports treat values that depend on it as unknown."
         ),
     ]
     doubts: Annotated[
         list[ImportDoubt],
-        Field(description="These lines in their order, limited to the first 1,000 of them and to 1 MiB."),
+        Field(description="These lines in order, limited to the first 1,000 and to 1 MiB."),
     ]
     doubts_left_out: Annotated[
         Count, Field(description="The number of doubtful lines that are not in `doubts`.")

@@ -1,4 +1,4 @@
-"""The inbox as the API shows it: counters, an agent's place, and what is around a conversation."""
+"""The inbox: counters, read positions, and the context of a conversation."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ Counter = Annotated[int, Field(ge=0, le=1_000, examples=[4])]
 
 
 class InboxCounters(Shape):
-    """Numbers of conversations, each counted up to `bound`: that value means "so many or more".
+    """Numbers of conversations, each counted up to `bound`, which means "this many or more".
 
-    Archived and snoozed conversations are not counted, but for `snoozed`. `mine` are those that are assigned to you, open or
-    pending; `mineWaiting` of them those whose contact waits for an answer, and `unread` those with messages of the contact
-    that you have not seen. `unassigned` and `teams`, which has your teams, are open or pending ones as well.
+    Archived and snoozed conversations are not counted, except in `snoozed`. `mine` are open or pending and assigned to you;
+    `mineWaiting` are those of them whose contact waits for an answer, and `unread` those with messages of the contact
+    that you have not seen. `unassigned` and `teams`, for each of your teams, also count open or pending ones.
     """
 
     mine: Counter
@@ -42,30 +42,30 @@ class InboxCounters(Shape):
 
 
 class SeenAnswer(Shape):
-    """Your place in the conversation as it is now."""
+    """Your current read position in the conversation."""
 
     mine: Mine
 
 
 class AllSeen(Shape):
-    """The time up to which you have seen everything of the project, and the one that it was before; null for none."""
+    """The time up to which you have seen everything of the project, and the previous one; null for none."""
 
     until: Moment | None
     before: Moment | None
 
 
 class LoggedRequests(Shape):
-    """The network logs of a conversation: when they came, and how many requests they have."""
+    """The network logs of a conversation: their time, and the number of requests."""
 
     at: Moment
     requests: Count
 
 
 class ConversationContext(Shape):
-    """The surroundings of a conversation, all of them at the moment of `asOf`. A part that your role may not read is null.
+    """The context of a conversation at the time of `asOf`. A part that your role may not read is null.
 
-    `conversations` are other ones of the contact, newest activity first, `tickets` the contact's newest, five each. `memory`
-    has the 20 newest entries, and is null, too, if the project has switched it off. `activity` has the 20 newest entries.
+    `conversations` are others of the contact, newest activity first, `tickets` the contact's newest, five each. `memory`
+    has the 20 newest entries, and is also null if the project has disabled it. `activity` has the 20 newest entries.
     """
 
     contact: Contact | None

@@ -1,4 +1,4 @@
-"""Organisations, projects and people as the API shows them (decisions 2, 3)."""
+"""Organisations, projects and people in the API (decisions 2, 3)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from deskwire.http.schemas.webhooks import EndpointStatus
 
 
 class AccessToken(Shape):
-    """An access token for the dashboard endpoints. `id` names it where tokens are listed and ended."""
+    """An access token for the dashboard endpoints. `id` identifies it in lists, and to end it."""
 
     id: TokenId
     token: Annotated[str, Field(examples=["eyJhbGciOi…"])]
@@ -66,8 +66,8 @@ StorageKeys = Annotated[
         ]
     ],
     Field(
-        description="Keys of 32 bytes (base64url) under which a page may encrypt what it keeps in the browser for this user: the "
-        "first seals, each opens. They are the user's own, and change with the installation's secret alone."
+        description="Keys of 32 bytes (base64url) with which a page may encrypt this user's data in the browser: the "
+        "first one encrypts, each one decrypts. They belong to the user, and change only with the installation's secret."
     ),
 ]
 TypingSeconds = Annotated[
@@ -75,13 +75,13 @@ TypingSeconds = Annotated[
     Field(
         gt=0,
         examples=[9.0],
-        description="Seconds after their last `agent.typing.started` at which a page without a `stopped` shows an agent as typing no longer.",
+        description="Seconds after their last `agent.typing.started`, without a `stopped`, after which a page stops showing that an agent is typing.",
     ),
 ]
 
 
 class Session(Shape):
-    """A browser's session: its user, when it ends unless it is used before, and the newest 200 projects of the user."""
+    """A browser session: its user, its expiry unless it is used before, and the newest 200 projects of the user."""
 
     user: User
     expires_at: Moment
@@ -91,7 +91,7 @@ class Session(Shape):
 
 
 class VisitorSession(Shape):
-    """The session of a browser, as `Session`; `user` and `expiresAt` are null if nobody is signed in."""
+    """The session of a browser, like `Session`; `user` and `expiresAt` are null without a sign-in."""
 
     user: User | None
     expires_at: Moment | None
@@ -101,7 +101,7 @@ class VisitorSession(Shape):
 
 
 class SessionSummary(Shape):
-    """A session of a user: since when, when it was used, to a minute, and by which browser, in that one's own words."""
+    """A session of a user: its start, its last use to the minute, and the browser by its own name."""
 
     id: SessionId
     created_at: Moment
@@ -111,17 +111,17 @@ class SessionSummary(Shape):
 
 
 class TokenSummary(Shape):
-    """An access token of a user that is in force: since when, until when, how it was issued, and to which client, in that one's own words."""
+    """A valid access token of a user: its start and expiry, its origin, and the client by its own name."""
 
     id: TokenId
     created_at: Moment
     expires_at: Moment
     source: Annotated[
         Literal["sign_in", "password_change", "operator"],
-        Field(description="`operator`: at the command line."),
+        Field(description="`operator`: on the command line."),
     ]
     client: Annotated[str, Field(max_length=120, examples=["python-httpx/0.28.1"])]
-    current: Annotated[bool, Field(description="True for the token that makes the call.")]
+    current: Annotated[bool, Field(description="True for the token of the call.")]
 
 
 class TokenEnded(Shape):
@@ -138,7 +138,7 @@ class SessionsEnded(Shape):
 
 
 class SignInMethods(Shape):
-    """The ways to sign in: with a password, or at an identity provider, which has no page here."""
+    """The ways to sign in: with a password, or with an identity provider, which has no page here."""
 
     password: bool
     oidc: Annotated[
@@ -147,7 +147,7 @@ class SignInMethods(Shape):
 
 
 class SessionEnded(Shape):
-    """The confirmation that the browser has no session any more."""
+    """The confirmation that the browser no longer has a session."""
 
     ended: Annotated[bool, Field(json_schema_extra={"const": True})]
 
@@ -160,7 +160,7 @@ class Permissions(Shape):
 
 
 class Organisation(Shape):
-    """An organisation, with the role of the signed-in user in it."""
+    """An organisation, with the signed-in user's role."""
 
     id: OrganisationId
     name: Annotated[str, Field(examples=["Example Ltd"])]
@@ -179,12 +179,12 @@ class Member(Shape):
 
 
 class AddedMember(Member):
-    """A member with a new one-time password. It is shown only once, and `…` in a repeated answer; it is null if users sign in elsewhere."""
+    """A member with a new one-time password, which is shown once, and is `…` in a repeated response. It is null if users sign in elsewhere."""
 
     password: Annotated[str, Field(examples=["4tXb2LqW9sKd"])] | None
     password_ends_at: Annotated[
         Moment | None,
-        Field(description="The time at which the password ends, unless it was replaced by then."),
+        Field(description="The time at which the password expires unless it was replaced."),
     ]
 
 
@@ -222,10 +222,10 @@ class ServerKey(Shape):
 
 
 class CredentialMaker(Shape):
-    """The user or machine credential that has made a credential; the `operator` has no id.
+    """The user or machine credential that created a credential; the `operator` has no id.
 
-    `state` is `active`, `demoted` for a user who no longer has all permissions of the credential, `left` for one who is no longer a member of
-    the organisation, or `ended` for a machine credential that was revoked or has expired.
+    `state` is `active`, `demoted` for a user who lacks some of the credential's permissions, `left` for a former member of
+    the organisation, or `ended` for a revoked or expired machine credential.
     """
 
     type: Maker
@@ -234,10 +234,10 @@ class CredentialMaker(Shape):
 
 
 class EndpointSummary(Shape):
-    """The state of a webhook endpoint, under the name that agents know it by.
+    """The state of a webhook endpoint, with its name for agents.
 
     It is `healthy` if it is enabled, its circuit is closed, its last attempt succeeded (`failingSince` is null), and none of its deliveries of the
-    last 24 hours was dropped without being sent again (`dropped`). `healthCode` and `healthReason` say why it is not.
+    last 24 hours was dropped without being sent again (`dropped`). Otherwise `healthCode` and `healthReason` give the reason.
     """
 
     id: EndpointId
@@ -256,7 +256,7 @@ class EndpointSummary(Shape):
 
 
 class ConsumerSummary(Shape):
-    """The progress of the consumer of a channel: `lag` is the number of events that it has not confirmed."""
+    """The progress of a channel's consumer: `lag` is the number of unconfirmed events."""
 
     channel: Annotated[str, Field(examples=["private-project-prj_01KZ000000000000000000SH0P"])]
     consumer_id: Annotated[str, Field(examples=["crm-1"])]
@@ -272,7 +272,7 @@ class LongestWait(Shape):
 
 
 class UploadRoom(Shape):
-    """The bytes that uploads take up, and those that they may."""
+    """The bytes that uploads use, and their quota."""
 
     used_bytes: Count
     quota_bytes: Count
@@ -292,7 +292,7 @@ class ProjectHealth(Shape):
 class MachineCredential(Shape):
     """A machine credential. The response that creates or rotates it shows the whole secret; all others mask it.
 
-    `previousExpiresAt` says until when the former secret is good as well; null if none is.
+    `previousExpiresAt` is the expiry of the previous secret, null if there is none.
     """
 
     id: MachineId

@@ -1,4 +1,4 @@
-"""Reports as the API shows them."""
+"""Reports in the API."""
 
 from __future__ import annotations
 
@@ -12,25 +12,28 @@ Seconds = Annotated[float | None, Field(ge=0, examples=[93.5])]
 Key = Annotated[
     str | None,
     Field(
-        description="The id of the agent or team, the tag, or the day; null for what belongs to nobody.",
+        description="The id of the agent or team, the tag, or the day; null for values without one.",
         examples=["usr_01KZ0000000000000000AGENT1"],
     ),
 ]
 RowName = Annotated[
     str | None,
     Field(
-        description="The name as it is now; null if the account or the team was deleted.",
+        description="The current name; null if the account or team was deleted.",
         examples=["Ada Lovelace"],
     ),
 ]
-Grouped = Annotated[str | None, Field(description="What the rows are about.", examples=["agent"])]
+Grouped = Annotated[str | None, Field(description="The kind of groups in the rows.", examples=["agent"])]
 Omitted = Annotated[
-    int, Field(ge=0, description="Groups that have no row: there are at most 1,000.", examples=[0])
+    int,
+    Field(
+        ge=0, description="The number of groups without a row: at most 1,000 rows are shown.", examples=[0]
+    ),
 ]
 
 
 class Spread(Shape):
-    """The figures of some durations, in seconds; null if there are none. Percentiles are nearest ranks."""
+    """Figures of durations in seconds; null without any. Percentiles are nearest ranks."""
 
     mean: Seconds
     median: Seconds
@@ -71,7 +74,7 @@ class CsatRow(CsatFigures):
 
 
 class VolumeFigures(Shape):
-    """The numbers of what happened. `messages` is the sum of those of all authors; notes are left out."""
+    """Counts of events. `messages` is the sum for all authors, without notes."""
 
     conversations_created: Count
     conversations_closed: Count
@@ -91,9 +94,9 @@ class VolumeRow(VolumeFigures):
 
 
 class BacklogFigures(Shape):
-    """The open conversations: how many, of how many the contact waits for an answer, and how old they are, in seconds.
+    """The open conversations: their number, the number of those whose contact waits for an answer, and their age in seconds.
 
-    Of the end of a day in the past only the first is known.
+    For the end of a past day, only the first is known.
     """
 
     open: Count
@@ -122,30 +125,30 @@ class _OfPeriod(_Report):
 
 
 class DurationReport(_OfPeriod):
-    """The durations of what happened from `from` up to but without `to`. There are rows if `by` names groups, the largest first."""
+    """The durations of events from `from` up to, but excluding, `to`. With `by` it has rows, the largest group first."""
 
     total: DurationFigures
     rows: list[DurationRow]
 
 
 class CsatReport(_OfPeriod):
-    """The ratings that were given from `from` up to but without `to`."""
+    """The ratings given from `from` up to, but excluding, `to`."""
 
     total: CsatFigures
     rows: list[CsatRow]
 
 
 class VolumeReport(_OfPeriod):
-    """The numbers of what happened from `from` up to but without `to`."""
+    """The counts of events from `from` up to, but excluding, `to`."""
 
     total: VolumeFigures
     rows: list[VolumeRow]
 
 
 class BacklogReport(_Report):
-    """The conversations that are open now, and with `by=day` how many were open at the end of each day.
+    """The conversations that are open now, and with `by=day` the number of open ones at the end of each day.
 
-    Only those days have a period; otherwise `from`, `to` and `timezone` are null.
+    Only days have a period; otherwise `from`, `to` and `timezone` are null.
     """
 
     from_: Annotated[Moment | None, Field(alias="from")]

@@ -1,4 +1,4 @@
-"""The result of a search as the API shows it."""
+"""The result of a search."""
 
 from __future__ import annotations
 
@@ -12,29 +12,28 @@ from deskwire.http.schemas.tickets import Ticket
 
 
 class SearchHit(Shape):
-    """A message or note that shows why its conversation was found: a piece of its text, and what to mark in it."""
+    """A message or note by which its conversation was found: an excerpt of its text, and the parts to highlight."""
 
     message_id: MessageId
     text: Annotated[str, Field(examples=["Hello, where is my order?"])]
     ranges: Annotated[
         list[Annotated[list[int], Field(min_length=2, max_length=2)]],
         Field(
-            description="Places in `text`, from and up to, in UTF-16 units as JavaScript counts.",
+            description="Start and end of each match in `text`, in UTF-16 units like in JavaScript.",
             examples=[[[19, 24]]],
         ),
     ]
 
 
 class SearchedConversation(Shape):
-    """A conversation that was found. `hits` are its newest messages with what was asked for; none if only older ones or the
-    title have it."""
+    """A conversation that was found. `hits` are its newest matching messages; empty if only older ones or the title match."""
 
     conversation: AgentConversation
     hits: list[SearchHit]
 
 
 class SearchMore(Shape):
-    """The parts of which there is more than `limit`."""
+    """The parts with more results than `limit`."""
 
     conversations: bool
     contacts: bool
@@ -42,7 +41,7 @@ class SearchMore(Shape):
 
 
 class SearchBehind(Shape):
-    """The rows that the search does not know yet. It takes them in by itself; `building` is true while its index is made anew."""
+    """The rows missing in the search index, which it adds automatically. `building` is true while the index is rebuilt."""
 
     messages: Annotated[int, Field(ge=0, description="Messages and notes.", examples=[12])]
     conversations: Annotated[
@@ -52,7 +51,7 @@ class SearchBehind(Shape):
 
 
 class SearchResult(Shape):
-    """The result of a search. A part that was not asked for, or that the user may not read, is null."""
+    """The result of a search. A part that was not requested, or that the user may not read, is null."""
 
     conversations: list[SearchedConversation] | None
     contacts: list[Contact] | None
@@ -61,6 +60,6 @@ class SearchResult(Shape):
     behind: Annotated[
         SearchBehind | None,
         Field(
-            description="Null if all is known that was stored when it was asked; contacts and tickets always are."
+            description="Null if the index had all stored data at the time of the search; contacts and tickets are always complete."
         ),
     ]

@@ -15,12 +15,14 @@ class InputProblem(Shape):
 
     in_: Annotated[
         Literal["body", "query", "header"],
-        Field(alias="in", description="The part of the request that `pointer` is about.", examples=["body"]),
+        Field(
+            alias="in", description="The part of the request to which `pointer` refers.", examples=["body"]
+        ),
     ]
     pointer: Annotated[
         str,
         Field(
-            description="A JSON pointer (RFC 6901) into the body; of a query parameter or header `/` and its name.",
+            description="A JSON pointer (RFC 6901) into the body; `/` and the name for a query parameter or header.",
             examples=["/title"],
         ),
     ]
@@ -29,12 +31,12 @@ class InputProblem(Shape):
 
 
 class ProblemDocument(Shape):
-    """An error (RFC 9457). `code` is stable, so act on it; `detail` is for people and may change."""
+    """An error (RFC 9457). `code` is stable and for programs; `detail` is for people and may change."""
 
     type: Annotated[
         str,
         Field(
-            description="Where the code is explained, relative to the URL of the request.",
+            description="The explanation of the code, relative to the URL of the request.",
             examples=["/docs/errors#conversation_not_found"],
             json_schema_extra={"format": "uri-reference"},
         ),
@@ -59,7 +61,7 @@ class ProblemDocument(Shape):
             int,
             Field(
                 ge=1,
-                description="The number of problems found, of which `errors` may have only the first.",
+                description="The number of problems, of which `errors` may have only the first ones.",
                 examples=[1],
             ),
         ]
@@ -68,7 +70,7 @@ class ProblemDocument(Shape):
 
 
 class Health(Shape):
-    """The process is alive, and which build it is. The commit is `unknown` in a build of sources without their history."""
+    """The process is alive, with its build. The commit is `unknown` in a build from sources without history."""
 
     status: Literal["ok"]
     version: Annotated[str, Field(examples=["0.1.0"])]
@@ -83,8 +85,8 @@ class Readiness(Shape):
         Annotated[
             list[str],
             Field(
-                description="Faults for the operator that leave the service ready, such as signing secrets that can't be opened. "
-                "Left out if there are none.",
+                description="Faults for the operator that don't affect readiness, such as signing secrets that can't be decrypted. "
+                "Omitted if there are none.",
                 max_length=10,
             ),
         ]

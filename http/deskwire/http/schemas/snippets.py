@@ -11,14 +11,14 @@ from deskwire.http.schemas.content import Language
 
 
 class SnippetAuthor(Shape):
-    """The user who made a snippet. The name is null if the account was deleted since."""
+    """The user who created a snippet. The name of a deleted account is null."""
 
     id: UserId
     name: PersonName | None
 
 
 class Snippet(Shape):
-    """A snippet: a text that agents put into a reply by its shortcut."""
+    """A snippet: a text that agents insert into a reply by its shortcut."""
 
     id: SnippetId
     shortcut: Annotated[str, Field(examples=["late-parcel"])]

@@ -1,4 +1,4 @@
-"""Surveys, their responses and insights as the API shows them (contract 2.1, decisions 7)."""
+"""Surveys, their responses and insights in the API (contract 2.1, decisions 7)."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Question(Shape):
 
 
 class Condition(Shape):
-    """The condition of a jump. The reference of surveys lists the operators of each type of question."""
+    """The condition of a jump. The reference of surveys lists the operators for each type of question."""
 
     op: Annotated[str, Field(examples=["lte"])]
     value: Annotated[Any, Field(examples=[2])] = None
@@ -61,7 +61,7 @@ class Jump(Shape):
 
 
 class SurveyDefinition(Shape):
-    """A Surveys 2.0 definition. The reference of surveys has the rules that go beyond this schema."""
+    """A Surveys 2.0 definition. The reference of surveys has further rules."""
 
     schema_version: Literal["2.0"]
     title: Annotated[str, Field(min_length=1, max_length=500, examples=["After the chat"])]
@@ -242,9 +242,9 @@ class ScoreStep(Shape):
 
 
 class QuestionFigures(Shape):
-    """The answers to a question: of a scale its score, of numbers their mean, of choices how often each was given.
+    """The answers to a question: the score of a scale, the mean of numbers, the counts of choices.
 
-    `counts` is empty for texts, numbers and dates, `series` for what has no score. Steps without an answer are left out.
+    `counts` is empty for texts, numbers and dates, `series` for questions without a score. Steps without an answer are omitted.
     """
 
     id: QuestionId
@@ -264,9 +264,9 @@ class ResponseStep(Shape):
 
 
 class SurveyFigures(Shape):
-    """The figures of a survey, of responses from `from` up to but without `to`. Steps without a response are left out.
+    """The figures of a survey, for responses from `from` up to, but excluding, `to`. Steps without a response are omitted.
 
-    `refresh` is the refresh of its insights that is running, or the last one; null if there was none.
+    `refresh` is the running or last refresh of its insights; null if there was none.
     """
 
     survey_id: SurveyId

@@ -1,4 +1,4 @@
-"""Tickets, teams, uploads and voice replies as the API shows them (decisions 7)."""
+"""Tickets, teams, uploads and voice replies in the API (decisions 7)."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Ticket(Shape):
 
 
 class BulkOutcome(Shape):
-    """The result of a bulk change. `matched` is `updated` and `unchanged` together."""
+    """The result of a bulk change. `matched` is the sum of `updated` and `unchanged`."""
 
     matched: Count
     updated: Count
@@ -54,7 +54,7 @@ class BulkOutcome(Shape):
 
 
 class Actor(Shape):
-    """The author of a change: a user or machine credential, with the name at that time, or the system."""
+    """The author of a change: a user or machine credential with the name at that time, or the system."""
 
     type: TicketActorType
     id: Annotated[str, Field(examples=["usr_01KZ0000000000000000AGENT1"])] | None
@@ -110,7 +110,7 @@ class Upload(Shape):
 
 
 class VoiceReply(Shape):
-    """The reply and the transcript of a recording (contract 2.2), and the mode that was used."""
+    """The reply and transcript of a recording (contract 2.2), with the mode used."""
 
     reply: Annotated[str, Field(examples=["Your parcel left us today."])]
     transcript: Annotated[str, Field(examples=["parcel left today"])]

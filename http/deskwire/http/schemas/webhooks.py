@@ -1,4 +1,4 @@
-"""Webhook endpoints, deliveries, and the stream's consumers as the API shows them (decisions 5, 6)."""
+"""Webhook endpoints, deliveries, and stream consumers in the API (decisions 5, 6)."""
 
 from __future__ import annotations
 
@@ -27,25 +27,25 @@ from deskwire.http.schemas.base import (
 EventType = Annotated[str, Field(examples=["message.created"])]
 
 EndpointStatus = Literal["enabled", "disabled"]
-"""The status of an endpoint that is not removed."""
+"""The status of an existing endpoint."""
 
 
 class LastDelivery(Shape):
-    """The result of the newest delivery that ended."""
+    """The result of the newest finished delivery."""
 
     at: Moment
     status: Literal["delivered", "dropped", "skipped"]
 
 
 class Waiting(Shape):
-    """The number of deliveries that wait, and the time of the oldest one."""
+    """The number of waiting deliveries, and the time of the oldest one."""
 
     count: Annotated[int, Field(ge=1, examples=[914])]
     since: Moment
 
 
 class WebhookEndpoint(Shape):
-    """A webhook endpoint. The responses that create a secret show all of it; all others mask it."""
+    """A webhook endpoint. The responses that create a secret show it; all others mask it."""
 
     id: EndpointId
     url: Url
@@ -94,21 +94,19 @@ class WebhookEndpoint(Shape):
     ]
     paused_until: Annotated[
         Moment | None,
-        Field(description="The time until which nothing is sent, as the receiver asked with `Retry-After`."),
+        Field(
+            description="The time until which nothing is sent, requested by the receiver with `Retry-After`."
+        ),
     ]
     catch_up: Annotated[
         CatchUp,
-        Field(
-            description="`automatic` if events missed in an outage are sent again without a call to recover them."
-        ),
+        Field(description="`automatic` if events missed in an outage are sent again automatically."),
     ]
-    internal: Annotated[
-        bool, Field(description="Whether it may list types that hold what agents write for agents.")
-    ]
+    internal: Annotated[bool, Field(description="Whether it may list types with internal notes of agents.")]
     credential_id: Annotated[
         str | None,
         Field(
-            description="The machine credential that the endpoint belongs to and ends with; null if it belongs to none."
+            description="The machine credential that owns the endpoint, which is disabled with it; null for none."
         ),
     ]
     held: Annotated[
@@ -164,14 +162,14 @@ class DeliveryPage(Listed):
     searched_to: Annotated[
         Moment | None,
         Field(
-            description="The time of the oldest delivery that was looked at. It is there only if the search for a type stopped "
-            "before it had a full page; `nextCursor` goes on from there."
+            description="The time of the oldest delivery examined. Present only if the search for a type ended "
+            "before a full page; `nextCursor` continues from there."
         ),
     ] = None
 
 
 class Outcome(Shape):
-    """The outcome of an event of a conversation at an endpoint, without its address, attempts and answers."""
+    """The outcome of a conversation's event at an endpoint, without address, attempts and responses."""
 
     sequence: Annotated[int, Field(ge=1, examples=[2])]
     event_id: EventId
@@ -181,7 +179,7 @@ class Outcome(Shape):
         Field(description="The endpoint's description, or else the host of its URL.", examples=["The CRM"]),
     ]
     status: DeliveryStatus
-    reason_code: Annotated[Reason | None, Field(description="The reason why it has not arrived, as a code.")]
+    reason_code: Annotated[Reason | None, Field(description="The code of the reason why it has not arrived.")]
     reason: (
         Annotated[
             str,
@@ -195,7 +193,7 @@ class Outcome(Shape):
     attempts: Annotated[int, Field(ge=0, examples=[1])]
     last_status: Annotated[
         Annotated[int, Field(examples=[200])] | None,
-        Field(description="The HTTP status that the last attempt was answered with."),
+        Field(description="The HTTP status of the response to the last attempt."),
     ]
     delivered_at: Moment | None
     after_ms: Annotated[
@@ -206,7 +204,7 @@ class Outcome(Shape):
 
 
 class Recovery(Shape):
-    """The number of deliveries made, and the number of events that are no longer stored."""
+    """The number of deliveries created, and the number of events no longer stored."""
 
     count: Count
     not_stored: Count
@@ -214,7 +212,7 @@ class Recovery(Shape):
 
 
 class Replay(Shape):
-    """The number of deliveries made, of events left out as they are on their way, and of events that are no longer stored."""
+    """The number of deliveries created, of events omitted because they are being sent, and of events no longer stored."""
 
     count: Count
     pending: Count
@@ -223,7 +221,7 @@ class Replay(Shape):
 
 
 class DeliveryCounts(Shape):
-    """The number of deliveries made in an hour or a day, by what has become of them."""
+    """The number of deliveries created in an hour or a day, by outcome."""
 
     at: Moment
     delivered: Count
@@ -233,7 +231,7 @@ class DeliveryCounts(Shape):
 
 
 class Latency(Shape):
-    """The time from the making of a delivery to its arrival, in milliseconds: of half of them at most, and of 99 %."""
+    """The time from a delivery's creation to its arrival, in milliseconds: the median and the 99th percentile."""
 
     deliveries: Count
     p50_ms: Annotated[int, Field(ge=0, examples=[24])] | None
@@ -241,7 +239,7 @@ class Latency(Shape):
 
 
 class EndpointFigures(Shape):
-    """The number of deliveries to an endpoint by time, oldest first."""
+    """The numbers of deliveries to an endpoint by time, oldest first."""
 
     bucket: Bucket
     items: list[DeliveryCounts]
@@ -249,7 +247,7 @@ class EndpointFigures(Shape):
 
 
 class ConversationConsumer(Shape):
-    """The consumer of a channel that carries the events of a conversation, and the newest of them that it has confirmed."""
+    """The consumer of a channel with a conversation's events, and the newest one of them that it has confirmed."""
 
     channel: Annotated[str, Field(examples=["private-project-prj_01KZ000000000000000000SH0P"])]
     consumer_id: Annotated[str, Field(examples=["crm-1"])]
@@ -262,7 +260,7 @@ class ConversationConsumer(Shape):
 
 
 class StreamAuthorization(Shape):
-    """The authorization that a Pusher client subscribes with."""
+    """The authorization with which a Pusher client subscribes."""
 
     auth: Annotated[
         str, Field(description="The stream key and a token.", examples=["x7Gt2kQ1bVnA:eyJhbGciOi…"])

@@ -1,4 +1,4 @@
-"""Workflows and their steps as the API shows them (contract 2.5, decisions 7)."""
+"""Workflows and their steps in the API (contract 2.5, decisions 7)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class MessageAction(Shape):
 
 
 class OptionLabel(Shape):
-    """A button as the contact sees it."""
+    """A button as shown to the contact."""
 
     id: PartId
     label: Label
@@ -51,7 +51,7 @@ class ButtonsAction(Shape):
 
 
 class ShownButtons(Shape):
-    """Buttons as the contact sees them, without their `goto`."""
+    """Buttons as shown to the contact, without `goto`."""
 
     id: ActionId
     type: Literal["buttons"]
@@ -191,13 +191,13 @@ class WorkflowStep(Shape):
 
 
 class PendingStep(Shape):
-    """The pending workflow step, which waits for the contact; null if none does."""
+    """The pending workflow step, which waits for the contact; null without one."""
 
     step: WorkflowStep | None
 
 
 class WorkflowVersionSummary(Shape):
-    """A version of a workflow, without its flows. `createdAt` is null for one from before its time was noted."""
+    """A version of a workflow, without its flows. `createdAt` is null for a version from before times were recorded."""
 
     workflow_id: WorkflowId
     version: Annotated[int, Field(ge=1, examples=[1])]
@@ -212,7 +212,7 @@ class WorkflowVersion(WorkflowVersionSummary):
 
 
 class WorkflowPlace(Shape):
-    """An action of a version of a workflow. The ids are null if the version is no longer kept, or the flow was at its end."""
+    """An action of a workflow version. The ids are null if the version is no longer stored, or at the end of a flow."""
 
     version: Annotated[int, Field(ge=1, examples=[1])]
     flow_id: PartId | None
@@ -222,8 +222,8 @@ class WorkflowPlace(Shape):
 class WorkflowRun(WorkflowPlace):
     """A run of a workflow in one conversation, and the action at which it waits or has ended.
 
-    `since` is when it began to wait, or ended; null for one that waits since before that was noted. `dueAt` is when it goes on
-    by itself. A run that could not go on is `stopped`: `reason` is `handed_off` then, and `stopped` says why.
+    `since` is when its wait started, or when it ended; null for a wait from before times were recorded. `dueAt` is when it continues
+    automatically. A run that could not continue is `stopped`: its `reason` is `handed_off`, and `stopped` gives the cause.
     """
 
     conversation_id: ConversationId
@@ -235,21 +235,21 @@ class WorkflowRun(WorkflowPlace):
 
 
 class WaitingRuns(WorkflowPlace):
-    """The number of runs that wait at an action, and since when the first of them does."""
+    """The number of runs that wait at an action, and the start of the longest wait."""
 
     runs: Count
     since: Moment | None
 
 
 class StoppedRuns(Shape):
-    """The number of runs that could not go on for one reason."""
+    """The number of runs that could not continue for one cause."""
 
     reason: Stop
     runs: Count
 
 
 class WorkflowFigures(Shape):
-    """The runs of a workflow: where they wait, and how many have ended. `handedOff` leaves out those that could not go on."""
+    """The runs of a workflow: where they wait, and how many have ended. `handedOff` excludes runs that could not continue."""
 
     waiting: list[WaitingRuns]
     completed: Count
@@ -258,14 +258,14 @@ class WorkflowFigures(Shape):
 
 
 class SaidMessage(Shape):
-    """A message that the bot would write."""
+    """A message that the bot would send."""
 
     type: Literal["message"]
     text: Text
 
 
 class GivenAnswer(Shape):
-    """An answer of the contact, as the message that it would be."""
+    """An answer of the contact, as the message it would be."""
 
     type: Literal["answer"]
     action_id: ActionId
@@ -273,7 +273,7 @@ class GivenAnswer(Shape):
 
 
 class PassedWait(Shape):
-    """A wait for a time, which a try-out does not wait for."""
+    """A wait for a time, which a simulation skips."""
 
     type: Literal["waited"]
     action_id: ActionId
@@ -288,7 +288,7 @@ class MadeAssignment(Shape):
 
 
 class ChangedAttributes(Shape):
-    """Attributes that would be merged into those of the conversation. Null removes one."""
+    """Attributes that would be merged into the conversation's. Null removes one."""
 
     type: Literal["attributes"]
     attributes: Annotated[dict[str, Any], Field(examples=[{"topic": "order"}])]
@@ -307,14 +307,14 @@ SimulationEvent = Annotated[
 
 
 class SimulationEnd(Shape):
-    """The end of a try-out; `stopped` says why if the workflow could not go on."""
+    """The end of a simulation; `stopped` gives the cause if the workflow could not continue."""
 
     reason: Ending
     stopped: Stop | None
 
 
 class ShownStep(Shape):
-    """The step at which a try-out waits for an answer, as the contact would see it."""
+    """The step at which a simulation waits for an answer, as shown to the contact."""
 
     step_type: WaitingAction
     action_flow_id: PartId
@@ -323,9 +323,9 @@ class ShownStep(Shape):
 
 
 class Simulation(Shape):
-    """The course of a try-out: what happened, and where it waits or how it ended. One of `waits` and `ended` is null.
+    """The course of a simulation: the actions, and where it waits or how it ended. One of `waits` and `ended` is null.
 
-    `attributes` are those of the conversation at the end, `answersUsed` is the number of answers that were asked for.
+    `attributes` are the conversation's at the end, `answersUsed` is the number of answers used.
     """
 
     events: list[SimulationEvent]

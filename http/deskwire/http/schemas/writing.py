@@ -1,4 +1,4 @@
-"""Drafts and held messages as the API shows them to their author."""
+"""Drafts and held messages in the API, for their author."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ Version = Annotated[int, Field(ge=1, examples=[1_793_534_400_000])]
 
 
 class Draft(Shape):
-    """An unsent reply or note of yours. `version` grows with each change; two drafts never have the same one.
+    """An unsent reply or note of yours. `version` grows with each change and is unique among all drafts.
 
-    `baseSequence` is the sequence of the conversation that you had seen, if that was sent.
+    `baseSequence` is the newest sequence of the conversation that you had seen, if you sent it.
     """
 
     mode: DraftMode
@@ -46,16 +46,16 @@ class ListedDraft(Draft):
 
 
 class Drafts(Shape):
-    """Your drafts in a conversation, null where there is none."""
+    """Your drafts in a conversation; null for none."""
 
     reply: Draft | None
     note: Draft | None
 
 
 class SavedDraft(Shape):
-    """The draft as it is stored, null if it is empty and so is none.
+    """The draft as stored; null if it is empty and therefore removed.
 
-    `merged` is true if a newer version was stored: then the draft has the words of both.
+    `merged` is true if a newer version was stored: the draft then has the text of both.
     """
 
     draft: Draft | None
@@ -70,7 +70,7 @@ class HeldAssignee(Shape):
 
 
 class HeldThen(Shape):
-    """The changes that follow the message in the same commit, as they were sent."""
+    """The changes to apply after the message in the same commit."""
 
     status: Status | None = None
     close: bool | None = None
@@ -79,7 +79,7 @@ class HeldThen(Shape):
 
 
 class HeldProblem(Shape):
-    """The reason for which a message was not sent.
+    """The reason why a message was not sent.
 
     The code is `conversation_moved_on`, `conversation_closed`, `permission_denied`, `attachment_gone`, `assignee_gone`,
     `restored` (a backup was restored, so it may have been sent before) or `internal_error`.
@@ -88,16 +88,14 @@ class HeldProblem(Shape):
     code: Annotated[str, Field(examples=["conversation_moved_on"])]
     detail: Annotated[
         str,
-        Field(
-            examples=["The conversation has moved on since you wrote this: look at it, then send it again."]
-        ),
+        Field(examples=["The conversation has newer messages: read them, then send this again."]),
     ]
 
 
 class HeldMessage(Shape):
-    """A message or note of yours that is sent at `sendAt`, with this id, unless you take it back before.
+    """A message or note of yours that is sent at `sendAt`, with this id, unless you take it back.
 
-    One that could not be sent has the status `refused`, and is kept with the reason until you send it or take it back.
+    A message that could not be sent has the status `refused`, and is kept with the reason until you send it or take it back.
     """
 
     id: MessageId
@@ -113,6 +111,6 @@ class HeldMessage(Shape):
 
 
 class TakenBack(Deleted):
-    """The confirmation that a message is not sent, and the draft that has its words."""
+    """The confirmation that a message is not sent, and the draft with its text."""
 
     draft: Draft

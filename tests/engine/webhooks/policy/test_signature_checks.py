@@ -10,9 +10,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from deskwire.commands.demo.clients.signature import objection
 from deskwire.engine.webhooks.signature import sign, signature_header
 from tests.support.properties import budget
+from tests.support.replay.signature import signature_fault
 from tests.support.root import ROOT
 
 # Returns whether a secret signed a header and a body, at a time in seconds.
@@ -23,7 +23,7 @@ NOW: Final = 1_790_000_000.5
 
 
 def the_demos(secret: str, header: str, body: bytes, now: float) -> bool:
-    return objection(secret, header, body, now) is None
+    return signature_fault(secret, header, body, now) is None
 
 
 def the_examples(secret: str, header: str, body: bytes, now: float) -> bool:

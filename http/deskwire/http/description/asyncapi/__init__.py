@@ -1,1 +1,1 @@
-"""Events as an AsyncAPI 3.0 document: webhooks, the realtime stream and the agents' stream, from the registry and the models."""
+"""Events as an AsyncAPI 3.0 document: webhooks, the realtime stream and the agents' stream."""

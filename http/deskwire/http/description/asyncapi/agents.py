@@ -8,7 +8,7 @@ import orjson
 
 from deskwire.engine.agents.stream import Bye
 from deskwire.engine.events.types import AGENTS, CATALOG, STORED
-from deskwire.http.description.asyncapi.parts import Parts, security, servers
+from deskwire.http.description.asyncapi.parts import AsyncApiParts, security, servers
 from deskwire.http.description.event_examples import example_envelopes
 from deskwire.http.description.extension_examples import extension_envelopes
 from deskwire.http.description.openapi.samples import sample
@@ -30,7 +30,7 @@ _PRESENT: Final[Schema] = {
 _ABOUT: Final[tuple[tuple[str, str, Schema, Any], ...]] = (
     (
         "hello",
-        "The first event: from where the stream goes on, and which agents are there.",
+        "The first event: the start position of the stream, and the agents who are present.",
         {
             "type": "object",
             "properties": {
@@ -54,7 +54,7 @@ _ABOUT: Final[tuple[tuple[str, str, Schema, Any], ...]] = (
     ),
     (
         "passing",
-        "An event of the moment, which has no id and is not stored: presence, typing, reads, deliveries, and one's own drafts and held messages.",
+        "An ephemeral event without an id, which is not stored: presence, typing, reads, deliveries, and your own drafts and held messages.",
         {
             "type": "object",
             "properties": {"type": {"type": "string"}, "data": {"type": "object"}},
@@ -64,7 +64,7 @@ _ABOUT: Final[tuple[tuple[str, str, Schema, Any], ...]] = (
     ),
     (
         "bye",
-        "The last event: why the stream ends, and when to come back.",
+        "The last event: the reason for the end of the stream, and when to reconnect.",
         {
             "type": "object",
             "properties": {
@@ -79,10 +79,10 @@ _ABOUT: Final[tuple[tuple[str, str, Schema, Any], ...]] = (
         {"reason": "shutdown", "retryAfterMs": 500},
     ),
 )
-"""The events about the stream itself and those of the moment: the field `event`, meaning, schema and example."""
+"""The stream's own and ephemeral events: the field `event`, meaning, schema and example."""
 
 
-def add(parts: Parts) -> None:
+def add(parts: AsyncApiParts) -> None:
     """Add the stream of agents."""
     names = [_add(parts, *each) for each in _ABOUT]
     kinds = {**{name: CATALOG[name] for name in CATALOG if name in STORED}, **AGENTS}
@@ -99,7 +99,7 @@ def add(parts: Parts) -> None:
         names,
         address="/v3/stream",
         title="Agents' stream",
-        description="Server-sent events. Those that are stored have their `id` and no field `event`; the others are named by `event`.",
+        description="Server-sent events. Stored events have an `id` and no field `event`; the others are named by `event`.",
         servers=servers("api"),
     )
     parts.operation(
@@ -107,13 +107,13 @@ def add(parts: Parts) -> None:
         "agents",
         "send",
         names,
-        "Tell agents what happens in their project.",
+        "Send agents the events of their project.",
         security=security("accessToken"),
         bindings={"http": {"method": "GET", "bindingVersion": "0.3.0"}},
     )
 
 
-def _add(parts: Parts, event: str, meaning: str, payload: Schema, example: Any) -> str:
+def _add(parts: AsyncApiParts, event: str, meaning: str, payload: Schema, example: Any) -> str:
     name = f"agents.{event}"
     parts.messages[name] = {
         "name": event,

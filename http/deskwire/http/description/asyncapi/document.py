@@ -11,7 +11,7 @@ import orjson
 from deskwire.http.api.output.static import Static
 from deskwire.http.app import ROUTES
 from deskwire.http.description.asyncapi import agents, stream, webhooks
-from deskwire.http.description.asyncapi.parts import Parts, in_async, reachable
+from deskwire.http.description.asyncapi.parts import AsyncApiParts, in_async, reachable
 from deskwire.http.description.openapi.document import shown_types
 from deskwire.http.description.openapi.schemas import Schema, Schemas
 from deskwire.http.schemas.agent_events import ENVELOPES
@@ -35,7 +35,7 @@ _SERVERS: Final[Schema] = {
         "host": "{host}",
         "pathname": "/app/{streamKey}",
         "protocol": "wss",
-        "description": "The realtime stream. Connect with `?protocol=7`, as clients of Pusher do.",
+        "description": "The realtime stream. Connect with `?protocol=7`, like Pusher clients.",
         "variables": {
             "host": _HOST,
             "streamKey": {
@@ -62,7 +62,7 @@ _SCHEMES: Final[Schema] = {
         "in": "header",
         "name": "Service-Signature",
         "description": "HMAC-SHA256 over `<t>.<raw body>` with the whole secret of the endpoint as the key. Compare in constant time, and "
-        "refuse a `t` that is more than 5 minutes away.",
+        "reject a `t` that differs by more than 5 minutes.",
     },
     "serverKey": {
         "type": "http",
@@ -81,14 +81,14 @@ _SCHEMES: Final[Schema] = {
 
 @cache
 def description() -> Static:
-    """Return the document as it is served. It is made once, which takes a moment."""
+    """Return the document as served. It is built once, which takes a moment."""
     return Static.of("application/json", orjson.dumps(document()))
 
 
 def document() -> dict[str, Any]:
     """Return the document."""
     schemas = Schemas([*shown_types(ROUTES), *ENVELOPES.values()])
-    parts = Parts(schemas)
+    parts = AsyncApiParts(schemas)
     for section in (webhooks, stream, agents):
         section.add(parts)
     return {
@@ -98,7 +98,7 @@ def document() -> dict[str, Any]:
             "version": version("deskwire"),
             "description": _INTRODUCTION,
             "license": {"name": "Apache-2.0", "url": "https://www.apache.org/licenses/LICENSE-2.0"},
-            "tags": [{"name": "Events", "description": "What happens in a project, as it happens."}],
+            "tags": [{"name": "Events", "description": "The events of a project as they happen."}],
         },
         "defaultContentType": "application/json",
         "servers": _SERVERS,

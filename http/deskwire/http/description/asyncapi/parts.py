@@ -1,4 +1,4 @@
-"""Channels, operations and messages as they come together, and schemas as AsyncAPI has them."""
+"""Collects channels, operations and messages, and converts schemas for AsyncAPI."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from deskwire.http.description.openapi.schemas import Schema, Schemas
 _SCHEMA: Final = "#/components/schemas/"
 
 
-class Parts(Struct):
-    """The parts of the document so far, each by its name.
+class AsyncApiParts(Struct):
+    """The collected parts of the document, by name.
 
     Args:
-        schemas: all that messages may refer to.
+        schemas: all schemas that messages may reference.
     """
 
     schemas: Schemas
@@ -32,7 +32,7 @@ class Parts(Struct):
     def operation(
         self, name: str, channel: str, action: str, messages: Iterable[str], summary: str, **told: Any
     ) -> None:
-        """Add what the service does with messages of a channel: it is to `send` or to `receive` them."""
+        """Add an operation of the service on a channel: to `send` or to `receive` messages."""
         carried = [{"$ref": f"#/channels/{channel}/messages/{each}"} for each in messages]
         place = {"action": action, "channel": {"$ref": f"#/channels/{channel}"}}
         self.operations[name] = {
@@ -50,12 +50,12 @@ def servers(*names: str) -> list[Schema]:
 
 
 def security(scheme: str) -> list[Schema]:
-    """Return a reference to the one scheme that is required."""
+    """Return a reference to the one required scheme."""
     return [{"$ref": f"#/components/securitySchemes/{scheme}"}]
 
 
 def reachable(root: Any, known: Mapping[str, Schema]) -> dict[str, Schema]:
-    """Return the schemas that are referred to, directly or by another one, in order of their names."""
+    """Return the directly or indirectly referenced schemas, by name."""
     found: set[str] = set()
     ahead = list(_references(root))
     while ahead:
@@ -79,7 +79,7 @@ def _references(value: Any) -> Iterator[str]:
 
 
 def in_async(value: Any) -> Any:
-    """Return schemas with the discriminator as AsyncAPI has it: the name of a property, without a mapping."""
+    """Return schemas with AsyncAPI's discriminator: a property's name, without a mapping."""
     if isinstance(value, list):
         return [in_async(each) for each in value]
     if not isinstance(value, Mapping):

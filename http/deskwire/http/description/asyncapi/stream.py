@@ -1,4 +1,4 @@
-"""The realtime stream: its channels, and the messages of the Pusher protocol around them."""
+"""The realtime stream: its channels, and the messages of the Pusher protocol."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Final
 import orjson
 
 from deskwire.engine.events.types import CATALOG, STORED, EventSpec
-from deskwire.http.description.asyncapi.parts import Parts, security, servers
+from deskwire.http.description.asyncapi.parts import AsyncApiParts, security, servers
 from deskwire.http.description.event_examples import example_envelopes
 from deskwire.http.description.openapi.schemas import Schema
 from deskwire.http.schemas.events import ENVELOPES
@@ -59,16 +59,16 @@ _SENT: Final[tuple[tuple[str, str, bytes], ...]] = (
     ),
     (
         "pusher_internal:subscription_succeeded",
-        "The subscription is made. `resumedAfter` is the event that it goes on from; with `gap` events are missing since then.",
+        "The subscription succeeded. `resumedAfter` is the event after which it continues; with `gap`, events are missing since then.",
         pusher.subscription_succeeded(_CHANNEL, _EVENT, False),
     ),
     (
         "pusher:subscription_error",
-        "The subscription is refused, and the connection stays open.",
+        "The subscription was refused; the connection stays open.",
         pusher.subscription_error(_CHANNEL, "AuthError", "The project has no such channel.", 403),
     ),
 )  # fmt: skip
-"""What the service sends of the protocol: name, meaning and an example that the service itself has made."""
+"""Messages of the service: name, meaning and an example."""
 
 _TAKEN: Final[tuple[tuple[str, str, Schema, Any], ...]] = (
     (
@@ -77,22 +77,22 @@ _TAKEN: Final[tuple[tuple[str, str, Schema, Any], ...]] = (
         _object({"channel": _NAME, "auth": {"type": "string"}}),
         {"channel": _CHANNEL, "auth": "x7Gt2kQ1bVnA:eyJhbGciOi…"},
     ),
-    ("pusher:unsubscribe", "Leave a channel. There is no answer.", _object({"channel": _NAME}), {"channel": _CHANNEL}),
+    ("pusher:unsubscribe", "Leave a channel. There is no response.", _object({"channel": _NAME}), {"channel": _CHANNEL}),
     ("pusher:ping", "Ask for a pong.", {"type": ["object", "string"]}, {}),
-    ("pusher:pong", "Answer a websocket's ping; it is not demanded.", {"type": ["object", "string"]}, {}),
+    ("pusher:pong", "Optional answer to a websocket ping.", {"type": ["object", "string"]}, {}),
 )  # fmt: skip
-"""What clients send: name, meaning, the schema of `data`, and an example of it."""
+"""Messages of clients: name, meaning, the schema of `data`, and an example."""
 
 
 def carried() -> list[EventSpec]:
-    """Return the types of events that consumers of the stream get, those that they have to ask for included."""
+    """Return the types of events for consumers of the stream, including the optional ones."""
     return [
         kind for kind in CATALOG.values() if kind.type in STORED or (kind.opt_in and kind.type in ENVELOPES)
     ]
 
 
-def add(parts: Parts) -> None:
-    """Add the channels of events, and the protocol's own messages."""
+def add(parts: AsyncApiParts) -> None:
+    """Add the channels of events and the protocol's messages."""
     events = [_add_event(parts, kind) for kind in carried()]
     for kind, parameter, described, example, carries in _CHANNELS:
         name = f"{kind}Events"
@@ -101,7 +101,7 @@ def add(parts: Parts) -> None:
             events,
             address=f"private-{kind}-{{{parameter}}}",
             title=f"Events of a {kind}",
-            description=f"{carries} Typing comes only to those who have asked for it with `typingEvents`.",
+            description=f"{carries} Typing is sent only to consumers that asked for it with `typingEvents`.",
             parameters={parameter: {"description": described, "examples": [example]}},
             servers=servers("stream"),
         )
@@ -109,7 +109,7 @@ def add(parts: Parts) -> None:
     _add_protocol(parts)
 
 
-def _add_event(parts: Parts, kind: EventSpec) -> str:
+def _add_event(parts: AsyncApiParts, kind: EventSpec) -> str:
     name, envelope = f"stream.{kind.type}", example_envelopes()[kind.type]
     data = {
         "type": "string",
@@ -122,7 +122,7 @@ def _add_event(parts: Parts, kind: EventSpec) -> str:
     return name  # fmt: skip
 
 
-def _add_protocol(parts: Parts) -> None:
+def _add_protocol(parts: AsyncApiParts) -> None:
     sent = [_add_sent(parts, *each) for each in _SENT]
     taken = [_add_taken(parts, *each) for each in _TAKEN]
     parts.channel(
@@ -133,18 +133,18 @@ def _add_protocol(parts: Parts) -> None:
         description="The protocol's own messages, on the same websocket as the events of all channels.",
         servers=servers("stream"),
     )
-    parts.operation("sendOnConnection", "connection", "send", sent, "Tell of the connection.")
+    parts.operation("sendOnConnection", "connection", "send", sent, "Send messages about the connection.")
     parts.operation(
         "receiveOnConnection",
         "connection",
         "receive",
         taken,
-        "Take subscriptions and pings.",
+        "Receive subscriptions and pings.",
         security=security("serverKey"),
     )
 
 
-def _add_sent(parts: Parts, event: str, meaning: str, example: bytes) -> str:
+def _add_sent(parts: AsyncApiParts, event: str, meaning: str, example: bytes) -> str:
     shown = orjson.loads(example)
     properties: dict[str, Schema] = {"event": {"type": "string", "const": event}}
     if "channel" in shown:
@@ -162,7 +162,7 @@ def _add_sent(parts: Parts, event: str, meaning: str, example: bytes) -> str:
     return name
 
 
-def _add_taken(parts: Parts, event: str, meaning: str, data: Schema, example: Any) -> str:
+def _add_taken(parts: AsyncApiParts, event: str, meaning: str, data: Schema, example: Any) -> str:
     payload = _object({"event": {"type": "string", "const": event}, "data": data}, "data")
     name = f"received.{event.replace(':', '.')}"
     parts.messages[name] = _message(event, meaning, payload, {"event": event, "data": example})

@@ -1,15 +1,15 @@
-"""Webhooks: the messages are the requests that the OpenAPI document has, so that both say the same."""
+"""Webhooks: the messages are the requests of the OpenAPI document, so that both agree."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from deskwire.http.description.asyncapi.parts import Parts, security, servers
+from deskwire.http.description.asyncapi.parts import AsyncApiParts, security, servers
 from deskwire.http.description.openapi.events import webhooks
 from deskwire.http.description.openapi.schemas import Schema
 
 
-def add(parts: Parts) -> None:
+def add(parts: AsyncApiParts) -> None:
     """Add the channel of webhooks."""
     names = []
     for kind, item in webhooks(parts.schemas).items():
@@ -22,7 +22,7 @@ def add(parts: Parts) -> None:
         address=None,
         title="Webhook",
         description="Requests to the URL of an endpoint, which `POST /v3/s2s/webhooks` creates. A receiver has 5 seconds to answer with a 2xx "
-        "status; any other answer, and none, leads to another attempt.",
+        "status; the delivery is retried after any other answer and after a timeout.",
         servers=servers("receiver"),
     )
     parts.operation(

@@ -1,1 +1,1 @@
-"""The API as an OpenAPI 3.1 document, made from the route table, the models and the registries (ADR 23)."""
+"""The API as an OpenAPI 3.1 document, generated from the route table, models and registries (ADR 23)."""

@@ -1,4 +1,4 @@
-"""Request bodies: made from the models, and those that are not plain JSON."""
+"""Request bodies, from the models; those that are not plain JSON are described here."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ _FILE: Final[Schema] = {
 
 
 def request_body(route: Route, schemas: Schemas) -> Schema | None:
-    """Return the request body of a route; None if it takes none."""
+    """Return the request body of a route; None without one."""
     taken = _taken(route, schemas)
     return taken if taken is None or route.limit is None else {"description": _bound(route.limit), **taken}
 
 
 def _bound(limit: int | str) -> str:
-    """Return the description of a bound."""
+    """Return the description of a limit."""
     if isinstance(limit, int):
         return f"At most {limit:,} bytes."
     setting = "upload_limit_bytes" if limit == "upload_body_bytes" else limit
@@ -61,7 +61,7 @@ def _bound(limit: int | str) -> str:
 
 
 def _taken(route: Route, schemas: Schemas) -> Schema | None:
-    """Return the body of a route without its bound."""
+    """Return the body of a route without its limit."""
     if route.lines:
         return {"required": True, "content": {_NDJSON: _lines(route, schemas)}}
     if route.streamed:
@@ -80,7 +80,7 @@ def _taken(route: Route, schemas: Schemas) -> Schema | None:
 
 
 def _lines(route: Route, schemas: Schemas) -> Schema:
-    """Return the media type of a body of lines, each a JSON text by itself."""
+    """Return the media type of a body of JSON lines."""
     schema = {
         "type": "string",
         "description": "One JSON object per line, each in one of these forms.",

@@ -33,8 +33,8 @@ _INTRODUCTION: Final = """\
 Self-hosted customer support: conversations, tickets, surveys, signed webhooks and a realtime stream over one durable
 event log.
 
-- Calls from a backend (`/v3/s2s/...`) need a **server key**, calls of people an **access token**, or a **session** of
-  a browser, and, where it is listed, the header `project`. A **machine credential** is for both, where it is listed.
+- Calls from a backend (`/v3/s2s/...`) need a **server key**. Calls of people need an **access token** or a browser **session**,
+    and, where listed, the header `project`. A **machine credential** can be used for both, where listed.
 - Bodies are JSON in camelCase. Fields and parameters that are not listed here are refused.
 - Lists return `items` and `nextCursor`. Pass `nextCursor` as `cursor` to get the next page.
 - In a path, percent-encode an id of your own (of a user, a memory entry, a translation) as a whole: a path is split
@@ -56,8 +56,8 @@ _SCHEMES: Final[Mapping[str, Schema]] = {
         "type": "http",
         "scheme": "bearer",
         "bearerFormat": "mk_…",
-        "description": "A machine credential of a project, from `POST /v3/projects/{projectId}/credentials`. It may do what its "
-        "permissions say.",
+        "description": "A machine credential of a project, from `POST /v3/projects/{projectId}/credentials`. Its permissions "
+        "limit its calls.",
     },
     "accessToken": {
         "type": "http",
@@ -69,8 +69,8 @@ _SCHEMES: Final[Mapping[str, Schema]] = {
         "type": "apiKey",
         "in": "cookie",
         "name": COOKIE_NAME,
-        "description": "The cookie of `POST /v3/auth/session`; by TLS it is named `__Host-deskwire`. A call with it that changes "
-        "something needs `Sec-Fetch-Site: same-origin`, or an `Origin` that is the service's.",
+        "description": "The cookie of `POST /v3/auth/session`; over TLS it is named `__Host-deskwire`. A changing call with it "
+        "needs `Sec-Fetch-Site: same-origin`, or the service's own `Origin`.",
     },
     "metricsToken": {
         "type": "http",
@@ -88,24 +88,24 @@ _SECURITY: Final[Mapping[AccessKind, list[dict[str, list[str]]]]] = {
     "metrics": [{"metricsToken": []}, {}],
     "visitor": [{"session": []}, {}],
 }
-"""The credentials that a kind of access requires; all others require those of a user."""
+"""The credentials that a kind of access requires; all others require a user's."""
 
 
 @cache
 def description() -> Static:
-    """Return the document as it is served. It is made once, which takes a moment."""
+    """Return the document as served. It is built once, which takes a moment."""
     return Static.of("application/json", orjson.dumps(document()))
 
 
 def document() -> dict[str, Any]:
-    """Return the document. Raises LookupError, with the remedy, for a route without a description of its response."""
+    """Return the document. Raises LookupError with advice for a route without a described response."""
     schemas = Schemas(shown_types(ROUTES))
     without_refused(schemas.components, ROUTES)
     special = {
         "conversation_moved_on": schemas.of(MovedOnDocument),
         "contact_merged": schemas.of(MergedDocument),
     }
-    problems = refusals.Refusals(schemas.of(ProblemDocument), headers, special)
+    problems = refusals.RefusalDescriptions(schemas.of(ProblemDocument), headers, special)
     paths: dict[str, Schema] = {}
     for route in ROUTES:
         described = _operation(route, schemas, problems)
@@ -133,7 +133,7 @@ def document() -> dict[str, Any]:
 
 
 def shown_types(routes: Sequence[Route]) -> Iterator[Any]:
-    """Yield every type that has a schema. Raises LookupError, with the remedy, for a route that does not say what it answers."""
+    """Yield every type with a schema. Raises LookupError with advice for a route without a response model."""
     yield ProblemDocument
     yield MovedOnDocument
     yield MergedDocument
@@ -155,7 +155,7 @@ def shown_types(routes: Sequence[Route]) -> Iterator[Any]:
 
 
 def _tags(routes: Sequence[Route]) -> list[Schema]:
-    """Return all groups, in the order of the routes. Raises LookupError for two tags of one name."""
+    """Return all tags in the order of the routes. Raises LookupError for two tags with one name."""
     tags = {route.tag.name: route.tag for route in routes}
     twice = sorted({route.tag.name for route in routes if route.tag != tags[route.tag.name]})
     if twice:
@@ -163,7 +163,7 @@ def _tags(routes: Sequence[Route]) -> list[Schema]:
     return [{"name": tag.name, "description": tag.description} for tag in tags.values()]
 
 
-def _operation(route: Route, schemas: Schemas, problems: refusals.Refusals) -> Schema:
+def _operation(route: Route, schemas: Schemas, problems: refusals.RefusalDescriptions) -> Schema:
     text = plain(route.handler.__doc__)
     operation: Schema = {
         "operationId": route.operation_id,

@@ -1,4 +1,4 @@
-"""The section `webhooks`: the request that a receiver gets, for each type of the registry."""
+"""The section `webhooks`: the request to a receiver for each event type."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from deskwire.http.schemas.extensions import ENVELOPES as EXTENDED
 
 _SIGNATURE: Final = (
     "The signature `t=<unix seconds>,v1=<hex>`: HMAC-SHA256 with the whole secret of the endpoint over `<t>.<raw body>`. "
-    "There is a second `v1` while a replaced secret also signs."
+    "A second `v1` is present while a replaced secret also signs."
 )
 _HEADERS: Final[tuple[tuple[str, str, Schema, str | int], ...]] = (
     (
@@ -47,7 +47,7 @@ _PREVIOUS: Final = (
 )
 TAG: Final[Schema] = {
     "name": "Webhook events",
-    "description": "The requests that the service makes to a webhook endpoint, one for each type of event. Your receiver answers them.",
+    "description": "The requests to webhook endpoints, one for each event type, which your receiver answers.",
 }
 
 

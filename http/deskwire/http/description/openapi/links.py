@@ -1,4 +1,4 @@
-"""Links from a response to the operations that take the object in it."""
+"""Links from a response to the operations on its object."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from deskwire.http.description.openapi.schemas import Schema
 from deskwire.http.schemas.base import Shape, model_of
 
 Found = tuple[type[Shape], str]
-"""The model of an object, and the place of the object in a response."""
+"""The model of an object, and its location in a response."""
 
 
 def links(route: Route, routes: Sequence[Route]) -> Iterator[tuple[str, Schema]]:
-    """Yield the links of a route's response, by the operation that each leads to."""
+    """Yield the links of a route's response, by the linked operation."""
     here = {name for name, _ in path_parameters(route)}
     for other in routes:
         needed = dict(path_parameters(other))
@@ -32,9 +32,9 @@ def links(route: Route, routes: Sequence[Route]) -> Iterator[tuple[str, Schema]]
 
 
 def _sources(route: Route, shape: type[Shape], routes: Sequence[Route]) -> list[Route]:
-    """Return the routes whose responses have an object for a route's path.
+    """Return the routes whose responses have the object of a route's path.
 
-    Routes with the same credential are preferred, and among them those that create an object to lists.
+    Routes with the same credential are preferred, and among them those that create an object over lists.
     """
     every = [each for each in routes if _object(each, shape) is not None]
     same = [each for each in every if each.access.kind == route.access.kind] or every
@@ -42,7 +42,7 @@ def _sources(route: Route, shape: type[Shape], routes: Sequence[Route]) -> list[
 
 
 def _object(route: Route, shape: type[Shape]) -> Found | None:
-    """Return the object of this model that a route creates, or lists first; None if there is none."""
+    """Return the object of this model that a route creates or lists first; None without one."""
     answer: Any = route.answer
     if isinstance(answer, Media):
         return None

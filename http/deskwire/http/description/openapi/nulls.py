@@ -1,4 +1,4 @@
-"""The fields of patches that null clears: all others may be left out, but are never null."""
+"""The fields of patches that null clears; all other fields may be omitted, but are never null."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from deskwire.http.schemas.base import public_name
 
 
 def refused(routes: Iterable[Route]) -> dict[type[BaseModel], frozenset[str]]:
-    """Return the fields of each body that are refused as null, by the looks of the routes.
+    """Return the fields of each body that refuse null, from the routes' prechecks.
 
-    Raises LookupError for a body that two routes take differently: one schema can't say both.
+    Raises LookupError if two routes differ for the same body, because there is one schema.
     """
     found: dict[type[BaseModel], frozenset[str]] = {}
     for route in routes:
@@ -33,7 +33,7 @@ def refused(routes: Iterable[Route]) -> dict[type[BaseModel], frozenset[str]]:
 
 
 def _patch(body: type[BaseModel], look: Nulls) -> type[BaseModel]:
-    """Return the model that a look is about: the body, or that of one of its fields."""
+    """Return the model of a precheck: the body, or the model of a field."""
     if look.within is None:
         return body
     inner: type[BaseModel] = without_null(body.model_fields[look.within].annotation)
@@ -41,7 +41,7 @@ def _patch(body: type[BaseModel], look: Nulls) -> type[BaseModel]:
 
 
 def without_refused(components: Mapping[str, Schema], routes: Iterable[Route]) -> None:
-    """Take null from the schemas of the fields that refuse it."""
+    """Remove null from the schemas of fields that refuse it."""
     for model, fields in refused(routes).items():
         properties = components[public_name(model)]["properties"]
         for name in fields:
@@ -50,7 +50,7 @@ def without_refused(components: Mapping[str, Schema], routes: Iterable[Route]) -
 
 
 def never_null(schema: Schema) -> Schema:
-    """Return a schema without null among its options."""
+    """Return a schema without null."""
     options = [each for each in schema.get("anyOf", ()) if each.get("type") != "null"]
     rest = {key: value for key, value in schema.items() if key != "anyOf"}
     if not options:

@@ -1,4 +1,4 @@
-"""Parameters: those in paths and headers from two tables, those in queries from the models."""
+"""Parameters: of paths and headers from two tables, of queries from the models."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class PathParameter(Struct, frozen=True):
     """A parameter in a path.
 
     Args:
-        missing: the code of the refusal if there is no such object.
-        shape, field: the model of the object that it names, and the field that has its value.
+        missing: the error code if the object does not exist.
+        shape, field: the model of the object, and the field with the parameter's value.
     """
 
     description: str
@@ -44,7 +44,7 @@ class PathParameter(Struct, frozen=True):
 
 
 _ENCODED: Final = "Percent-encode it as a whole: a slash is `%2F`, a percent sign `%25`, and an id of only dots `%2E` or `%2E%2E`."
-"""The encoding of an id of the caller's own choosing in a path (RFC 3986 2)."""
+"""The encoding of caller-defined ids in a path (RFC 3986 2)."""
 
 PATH: Final[Mapping[str, PathParameter]] = {
     "message_id": PathParameter(
@@ -55,7 +55,7 @@ PATH: Final[Mapping[str, PathParameter]] = {
     ),
     "mode": PathParameter("The draft: `reply` or `note`.", "reply", "draft_not_found"),
     "held_message_id": PathParameter(
-        "The id of the held message, which the message will have.",
+        "The id of the held message, which becomes the message's id.",
         "msg_01KZ00000000000000000000M1",
         "held_message_not_found",
         writing.HeldMessage,
@@ -185,11 +185,11 @@ PATH: Final[Mapping[str, PathParameter]] = {
     "tree": PathParameter("The digest of the desk's files.", "0123456789abcdef"),
     "file": PathParameter("The path of the file.", "app.js"),
 }
-"""The parameters in paths, by name; where a name has several meanings, with the segment before it."""
+"""The parameters in paths, by name; for an ambiguous name, with the preceding segment."""
 
 
 class HeaderParameter(Struct, frozen=True):
-    """A header of requests to the routes that `on` is true for."""
+    """A header of requests to the routes for which `on` is true."""
 
     name: str
     description: str
@@ -208,7 +208,7 @@ HEADERS: Final = (
     ),
     HeaderParameter(
         "project",
-        "The id of the project. Only with a machine credential it may be left out.",
+        "The id of the project. Optional with a machine credential.",
         "prj_01KZ000000000000000000SH0P",
         lambda route: (
             route.access.kind == "dashboard" and not route.access.by_parameter and route.access.machines
@@ -232,13 +232,13 @@ HEADERS: Final = (
     ),
     HeaderParameter(
         "Last-Event-ID",
-        "The id of the last event that you have; it counts before `after`.",
+        "The id of the last event that you have; it overrides `after`.",
         "evt_01KZ00000000000000000000E1",
         lambda route: route.operation_id == "followStream",
     ),
     HeaderParameter(
         "project",
-        "The id of the project whose organisation is meant, if there is no `organisationId`.",
+        "The id of a project, whose organisation is used if there is no `organisationId`.",
         "prj_01KZ000000000000000000SH0P",
         lambda route: route.operation_id == "getPermissions",
     ),
@@ -252,14 +252,14 @@ HEADERS: Final = (
     ),
     HeaderParameter(
         "If-Match",
-        "The `ETag` of the object as you have read it. If it was changed since, the change is refused with 412, "
-        "and the refusal has the present `ETag`.",
+        "The `ETag` of the object as you have read it. If the object was changed, the change is refused with 412 "
+        "and the current `ETag`.",
         '"9f86d081884c7d659a2feaa0c55ad015"',
         lambda route: route.tagged and route.method != "GET",
     ),
     HeaderParameter(
         "If-None-Match",
-        "With `*`, the content is stored only if the entry has none in this language; otherwise the change is refused with 412.",
+        "With `*`, the content is stored only if the entry has none in this language; otherwise the response is 412.",
         "*",
         lambda route: route.operation_id == "putEntry",
     ),
@@ -271,16 +271,16 @@ HEADERS: Final = (
     ),
     HeaderParameter(
         "If-None-Match",
-        "The `ETag` of the copy that you have already.",
+        "The `ETag` of your copy.",
         '"5891b5b5"',
         lambda route: route.operation_id in ("fetchFile", "openapiDocument", "errorPage", "asyncapiDocument"),
     ),
 )
-"""The headers that requests may have beside `Authorization`. To add one, add a line."""
+"""The headers of requests besides `Authorization`. To add one, add a line."""
 
 
 def path_parameters(route: Route) -> Iterator[tuple[str, PathParameter]]:
-    """Yield the public name and the description of each parameter in the route's path, from left to right.
+    """Yield the public name and description of each parameter in the route's path, from left to right.
 
     Raises LookupError for a parameter that is not in the table.
     """
@@ -328,7 +328,7 @@ def _in_query(model: type[BaseModel]) -> Iterator[Schema]:
 
 
 def _without_null(told: Schema, known: Mapping[str, Schema]) -> Schema:
-    """Return the schema of a parameter, which may be left out but is never null."""
+    """Return the schema of a parameter, which may be omitted but is never null."""
     rest: dict[str, Any] = {key: value for key, value in told.items() if key != "anyOf"}
     if rest.get("default", ...) is None:
         del rest["default"]

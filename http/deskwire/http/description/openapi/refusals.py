@@ -1,4 +1,4 @@
-"""The refusals of a route: those that come with its access, path, query and body, and its own."""
+"""The refusals of a route: by its access, path, query and body, and its own."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _MACHINE: Final = (
     "rotated_machine_credential",
 )
 _CALLERS: Final = frozenset({"server_key", "user", "organisation", "project", "dashboard", "either"})
-"""Kinds of access for which a machine is known when it calls, though it may be refused."""
+"""Kinds of access that identify a machine credential, even if they refuse it."""
 _ACCESS: Final[Mapping[AccessKind, tuple[str, ...]]] = {
     "none": (),
     "visitor": ("cross_site_request",),
@@ -60,27 +60,27 @@ _ACCESS: Final[Mapping[AccessKind, tuple[str, ...]]] = {
         "metrics_local_only",
     ),
 }
-"""The codes that each kind of access may refuse with."""
+"""The error codes of each kind of access."""
 
 
 _UNCOUNTED: Final = frozenset({"none", "metrics"})
-"""Kinds of access whose calls are counted against no rate of a project or user."""
+"""Kinds of access that count against no rate limit of a project or user."""
 
 
-class Rule(Struct, frozen=True):
-    """The codes of all routes that `on` is true for."""
+class RefusalRule(Struct, frozen=True):
+    """The error codes of all routes for which `on` is true."""
 
     codes: tuple[str, ...]
     on: Callable[[Route], bool]
 
 
 RULES: Final = (
-    Rule(("bad_query", "bad_request", "internal_error"), lambda route: True),
-    Rule(("bad_path", "nul_character"), lambda route: "<" in route.path),
-    Rule(("out_of_touch", "overloaded", "too_many_at_once"), lambda route: True),
-    Rule(("too_many_failures",), lambda route: route.access.kind not in ("none", "visitor")),
-    Rule(("rate_limited",), lambda route: route.access.kind not in _UNCOUNTED),
-    Rule(
+    RefusalRule(("bad_query", "bad_request", "internal_error"), lambda route: True),
+    RefusalRule(("bad_path", "nul_character"), lambda route: "<" in route.path),
+    RefusalRule(("out_of_touch", "overloaded", "too_many_at_once"), lambda route: True),
+    RefusalRule(("too_many_failures",), lambda route: route.access.kind not in ("none", "visitor")),
+    RefusalRule(("rate_limited",), lambda route: route.access.kind not in _UNCOUNTED),
+    RefusalRule(
         (
             "bad_idempotency_key",
             "idempotency_answer_erased",
@@ -89,28 +89,32 @@ RULES: Final = (
         ),
         lambda route: route.idempotent,
     ),
-    Rule(("permission_denied",), lambda route: route.access.permission is not None),
-    Rule(_MACHINE, lambda route: route.access.kind in _CALLERS),
-    Rule(("person_required",), lambda route: route.access.kind in _CALLERS and not route.access.machines),
-    Rule(("project_not_found",), lambda route: route.access.kind in _CALLERS),
-    Rule(("body_timeout", "body_too_large"), lambda route: reads_body(route)),
-    Rule(("invalid_input",), lambda route: reads_body(route)),
-    Rule(("malformed_json", "unsupported_media_type"), lambda route: reads_body(route) and route.json_only),
-    Rule(("read_timeout", "storage_failed"), lambda route: in_storage(route)),
-    Rule(("outcome_unknown",), lambda route: in_storage(route) and route.method != "GET"),
-    Rule(("not_confirmed",), lambda route: route.outdates),
-    Rule(("shutting_down",), lambda route: in_storage(route) and route.method != "GET"),
-    Rule(("contact_merged",), lambda route: "/contacts/<" in route.path and route.method != "PUT"),
-    Rule(
+    RefusalRule(("permission_denied",), lambda route: route.access.permission is not None),
+    RefusalRule(_MACHINE, lambda route: route.access.kind in _CALLERS),
+    RefusalRule(
+        ("person_required",), lambda route: route.access.kind in _CALLERS and not route.access.machines
+    ),
+    RefusalRule(("project_not_found",), lambda route: route.access.kind in _CALLERS),
+    RefusalRule(("body_timeout", "body_too_large"), lambda route: reads_body(route)),
+    RefusalRule(("invalid_input",), lambda route: reads_body(route)),
+    RefusalRule(
+        ("malformed_json", "unsupported_media_type"), lambda route: reads_body(route) and route.json_only
+    ),
+    RefusalRule(("read_timeout", "storage_failed"), lambda route: in_storage(route)),
+    RefusalRule(("outcome_unknown",), lambda route: in_storage(route) and route.method != "GET"),
+    RefusalRule(("not_confirmed",), lambda route: route.outdates),
+    RefusalRule(("shutting_down",), lambda route: in_storage(route) and route.method != "GET"),
+    RefusalRule(("contact_merged",), lambda route: "/contacts/<" in route.path and route.method != "PUT"),
+    RefusalRule(
         ("conversation_busy",),
         lambda route: "<conversation_id>" in route.path and route.method != "GET",
     ),
-    Rule(
+    RefusalRule(
         ("conversation_busy",),
         lambda route: route.operation_id in ("createConversation", "dashboardStartConversation"),
     ),
 )
-"""The codes of many routes. To add some, add a line; codes of a single route are in its `errors`."""
+"""Error codes of many routes. To add some, add a line; codes of a single route are in its `errors`."""
 
 _DETAIL: Final[Mapping[str, Any]] = {
     "bad_query": {
@@ -126,27 +130,27 @@ _DETAIL: Final[Mapping[str, Any]] = {
         "message": "There is no such field.",
     },
 }
-"""The content of `errors` in the examples of the codes that have it."""
+"""The content of `errors` in examples."""
 
 
 _FURTHER: Final[Mapping[str, Any]] = {
     "contact_merged": {"mergedInto": {"id": "con_01KZ0000000000000000C0NTCT", "userId": "u1"}},
 }
-"""The fields of their own in the examples of the codes that have some."""
+"""Additional fields in examples."""
 
 
 def reads_body(route: Route) -> bool:
-    """Return whether the route takes a body that is read whole before its handler is called."""
+    """Return whether the body is read completely before the route's handler is called."""
     return not route.streamed and (route.body is not None or not route.json_only)
 
 
 def in_storage(route: Route) -> bool:
-    """Return whether the route works with stored objects."""
+    """Return whether the route uses stored objects."""
     return route.path.startswith(BASE) and (route.access.kind != "none" or route.body is not None)
 
 
 def refusals(route: Route) -> list[Code]:
-    """Return the refusals of a route, by status. Raises LookupError for a code that is not in the registry."""
+    """Return the refusals of a route by status. Raises LookupError for an unregistered code."""
     codes = {*_ACCESS[route.access.kind], *_missing(route), *route.errors}
     for rule in RULES:
         if rule.on(route):
@@ -160,20 +164,20 @@ def refusals(route: Route) -> list[Code]:
 
 
 def _missing(route: Route) -> Iterator[str]:
-    """Yield the codes for missing objects in the path. The last object of a PUT can't be missing, as the PUT makes it."""
+    """Yield the codes for missing objects in the path. The last object of a PUT can't be missing, because PUT creates it."""
     named = list(path_parameters(route))
     if route.method == "PUT" and route.path.endswith(">"):
         named.pop()
     yield from (each.missing for _, each in named if each.missing is not None)
 
 
-class Refusals:
-    """The responses to refused requests, each set of codes once.
+class RefusalDescriptions:
+    """The responses to refused requests, once for each set of codes.
 
     Args:
         problem: the schema of the problem document.
         headers: the headers of a response with a status, by name.
-        special: the schemas of the documents that have fields of their own, by their code.
+        special: the schemas of documents with additional fields, by code.
     """
 
     def __init__(
@@ -186,7 +190,7 @@ class Refusals:
         self.components: dict[str, Schema] = {}
 
     def of(self, route: Route) -> dict[str, Schema]:
-        """Return references to the refusals of a route, by status."""
+        """Return references to the refusals of a route by status."""
         grouped = groupby(refusals(route), key=lambda each: each.status)
         return {str(status): self._reference(status, list(codes)) for status, codes in grouped}
 
@@ -209,7 +213,7 @@ class Refusals:
         return {"$ref": f"#/components/responses/{name}"}
 
     def examples(self) -> dict[str, Schema]:
-        """Return an example of a problem document for each code that a route so far may refuse with."""
+        """Return an example of a problem document for each code referenced so far."""
         used = (each for each in CODES if each.code in self._used)
         return {each.code: {"summary": each.meaning, "value": _example(each)} for each in used}
 

@@ -14,7 +14,7 @@ from deskwire.http.description.openapi.schemas import Schema, Schemas
 
 
 class ResponseHeader(Struct, frozen=True):
-    """A header of responses with the statuses that `on` is true for; without `always`, of some of them."""
+    """A header of responses with the statuses for which `on` is true; without `always`, of some of them."""
 
     name: str
     description: str
@@ -26,7 +26,7 @@ class ResponseHeader(Struct, frozen=True):
 HEADERS: Final = (
     ResponseHeader(
         "X-Request-Id",
-        "The id of this request, to quote in questions about it.",
+        "The id of this request, for support questions.",
         {"type": "string", "pattern": "^req_[0-9A-HJKMNP-TV-Z]{26}$"},
         lambda status: True,
     ),
@@ -38,41 +38,41 @@ HEADERS: Final = (
     ),
     ResponseHeader(
         "Retry-After",
-        "The seconds to wait before trying again.",
+        "The seconds to wait before a retry.",
         {"type": "integer", "minimum": 0},
         lambda status: status in (429, 503),
     ),
     ResponseHeader(
         "RateLimit-Limit",
-        "The number of calls that the project may make at once.",
+        "The number of calls in a burst.",
         {"type": "integer", "minimum": 0},
         lambda status: True,
         always=False,
     ),
     ResponseHeader(
         "RateLimit-Remaining",
-        "The number of calls that are left.",
+        "The number of remaining calls.",
         {"type": "integer", "minimum": 0},
         lambda status: True,
         always=False,
     ),
     ResponseHeader(
         "RateLimit-Reset",
-        "The seconds until the full number of calls is available again.",
+        "The seconds until the full burst is available again.",
         {"type": "integer", "minimum": 0},
         lambda status: True,
         always=False,
     ),
     ResponseHeader(
         "Idempotent-Replayed",
-        "`true` if the request was carried out before. The response is the one given then.",
+        "`true` if the request was carried out before. The earlier response is repeated.",
         {"type": "string", "const": "true"},
         lambda status: status == 200,
         always=False,
     ),
     ResponseHeader(
         "ETag",
-        "The entity tag of the whole file, or of the object; name that in `If-Match` when you change it.",
+        "The entity tag of the whole file or object; send it as `If-Match` with a change.",
         {"type": "string"},
         lambda status: status in (206, 304),
     ),
@@ -94,7 +94,7 @@ _SAID: Final = {
 
 
 def header_components() -> dict[str, Schema]:
-    """Return all headers of responses, by name."""
+    """Return all response headers by name."""
     return {
         each.name: {"description": each.description, "required": each.always, "schema": each.schema}
         for each in HEADERS

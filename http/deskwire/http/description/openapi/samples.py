@@ -1,4 +1,4 @@
-"""Examples: of responses, made from the examples of their fields; of bodies, from a table."""
+"""Examples: responses from the examples of their fields, bodies from a table."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ BODIES: Final[Mapping[str, Any]] = {
         "mode": "dictate",
     },
 }
-"""An example of each body, by the name of its model; a test fails for one that is missing or refused."""
+"""An example of each body by model name; a test fails for a missing or refused example."""
 
 LINES: Final[Mapping[str, Any]] = {
     "ImportedConversation": {
@@ -179,14 +179,14 @@ LINES: Final[Mapping[str, Any]] = {
         "message": "zendesk-comment-2002",
     },
 }
-"""An example of each line of an NDJSON body, likewise."""
+"""An example of each line of an NDJSON body by model name."""
 
 
 def sample(schema: Schema, known: Mapping[str, Schema]) -> Any:
-    """Return a value that fits the schema, made from the examples of its fields.
+    """Return a value that matches the schema, from the examples of its fields.
 
     Args:
-        known: the schemas that references are to, by name.
+        known: the referenced schemas by name.
     """
     match schema:
         case {"$ref": str(reference)}:
@@ -212,5 +212,5 @@ def sample(schema: Schema, known: Mapping[str, Schema]) -> Any:
 
 
 def _shown(name: str, field: Schema, schema: Schema) -> bool:
-    """Return whether a field is in the example: if it is required, or has an example of its own."""
+    """Return whether the example has the field: if it is required, or has its own example."""
     return name in schema.get("required", ()) or "examples" in field

@@ -1,4 +1,4 @@
-"""All models of the API as JSON Schema 2020-12, each once, by name. pydantic makes the schemas."""
+"""All models of the API as JSON Schema 2020-12, by name. pydantic generates the schemas."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ Schema = dict[str, Any]
 _PREFIX: Final = "#/components/schemas/"
 _TEMPLATE: Final = f"{_PREFIX}{{model}}"
 _MAPS: Final = ("properties", "$defs", "patternProperties")
-"""Keywords whose members are schemas by name: the names are no keywords."""
+"""Keywords whose members are schemas by name, so the names are not keywords."""
 
 _VALUES: Final = ("examples", "example", "default", "const", "enum")
-"""Keywords that hold values, not schemas."""
+"""Keywords that hold values instead of schemas."""
 
 
 class Schemas:
-    """The schemas of some types: `of` refers to one, `components` has them all.
+    """The schemas of some types: `of` returns a reference, `components` has the schemas.
 
     Args:
         types: models, or unions of them.
@@ -42,12 +42,12 @@ class Schemas:
         }
 
     def of(self, wanted: Any) -> Schema:
-        """Return the schema of one of the types, mostly a reference."""
+        """Return the schema of one of the types, usually a reference."""
         return self._found[self._places[wanted]]
 
 
 def _public(schemas: Mapping[str, Schema]) -> dict[str, str]:
-    """Return the public name of each schema, which is its title (`public_name`). Raises LookupError for one that two have."""
+    """Return the public name of each schema: its title (`public_name`). Raises LookupError for a duplicate."""
     names = {key: str(schema.get("title", key)) for key, schema in schemas.items()}
     twice = [name for name, count in Counter(names.values()).items() if count > 1]
     if twice:
@@ -70,9 +70,9 @@ def _renamed(value: Any, names: Mapping[str, str]) -> Any:
 
 
 def tidied(schema: Mapping[str, Any]) -> Schema:
-    """Return a schema without titles, without sources in descriptions, and without null as a default.
+    """Return a schema without titles, without sources in descriptions, and without null defaults.
 
-    `x-shape` is the name of the schema of a field that the model itself takes as any JSON value.
+    `x-shape` names the schema of a field that the model itself accepts as any JSON value.
     """
     told: Schema = {}
     for keyword, value in schema.items():

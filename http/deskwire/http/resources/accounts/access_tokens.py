@@ -1,4 +1,4 @@
-"""Access tokens, ended one by one: one's own, and by those who manage members those of members (ADR 15)."""
+"""Access tokens: listed, and ended one by one, by their users or by managers of members (ADR 15)."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ _TOO_MANY: Final = "too_many_ended_tokens"
     records=_RECORDED,
 )
 async def end_this(call: Call[Body, Query]) -> Answer:
-    """Sign out: end the access token that makes the call, also one of an identity provider. Streams that it has opened end.
+    """Sign out: end the access token that makes the call, including one of an identity provider, and its streams.
 
-    It is refused with 401 `token_ended` from then on, on every node. Other tokens and sessions of the user stay.
+    From then on, every node refuses it with 401 `token_ended`. Other tokens and sessions of the user stay.
     """
     shown, user, now = call.access.token, call.user, call.services.clock()
     if shown is None:
         raise Conflict(
-            "A browser's session made the call, not an access token; `DELETE /v3/auth/session` ends that.",
+            "The call was made with a browser session instead of an access token; `DELETE /v3/auth/session` ends the session.",
             code="no_access_token",
         )
     generation = user.generation
@@ -62,7 +62,7 @@ async def end_this(call: Call[Body, Query]) -> Answer:
 
 @routes.add("GET", _OWN, operation_id="listTokens", query=AccountList, answer=page_of(shapes.TokenSummary))
 async def list_tokens(call: Call[Body, AccountList]) -> Answer:
-    """List the access tokens of the signed-in user that are in force, newest first. Those of an identity provider are not known here."""
+    """List the valid access tokens of the signed-in user, newest first. Tokens of an identity provider are not listed."""
     return await _listed(call, call.user.rowid)
 
 
@@ -75,7 +75,7 @@ async def list_tokens(call: Call[Body, AccountList]) -> Answer:
     records=_RECORDED,
 )
 async def end_own(call: Call[Body, Query]) -> Answer:
-    """End an access token of the signed-in user. The next call with it is refused, and streams that it has opened end."""
+    """End an access token of the signed-in user. Its next call is refused, and its streams end."""
     token_id, user, now = call.path["token_id"], call.user.rowid, call.services.clock()
     await call.services.store.write(lambda tx: end_token(tx, token_id, user, now))
     return {"id": token_id, "deleted": True}
@@ -90,7 +90,7 @@ async def end_own(call: Call[Body, Query]) -> Answer:
     answer=page_of(shapes.TokenSummary),
 )
 async def list_member_tokens(call: Call[Body, AccountList]) -> Answer:
-    """List the access tokens of a member that are in force, newest first, whichever organisation they are used for."""
+    """List the valid access tokens of a member, newest first, for any organisation."""
     organisation, user_id = call.organisation.rowid, call.path["user_id"]
 
     def find(reader: Reader) -> int:
@@ -109,7 +109,7 @@ async def list_member_tokens(call: Call[Body, AccountList]) -> Answer:
     records=_RECORDED,
 )
 async def end_member_token(call: Call[Body, Query]) -> Answer:
-    """End an access token of a member. Those of an owner can only be ended by an owner."""
+    """End an access token of a member. An owner's tokens can only be ended by an owner."""
     organisation, user_id, token_id = call.organisation.rowid, call.path["user_id"], call.path["token_id"]
     actor, now = member_routes.acting_member(call), call.services.clock()
 

@@ -31,8 +31,8 @@ routes = Routes(
     in_organisation("members.manage"),
 )
 NDJSON: Final = "application/x-ndjson"
-PAGE: Final = 500
-"""Records that an export reads at a time."""
+PAGE_SIZE: Final = 500
+"""Records that an export reads at once."""
 
 
 def _known(action: str) -> str:
@@ -100,7 +100,7 @@ async def export_audit_records(call: Call[Body, AuditExport]) -> Answer:
 async def exported(
     store: Store[AuditReader, AuditTransaction], organisation: int | None, criteria: AuditFilter
 ) -> AsyncIterator[bytes]:
-    """Yield the lines, page by page: a slow reader holds no transaction, and memory holds one page."""
+    """Yield the lines, page by page: a slow reader blocks no transaction, and memory holds one page."""
     after = 0
     while records := await store.read(_page(organisation, criteria, after)):
         yield b"".join(orjson.dumps(record_view(record)) + b"\n" for record in records)
@@ -110,7 +110,7 @@ async def exported(
 def _page(
     organisation: int | None, criteria: AuditFilter, after: int
 ) -> Callable[[AuditReader], Sequence[AuditRecord]]:
-    return lambda reader: reader.audit_records_after(organisation, criteria, after, PAGE)
+    return lambda reader: reader.audit_records_after(organisation, criteria, after, PAGE_SIZE)
 
 
 def _filter(query: AuditExport) -> AuditFilter:

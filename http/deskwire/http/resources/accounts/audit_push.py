@@ -1,4 +1,4 @@
-"""The push of an organisation's audit trail to a webhook of its own (ADR 45)."""
+"""The push of an organisation's audit trail to a webhook (ADR 45)."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ _ONE: Final = f"{ORGANISATION}/audit/push"
 
 
 class PushBody(Body):
-    """The URL that the records are posted to: public and https, as a webhook's."""
+    """The URL to post the records to, which must be public and https like a webhook's."""
 
     url: Annotated[str, Field(min_length=1)]
 
 
 @routes.add("GET", _ONE, operation_id="getAuditPush", answer=shapes.AuditPush, errors=("push_not_found",))
 async def get_push(call: Call[Body, Query]) -> Answer:
-    """Fetch where the audit trail is pushed, and how that goes."""
+    """Fetch the target of the audit trail's push, and its state."""
     organisation = call.organisation.rowid
 
     def find(reader: PushReader) -> Mapping[str, Any]:
@@ -63,10 +63,10 @@ async def get_push(call: Call[Body, Query]) -> Answer:
     records=("audit.push_created", "audit.push_changed"),
 )
 async def put_push(call: Call[PushBody, Query]) -> Answer:
-    """Push the audit trail to a URL from now on, or to another URL than so far.
+    """Push the audit trail to a URL from now on, which may replace another URL.
 
-    Each record is posted, in the order of the trail, signed as webhooks are, until the receiver answers 2xx. The response
-    that makes the push shows the signing secret, only once; all others mask it. Records of before are not pushed.
+    Each record is posted in the order of the trail, signed like a webhook, until the receiver responds with 2xx. The response
+    that creates the push shows the signing secret once; all others mask it. Earlier records are not pushed.
     """
     await _check_url(call)
     services, organisation, url, now = (
@@ -102,9 +102,9 @@ async def put_push(call: Call[PushBody, Query]) -> Answer:
     records=("audit.push_secret_rotated",),
 )
 async def rotate_secret(call: Call[Body, Query]) -> Answer:
-    """Replace the secret that pushes are signed with. The new one is shown only once; the old one also signs for 24 hours.
+    """Replace the secret that signs pushes. The new one is shown only once; the old one also signs for 24 hours.
 
-    A request sent again under the same `Idempotency-Key` rotates nothing, and its response has the secret masked.
+    A repeated request with the same `Idempotency-Key` does not rotate again, and its response masks the secret.
     """
     organisation, now, secret = call.organisation.rowid, call.services.clock(), new_secret()
     sealed = call.services.webhooks.seal(secret)
@@ -127,7 +127,7 @@ async def rotate_secret(call: Call[Body, Query]) -> Answer:
     records=("audit.push_deleted",),
 )
 async def delete_push(call: Call[Body, Query]) -> Answer:
-    """Push the audit trail no longer. Records that were still to be pushed stay in the trail, as this deletion does."""
+    """Stop pushing the audit trail. Records that were not pushed yet stay in the trail, like the record of this deletion."""
     organisation = call.organisation.rowid
 
     def delete(tx: PushTransaction) -> AuditPush:

@@ -1,4 +1,4 @@
-"""Machine credentials of a project: made, listed, changed, rotated, revoked (ADR 70)."""
+"""Machine credentials of a project: created, listed, changed, rotated and revoked (ADR 70)."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ from deskwire.http.schemas.base import page_of
 routes = Routes(
     Tag(
         "Machine credentials",
-        "Give backends a credential of their own for the whole API: named, with permissions, rotated, and revoked at once.",
+        "Give backends their own credential for the whole API: named, with permissions, rotated, and revoked at once.",
     ),
     in_project("projects.manage"),
 )
@@ -68,7 +68,7 @@ Permissions = Annotated[list[Permission], Field(max_length=len(EVERY_PERMISSION)
 
 
 class CredentialBody(Body):
-    """The new machine credential. `permissions` are those that roles have. Without `expiresAt` it does not expire."""
+    """The new machine credential. `permissions` are those of roles. Without `expiresAt` it does not expire."""
 
     name: Name
     permissions: Permissions
@@ -84,17 +84,15 @@ class CredentialPatch(Body):
 
 
 class RotateBody(Body):
-    """The time, in seconds, for which the former secret is good beside the new one."""
+    """The time, in seconds, for which the previous secret remains valid besides the new one."""
 
     overlap_seconds: Annotated[int, Field(ge=0, le=OVERLAP_MAX_S)] = OVERLAP_S
 
 
 def check_end(expires_at: str | None, now: int) -> None:
-    """Raise Invalid for the end of a credential that is not ahead."""
+    """Raise Invalid for the end of a credential in the past."""
     if expires_at is not None and milliseconds(expires_at) <= now:
-        raise Invalid(
-            Problem("/expiresAt", "not_ahead", "A credential expires at a time that is still ahead.")
-        )
+        raise Invalid(Problem("/expiresAt", "not_ahead", "The expiry of a credential must be in the future."))
 
 
 async def _look_at_end(call: Call[Any, Query]) -> None:
@@ -133,10 +131,10 @@ async def list_credentials(call: Call[Body, AccountList]) -> Answer:
     records=("credential.created",),
 )
 async def create_credential(call: Call[CredentialBody, Query]) -> Answer:
-    """Create a machine credential. The response shows the secret, only once; the same request sent again masks it.
+    """Create a machine credential. The response shows the secret once; a repeated request masks it.
 
-    Nobody can give it permissions that they do not have. One that a machine credential creates ends with that: it is revoked
-    with it, and `expiresAt` is at most that credential's.
+    You can only give permissions that you have. A credential created by a machine credential is revoked together
+    with it, and its `expiresAt` is at most that credential's.
     """
     await _look_at_end(call)
     now, secret, identifier = call.services.clock(), new_secret(), call.project.id
@@ -174,10 +172,10 @@ async def get_credential(call: Call[Body, Query]) -> Answer:
     records=("credential.changed", "webhook.disabled"),
 )
 async def change_credential(call: Call[CredentialPatch, Query]) -> Answer:
-    """Change the name, the permissions or the end of a machine credential. It takes effect with its next call.
+    """Change the name, permissions or expiry of a machine credential. The change applies from its next call.
 
-    Nobody can change one that has permissions which they do not have, or give it such. A machine credential can change itself,
-    except for its end, and those that it has created, which follow it: what it loses, they lose.
+    You can only change a credential whose permissions you have, before and after the change. A machine credential can change itself,
+    except for its expiry, and the credentials that it has created, which lose the permissions that it loses.
     """
     given = given_fields(call.body, _NULLABLE)
     await _look_at_end(call)
@@ -207,11 +205,11 @@ async def change_credential(call: Call[CredentialPatch, Query]) -> Answer:
     records=("credential.rotated",),
 )
 async def rotate_credential(call: Call[RotateBody, Query]) -> Answer:
-    """Give a machine credential a new secret, shown only once. The one before is good for `overlapSeconds` more.
+    """Give a machine credential a new secret, shown only once. The previous one remains valid for `overlapSeconds`.
 
-    A secret that was replaced before that one ends at once, and so do the streams that it authorized. Nobody can rotate a
-    credential that has permissions which they do not have. A machine credential can rotate itself and those that it has
-    created. The end of the credential stays as it is.
+    An even older secret ends at once, and so do the streams that it authorized. You can only rotate a
+    credential whose permissions you have. A machine credential can rotate itself and the credentials that it has
+    created. The expiry of the credential does not change.
     """
     now, secret, overlap_s = call.services.clock(), new_secret(), call.body.overlap_seconds
 
@@ -234,10 +232,10 @@ async def rotate_credential(call: Call[RotateBody, Query]) -> Answer:
     records=("credential.revoked", "webhook.disabled"),
 )
 async def revoke_credential(call: Call[Body, Query]) -> Answer:
-    """Revoke a machine credential. Its calls are refused and the streams that it authorized end; it remains listed.
+    """Revoke a machine credential. Its calls are refused, and the streams that it authorized end. It stays listed.
 
-    The credentials that it has created are revoked with it, and the webhook endpoints that belong to them are disabled. Nobody
-    can revoke one that has permissions which they do not have.
+    The credentials that it has created are also revoked, and the webhook endpoints that belong to them are disabled. You
+    can only revoke a credential whose permissions you have.
     """
     now = call.services.clock()
 
@@ -253,7 +251,7 @@ async def revoke_credential(call: Call[Body, Query]) -> Answer:
 def new_machine(
     body: CredentialBody, project: Project, by: tuple[Maker, str | None], secret: str, now: int
 ) -> Machine:
-    """Make a credential that is not stored yet."""
+    """Return a credential that is not stored yet."""
     return Machine(
         0,
         new_id("mcr", now),
@@ -269,22 +267,22 @@ def new_machine(
 
 
 Described = tuple[Machine, MakerState]
-"""A credential, and the state of its maker."""
+"""A credential with the state of its creator."""
 
 
 def described(reader: machines.CredentialReader, machine: Machine, now: int) -> Described:
-    """Return a credential with the state of its maker."""
+    """Return a credential with the state of its creator."""
     return machine, maker_state(reader, machine, now)
 
 
 def manager(call: Call[Any, Any]) -> CredentialManager:
-    """Return the caller as one that manages credentials."""
+    """Return the caller as a manager of credentials."""
     machine = call.access.machine
     return CredentialManager(call.access.permissions, None if machine is None else machine.id)
 
 
 def _stop(call: Call[Any, Any], lapsed: Iterable[Endpoint]) -> None:
-    """Stop the deliveries to endpoints that a commit has disabled."""
+    """Stop deliveries to endpoints that a commit has disabled."""
     for endpoint in lapsed:
         call.services.webhooks.change(endpoint)
 

@@ -37,7 +37,7 @@ _MASKED = "…"
 
 @routes.add("GET", _ALL, _ANY, operation_id="listMembers", query=AccountList, answer=page_of(shapes.Member))
 async def list_members(call: Call[Body, AccountList]) -> Answer:
-    """List the members of an organisation, the oldest account first."""
+    """List the members of an organisation, oldest account first."""
     organisation, query = call.organisation.rowid, call.query
     after = query.row or 0
     listed = await call.services.store.read(lambda reader: reader.members(organisation, after, query.rows))
@@ -69,9 +69,9 @@ async def get_member(call: Call[Body, Query]) -> Answer:
     records=("account.created", "account.changed", "account.password_changed", "member.added"),
 )
 async def add_member(call: Call[MemberBody, Query]) -> Answer:
-    """Create an account for an e-mail address and add it as a member. The response shows the one-time password, only once.
+    """Create an account for an e-mail address and add it as a member. The response shows the one-time password once.
 
-    The same request sent again under its `Idempotency-Key` is answered with `…` instead of the password.
+    The response to a repeated request with the same `Idempotency-Key` has `…` instead of the password.
     """
     with call.services.rate_limits.adding_member(call.organisation.rowid):
         return await _add(call)
@@ -148,7 +148,7 @@ async def remove_member(call: Call[Body, Query]) -> Answer:
     records=("account.sessions_ended",),
 )
 async def end_sessions(call: Call[Body, Query]) -> Answer:
-    """End all sessions of a member, whichever organisation they were used for. Those of an owner can only be ended by an owner.
+    """End all sessions of a member, for any organisation. An owner's sessions can only be ended by an owner.
 
     Access tokens stay until they expire.
     """
@@ -168,9 +168,9 @@ async def end_sessions(call: Call[Body, Query]) -> Answer:
     records=("account.password_changed",),
 )
 async def renew_password(call: Call[Body, Query]) -> Answer:
-    """Give a member who has forgotten the password a one-time password. The response shows it, only once.
+    """Give a member who has forgotten the password a one-time password. The response shows it once.
 
-    All sessions and access tokens of the member end. An account that belongs to another organisation, too, only gets one from the operator.
+    All sessions and access tokens of the member end. For an account that also belongs to another organisation, only the operator can do this.
     """
     services, organisation, user_id, actor = (
         call.services,
@@ -179,7 +179,9 @@ async def renew_password(call: Call[Body, Query]) -> Answer:
         acting_member(call),
     )
     if not services.sign_in:
-        raise Forbidden("Users of this installation sign in elsewhere.", code="sign_in_disabled")
+        raise Forbidden(
+            "Users of this installation sign in with an identity provider.", code="sign_in_disabled"
+        )
     now = services.clock()
     password = random_base62(ONE_TIME_BYTES)
     password_hash = await hash_password(services, password)
@@ -196,7 +198,7 @@ def _with_password(call: Call[Any, Any], member: Member, password: str | None) -
 
 
 def acting_member(call: Call[Any, Any]) -> Callable[[OrganisationTransaction], ActingMember]:
-    """Return the query for the acting member with their present role, which may have changed since the call was checked."""
+    """Return a query for the acting member with the current role, which may have changed since the call was checked."""
 
     def find(tx: OrganisationTransaction) -> ActingMember:
         role = tx.role(call.organisation.rowid, call.user.rowid)

@@ -34,7 +34,7 @@ class OrganisationList(AccountList):
     answer=page_of(shapes.Organisation),
 )
 async def list_organisations(call: Call[Body, OrganisationList]) -> Answer:
-    """List the organisations of the signed-in user, the oldest membership first."""
+    """List the organisations of the signed-in user, oldest membership first."""
     user, query = call.user.rowid, call.query
     joined, organisation = query.place or (-1, -1)
     memberships = await call.services.store.read(

@@ -1,4 +1,4 @@
-"""The sessions of the signed-in user: listed, and ended one by one or together (ADR 15)."""
+"""The sessions of the signed-in user: listed, and ended individually or together (ADR 15)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NEWEST: Final = (1 << 63) - 1
 
 
 class OthersQuery(Query):
-    """The sessions to end: all, or with `others` all but the one that asks."""
+    """The sessions to end: all, or with `others` all except the caller's."""
 
     others: bool = False
 
@@ -30,7 +30,7 @@ class OthersQuery(Query):
     "GET", _ALL, operation_id="listSessions", query=AccountList, answer=page_of(shapes.SessionSummary)
 )
 async def list_sessions(call: Call[Body, AccountList]) -> Answer:
-    """List the sessions of the signed-in user, newest first. `current` is the one that asks."""
+    """List the sessions of the signed-in user, newest first. `current` is the caller's."""
     user, query, current = call.user.rowid, call.query, call.access.session
     over = call.services.sessions.life.over(call.services.clock())
     before = _NEWEST if query.row is None else query.row
@@ -52,7 +52,7 @@ async def list_sessions(call: Call[Body, AccountList]) -> Answer:
     records=("account.sessions_ended",),
 )
 async def end_all(call: Call[Body, OthersQuery]) -> Answer:
-    """End all sessions of the signed-in user, or with `others=true` all but the one that asks. Access tokens stay."""
+    """End all sessions of the signed-in user, or with `others=true` all except the caller's. Access tokens stay."""
     current = call.access.session if call.query.others else None
     but, user = None if current is None else current.id, call.user.rowid
     return {"ended": await call.services.store.write(lambda tx: tx.end_sessions(user, but))}
@@ -66,7 +66,7 @@ async def end_all(call: Call[Body, OthersQuery]) -> Answer:
     records=("account.sessions_ended",),
 )
 async def end_one(call: Call[Body, Query]) -> Answer:
-    """End a session of the signed-in user. The next call with it is refused, and streams that it has opened end."""
+    """End a session of the signed-in user. Its next call is refused, and its streams end."""
     session_id, user = call.path["browser_session_id"], call.user.rowid
     await call.services.store.write(lambda tx: end_own_session(tx, user, session_id))
     return {"id": session_id, "deleted": True}

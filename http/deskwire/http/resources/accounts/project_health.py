@@ -1,4 +1,4 @@
-"""The health of a project: what is delivered of its events, who waits, and the room for its uploads."""
+"""The health of a project: deliveries of its events, waiting contacts, and the space for uploads."""
 
 from __future__ import annotations
 
@@ -20,23 +20,22 @@ from deskwire.http.schemas import people as shapes
 
 routes = Routes(projects.routes.tag, in_project("conversations.read"))
 
-OUTSTANDING_MAX: Final = 10_000
-"""The number up to which the deliveries that wait for one endpoint are counted."""
+OUTSTANDING_MAX: Final = 10_000  # counted waiting deliveries of one endpoint
 
 _LONGEST_WAIT: Final = ConversationSort("waiting", "desc")
 _WAITING: Final = ConversationFilter(waiting=True, archived=False, snoozed=False)
 
 
 class HealthReader(ConversationReader, DeliveryReader, UploadReader, Protocol):
-    """Queries on conversations, deliveries and uploads."""
+    """Reads of conversations, deliveries and uploads."""
 
 
 @routes.add("GET", f"{projects.ONE}/health", operation_id="getProjectHealth", answer=shapes.ProjectHealth)
 async def get_health(call: Call[Body, Query]) -> Answer:
-    """Fetch the health of a project: its endpoints and consumers, the longest wait for an answer, and the room for uploads.
+    """Fetch the health of a project: its endpoints and consumers, the longest wait for an answer, and the space for uploads.
 
-    Endpoints are named by their description or host; their URLs need the permission `webhooks.manage`. Deliveries that wait
-    for an endpoint, and those that were dropped in the last 24 hours and not made good, are counted up to 10,000.
+    Endpoints are named by their description or host; their URLs need the permission `webhooks.manage`. Waiting deliveries
+    of an endpoint, and deliveries dropped in the last 24 hours and not sent again, are counted up to 10,000.
     """
     project, now = call.project, call.services.clock()
     found = await call.services.store.read(lambda reader: _read(reader, project, now))

@@ -47,7 +47,7 @@ LanguageTag = Annotated[str, Field(min_length=2, max_length=LANGUAGE_TAG_MAX)]
 
 
 class SettingsBody(Body):
-    """The settings to change; those left out keep their values. `archivedRetentionDays: null` keeps archived conversations."""
+    """The settings to change; omitted settings keep their values. `archivedRetentionDays: null` keeps archived conversations."""
 
     memory_enabled: bool | None = None
     archived_retention_days: Annotated[int, Field(ge=1, le=_DAYS_MAX)] | None = None
@@ -71,7 +71,7 @@ class ProjectPatch(Body):
 
 
 def _require_deletion(call: Call[Any, Any]) -> None:
-    """Raise Forbidden if the settings given delete conversations, and the caller may not."""
+    """Raise Forbidden if the settings delete conversations and the caller may not."""
     settings = call.body.settings
     if settings is not None and "archived_retention_days" in settings.model_fields_set:
         call.access.require("conversations.delete")
@@ -196,7 +196,7 @@ async def list_keys(call: Call[Body, AccountList]) -> Answer:
     records=("key.created",),
 )
 async def create_key(call: Call[KeyBody, Query]) -> Answer:
-    """Create a server key. The response shows the key, only once; the same request sent again masks it."""
+    """Create a server key. The response shows the key once; a repeated request masks it."""
     identifier, label, now = call.project.id, call.body.label, call.services.clock()
     secret, key_id = new_server_key(), new_id("key", now)
 
@@ -215,9 +215,9 @@ async def create_key(call: Call[KeyBody, Query]) -> Answer:
     records=("key.revoked",),
 )
 async def revoke_key(call: Call[Body, Query]) -> Answer:
-    """Revoke a server key. Calls with the key are refused and the streams that it authorized end; the key remains listed.
+    """Revoke a server key. Its calls are refused, and the streams that it authorized end. It stays listed.
 
-    A server key may do everything that S2S calls do, so a machine credential can revoke it only with every permission.
+    A server key can make all S2S calls, so a machine credential needs every permission to revoke one.
     """
     check_grant(call.access.permissions, EVERY_PERMISSION)
     key_id, project, now = call.path["key_id"], call.project, call.services.clock()
@@ -225,7 +225,7 @@ async def revoke_key(call: Call[Body, Query]) -> Answer:
 
 
 def new_project(body: ProjectBody, organisation: Organisation, now: int) -> Project:
-    """Make a project that is not stored yet. Raises Invalid."""
+    """Return a project that is not stored yet. Raises Invalid."""
     settings = _settings(DEFAULT_SETTINGS, body.settings)
     return Project(0, new_id("prj", now), organisation.rowid, body.name, random_base62(12), settings, now)
 
@@ -273,6 +273,6 @@ async def _list(call: Call[Body, AccountList], organisation: int | None, user: i
 
 
 def rows_before(query: AccountList) -> int:
-    """Return the storage key that the rows of a page are smaller than."""
+    """Return the storage key below which the rows of a page are."""
     row = query.row
     return _NEWEST if row is None else row

@@ -1,4 +1,4 @@
-"""The fields, bodies and queries that the routes of organisations, projects and users share."""
+"""Fields, bodies and queries shared by the routes of organisations, projects and users."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ PASSWORD_MIN = 10
 
 def _printable(text: str) -> str:
     if not text.isprintable() or text != text.strip():
-        raise ValueError("This must be printable text without blanks around it.")
+        raise ValueError("This must be printable text without blanks at its ends.")
     return text
 
 
 def _email(text: str) -> str:
     local, at, domain = text.rpartition("@")
     if not (local and at and domain) or not text.isprintable() or " " in text or "@" in local:
-        raise ValueError("This is no e-mail address.")
+        raise ValueError("This is not an e-mail address.")
     return text
 
 
@@ -39,13 +39,13 @@ class AccountList(Paged):
 
 
 class NameBody(Body):
-    """The name to give."""
+    """The new name."""
 
     name: Name
 
 
 class MemberBody(Body):
-    """The person to add to the organisation, and their role. Without `name`, the address is used as the name."""
+    """The person to add to the organisation, with a role. `name` defaults to the address."""
 
     email: Email
     name: Name | None = None
@@ -53,7 +53,7 @@ class MemberBody(Body):
 
 
 class RoleBody(Body):
-    """The role to give to a member."""
+    """The new role of a member."""
 
     role: Role
 

@@ -1,4 +1,4 @@
-"""Sessions of browsers: signing in with a cookie, who is signed in, and signing out (ADR 15)."""
+"""Browser sessions: sign-in with a cookie, the current session, and sign-out (ADR 15)."""
 
 from __future__ import annotations
 
@@ -36,8 +36,7 @@ from deskwire.http.schemas import people as shapes
 
 routes = Routes(tokens.routes.tag, VISITOR)
 
-PROJECTS_MAX: Final = 200
-"""The projects that a session names; whoever has more lists them by themselves."""
+PROJECTS_MAX: Final = 200  # projects in a session's view
 _NEWEST: Final = (1 << 63) - 1
 _TIMES: Final = {"typingSeconds": TYPING_TIMEOUT_S}
 
@@ -53,11 +52,11 @@ _TIMES: Final = {"typingSeconds": TYPING_TIMEOUT_S}
     records=("sign_in.succeeded", "sign_in.failed", "account.password_changed", "account.sessions_ended"),
 )
 async def start_session(call: Call[LoginBody, Query]) -> Answer:
-    """Sign in with a browser. The response sets an HttpOnly cookie, which stands for the user from then on.
+    """Sign in with a browser. The response sets an HttpOnly cookie, which identifies the user from then on.
 
-    The session that the browser had before ends. A call with the cookie that changes something is carried out for pages of this origin alone. A session ends when it was
-    not used for 12 hours (`DESKWIRE_SESSION_IDLE_S`), at the latest after 30 days (`DESKWIRE_SESSION_MAX_S`), with
-    a new password, and when it is ended.
+    The browser's previous session ends. Changing calls with the cookie are accepted only from pages of this origin. A session ends when it was
+    not used for 12 hours (`DESKWIRE_SESSION_IDLE_S`), after 30 days (`DESKWIRE_SESSION_MAX_S`) at the latest, with
+    a new password, or when it is ended explicitly.
     """
     sessions = call.services.sessions
     if any(call.incoming.headers.get(name) is not None for name in ("sec-fetch-site", "origin")):
@@ -75,7 +74,7 @@ async def list_methods(call: Call[Body, Query]) -> Answer:
 
 @routes.add("GET", "/auth/session", operation_id="getSession", answer=shapes.VisitorSession)
 async def get_session(call: Call[Body, Query]) -> Answer:
-    """Fetch who is signed in with this browser's cookie; all is null if nobody is. Answers 200 either way."""
+    """Fetch the session of this browser's cookie; all fields are null without one. The status is 200 in both cases."""
     return await _view(call, call.access.user, call.access.session)
 
 
@@ -87,7 +86,7 @@ async def get_session(call: Call[Body, Query]) -> Answer:
     records=("account.sessions_ended",),
 )
 async def end_session(call: Call[Body, Query]) -> Answer:
-    """Sign out: end the session of this browser's cookie, if there is one, and take the cookie back."""
+    """Sign out: end the session of this browser's cookie, if any, and remove the cookie."""
     session = call.access.session
     if session is not None:
         user = call.user.rowid
@@ -96,14 +95,14 @@ async def end_session(call: Call[Body, Query]) -> Answer:
 
 
 class Started(Struct, frozen=True):
-    """A session that has begun, and its secret for the cookie."""
+    """A new session with the secret for its cookie."""
 
     session: BrowserSession
     secret: str
 
 
 async def begin(call: Call[Any, Any], user: User, *deeds: AuditEntry) -> Started:
-    """Begin a session for a user who has just shown the password, and record what that was.
+    """Start a session for a user whose password was just verified, and record the sign-in.
 
     Raises Conflict (`password_changed`), or Unavailable if the disk fails.
     """
@@ -124,7 +123,7 @@ async def begin(call: Call[Any, Any], user: User, *deeds: AuditEntry) -> Started
 
 
 async def _before(call: Call[Any, Any], at: int) -> BrowserSession | None:
-    """Return the session that the browser's cookie had so far, which nobody can use once there is another cookie."""
+    """Return the browser's previous session, whose cookie is about to be replaced."""
     try:
         return await call.services.sessions.of(call.incoming, at)
     except (Forbidden, Unauthenticated):
@@ -132,7 +131,7 @@ async def _before(call: Call[Any, Any], at: int) -> BrowserSession | None:
 
 
 def with_cookie(call: Call[Any, Any], content: Mapping[str, Any], started: Started) -> BytesAnswer:
-    """Return the response that gives the browser its session."""
+    """Return the response that sets the session's cookie."""
     return _answer(content, call.services.sessions.cookie(call.incoming, started.secret))
 
 
@@ -147,7 +146,7 @@ async def _view(call: Call[Any, Any], user: User | None, session: BrowserSession
 
 
 def _projects(reader: OrganisationReader, user: User) -> list[dict[str, Any]]:
-    """Return the projects that the user may ask for, newest first, with what may be done there."""
+    """Return the user's projects, newest first, with their permissions."""
     memberships = reader.memberships(user.rowid, (-1, -1), _NEWEST)
     joined = {each.organisation.rowid: each for each in memberships}
     return [

@@ -1,4 +1,4 @@
-"""Sign-ins and their failures, in the audit trail (ADR 45)."""
+"""Audit records of sign-ins and failures (ADR 45)."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ log: Final = structlog.get_logger(__name__)
 
 
 async def record_failure(call: Call[Any, Any], user: User | None, refusal: DomainError) -> None:
-    """Record a failed attempt to sign in. A disk that fails is logged, as it lets nobody sign in either.
+    """Record a failed sign-in. A failing disk is only logged, because it also prevents sign-ins.
 
-    A flood of attempts that are refused without a check of the password is recorded once in a quarter of an hour.
+    Attempts that are refused without checking the password are recorded once per quarter of an hour.
     """
     services, by, reason = call.services, call.origin, refusal.reason
     if isinstance(refusal, TooManyRequests):

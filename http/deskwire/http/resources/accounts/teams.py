@@ -1,4 +1,4 @@
-"""Teams, to which conversations and tickets are given (decisions 7)."""
+"""Teams, to which conversations and tickets are assigned (decisions 7)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from deskwire.http.schemas.base import Deleted, page_of
 
 routes = Routes(
     Tag("Teams", "Manage the teams that conversations and tickets are assigned to."),
-    unrecorded="A team grants nothing: it is a name to give work to.",
+    unrecorded="A team grants no permissions: it only receives assignments.",
 )
 _ONE: Final = "/teams/<team_id>"
 _READ: Final = dashboard("tickets.read")
@@ -118,7 +118,7 @@ async def get_team(call: Call[Body, Query]) -> Answer:
     further=(nulls(), _look_at_members),
 )
 async def change_team(call: Call[TeamPatch, Query]) -> Answer:
-    """Change the name or the members of a team. Conversations assigned to it before keep its old name."""
+    """Change the name or members of a team. Conversations assigned to it earlier keep its old name."""
     given, now = given_fields(call.body, frozenset()), call.services.clock()
 
     def change(tx: TeamTransaction) -> Team:
@@ -167,7 +167,7 @@ def _find(reader: TeamReader, call: Call[Any, Any]) -> Team:
 
 
 def _members(reader: TeamReader, project: Project, ids: Sequence[str]) -> tuple[TeamMember, ...]:
-    """Return the users with these ids, oldest first. Raises Invalid naming each that the organisation does not have."""
+    """Return the users with these ids, oldest first. Raises Invalid naming each id that is not in the organisation."""
     found = {user_id: reader.teammate(project.organisation, user_id) for user_id in ids}
     problems = [
         Problem(f"/members/{index}", "unknown", "There is no such user in this organisation.")
@@ -182,5 +182,6 @@ def _members(reader: TeamReader, project: Project, ids: Sequence[str]) -> tuple[
 def _check_name(reader: TeamReader, team: Team) -> None:
     if reader.team_named(team.project, team.name) not in (None, team.id):
         raise Conflict(
-            "Another team of the project has this name, or one that reads like it.", code="team_name_taken"
+            "Another team of the project has this name, or a name that differs only in case.",
+            code="team_name_taken",
         )

@@ -1,4 +1,4 @@
-"""Signing in: e-mail address and password for an access token (decisions 2)."""
+"""Signing in with e-mail address and password for an access token (decisions 2)."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ REFUSALS: Final = (
     "one_time_password_ended",
     "password_changed",
 )
-"""The codes that a sign-in with a password is refused with."""
+"""The error codes of a sign-in with a password."""
 
 
 class LoginBody(Body):
@@ -80,13 +80,15 @@ async def issue_token(call: Call[LoginBody, Query]) -> Answer:
 
 
 async def checked_user(call: Call[LoginBody, Query]) -> User:
-    """Return the user who signs in, with a new password if one was given; for the caller to record.
+    """Return the user who signs in, with the new password stored, if given. The caller records the sign-in.
 
-    Raises what REFUSALS names.
+    Raises the errors of REFUSALS.
     """
     services, body = call.services, call.body
     if not services.sign_in:
-        raise Forbidden("Users of this installation sign in elsewhere.", code="sign_in_disabled")
+        raise Forbidden(
+            "Users of this installation sign in with an identity provider.", code="sign_in_disabled"
+        )
     user = await services.store.read(InlineQuery(lambda reader: reader.user_by_email(body.email)))
     user = await check_password(call, body.email, user, body.password)
     await _require_not_ended(call, user)
@@ -94,7 +96,7 @@ async def checked_user(call: Call[LoginBody, Query]) -> User:
         user = await change_password(call.signed(user).services, user, body.password, body.new_password)
     elif user.password_temporary:
         refusal = Forbidden(
-            "This is a one-time password: sign in with a `newPassword` beside it.",
+            "This is a one-time password: sign in with it and a `newPassword`.",
             code="password_change_required",
         )
         await record_failure(call, user, refusal)
@@ -105,13 +107,13 @@ async def checked_user(call: Call[LoginBody, Query]) -> User:
 
 
 async def _require_not_ended(call: Call[LoginBody, Query], user: User) -> None:
-    """Raise Forbidden (`one_time_password_ended`) if the right password is a one-time password whose time is over."""
+    """Raise Forbidden (`one_time_password_ended`) if the correct password is an expired one-time password."""
     ends_at = call.services.passwords.ends_at(user)
     if ends_at is None or call.services.clock() < ends_at:
         return
     refusal = Forbidden(
-        f"This one-time password ended at {iso(ends_at)}, {call.services.passwords.lifetime} after it was made. "
-        "Whoever manages the members of your organisation, or the operator, can give you another one.",
+        f"This one-time password ended at {iso(ends_at)}, {call.services.passwords.lifetime} after it was created. "
+        "A manager of your organisation's members, or the operator, can give you another one.",
         code="one_time_password_ended",
     )
     await record_failure(call, user, refusal)
@@ -119,7 +121,7 @@ async def _require_not_ended(call: Call[LoginBody, Query], user: User) -> None:
 
 
 async def check_password(call: Call[Any, Any], email: str, user: User | None, password: str) -> User:
-    """Return the user, if the password is right.
+    """Return the user if the password is correct.
 
     Raises Unauthenticated (`invalid_login`), TooManyRequests (`too_many_sign_ins`), Unavailable (`sign_in_busy`).
     """
@@ -131,13 +133,13 @@ async def check_password(call: Call[Any, Any], email: str, user: User | None, pa
     except (TooManyRequests, Unauthenticated) as refusal:
         log.warning(
             "sign_in.failed", address=call.address, reason=refusal.reason
-        )  # for whoever bans addresses
+        )  # for tools that ban addresses
         await record_failure(call, user, refusal)
         raise
 
 
 async def _bring_up_to_date(services: Services, user: User, password: str) -> None:
-    """Hash the password anew if the cost of a hash has changed since; left for another sign-in if that can't be done now."""
+    """Hash the password again if the configured cost has changed; skipped if that is not possible now."""
     if services.passwords.is_of_today(user):
         return
 
@@ -157,11 +159,13 @@ async def change_password(services: Services, before: User, present: str, new: s
     """Change the password of a user, which ends every token issued before, and return the user.
 
     Raises:
-        Invalid: the new password is easy to guess, or the present one, which whoever issued it may know.
+        Invalid: the new password is easy to guess, or equals the current one, which its issuer may know.
         Conflict: another call has changed the password since `before` was read (`password_changed`).
     """
     if normal_password(new) == normal_password(present):
-        raise Invalid(Problem("/newPassword", "unchanged", "This is the present password; take another one."))
+        raise Invalid(
+            Problem("/newPassword", "unchanged", "This is the current password; choose another one.")
+        )
     password_hash = await hash_new_password(services, new, before)
 
     def change(tx: OrganisationTransaction) -> User:
@@ -176,7 +180,7 @@ async def change_password(services: Services, before: User, present: str, new: s
 
 
 async def hash_new_password(services: Services, password: str, owner: User) -> str:
-    """Return the hash of a password that its owner has chosen.
+    """Return the hash of a password chosen by its owner.
 
     Raises Invalid (`too_guessable`), or Unavailable (`sign_in_busy`).
     """
@@ -186,14 +190,14 @@ async def hash_new_password(services: Services, password: str, owner: User) -> s
 
 
 async def hash_password(services: Services, password: str) -> str:
-    """Return the hash to store, for a caller with a credential. Raises Unavailable (`sign_in_busy`) if too many wait."""
+    """Return the hash to store, for an authenticated caller. Raises Unavailable (`sign_in_busy`) if too many wait."""
     return await services.hashing.run(None, services.passwords.hash, password)
 
 
 async def token_for(
     call: Call[Any, Any], user: User, source: Source, *deeds: AuditEntry
 ) -> Mapping[str, Any]:
-    """Return a fresh access token for the user, stored with the records of what was done for it.
+    """Return a new access token for the user, stored together with the audit records.
 
     Raises Unavailable if the disk fails; then there is no token.
     """

@@ -22,7 +22,7 @@ routes = Routes(Tag("Signed-in user", "The name, password and permissions of the
 
 
 class PasswordBody(Body):
-    """The present password and the new one."""
+    """The current password and the new one."""
 
     password: GivenPassword
     new_password: NewPassword
@@ -70,7 +70,7 @@ async def change_me(call: Call[NameBody, Query]) -> Answer:
 async def delete_me(call: Call[Body, Query]) -> Answer:
     """Delete the signed-in user's account permanently, with all memberships and access tokens.
 
-    Messages of the user remain, under the name that they were written with. The account of the last owner of an
+    Messages of the user remain, with the user's name at that time. The account of the last owner of an
     organisation can't be deleted: 409 `last_owner`.
     """
     now = call.services.clock()
@@ -88,13 +88,15 @@ async def delete_me(call: Call[Body, Query]) -> Answer:
     records=("account.password_changed", "account.sessions_ended", "sign_in.failed"),
 )
 async def set_password(call: Call[PasswordBody, Query]) -> Answer:
-    """Change the password. All access tokens issued before are revoked, and all sessions end; the response has a new token.
+    """Change the password. All earlier access tokens are revoked and all sessions end; the response has a new token.
 
-    If a session made the call, the response sets the cookie of a new one, too.
+    If a session made the call, the response also sets a new session's cookie.
     """
     services, body = call.services, call.body
     if not services.sign_in:
-        raise Forbidden("Users of this installation sign in elsewhere.", code="sign_in_disabled")
+        raise Forbidden(
+            "Users of this installation sign in with an identity provider.", code="sign_in_disabled"
+        )
     user = await check_password(call, call.user.email, call.user, body.password)
     user = await change_password(services, user, body.password, body.new_password)
     answer = await token_for(call, user, "password_change")
@@ -113,8 +115,8 @@ async def set_password(call: Call[PasswordBody, Query]) -> Answer:
 async def get_permissions(call: Call[Body, PermissionQuery]) -> Answer:
     """List the user's permissions and roles in one organisation.
 
-    The organisation is `organisationId`; without it, the one that owns the project in the header `project`; without
-    either, the one that the user joined first. A machine credential is told its own permissions, and has no roles.
+    The organisation is `organisationId`, else that of the project in the header `project`, else
+    the one that the user joined first. For a machine credential, the response has its own permissions and no roles.
     """
     if call.access.machine is not None:
         return {"permissions": sorted(call.access.permissions), "roles": []}
@@ -124,7 +126,7 @@ async def get_permissions(call: Call[Body, PermissionQuery]) -> Answer:
 
 
 def _me(tx: OrganisationTransaction, user_id: str) -> User:
-    """Return the signed-in user as stored. Raises Unauthenticated if the account is gone."""
+    """Return the signed-in user as stored. Raises Unauthenticated if the account was deleted."""
     user = tx.user(user_id)
     if user is None:
         raise Unauthenticated("The access token's user does not exist.", code="invalid_token")

@@ -34,9 +34,7 @@ from deskwire.http.resources.fields import Tag as ContactTag
 from deskwire.http.schemas import conversations as shapes
 from deskwire.http.schemas.base import Deleted, page_of
 
-CONTACTS: Final = Tag(
-    "Contacts", "Manage contacts, the customers of a project, and export what is stored about them."
-)
+CONTACTS: Final = Tag("Contacts", "Manage contacts, the customers of a project, and export their data.")
 routes = Routes(CONTACTS)
 _READ = s2s("contacts.read")
 CHANGE: Final = "contacts.manage"
@@ -50,8 +48,8 @@ _USER_ID_MAX = 255
 class ContactPatch(Identity):
     """The fields to change.
 
-    `attributes` are merged, and a null in them removes a key; `tags` replaces all tags, which are compared and shown in small
-    letters. Null clears an identity field.
+    `attributes` are merged, and a null in them removes a key; `tags` replaces all tags, which are compared and shown in lower
+    case. Null clears an identity field.
     """
 
     attributes: Attributes | None = None
@@ -59,7 +57,7 @@ class ContactPatch(Identity):
 
 
 class MergeBody(Body):
-    """The contact to merge into the one in the path, by your own id of the user."""
+    """The contact to merge into the one in the path, by your own user id."""
 
     source: Annotated[UserId, Field(alias="from")]
 
@@ -83,10 +81,10 @@ async def _look_at_user_id(call: Call[Identity, Query]) -> None:
     limit=MEDIUM,
     answer=shapes.Contact,
     further=(_look_at_user_id,),
-    unrecorded="An event tells of it, `contact.updated`.",
+    unrecorded="The event `contact.updated` shows it.",
 )
 async def put_contact_identity(call: Call[Identity, Query]) -> Answer:
-    """Create a contact or replace its identity. Identity fields left out become null; attributes and tags stay as they are."""
+    """Create a contact or replace its identity. Omitted identity fields become null; attributes and tags stay."""
     user_id, now = _user_id(call), call.services.clock()
     ref = ContactRef(user_id, {name: getattr(call.body, name) for name in IDENTITY})
 
@@ -106,10 +104,10 @@ async def put_contact_identity(call: Call[Identity, Query]) -> Answer:
     limit=LARGE,
     answer=shapes.Contact,
     further=(nulls(*IDENTITY),),
-    unrecorded="Events tell of it, `contact.updated` and `contact.changed`.",
+    unrecorded="The events `contact.updated` and `contact.changed` show it.",
 )
 async def patch_contact(call: Call[ContactPatch, Query]) -> Answer:
-    """Change the identity, attributes or tags of a contact. The fields left out stay as they are."""
+    """Change the identity, attributes or tags of a contact. Omitted fields stay."""
     return await change(call, call.path["user_id"], by_id=False)
 
 
@@ -125,17 +123,17 @@ async def patch_contact(call: Call[ContactPatch, Query]) -> Answer:
     records=("contact.merged", "contact.merged_away"),
 )
 async def merge_contact(call: Call[MergeBody, Query]) -> Answer:
-    """Merge another contact into this one, such as a visitor into the user that the visitor turned out to be.
+    """Merge another contact into this one, such as a visitor who turned out to be this user.
 
-    Conversations, tickets, survey responses and memory of the other contact become this one's, with its attributes, its tags, and
-    the identity fields that this one lacks. The other contact is gone then.
+    Conversations, tickets, survey responses and memory of the other contact move to this one, with its attributes, tags, and
+    the identity fields that this one lacks. The other contact is removed.
     """
     return await merge(call, call.path["user_id"], by_id=False)
 
 
 @routes.add("GET", _ONE, _READ, operation_id="getContact", answer=shapes.Contact)
 async def get_contact(call: Call[Body, Query]) -> Answer:
-    """Fetch a contact by your own id of the user."""
+    """Fetch a contact by your own user id."""
     project, user_id = call.project, call.path["user_id"]
     return contact_with_profile_view(
         *await call.services.store.read(
@@ -154,7 +152,7 @@ async def get_contact(call: Call[Body, Query]) -> Answer:
     records=("contact.erased",),
 )
 async def delete_contact(call: Call[Body, Query]) -> Answer:
-    """Erase a contact and all its conversations (GDPR). A machine credential needs `conversations.delete`, too."""
+    """Erase a contact and all its conversations (GDPR). A machine credential also needs `conversations.delete`."""
     call.access.require(_DELETE)
     contact = await call.services.erasures.erase(call.project, call.path["user_id"], call.origin)
     return {"id": contact.id, "deleted": True}
@@ -181,7 +179,7 @@ async def list_contact_conversations(call: Call[Body, ContactConversations]) -> 
 
 
 def _user_id(call: Call[Identity, Query]) -> str:
-    """Return the user id of a contact that may be new. Raises Invalid."""
+    """Return the user id of a possibly new contact. Raises Invalid."""
     user_id = call.path["user_id"]
     if len(user_id) > _USER_ID_MAX:
         message = f"A user id has at most {_USER_ID_MAX} characters."
@@ -199,7 +197,7 @@ async def _contact(call: Call[Body, Query] | Call[Body, ContactConversations]) -
 
 
 def may_change_contacts(call: Call[Any, Any]) -> bool:
-    """Return whether the caller may change contacts that exist, as a call about something else would."""
+    """Return whether the caller may change existing contacts as a side effect of another call."""
     return CHANGE in call.access.permissions
 
 
@@ -214,7 +212,7 @@ def profiled(reader: ContactReader, contact: Contact) -> tuple[Contact, Profile]
 
 
 async def change(call: Call[ContactPatch, Query], identifier: str, *, by_id: bool) -> Answer:
-    """Change the contact with this `con_` id, or the backend's id; return it. Raises NotFound or Invalid."""
+    """Change the contact with this `con_` id or backend's id, and return it. Raises NotFound or Invalid."""
     project, now, by = call.project, call.services.clock(), actor_of(call)
     given: dict[str, Any] = given_fields(call.body, frozenset(IDENTITY))
     profile: dict[str, Any] = {name: given.pop(name) for name in ("attributes", "tags") if name in given}
@@ -230,7 +228,7 @@ async def change(call: Call[ContactPatch, Query], identifier: str, *, by_id: boo
 
 
 async def merge(call: Call[Any, Query], identifier: str, *, by_id: bool) -> Answer:
-    """Merge the contact that the body names into the one with this `con_` id, or the backend's id; return that one."""
+    """Merge the contact in the body into the one with this `con_` id or backend's id, and return the latter."""
     wanted = MergeRequest(identifier, call.body.source, by_id, actor_of(call))
     target = (await call.services.merges.merge(call.project, wanted, call.origin)).id
 

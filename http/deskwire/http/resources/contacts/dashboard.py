@@ -57,10 +57,10 @@ async def get_contact(call: Call[Body, Query]) -> Answer:
     limit=LARGE,
     answer=shapes.Contact,
     further=(nulls(*IDENTITY),),
-    unrecorded="Events tell of it, `contact.updated` and `contact.changed`.",
+    unrecorded="The events `contact.updated` and `contact.changed` show it.",
 )
 async def patch_contact(call: Call[ContactPatch, Query]) -> Answer:
-    """Change the identity, attributes or tags of a contact. The fields left out stay as they are."""
+    """Change the identity, attributes or tags of a contact. Omitted fields stay."""
     return await change(call, _contact_id(call), by_id=True)
 
 
@@ -76,9 +76,9 @@ async def patch_contact(call: Call[ContactPatch, Query]) -> Answer:
     records=("contact.merged", "contact.merged_away"),
 )
 async def merge_contact(call: Call[AgentMergeBody, Query]) -> Answer:
-    """Merge another contact into this one, which has all that the other one had then.
+    """Merge another contact into this one, which receives everything of the other one.
 
-    Where both have a value, this one's stays: of an identity field, an attribute, or a memory entry of the same name.
+    If both have a value for an identity field, an attribute or a memory entry, this contact's value stays.
     """
     return await merge(call, _contact_id(call), by_id=True)
 
@@ -93,7 +93,7 @@ async def merge_contact(call: Call[AgentMergeBody, Query]) -> Answer:
     records=("contact.erased",),
 )
 async def delete_contact(call: Call[Body, Query]) -> Answer:
-    """Erase a contact and all its conversations (GDPR). A machine credential needs `contacts.manage`, too."""
+    """Erase a contact and all its conversations (GDPR). A machine credential also needs `contacts.manage`."""
     call.access.require(_CHANGES)
     project, contact_id = call.project, _contact_id(call)
     named = await call.services.store.read(
@@ -104,7 +104,7 @@ async def delete_contact(call: Call[Body, Query]) -> Answer:
 
 
 def _contact_id(call: Call[Any, Query]) -> str:
-    """Return the id in the path. Raises NotFound for what can't be one."""
+    """Return the id in the path. Raises NotFound for a malformed id."""
     contact_id = call.path["contact_id"]
     if not is_id(contact_id, "con"):
         raise no_such_contact(None)

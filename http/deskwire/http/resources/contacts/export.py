@@ -1,4 +1,4 @@
-"""Exports of what is stored about a contact."""
+"""Exports of the stored data of a contact."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _NEEDED: Final = (
     "surveys.read",
     "tickets.read",
 )
-"""The permissions to read what an export contains, beside that to manage contacts."""
+"""The permissions to read the content of an export, besides the one to manage contacts."""
 
 
 @routes.add(
@@ -44,7 +44,7 @@ _NEEDED: Final = (
 async def export_contact(call: Call[Body, Query]) -> Answer:
     """Export everything stored about a contact as one JSON document, without agents' notes.
 
-    The document has the contact's identity, memory, survey responses, tickets and conversations, these with messages,
+    The document has the contact's identity, memory, survey responses, tickets and conversations with messages,
     links to their files, and network logs. It is streamed, and complete if its last field is `"complete": true`.
     """
     return await _export(call, call.path["user_id"], internal=False)
@@ -63,7 +63,7 @@ async def export_contact(call: Call[Body, Query]) -> Answer:
 async def export_contact_with_notes(call: Call[Body, Query]) -> Answer:
     """Export everything stored about a contact, including agents' notes and the activity of tickets.
 
-    The document is the one of the export for backends, with what only agents see.
+    The document is the export for backends with the additional fields for agents.
     """
     return await _export(call, call.path["contact_id"], internal=True)
 
@@ -80,14 +80,14 @@ async def _export(call: Call[Body, Query], identifier: str, *, internal: bool) -
 
 
 async def _find(call: Call[Body, Query], identifier: str, by_id: bool) -> Contact:
-    """Return the contact to export. Raises Unavailable while another one is merged into it, as it would be left out in part."""
+    """Return the contact to export. Raises Unavailable while another contact is merged into it, which would be incomplete."""
     if by_id and not is_id(identifier, "con"):
         raise no_such_contact(None)
 
     def find(reader: ContactReader) -> Contact:
         contact = find_contact(reader, call.project.rowid, identifier, by_id=by_id)
         if any(merge.target.rowid == contact.rowid for _, merge in reader.merges()):
-            message = "Another contact is being merged into this one; its export can be made afterwards."
+            message = "Another contact is being merged into this one; export it afterwards."
             raise Unavailable(message, code="merge_under_way", retry_after_s=5)
         return contact
 

@@ -1,4 +1,4 @@
-"""Lists of contacts: for backends by change, with what a mirror goes on from, and for agents newest first."""
+"""Lists of contacts: for backends by last change with a position to continue from, and for agents newest first."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _named(attribute: tuple[str, ...]) -> tuple[str, ...]:
         raise ValueError("This must be the name of an attribute, a colon, and its value.")
     if len(attribute[0]) > KEY_MAX or len(attribute[1]) > FILTER_VALUE_MAX:
         raise ValueError(
-            f"A name has at most {KEY_MAX} characters, and contacts are found by values of at most {FILTER_VALUE_MAX}."
+            f"A name has at most {KEY_MAX} characters, and a value to search for at most {FILTER_VALUE_MAX}."
         )
     return attribute
 
@@ -52,7 +52,7 @@ Attribute = Annotated[
     AfterValidator(_named),
     WithJsonSchema({"type": "string", "examples": ["plan:pro"]}),
 ]
-"""The name of an attribute and its value, with a colon between them."""
+"""The name of an attribute and its value, separated by a colon."""
 Words = Annotated[str, Field(min_length=1, max_length=200)]
 Address = Annotated[str, Field(min_length=3, max_length=320)]
 SortName = Literal["updated", "created"]
@@ -61,10 +61,10 @@ SortName = Literal["updated", "created"]
 class ChangedContacts(ByChange):
     """The filter and order of a list of contacts, and its page.
 
-    `q` has beginnings of words of the name, or of the e-mail address, its domain or your own id of the user, or a
-    telephone number in any grouping. `email` is the whole
-    address. `attribute` is a name and a value with a colon between them. `tag` takes one tag, or several with commas between
-    them, any of which will do. `updatedSince` and `updatedBefore` bound the last change.
+    `q` has beginnings of words of the name, of the e-mail address, of its domain or of your own user id, or a
+    telephone number with any separators. `email` is the complete
+    address. `attribute` is a name and a value separated by a colon. `tag` takes one tag, or several separated by
+    commas, any of which matches. `updatedSince` and `updatedBefore` limit the last change.
     """
 
     q: Words | None = None
@@ -78,10 +78,10 @@ class ChangedContacts(ByChange):
 class ContactList(Paged):
     """The filter and order of a list of contacts, and its page.
 
-    `q` has beginnings of words of the name, or of the e-mail address, its domain or the backend's user id, or a
-    telephone number in any grouping. `email` is the whole
-    address. `attribute` is a name and a value with a colon between them. `tag` takes one tag, or several with commas between
-    them, any of which will do. `updatedSince` bounds the last change. Without `sort` the newest come first.
+    `q` has beginnings of words of the name, of the e-mail address, of its domain or of the backend's user id, or a
+    telephone number with any separators. `email` is the complete
+    address. `attribute` is a name and a value separated by a colon. `tag` takes one tag, or several separated by
+    commas, any of which matches. `updatedSince` limits the last change. By default, the newest come first.
     """
 
     parts = 3
@@ -95,8 +95,8 @@ class ContactList(Paged):
     order: SortOrder = "desc"
 
 
-class ListReader(ContactReader, EventReader, Protocol):
-    """Queries on contacts, and on the log beside them."""
+class ContactListReader(ContactReader, EventReader, Protocol):
+    """Reads of contacts and of the event log."""
 
 
 @routes.add(
@@ -108,17 +108,17 @@ class ListReader(ContactReader, EventReader, Protocol):
     answer=page_as_of(shapes.Contact),
 )
 async def list_changed_contacts(call: Call[Body, ChangedContacts]) -> Answer:
-    """List and search the contacts of the project, in the order of their last change unless `sort` and `order` say otherwise.
+    """List and search the contacts of the project, by last change unless `sort` and `order` are given.
 
-    A contact that changes while its pages are fetched comes again on a later page, so that none is missed. Behind the last page,
-    events behind `asOf` tell what has changed since.
+    A contact that changes while its pages are fetched appears again on a later page, so that none is missed. After the last page,
+    events after `asOf` show further changes.
     """
     query, number = call.query, list_number(call.project.id, call.query)
     goes_on = query.goes_on(number)
     after = None if goes_on is None else ContactPageKey(*goes_on[0])
     wanted, sort = _filter(query), ContactSort(query.sort, query.order)
 
-    def read(reader: ListReader) -> tuple[list[ListedContact], str]:
+    def read(reader: ContactListReader) -> tuple[list[ListedContact], str]:
         moment = read_position(reader, call.project.rowid) if goes_on is None else goes_on[1]
         return _found(reader, call, wanted, sort, after), moment
 
@@ -135,15 +135,15 @@ async def list_changed_contacts(call: Call[Body, ChangedContacts]) -> Answer:
     answer=page_of(shapes.Contact),
 )
 async def list_contacts(call: Call[Body, ContactList]) -> Answer:
-    """List the contacts of a project, newest first unless `sort` and `order` say otherwise.
+    """List the contacts of a project, newest first unless `sort` and `order` are given.
 
-    With `q`, those that have a word for each word of it, whatever the case and the accents.
+    With `q`, every word must match the beginning of a word, without regard to case and accents.
     """
     query, number = call.query, list_number(call.project.id, call.query)
     place, after = query.place, None
     if place is not None:
         if place[0] != number:
-            raise bad_cursor("This cursor is of a list with another filter or order.")
+            raise bad_cursor("This cursor is from a list with another filter or order.")
         after = ContactPageKey(*place[1:])
     sort = ContactSort(NEWEST_FIRST.key if query.sort is None else query.sort, query.order)
     wanted = _filter(query)

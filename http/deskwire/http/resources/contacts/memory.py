@@ -1,7 +1,7 @@
-"""The memory of a contact: named notes about it (contract 4.7; decisions 7). A session is the contact, by its `con_` id.
+"""The memory of a contact: named notes (contract 4.7; decisions 7). A session is the contact, by its `con_` id.
 
-If the project has switched memory off, every call is answered with 200 and `ok: false`, which is no error of the
-caller's. A contact always has a user id, so `no_userId` does not occur.
+If the project has disabled memory, every call returns 200 with `ok: false`, because it is not an error of the
+caller. A contact always has a user id, so `no_userId` does not occur.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ routes = Routes(
     Tag(
         "Memory",
         "Named notes about a contact, for a bot to remember. A session is a contact, by its `con_` id.\n\n"
-        "If the project has switched memory off, every call returns 200 with `ok: false`, which is not an error of the "
+        "If the project has disabled memory, every call returns 200 with `ok: false`, which is not an error of the "
         "caller. A contact always has a user id, so `no_userId` does not occur.",
     ),
-    unrecorded="It is content: it grants nothing, and is no setting.",
+    unrecorded="It is content: it grants nothing, and is not a setting.",
 )
 _ALL: Final = "/sessions/<session_id>/memory"
 _ONE: Final = f"{_ALL}/<entry_name>"
@@ -50,7 +50,7 @@ _DISABLED: Final[Mapping[str, Any]] = {"ok": False, "reason": "disabled"}
 
 def _nameable(name: str) -> str:
     if "/" in name or any(unicodedata.category(each)[0] == "C" for each in name):
-        raise ValueError("A name has no `/` and no character that can't be seen.")
+        raise ValueError("A name must not have `/` or an invisible character.")
     return name
 
 
@@ -218,13 +218,13 @@ async def delete_memory(call: Call[Body, Query]) -> Answer:
 
 
 async def _enabled(call: Call[B, Q]) -> bool:
-    """Return whether the project has memory switched on. Raises NotFound for an unknown session first."""
+    """Return whether the project has memory enabled. Raises NotFound for an unknown session first."""
     await call.services.store.read(InlineQuery(_session(call)))
     return call.project.settings.memory_enabled
 
 
 def _session(call: Call[B, Q]) -> Callable[[ContactReader], Contact]:
-    """Return the query for the contact in the path; it raises NotFound."""
+    """Return a query for the contact in the path, which raises NotFound."""
     project, session_id = call.project.rowid, call.path["session_id"]
 
     def find(reader: ContactReader) -> Contact:
@@ -237,7 +237,7 @@ def _session(call: Call[B, Q]) -> Callable[[ContactReader], Contact]:
 
 
 def _telling(call: Call[B, Q], *, deleted: bool = False) -> Callable[[Transaction, Contact], int]:
-    """Return what tells agents that a contact's memory changed; it returns the contact's storage key."""
+    """Return a function that notifies agents of a memory change and returns the contact's storage key."""
     project, now = call.project, call.services.clock()
 
     def tell(tx: Transaction, contact: Contact) -> int:
@@ -249,7 +249,7 @@ def _telling(call: Call[B, Q], *, deleted: bool = False) -> Callable[[Transactio
 
 
 def _entry(call: Call[B, Q]) -> Callable[[Reader], tuple[Contact, MemoryEntry]]:
-    """Return the query for the contact and the entry in the path; it raises NotFound."""
+    """Return a query for the contact and entry in the path, which raises NotFound."""
     session, name = _session(call), call.path["entry_name"]
 
     def find(reader: Reader) -> tuple[Contact, MemoryEntry]:

@@ -1,4 +1,4 @@
-"""Lists of conversations for a project's own backend: their filters and orders, by change too."""
+"""Lists of conversations for a project's own backend, with filters and orders, including by last change."""
 
 from __future__ import annotations
 
@@ -28,32 +28,31 @@ from deskwire.http.api.input.validation import Flag, Query, Time, bad_query
 from deskwire.http.api.pagination import ByChange, list_number, page
 from deskwire.http.resources.conversations.lists import Statuses, Tags, later_than_since, one_assignee
 from deskwire.http.resources.conversations.operations import conversation_id, find
-from deskwire.http.resources.somebody import SomebodyReader, contact_named, require_assignee
+from deskwire.http.resources.member_filters import MemberFilterReader, contact_named, require_assignee
 
-_ATTRIBUTES_MAX: Final = 5
-"""Attributes that one list may be filtered by."""
+_ATTRIBUTES_MAX: Final = 5  # in the filter of one list
 _ONE: Final = re.compile(r'[^,":]+:(?:"(?:[^"\\]|\\.)*"|[^,"][^,]*)')
-"""The name and value of an attribute; the value is in quotes, or goes up to the next comma."""
+"""The name and value of an attribute; the value is quoted, or ends at the next comma."""
 _SEVERAL: Final = re.compile(f"{_ONE.pattern}(?:,{_ONE.pattern})*")
 _RANGE: Final = re.compile(r"(10|[0-9])(?:\.\.(10|[0-9]))?")
 
 
 def _attributes(text: object) -> object:
-    """Return the attributes that a text names. Raises ValueError."""
+    """Return the attributes in a filter. Raises ValueError."""
     if not isinstance(text, str):
         return text
     if not _SEVERAL.fullmatch(text):
         raise ValueError(
-            "This must be `name:value`, or several of these with commas between them; a value with a comma is put in quotes."
+            "This must be `name:value`, or several of these separated by commas; a value with a comma must be quoted."
         )
     found = [_attribute(*part[0].split(":", 1)) for part in _ONE.finditer(text)]
     if len(found) > _ATTRIBUTES_MAX:
-        raise ValueError(f"At most {_ATTRIBUTES_MAX} attributes can be given.")
+        raise ValueError(f"At most {_ATTRIBUTES_MAX} attributes are allowed.")
     return tuple(found)
 
 
 def _attribute(name: str, value: str) -> AttributeIs:
-    """Return the attribute with a value as it was written. Raises ValueError for a text in quotes that is no JSON."""
+    """Return the attribute with its value as written. Raises ValueError if a quoted value is not valid JSON."""
     if value.startswith('"'):
         return AttributeIs(name, _quoted(value))
     return attribute_is(name, value)
@@ -65,17 +64,17 @@ def _quoted(value: str) -> str:
     except ValueError:
         text = "\0"
     if "\0" in text:
-        raise ValueError("A value in quotes must be a string in JSON, without U+0000.")
+        raise ValueError("A quoted value must be a JSON string without U+0000.")
     return text
 
 
 def _range(text: object) -> object:
-    """Return the lowest and the highest rating that a text names. Raises ValueError."""
+    """Return the lowest and highest rating in a filter. Raises ValueError."""
     if not isinstance(text, str):
         return text
     found = _RANGE.fullmatch(text)
     if found is None or int(found[1]) > int(found[2] or found[1]):
-        raise ValueError("This must be a rating from 0 to 10, or a range of them such as `0..6`.")
+        raise ValueError("This must be a rating from 0 to 10, or a range such as `0..6`.")
     return int(found[1]), int(found[2] or found[1])
 
 
@@ -90,11 +89,11 @@ Ratings = Annotated[
     WithJsonSchema({"type": "string", "pattern": f"^{_RANGE.pattern}$", "examples": ["0..6"]}),
 ]
 Include = Literal["tags"]
-"""What a conversation is shown with besides the fields that it has everywhere."""
+"""Optional additional fields of a conversation."""
 
 
-class ListReader(InboxReader, SomebodyReader, Protocol):
-    """Queries on conversations, and on who can be assigned."""
+class BackendListReader(InboxReader, MemberFilterReader, Protocol):
+    """Reads of conversations and of possible assignees."""
 
 
 class BackendView(Query):
@@ -106,13 +105,13 @@ class BackendView(Query):
 class BackendConversationLists(ByChange):
     """The filters and order of a list of conversations, and its page.
 
-    `status` and `tag` take one or several with commas between them, any of which will do. `assignee` is `none`, or the id of a
-    user or team; `team` is another word for the latter. `contact` is your own user id or a con_ id. `unread` is the field of
-    the conversation. `rating` is a value, or a range such as `0..6`. `attribute` is `name:value`, or several of these with
-    commas between them, all of which must hold; a value that reads as a number or as `true` or `false` finds that and the text.
-    `q` is a part of a text, whatever the case and the accents. `since` and `until` bound the last activity, `updatedSince` and `updatedBefore` the last change.
-    Hidden conversations are listed with `visible=false` alone. One call with `q` looks at some 50,000 texts: a page may then have
-    fewer items than `limit`, or none, and `nextCursor` goes on from there.
+    `status` and `tag` take one or several values separated by commas, any of which matches. `assignee` is `none`, or the id of a
+    user or team; `team` is an alias for a team's id. `contact` is your own user id or a con_ id. `unread` is the field of
+    the conversation. `rating` is a value, or a range such as `0..6`. `attribute` is `name:value`, or several of these separated
+    by commas, all of which must match; a value that looks like a number, `true` or `false` matches it and the text.
+    `q` is a part of a text, without regard to case and accents. `since` and `until` limit the last activity, `updatedSince` and `updatedBefore` the last change.
+    Hidden conversations are listed only with `visible=false`. One call with `q` searches some 50,000 texts: a page may then have
+    fewer items than `limit`, or none, and `nextCursor` continues from there.
     """
 
     status: Statuses | None = None
@@ -138,17 +137,17 @@ class BackendConversationLists(ByChange):
 
 
 async def list_conversations(call: Call[Any, BackendConversationLists]) -> Answer:
-    """Return a page of conversations. Raises BadRequest for the cursor of another list, and for a contact or assignee of nobody."""
+    """Return a page of conversations. Raises BadRequest for another list's cursor, and for an unknown contact or assignee."""
     query, project = call.query, call.project
     number = list_number(project.id, query)
     begun = query.goes_on(number)
     after = None if begun is None else ConversationPageKey(*begun[0])
     sort = ConversationSort(query.sort, query.order)
 
-    def read(reader: ListReader) -> tuple[FoundConversations, str]:
+    def read(reader: BackendListReader) -> tuple[FoundConversations, str]:
         moment = (
             read_position(reader, project.rowid) if begun is None else begun[1]
-        )  # before what it is to cover
+        )  # read before the list, which it covers
         wanted = _filter(reader, call)
         return reader.search_conversations(project.rowid, wanted, sort, after, query.rows), moment
 
@@ -166,7 +165,7 @@ async def list_conversations(call: Call[Any, BackendConversationLists]) -> Answe
 
 
 async def get_conversation(call: Call[Any, BackendView]) -> Answer:
-    """Return the conversation object, with what else was asked for."""
+    """Return the conversation object with the requested additional fields."""
     identifier, project = conversation_id(call), call.project
     state, contact = await call.services.store.read(
         InlineQuery(lambda reader: find(reader, project, identifier))
@@ -175,8 +174,8 @@ async def get_conversation(call: Call[Any, BackendView]) -> Answer:
     return {**shown, "tags": list(state.tags)} if call.query.include else shown
 
 
-def _filter(reader: ListReader, call: Call[Any, BackendConversationLists]) -> ConversationFilter:
-    """Return the filter of a list. Raises BadRequest naming the contact and the assignee, if there are no such ones."""
+def _filter(reader: BackendListReader, call: Call[Any, BackendConversationLists]) -> ConversationFilter:
+    """Return the filter of a list. Raises BadRequest for an unknown contact or assignee."""
     query, project = call.query, call.project
     contact, problems = None, list[Problem]()
     name, assignee = ("assignee", query.assignee) if query.team is None else ("team", query.team)

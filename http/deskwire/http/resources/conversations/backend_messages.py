@@ -1,4 +1,4 @@
-"""One message that goes, and a conversation's tags, for a project's own backend."""
+"""Redaction and deletion of single messages, and tags of a conversation, for a project's own backend."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from deskwire.http.resources.conversations.s2s import routes as conversations
 from deskwire.http.schemas import conversations as shapes
 from deskwire.http.schemas.base import Deleted, page_of
 
-routes = Routes(conversations.tag, unrecorded="The conversation's activity tells of it.")
+routes = Routes(conversations.tag, unrecorded="The conversation's activity has an entry.")
 _ONE = "/s2s/conversations/<conversation_id>"
 _READ = s2s("conversations.read")
 _MANAGE = s2s("conversations.manage")
 _REDACT = s2s("conversations.manage", "conversations.read")
-"""The response shows what is left of the message."""
+"""The response shows the rest of the message."""
 _DELETE = s2s("conversations.delete")
 
 
@@ -37,7 +37,7 @@ _DELETE = s2s("conversations.delete")
     records=("message.redacted",),
 )
 async def redact_message(call: Call[RedactBody, Query]) -> Answer:
-    """Redact a message: its text or parts of it, attachments. What was there is erased wherever it is stored."""
+    """Redact a message: its text or parts of it, attachments. The removed content is erased wherever it is stored."""
     return await rewriting.redact(call, internal=False)
 
 
@@ -57,7 +57,7 @@ async def delete_message(call: Call[Body, Query]) -> Answer:
 
 @routes.add("GET", f"{_ONE}/tags", _READ, operation_id="getConversationTags", answer=shapes.ConversationTags)
 async def get_tags(call: Call[Body, Query]) -> Answer:
-    """Fetch the tags of a conversation. Consumers and webhooks are never sent them."""
+    """Fetch the tags of a conversation. Consumers and webhooks never receive them."""
     identifier = operations.conversation_id(call)
     state, _ = await call.services.store.read(
         InlineQuery(lambda reader: operations.find(reader, call.project, identifier))
@@ -75,7 +75,7 @@ async def get_tags(call: Call[Body, Query]) -> Answer:
     answer=shapes.ConversationTags,
 )
 async def replace_tags(call: Call[TagsBody, Query]) -> Answer:
-    """Replace all tags of a conversation. Agents see them, and are told of the change; no event of a webhook tells of it."""
+    """Replace all tags of a conversation. Agents see the tags and are notified of the change; webhooks receive no event."""
     receipt = await operations.ask(call, Patch({"tags": normal_tags(call.body.tags)}))
     return {"tags": list(receipt.after.tags)}
 

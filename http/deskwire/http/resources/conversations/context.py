@@ -1,4 +1,4 @@
-"""The surroundings of a conversation: its contact with all that is known, its workflow, its activity."""
+"""The context of a conversation for agents: contact, other conversations, tickets, workflow and activity."""
 
 from __future__ import annotations
 
@@ -17,19 +17,17 @@ from deskwire.engine.tickets.ticket import ticket_view
 from deskwire.http.api.calls import Answer, Call
 from deskwire.http.resources.conversations.operations import conversation_id, find
 
-OTHERS: Final = 5
-"""Other conversations of the contact, and tickets, that are shown."""
+OTHERS: Final = 5  # other conversations of the contact, and tickets
 
-ACTIVITY: Final = 20
-"""Entries of the activity that are shown."""
+ACTIVITY: Final = 20  # entries of the activity
 
 
 class ContextReader(InboxReader, TicketReader, MemoryReader, Protocol):
-    """Queries on the surroundings of a conversation."""
+    """Reads for the context of a conversation."""
 
 
 async def context_of(call: Call[Any, Any]) -> Answer:
-    """Return what is around the conversation in the path, read at one moment. Raises NotFound."""
+    """Return the context of the conversation in the path, from one snapshot. Raises NotFound."""
     identifier = conversation_id(call)
 
     def read(reader: ContextReader) -> dict[str, Any]:
@@ -79,11 +77,10 @@ def _tickets(reader: ContextReader, call: Call[Any, Any], contact: Contact) -> S
 
 
 def _memory(reader: ContextReader, call: Call[Any, Any], contact: Contact) -> Sequence[dict[str, Any]] | None:
-    """Return what is remembered of the contact; None if the project has switched memory off."""
+    """Return the contact's memory entries; None if the project has disabled memory."""
     if not call.project.settings.memory_enabled:
         return None
     return [memory_view(entry) for entry in reader.memory_entries(contact.rowid, None, ENTRIES)]
 
 
-ENTRIES: Final = 20
-"""Memory entries that are shown."""
+ENTRIES: Final = 20  # memory entries

@@ -36,7 +36,7 @@ FOR_AGENTS: Final = Tag(
 )
 routes = Routes(
     FOR_AGENTS,
-    unrecorded="The conversation's events tell of it, messages of their authors.",
+    unrecorded="The conversation's events show it, and messages name their authors.",
 )
 _ONE = "/conversations/<conversation_id>"
 _READ = dashboard("conversations.read")
@@ -46,7 +46,7 @@ _DELETE = dashboard("conversations.delete")
 
 
 class Viewed(Query):
-    """The view in which to show the conversation."""
+    """The view of the conversation."""
 
     view: View | None = None
 
@@ -61,7 +61,7 @@ class Viewed(Query):
     errors=("person_required",),
 )
 async def list_conversations(call: Call[Body, ConversationLists]) -> Answer:
-    """List the conversations of a project, newest activity first unless `sort` and `order` say otherwise."""
+    """List the conversations of a project, newest activity first by default (`sort`, `order`)."""
     return await lists.list_conversations(call)
 
 
@@ -160,7 +160,7 @@ async def list_messages(call: Call[Body, ThreadList]) -> Answer:
     further=(writing.look_at_reply,),
 )
 async def post_message(call: Call[writing.AgentMessageBody, Query]) -> Answer:
-    """Send a message to the customer, or with `internal` add a note for other agents. `then` follows in the same commit."""
+    """Send a message to the customer, or with `internal` add a note for other agents. `then` is applied in the same commit."""
     return await writing.post_message(call)
 
 
@@ -178,7 +178,7 @@ async def post_message(call: Call[writing.AgentMessageBody, Query]) -> Answer:
     records=("message.redacted",),
 )
 async def redact_message(call: Call[RedactBody, Query]) -> Answer:
-    """Redact a message or note: its text or parts of it, attachments. What was there is erased wherever it is stored."""
+    """Redact a message or note: its text or parts of it, attachments. The removed content is erased wherever it is stored."""
     return await rewriting.redact(call, internal=True)
 
 
@@ -256,7 +256,7 @@ async def mark_read(call: Call[Body, Query]) -> Answer:
     "GET", f"{_ONE}/network-logs", _READ, operation_id="dashboardGetNetworkLogs", answer=shapes.NetworkLogs
 )
 async def get_network_logs(call: Call[Body, Query]) -> Answer:
-    """Fetch the snapshot of network requests as it was sent. `requests` is empty if there is none."""
+    """Fetch the latest snapshot of network requests. `requests` is empty if there is none."""
     identifier = operations.conversation_id(call)
 
     def snapshot(reader: ConversationReader) -> bytes | None:
@@ -290,7 +290,7 @@ async def list_conversation_events(call: Call[Body, SequenceList]) -> Answer:
     answer=page_of(shapes.ConversationActivity),
 )
 async def list_activity(call: Call[Body, Paged]) -> Answer:
-    """List who did what in a conversation, newest first."""
+    """List the activity of a conversation, newest first: each change with its author."""
     query, identifier = call.query, operations.conversation_id(call)
 
     def read(reader: ConversationReader) -> Sequence[ConversationActivity]:

@@ -1,4 +1,4 @@
-"""The reach of a conversation's events, for agents: at webhook endpoints (ADR 19) and stream consumers (ADR 10)."""
+"""The delivery of a conversation's events, for agents: to webhook endpoints (ADR 19) and stream consumers (ADR 10)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ routes = Routes(FOR_AGENTS)
 
 
 class OutcomeList(Paged):
-    """The events to look at, and the page of the list: that of one `sequence`, or those `from` one `to` another."""
+    """The events to list, and the page of the list: one `sequence`, or the range `from` to `to`."""
 
     parts = 2
 
@@ -36,13 +36,13 @@ class OutcomeList(Paged):
 
     @property
     def before(self) -> tuple[int, int] | None:
-        """The sequence and the position behind which the page begins. Raises BadRequest."""
+        """Return the sequence and the position after which the page starts. Raises BadRequest."""
         place = self.place
         return None if place is None else (place[0], place[1])
 
     @property
     def wanted(self) -> SequenceRange:
-        """The sequences to look at."""
+        """Return the sequences to list."""
         if self.sequence is None:
             return SequenceRange(self.first, self.last)
         return SequenceRange(
@@ -59,9 +59,9 @@ class OutcomeList(Paged):
     answer=page_of(Shown),
 )
 async def list_conversation_deliveries(call: Call[Body, OutcomeList]) -> Answer:
-    """List what became of each event of a conversation at each webhook endpoint, newest first.
+    """List the outcome of each event of a conversation at each webhook endpoint, newest first.
 
-    An event that was sent to an endpoint several times is listed once: as it arrived first, else as it was sent last.
+    An event that was sent to an endpoint several times is listed once: the first delivery that arrived, else the last attempt.
     """
     identifier, query, before = operations.conversation_id(call), call.query, call.query.before
     now = call.services.clock()
@@ -87,9 +87,9 @@ async def list_conversation_deliveries(call: Call[Body, OutcomeList]) -> Answer:
     answer=page_of(ConversationConsumer),
 )
 async def list_conversation_consumers(call: Call[Body, Query]) -> Answer:
-    """List the stream consumers of the channels that carry a conversation's events, and what each has confirmed of it.
+    """List the stream consumers of a conversation's channels, with the newest event that each has confirmed.
 
-    These are the channels of the project, of the conversation and of its contact. A channel that nobody ever held is left out.
+    These are the channels of the project, of the conversation and of its contact. A channel without any consumer so far is omitted.
     """
     identifier, services = operations.conversation_id(call), call.services
     state, contact = await services.store.read(

@@ -36,23 +36,21 @@ WRITING: Final = Tag(
     "Keep unsent texts of your own for each conversation, and take messages back before they are sent.",
 )
 OWN: Final = personal(dashboard("conversations.reply"))
-UNRECORDED: Final = "It is the agent's own until it is sent, and no one else sees it."
+UNRECORDED: Final = "A draft is private to its agent until it is sent."
 
 routes = Routes(WRITING, OWN, unrecorded=UNRECORDED)
 
-_VERSION_MAX: Final = 1 << 53
-"""Versions are exact in JavaScript."""
-_BRIEF_MAX: Final = 20_000
-"""Characters up to which a merge takes well below a millisecond."""
+_VERSION_MAX: Final = 1 << 53  # the largest exact integer in JavaScript
+_BRIEF_MAX: Final = 20_000  # characters that are merged in well below a millisecond
 _MODES: Final[dict[str, DraftMode]] = {mode: mode for mode in get_args(DraftMode)}
 
 
 class DraftBody(Body):
-    """The whole draft as you have it; without text and attachments it is removed.
+    """The whole draft; without text and attachments it is removed.
 
     `version` is that of the draft that you have read, 0 for none. If a newer one is stored, both are merged, and no word of
-    either is dropped; with `baseText`, the text of the version that you have read, the merge keeps changes in different
-    places apart. `baseSequence` is the sequence of the conversation that you have seen.
+    either is lost; with `baseText`, the text of the version that you have read, the merge keeps changes in different
+    places apart. `baseSequence` is the newest sequence of the conversation that you have seen.
     """
 
     text: Annotated[str, Field(max_length=DRAFT_TEXT_MAX)]
@@ -69,13 +67,13 @@ async def _look_at_attachments(call: Call[DraftBody, Any]) -> None:
 
 
 def shown(call: Call[Any, Any]) -> AttachmentsView:
-    """Return what gives attachments their URLs now."""
+    """Return a function that adds current URLs to attachments."""
     return partial(call.services.uploads.links.shown, now=call.services.clock())
 
 
 @routes.add("GET", "/conversations/<conversation_id>/drafts", operation_id="getDrafts", answer=shapes.Drafts)
 async def get_drafts(call: Call[Body, Query]) -> Answer:
-    """Fetch your drafts in a conversation: the reply and the note. Only you see them."""
+    """Fetch your drafts in a conversation: the reply and the note. Drafts are private."""
     identifier, author = operations.conversation_id(call), call.user.rowid
 
     def read(reader: Reader) -> Sequence[Draft]:
@@ -119,7 +117,7 @@ async def list_drafts(call: Call[Body, DraftList]) -> Answer:
     further=(_look_at_attachments,),
 )
 async def put_draft(call: Call[DraftBody, Query]) -> Answer:
-    """Save your draft of a reply or note. A version that you have not seen is merged with it, and never overwritten."""
+    """Save your draft of a reply or note. A version that you have not seen is merged, never overwritten."""
     identifier = operations.conversation_id(call)
     body, author, now = call.body, call.user.rowid, call.services.clock()
     attachments, problems = await operations.attached(call, body.attachments, "")
@@ -140,5 +138,5 @@ async def put_draft(call: Call[DraftBody, Query]) -> Answer:
 def _mode(call: Call[Any, Any]) -> DraftMode:
     mode = _MODES.get(call.path["mode"])
     if mode is None:
-        raise NotFound("A conversation has two drafts of yours: reply and note.", code="draft_not_found")
+        raise NotFound("A conversation has only two drafts of yours: reply and note.", code="draft_not_found")
     return mode

@@ -1,4 +1,4 @@
-"""Held messages of the signed-in agent: listed, taken back, and sent before their time (ADR 53)."""
+"""Held messages of the signed-in agent: listed, taken back, and sent early (ADR 53)."""
 
 from __future__ import annotations
 
@@ -33,8 +33,9 @@ _ONE = "/held-messages/<held_message_id>"
 
 
 class SendHeldBody(Body):
-    """The precondition: with `ifSequence` it is refused if the conversation has moved on since. It replaces the one that the
-    message was held with.
+    """The precondition for sending now: with `ifSequence`, the message is refused if the conversation has newer messages or was closed.
+
+    It replaces the precondition of the held message.
     """
 
     if_sequence: IfSequence | None = None
@@ -74,7 +75,7 @@ async def list_held(call: Call[Body, Query]) -> Answer:
     errors=("already_sent",),
 )
 async def take_back_message(call: Call[Body, Query]) -> Answer:
-    """Take a held message back: it is not sent, and its words and attachments are in your draft again."""
+    """Take a held message back: it is not sent, and its text and attachments return to your draft."""
     message_id, now = _message_id(call), call.services.clock()
 
     def job(tx: Transaction) -> dict[str, Any]:
@@ -93,15 +94,15 @@ async def take_back_message(call: Call[Body, Query]) -> Answer:
     errors=("attachment_gone", "conversation_closed", "conversation_moved_on"),
 )
 async def send_held_message(call: Call[SendHeldBody, Query]) -> Answer:
-    """Send a held message now, also one that was refused. One that was sent already is answered as it is."""
+    """Send a held message now, also a refused one. A message that was already sent is returned unchanged."""
     message_id = _message_id(call)
     try:
         made = await call.services.store.read(lambda reader: _ready(reader, call, message_id))
         if isinstance(made, PreparedSend):
             receipt = await send_held(call.services.actors, made, HeldSent(made, refused=True))
-            assert receipt.message is not None, "it posts a message"
+            assert receipt.message is not None, "the command posts a message"
             return {**receipt.message, "internal": made.held.internal}
-    except NotFound:  # the timer was first
+    except NotFound:  # the timer has just sent it
         made = await call.services.store.read(lambda reader: _sent(reader, call, message_id))
     return made
 
@@ -109,7 +110,7 @@ async def send_held_message(call: Call[SendHeldBody, Query]) -> Answer:
 def _ready(
     reader: Reader, call: Call[SendHeldBody, Any], message_id: str
 ) -> PreparedSend | Mapping[str, Any]:
-    """Return what sends the message, or the message if it was sent. Raises NotFound, and Invalid as `prepare_send`."""
+    """Return the prepared message, or the message if it was already sent. Raises NotFound, and Invalid like `prepare_send`."""
     held = reader.held_message(call.project.rowid, message_id)
     if held is None:
         return _sent(reader, call, message_id)
@@ -119,7 +120,7 @@ def _ready(
 
 
 def _sent(reader: Reader, call: Call[Any, Any], message_id: str) -> Mapping[str, Any]:
-    """Return the message that was sent. Raises NotFound if the user has sent none with this id."""
+    """Return the sent message. Raises NotFound if the user has sent none with this id."""
     found: tuple[str, Message] | None = reader.message_by(call.project.rowid, call.user.id, message_id)
     if found is None:
         raise no_such_held_message()
@@ -127,7 +128,7 @@ def _sent(reader: Reader, call: Call[Any, Any], message_id: str) -> Mapping[str,
 
 
 def _message_id(call: Call[Any, Any]) -> str:
-    """Return the id in the path. Raises NotFound for what can't be one."""
+    """Return the id in the path. Raises NotFound for a malformed id."""
     message_id = call.path["held_message_id"]
     if not is_id(message_id, "msg"):
         raise no_such_held_message()

@@ -1,4 +1,4 @@
-"""The reads that give agents their view of conversations: one conversation, and a thread."""
+"""The agents' view of a conversation and its thread."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from deskwire.http.resources.conversations.requests import ThreadList
 
 
 async def get_conversation(call: Call[Any, Any]) -> Answer:
-    """Return the conversation in the path as the signed-in agent sees it."""
+    """Return the conversation in the path in the signed-in agent's view."""
     identifier = conversation_id(call)
 
     def read(reader: InboxReader) -> dict[str, Any]:
@@ -67,12 +67,11 @@ async def list_messages(call: Call[Any, ThreadList]) -> Answer:
     }
 
 
-SINCE_MAX: Final = 50
-"""Messages that a refused reply is shown."""
+SINCE_MAX: Final = 50  # newer messages in the response to a refused reply
 
 
 async def since(call: Call[Any, Any], sequence: int) -> dict[str, Any]:
-    """Return the sequence of the conversation in the path, and the newest messages and notes behind another sequence."""
+    """Return the sequence of the conversation in the path, with the newest messages and notes after another sequence."""
     identifier = conversation_id(call)
 
     def read(reader: ConversationReader) -> tuple[Conversation, Sequence[ThreadMessage]]:

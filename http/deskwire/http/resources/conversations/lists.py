@@ -1,4 +1,4 @@
-"""Lists of conversations for agents: their filters and orders, and cursors that are good for one list alone."""
+"""Lists of conversations for agents: filters, orders, and cursors that are valid for one list only."""
 
 from __future__ import annotations
 
@@ -23,25 +23,24 @@ from deskwire.engine.core.values import SortOrder
 from deskwire.http.api.calls import Answer, Call
 from deskwire.http.api.input.validation import Flag, Time, unique
 from deskwire.http.api.pagination import Paged, bad_cursor, list_number, page
-from deskwire.http.resources.somebody import SomebodyReader, contact_named, require_assignee
+from deskwire.http.resources.member_filters import MemberFilterReader, contact_named, require_assignee
 
 
-class ListReader(InboxReader, SomebodyReader, Protocol):
-    """Queries of lists, and on those whom their filters name."""
+class InboxListReader(InboxReader, MemberFilterReader, Protocol):
+    """Reads of lists, and of the members and contacts in filters."""
 
 
 View = Literal["agent"]
-"""What a conversation is shown with: with `agent`, all that agents see of it."""
+"""The view of a conversation: `agent` adds the fields for agents."""
 
 _STATUSES: Final = get_args(Status)
-_TAGS_MAX: Final = 10
-"""Tags that one list may be filtered by."""
+_TAGS_MAX: Final = 10  # in the filter of one list
 
 
 def _statuses(text: object) -> object:
     names = text.split(",") if isinstance(text, str) else text
     if not isinstance(names, list) or not set(names) <= set(_STATUSES):
-        said = "This must be OPEN, PENDING or CLOSED, or some of these with commas between them."
+        said = "This must be OPEN, PENDING or CLOSED, or several of these separated by commas."
         raise PydanticCustomError("literal_error", said)
     return tuple(names)
 
@@ -56,7 +55,7 @@ Statuses = Annotated[
     AfterValidator(unique),
     WithJsonSchema({"type": "string", "examples": ["OPEN,PENDING"]}),
 ]
-"""One status, or several with commas between them."""
+"""One status, or several separated by commas."""
 
 Tags = Annotated[
     tuple[str, ...],
@@ -65,18 +64,18 @@ Tags = Annotated[
     Field(max_length=_TAGS_MAX),
     WithJsonSchema({"type": "string", "examples": ["returns,vip"]}),
 ]
-"""One tag, or several with commas between them."""
+"""One tag, or several separated by commas."""
 
 
 def one_assignee(team: str | None, info: ValidationInfo) -> str | None:
-    """Return the team of a list, which names no other assignee as well. Raises ValueError."""
+    """Return the team of a list, which can't be combined with `assignee`. Raises ValueError."""
     if team is not None and info.data.get("assignee") is not None:
         raise ValueError("A conversation has one assignee: give `assignee` or `team`.")
     return team
 
 
 def later_than_since(until: int | None, info: ValidationInfo) -> int | None:
-    """Return the end of a list's period, which is behind its beginning. Raises ValueError."""
+    """Return the end of a list's period, which must follow its start. Raises ValueError."""
     since = info.data.get("since")
     if until is not None and since is not None and until <= since:
         raise ValueError("This must be later than `since`.")
@@ -86,13 +85,13 @@ def later_than_since(until: int | None, info: ValidationInfo) -> int | None:
 class ConversationLists(Paged):
     """The filters and order of a list of conversations, and its page.
 
-    `status` and `tag` take one or several with commas between them, any of which will do. `assignee` is `me`, `none`, or the
-    id of a user or team; `team` is another word for the latter. `contact` is a con_ id or the backend's user id. `q` is a part of
-    a text. `since` and `until` bound the last activity. `unread=true` shows open conversations in which the contact wrote
-    something that you have not seen. `sort=waiting` shows those whose contact waits for an answer, the longest wait first.
-    With `view=agent`, archived conversations are left out unless `archived`, `contact` or `q` is given, and so are snoozed
-    ones of lists by `assignee`, `team`, `unread` or `waiting`, unless `snoozed` is. One call with `q` looks at some 50,000
-    texts: a page may then have fewer items than `limit`, or none, and `nextCursor` goes on from there.
+    `status` and `tag` take one or several values separated by commas, any of which matches. `assignee` is `me`, `none`, or the
+    id of a user or team; `team` is an alias for a team's id. `contact` is a con_ id or the backend's user id. `q` is a part of
+    a text. `since` and `until` limit the last activity. `unread=true` shows open conversations with messages of the contact
+    that you have not seen. `sort=waiting` shows conversations whose contact waits for an answer, the longest wait first.
+    With `view=agent`, archived conversations are omitted unless `archived`, `contact` or `q` is given. Snoozed ones are omitted
+    from lists by `assignee`, `team`, `unread` or `waiting` unless `snoozed` is given. One call with `q` searches some 50,000
+    texts: a page may then have fewer items than `limit`, or none, and `nextCursor` continues from there.
     """
 
     parts = 3
@@ -119,19 +118,19 @@ class ConversationLists(Paged):
 
     @property
     def in_order(self) -> ConversationSort:
-        """The order of the list."""
+        """Return the order of the list."""
         return ConversationSort(self.sort, self.order)
 
 
 async def list_conversations(call: Call[Any, ConversationLists]) -> Answer:
-    """Return a page of conversations. Raises BadRequest for the cursor of another list, and for a filter that names nobody."""
+    """Return a page of conversations. Raises BadRequest for another list's cursor, and for a filter with an unknown member."""
     query, list_id = call.query, list_number(call.project.id, call.query)
     if query.view is not None or query.unread is not None or query.assignee == "me":
         call.access.require_person("a list with `view=agent`, `unread` or `assignee=me`")
     after = _place(query, list_id)
 
     def read(
-        reader: ListReader,
+        reader: InboxListReader,
     ) -> tuple[Sequence[tuple[dict[str, Any], ConversationPageKey]], ConversationPageKey | None]:
         wanted, project = _filter(reader, call), call.project.rowid
         found = reader.search_conversations(project, wanted, query.in_order, after, query.rows)
@@ -148,7 +147,7 @@ async def list_conversations(call: Call[Any, ConversationLists]) -> Answer:
 def _shown(
     reader: InboxReader, call: Call[Any, ConversationLists], listed: Sequence[ListedConversation]
 ) -> Sequence[tuple[dict[str, Any], ConversationPageKey]]:
-    """Return the objects of a list, in the view that was asked for, each with its place."""
+    """Return the objects of a list in the requested view, each with its page key."""
     found = [(each.conversation, each.contact) for each in listed]
     if call.query.view == "agent":
         views = inbox_views(reader, call.project, call.user, found)
@@ -162,12 +161,12 @@ def _place(query: ConversationLists, list_id: int) -> ConversationPageKey | None
     if place is None:
         return None
     if place[0] != list_id:
-        raise bad_cursor("This cursor is of a list with another filter or order.")
+        raise bad_cursor("This cursor is from a list with another filter or order.")
     return ConversationPageKey(*place[1:])
 
 
-def _filter(reader: ListReader, call: Call[Any, ConversationLists]) -> ConversationFilter:
-    """Return the filter of a list. Raises BadRequest if it names somebody who is not there."""
+def _filter(reader: InboxListReader, call: Call[Any, ConversationLists]) -> ConversationFilter:
+    """Return the filter of a list. Raises BadRequest for an unknown member."""
     query, contact = call.query, None
     if query.contact is not None:
         contact = contact_named(reader, call.project, query.contact)
@@ -204,7 +203,7 @@ def _assignees(call: Call[Any, ConversationLists]) -> tuple[str | None, ...] | N
             return (other,)
 
 
-def _require_assignee(reader: ListReader, call: Call[Any, ConversationLists]) -> None:
+def _require_assignee(reader: InboxListReader, call: Call[Any, ConversationLists]) -> None:
     query, project = call.query, call.project
     given = query.team if query.assignee is None else query.assignee
     if given is None or (query.assignee is not None and given in ("me", "none")):

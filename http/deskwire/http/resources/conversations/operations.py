@@ -1,4 +1,4 @@
-"""The operations on conversations that the S2S and the dashboard routes share."""
+"""Operations on conversations shared by the S2S and dashboard routes."""
 
 from __future__ import annotations
 
@@ -54,10 +54,10 @@ M = TypeVar("M", bound=MessageList)
 _READ: Final = "conversations.read"
 
 WRITE_AS_USER: Final = "members.manage"
-"""The permission without which a machine credential can't write in the name of a user of the project."""
+"""The permission that a machine credential needs to write as a user of the project."""
 
 NULLABLE = frozenset({"title"})
-"""Fields of a patch that null clears; for the others null is an error."""
+"""Fields of a patch that null clears; null in any other field is an error."""
 
 
 def actor_of(call: Call[Any, Any]) -> Actor:
@@ -69,7 +69,7 @@ def actor_of(call: Call[Any, Any]) -> Actor:
 async def ask(
     call: Call[Any, Any], command: ActorCommand, wrapper: CommitHook[Receipt] | None = None
 ) -> Receipt:
-    """Have the conversation in the path carry out a command; `wrapper` adds to its commit."""
+    """Let the conversation in the path run a command; `wrapper` adds changes to its commit."""
     return await call.services.actors.ask(
         call.project, conversation_id(call), command, wrapper, actor_of(call)
     )
@@ -82,11 +82,11 @@ async def post(
     by: Actor | None = None,
     further: CommitHook[Receipt] | None = None,
 ) -> Answer:
-    """Add a message to the conversation in the path; the response is what `shown` makes of the message object.
+    """Add a message to the conversation in the path. Return the message object converted by `shown`.
 
     Args:
-        by: who changes what is to follow the message.
-        further: what else is done in its commit.
+        by: the author of changes after the message.
+        further: additional changes in the commit.
     """
 
     def response(receipt: Receipt) -> Mapping[str, Any]:
@@ -100,17 +100,17 @@ async def post(
 
 
 async def carry_out(call: Call[Any, Any], command: ActorCommand) -> Answer:
-    """Have the conversation carry out a command as `ask` does, and return the conversation as it then is."""
+    """Run a command like `ask`, and return the conversation afterwards."""
     return shown(await ask(call, command, call.keeping(shown)))
 
 
 def shown(receipt: Receipt) -> Mapping[str, Any]:
-    """Return the conversation as a command has left it."""
+    """Return the conversation after a command."""
     return receipt.conversation
 
 
 def conversation_id(call: Call[Any, Any]) -> str:
-    """Return the id in the path. Raises NotFound for what can't be an id, so that no actor is made for it."""
+    """Return the id in the path. Raises NotFound for a malformed id, before an actor is created for it."""
     identifier = call.path["conversation_id"]
     if not is_id(identifier, "cnv"):
         raise no_such_conversation()
@@ -152,9 +152,9 @@ async def list_conversations(call: Call[Any, P], criteria: ConversationFilter) -
 async def attached(
     call: Call[Any, Any], upload_ids: list[str], pointer: str
 ) -> tuple[tuple[Attachment, ...], list[Problem]]:
-    """Return the attachments of a message, and the problems with them: an unknown upload, one given twice.
+    """Return the attachments of a message, and their problems: an unknown upload, or a duplicate.
 
-    Raises Forbidden for a file of another message, whose link the answer would have, if the caller may not read it there.
+    Raises Forbidden for another message's file, because the response links to it, if the caller may not read that message.
     """
     if not upload_ids:
         return (), []
@@ -173,7 +173,7 @@ async def attached(
         if upload is None:
             problems.append(unknown_upload(place, upload_id))
         elif upload_id in upload_ids[:index]:
-            problems.append(Problem(place, "repeated", "A message has an upload once."))
+            problems.append(Problem(place, "repeated", "A message can have an upload only once."))
     known = (upload for upload in uploads if upload is not None)
     return tuple(Attachment(each.id, each.name, each.type, each.size) for each in known), problems
 
@@ -183,7 +183,7 @@ def _uploads(reader: UploadReader, project: Project, ids: list[str]) -> list[Upl
 
 
 BACK: Final = "before:"
-"""Marks the cursor of a list that is paged backwards."""
+"""Prefix of the cursor of a list that is paged backwards."""
 
 
 async def list_messages(call: Call[Any, MessageList], *, internal: bool) -> Answer:
@@ -217,7 +217,7 @@ async def list_messages(call: Call[Any, MessageList], *, internal: bool) -> Answ
 
 
 def from_cursor(query: M) -> M:
-    """Return the query with its cursor, if any, put in place of `after` or `before`."""
+    """Return the query with `after` or `before` from its cursor, if any."""
     if query.cursor is None:
         return query
     if query.cursor.startswith(BACK):
@@ -226,7 +226,7 @@ def from_cursor(query: M) -> M:
 
 
 def place_of(reader: ConversationReader, state: Conversation, message_id: str, *, internal: bool) -> int:
-    """Return the place of a message in its conversation. Raises NotFound."""
+    """Return the position of a message in its conversation. Raises NotFound."""
     rowid = reader.message_rowid(state.rowid, message_id, internal=internal)
     if rowid is None:
         raise NotFound(f"This conversation has no message {message_id!r}.", code="message_not_found")
@@ -234,9 +234,9 @@ def place_of(reader: ConversationReader, state: Conversation, message_id: str, *
 
 
 async def list_events(call: Call[Any, SequenceList]) -> Answer:
-    """Return the stored envelopes after a sequence, the very bytes that were sent (decisions 4).
+    """Return the stored envelopes after a sequence, as the bytes that were sent (decisions 4).
 
-    Raises Gone if the first of them are no longer stored: the caller must fetch the conversation anew.
+    Raises Gone if the first of them are no longer stored, so that the caller must fetch the conversation again.
     """
     identifier, limit = conversation_id(call), call.query.limit
     after = call.query.after if call.query.cursor is None else call.query.cursor
@@ -248,29 +248,29 @@ async def list_events(call: Call[Any, SequenceList]) -> Answer:
     state, bodies = await call.services.store.read(read)
     if state.sequence > after and not (bodies and starts_with(bodies[0], after + 1)):
         raise Gone(
-            "Events behind that sequence are no longer stored; fetch the conversation and its messages."
+            "Events after that sequence are no longer stored; fetch the conversation and its messages."
         )
     return raw_list(bodies[:limit], str(after + limit) if len(bodies) > limit else None)
 
 
 def starts_with(body: bytes, sequence: int) -> bool:
-    """Return whether the envelope has this sequence; `sequence` comes before `data` in it (contract 6.3.3)."""
+    """Return whether the envelope has this sequence; `sequence` precedes `data` in it (contract 6.3.3)."""
     return f'"sequence":{sequence},'.encode() in body[: body.index(b'"data":')]
 
 
 def raw_list(bodies: Sequence[bytes], next_cursor: str | None) -> RawJson:
-    """Make a page of a list whose items are JSON already."""
+    """Return a page of a list whose items are already JSON."""
     cursor = b"null" if next_cursor is None else b'"' + next_cursor.encode() + b'"'
     return RawJson(b'{"items":[' + b",".join(bodies) + b'],"nextCursor":' + cursor + b"}\n")
 
 
 def patch_of(body: ConversationPatch) -> Patch:
-    """Return the command of a PATCH. Raises Invalid for a null in a field that can't be null, and for no field at all."""
+    """Return the command of a PATCH. Raises Invalid for null in another field than `NULLABLE`, and for an empty patch."""
     return Patch(given_fields(body, NULLABLE))
 
 
 async def contact_key(call: Call[Any, Any], identifier: str) -> int | None:
-    """Return the storage key of a contact by either id, its own or the backend's; None if there is none."""
+    """Return the storage key of a contact by its own or the backend's id; None if there is none."""
     project = call.project.rowid
     by_id = is_id(identifier, "con")
     contact = await call.services.store.read(
@@ -284,14 +284,14 @@ async def contact_key(call: Call[Any, Any], identifier: str) -> int | None:
 
 
 async def assign_of(call: Call[AssignBody, Any]) -> Assign:
-    """Return the command of an assignment. Raises Invalid if there is no such user or team in the project."""
+    """Return the command of an assignment. Raises Invalid for an unknown user or team."""
     return Assign(await assignee_of(call, call.body.assignee, "/assignee"))
 
 
 async def assignee_of(call: Call[Any, Any], given: AssigneeRef | None, pointer: str) -> Assignee | None:
-    """Return the assignee of a body, with the name.
+    """Return the assignee of a body with its name.
 
-    Raises Invalid if there is no such user or team in the project, or the user is a viewer.
+    Raises Invalid for an unknown user or team, and for a viewer.
     """
     if given is None or given.type is None or given.id is None:
         return None
@@ -309,7 +309,7 @@ async def look_at_assignee(call: Call[AssignBody, Any]) -> None:
 
 
 Named = tuple[str, None] | tuple[None, Problem]
-"""The name of an assignee, or the problem with it."""
+"""The name of an assignee, or the problem with the assignee."""
 
 
 def _user_to_assign(project: Project, user_id: str, pointer: str) -> Callable[[Reader], Named]:
@@ -364,8 +364,8 @@ async def get_workflow_step(call: Call[Any, Any]) -> Answer:
 async def start_of(call: Call[StartWorkflowBody, Any]) -> StartWorkflow:
     """Return the command that starts a workflow.
 
-    Raises NotFound if there is no such conversation, Invalid if there is no such workflow in the project, Conflict
-    for one that starts by itself.
+    Raises NotFound without such a conversation, Invalid without such a workflow, Conflict for a workflow
+    that starts automatically.
     """
     identifier = conversation_id(call)
     return StartWorkflow(
@@ -385,5 +385,5 @@ def _startable(reader: CommitReader, call: Call[StartWorkflowBody, Any], identif
     if workflow is None:
         raise Invalid(Problem("/workflowId", "unknown", "There is no such workflow in this project."))
     if workflow.trigger != "manual":
-        raise Conflict("This workflow starts by itself in new conversations.", code="workflow_not_manual")
+        raise Conflict("This workflow starts automatically in new conversations.", code="workflow_not_manual")
     return published_workflow(reader, call.project, workflow)

@@ -1,4 +1,4 @@
-"""Each agent's own: the counters of the inbox, and the place in each conversation."""
+"""The signed-in agent's own data: the inbox counters, and the read position in each conversation."""
 
 from __future__ import annotations
 
@@ -24,25 +24,24 @@ from deskwire.http.schemas import inbox as shapes
 routes = Routes(
     Tag(
         "Inbox",
-        "See what is waiting, keep your own place in conversations, and have what is around one in one call.",
+        "See the number of waiting conversations, keep your read position in each, and fetch a conversation's context in one call.",
     ),
     personal(dashboard("conversations.read")),
-    unrecorded="It is the agent's own place, which nobody else sees.",
+    unrecorded="The read position is private to the agent.",
 )
 
 
 class SeenBody(Body):
-    """The index of the last message that was seen; -1 for none, which marks all as unread."""
+    """The index of the last message that you have seen; -1 for none, which marks all as unread."""
 
     index: Annotated[int, Field(ge=-1, lt=1 << 31)]
 
 
-_SKEW_MS: Final = 5_000
-"""By how much the clock of the node that wrote an event may be ahead of this one's."""
+_SKEW_MS: Final = 5_000  # maximum clock difference to the node that wrote an event
 
 
 class AllSeenBody(Body):
-    """The time up to which everything counts as seen: now if it is left out. null takes the mark back."""
+    """The time up to which everything counts as seen; default now. null removes the mark."""
 
     until: Time | None = None
 
@@ -62,7 +61,7 @@ async def _look_at_index(call: Call[SeenBody, Query]) -> None:
 
 
 async def _seen(call: Call[SeenBody, Query]) -> tuple[Conversation, SeenMessages]:
-    """Return the conversation, and what is seen of it up to the index. Raises Invalid for an index without a message."""
+    """Return the conversation and its seen part up to the index. Raises Invalid for an index without a message."""
     identifier, index = conversation_id(call), call.body.index
 
     def read(reader: ConversationReader) -> tuple[Conversation, SeenMessages]:
@@ -85,7 +84,7 @@ async def _seen(call: Call[SeenBody, Query]) -> tuple[Conversation, SeenMessages
     further=(_look_at_index,),
 )
 async def put_seen(call: Call[SeenBody, Query]) -> Answer:
-    """Record up to which message you have seen a conversation. A smaller index marks what is behind it as unread."""
+    """Record the last message that you have seen in a conversation. A smaller index marks later messages as unread."""
     state, seen = await _seen(call)
     at, user = call.services.clock(), call.user.rowid
     if not await call.services.store.write(lambda tx: tx.put_seen(user, state.rowid, seen, at)):
@@ -104,10 +103,10 @@ async def put_seen(call: Call[SeenBody, Query]) -> Answer:
     answer=shapes.AllSeen,
 )
 async def put_all_seen(call: Call[AllSeenBody, Query]) -> Answer:
-    """Mark every conversation of the project as read, for yourself, up to a time: now if none is given.
+    """Mark every conversation of the project as read, for yourself, up to a time; default now.
 
-    It costs the same for 100,000 conversations. What customers write later is unread, and so is what is imported later. To take it
-    back, put the `before` of its answer: what you had seen of each conversation is kept.
+    It takes constant time for any number of conversations. Messages written or imported later are unread. To undo
+    it, put the `before` of its response: your position in each conversation is kept.
     """
     now, user, project = call.services.clock(), call.user.rowid, call.project.rowid
     until = _until(call.body, now)
@@ -126,14 +125,14 @@ async def put_all_seen(call: Call[AllSeenBody, Query]) -> Answer:
 
 
 def _until(body: AllSeenBody, now: int) -> int | None:
-    """Return the time (ms) that a body names, which has passed. Raises Invalid."""
+    """Return the time (ms) of a body, which must be in the past. Raises Invalid."""
     if "until" not in body.model_fields_set:
         return now
     if body.until is None:
         return None
     until = milliseconds(body.until)
     if until > now + _SKEW_MS:
-        raise Invalid(Problem("/until", "in_the_future", "Nothing of the future has been seen."))
+        raise Invalid(Problem("/until", "in_the_future", "The time must not be in the future."))
     return until
 
 
@@ -144,5 +143,5 @@ def _until(body: AllSeenBody, now: int) -> int | None:
     answer=shapes.ConversationContext,
 )
 async def get_context(call: Call[Body, Query]) -> Answer:
-    """Fetch what is around a conversation, all of it at one moment. What your role may not read is null."""
+    """Fetch the context of a conversation from one snapshot. Parts that your role may not read are null."""
     return await context_of(call)

@@ -1,4 +1,4 @@
-"""The bodies and queries of conversations that the S2S and the dashboard routes share (decisions 4)."""
+"""Bodies and queries of conversations shared by the S2S and dashboard routes (decisions 4)."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ class Content(Body):
     @classmethod
     def _says_something(cls, text: str, info: ValidationInfo) -> str:
         if not text and info.data.get("attachments") == []:
-            raise PydanticCustomError("string_too_short", "A message needs a text, or an attachment.")
+            raise PydanticCustomError("string_too_short", "A message needs a text or an attachment.")
         return text
 
 
 EmailAddress = Annotated[
     str, Field(min_length=3, max_length=EMAIL_MAX), NOT_BLANK, AfterValidator(clean_email)
 ]
-"""An address as people and programs write it: `Ada <ada@example.org>` and `mailto:ada@example.org` are the address in them."""
+"""An address as people and programs write it; `Ada <ada@example.org>` and `mailto:ada@example.org` are reduced to it."""
 TelephoneNumber = Annotated[
     str, Field(min_length=1, max_length=PHONE_MAX), NOT_BLANK, AfterValidator(clean_phone)
 ]
-"""A telephone number in any grouping."""
+"""A telephone number with any separators."""
 
 
 class Identity(Body):
@@ -66,13 +66,13 @@ class AssignBody(Body):
 
 
 class ReopenBody(Body):
-    """`waitingSince` is for taking back a close: since when the contact has been waiting for an answer, as it was before."""
+    """`waitingSince` undoes a close: the time since which the contact had been waiting for an answer."""
 
     waiting_since: Time | None = None
 
 
 class TypingBody(Body):
-    """The typing state of the signed-in agent; `internal` if it is a note, which only agents are told of."""
+    """The typing state of the signed-in agent; `internal` for a note, which only agents are notified of."""
 
     typing: bool
     internal: bool = False
@@ -101,7 +101,7 @@ class ConversationPatch(Body):
 
 
 class Range(Body):
-    """A part of a text: characters (Unicode code points) from `start` up to `end`, which is not part of it."""
+    """A part of a text: characters (Unicode code points) from `start` up to, but excluding, `end`."""
 
     start: Annotated[int, Field(ge=0)]
     end: Annotated[int, Field(ge=1)]
@@ -111,15 +111,15 @@ class Range(Body):
     def _ends_behind_its_start(cls, end: int, info: ValidationInfo) -> int:
         start = info.data.get("start", 0)
         if end <= start:
-            raise PydanticCustomError("greater_than", "A range ends behind its start.", {"gt": start})
+            raise PydanticCustomError("greater_than", "A range must end after its start.", {"gt": start})
         return end
 
 
 class RedactBody(Body):
     """The parts of the message to redact, at least one.
 
-    `text` takes all of the text away. Each character in `ranges` becomes an asterisk, so that a range means the same before and
-    after. `attachments` are ids of files to remove, `allAttachments` removes all of them.
+    `text` removes the whole text. Each character in `ranges` becomes an asterisk, so that positions do not
+    change. `attachments` are ids of files to remove, `allAttachments` removes all of them.
     """
 
     text: bool = False
@@ -136,7 +136,7 @@ class TagList(Query):
 
 
 class TagsBody(Body):
-    """All tags of the conversation, in place of those that it has. They are compared and shown in small letters."""
+    """The new tags, which replace all tags of the conversation. Tags are compared and shown in lower case."""
 
     tags: Annotated[list[Tag], Field(max_length=TAGS_MAX)]
 

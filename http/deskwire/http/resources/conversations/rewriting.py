@@ -1,4 +1,4 @@
-"""Redacting and deleting one message, for agents and backends: what the two routes share."""
+"""Redaction and deletion of one message, shared by the routes of agents and backends."""
 
 from __future__ import annotations
 
@@ -26,26 +26,26 @@ from deskwire.http.resources.conversations.requests import RedactBody
 
 
 class BesideTransaction(AuditTransaction, StoredResponseTransaction, Protocol):
-    """Changes that go with a redaction, beside the conversation's own."""
+    """Writes in the commit of a redaction besides the conversation's."""
 
 
-class Beside(Struct, frozen=True):
-    """A `CommitHook`: the record in the audit trail, kept answers that show the message, and last the answer to this call.
+class RewriteEffects(Struct, frozen=True):
+    """A commit hook: the audit record, stored responses that show the message, and last the response to this call.
 
     Args:
-        keeping: keeps the answer, if the call has an `Idempotency-Key`.
+        keeping: stores the response, if the call has an `Idempotency-Key`.
     """
 
     call: Call[Any, Any]
     keeping: CommitHook[Receipt] | None
 
     def before(self, tx: BesideTransaction) -> None:
-        """Look whether the call was answered before."""
+        """Check whether the call was answered before."""
         if self.keeping is not None:
             self.keeping.before(tx)
 
     def after(self, tx: BesideTransaction, receipt: Receipt) -> None:
-        """Forget, record, and keep the answer."""
+        """Delete stored responses, write the record, and store the response."""
         conversation = receipt.after
         for fact in receipt.facts:
             if isinstance(fact, MessageRewritten):
@@ -59,7 +59,7 @@ class Beside(Struct, frozen=True):
 
 
 async def redact(call: Call[RedactBody, Any], *, internal: bool) -> Answer:
-    """Take parts out of the message in the path, and return what is left of it; agents see notes, too."""
+    """Redact the message in the path, and return the rest of it; `internal` includes notes."""
     body = call.body
     if not (body.text or body.ranges or body.attachments or body.all_attachments):
         raise Invalid(Problem("", "required", "Give at least one part of the message to redact."))
@@ -84,11 +84,11 @@ async def _carry_out(
     shown: Callable[[Receipt], Mapping[str, Any]],
 ) -> Answer:
     keeping: CommitHook[Receipt] | None = call.keeping(shown, operations.conversation_id(call))
-    return shown(await operations.ask(call, command, Beside(call, keeping)))
+    return shown(await operations.ask(call, command, RewriteEffects(call, keeping)))
 
 
 def _message(receipt: Receipt) -> Mapping[str, Any]:
-    assert receipt.message is not None, "the command is about one"
+    assert receipt.message is not None, "the command changes a message"
     return receipt.message
 
 
@@ -97,7 +97,7 @@ def _without_internal(receipt: Receipt) -> Mapping[str, Any]:
 
 
 def _message_id(call: Call[Any, Any]) -> str:
-    """Return the id in the path. Raises NotFound for what can't be one."""
+    """Return the id in the path. Raises NotFound for a malformed id."""
     identifier = call.path["message_id"]
     if not is_id(identifier, "msg"):
         raise NotFound(f"This conversation has no message {identifier!r}.", code="message_not_found")
@@ -105,7 +105,7 @@ def _message_id(call: Call[Any, Any]) -> str:
 
 
 def look(*, internal: bool) -> Callable[[Call[RedactBody, Any]], Any]:
-    """Return a look (`routing.Look`) at the ranges and attachments that the message does not have."""
+    """Return a precheck (`routing.Look`) of the ranges and attachments."""
 
     async def look_at(call: Call[RedactBody, Any]) -> None:
         body = call.body

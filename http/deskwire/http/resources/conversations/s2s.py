@@ -53,7 +53,7 @@ from deskwire.http.schemas.workflows import PendingStep
 
 routes = Routes(
     Tag("Conversations", "Start and manage conversations from the backend of a project."),
-    unrecorded="The conversation's events tell of it, messages of their authors.",
+    unrecorded="The conversation's events show it, and messages name their authors.",
 )
 _ONE = "/s2s/conversations/<conversation_id>"
 _READ = s2s("conversations.read")
@@ -63,15 +63,15 @@ _DELETE = s2s("conversations.delete")
 
 
 class ContactBody(Identity):
-    """The contact of the conversation. The identity fields given update the contact."""
+    """The contact of the conversation. Given identity fields update the contact."""
 
     user_id: UserId
 
 
 class AuthorBody(Body):
-    """The author of a message. A contact is the one of the conversation; the id of an agent must be a member's.
+    """The author of a message. A contact is always the conversation's; the id of an agent must be a member's.
 
-    For the id of an agent, a machine credential needs the permission `members.manage`, too.
+    With the id of an agent, a machine credential also needs the permission `members.manage`.
     """
 
     type: AuthorType = "contact"
@@ -86,7 +86,9 @@ _THE_CONTACT: Final = Author("contact")
 class MessageBody(Content):
     """The message to add."""
 
-    author: Annotated[AuthorBody, Field(default_factory=lambda: _CONTACT)]  # nobody changes it
+    author: Annotated[
+        AuthorBody, Field(default_factory=lambda: _CONTACT)
+    ]  # shared, because it is never changed
 
 
 class CreateBody(Body):
@@ -106,7 +108,7 @@ class CloseBody(Body):
 
 
 class RatingBody(Body):
-    """The contact's rating of the conversation (CSAT), perhaps with words beside it. Null removes these."""
+    """The contact's rating of the conversation (CSAT), with an optional comment. Null removes it."""
 
     rating: Annotated[int, Field(ge=0, le=10)]
     comment: RatingComment | None = None
@@ -126,7 +128,7 @@ class NetworkRequest(Body):
 
 
 class NetworkLogsBody(Body):
-    """The snapshot of network requests, in place of the previous one. Numbers keep every digit (contract 2.3: any JSON value)."""
+    """The snapshot of network requests, which replaces the previous one. Numbers keep all digits (contract 2.3: any JSON value)."""
 
     as_sent = True
 
@@ -134,7 +136,7 @@ class NetworkLogsBody(Body):
 
 
 class ReplyBody(Body):
-    """The answer to a workflow step: the id of an option, a text, or an object with the fields of a form."""
+    """The answer to a workflow step: the id of an option, a text, or an object with a form's fields."""
 
     action_id: Annotated[int, Field(ge=0, le=ACTION_ID_MAX)]
     value: Any
@@ -150,7 +152,7 @@ async def _look_at_first_message(call: Call[CreateBody, Query]) -> None:
 
 
 async def _refuse_unfit(call: Call[Any, Any], body: MessageBody, pointer: str) -> None:
-    """Raise Invalid with the problems of a message that does not fit its model as a whole."""
+    """Raise Invalid with the problems of a message that its model can't detect."""
     _, problems = await operations.attached(call, body.attachments, pointer)
     _, refused = (None, []) if body.author is None else await _author(call, body.author, f"{pointer}/author")
     if problems or refused:
@@ -171,7 +173,7 @@ async def _refuse_unfit(call: Call[Any, Any], body: MessageBody, pointer: str) -
 async def create_conversation(call: Call[CreateBody, Query]) -> Answer:
     """Start a conversation for a contact. The contact is created or updated.
 
-    To update one that exists, a machine credential needs the permission `contacts.manage`, too.
+    To update an existing contact, a machine credential also needs the permission `contacts.manage`.
     """
     body, now = call.body, call.services.clock()
     given = body.contact.model_fields_set - {"user_id"}
@@ -204,7 +206,7 @@ async def create_conversation(call: Call[CreateBody, Query]) -> Answer:
 async def list_conversations(call: Call[Body, BackendConversationLists]) -> Answer:
     """List the conversations of the project, newest activity first, or by the time of their last change.
 
-    With `sort=updated&order=asc` a mirror is made of all pages; the event feed goes on from `asOf`.
+    To mirror all conversations, fetch all pages with `sort=updated&order=asc`, then follow the event feed from `asOf`.
     """
     return await backend_lists.list_conversations(call)
 
@@ -320,9 +322,9 @@ async def mark_read(call: Call[Body, Query]) -> Answer:
     "POST", f"{_ONE}/typing", _REPLY, operation_id="setContactTyping", body=ContactTypingBody, answer=NOTHING
 )
 async def set_contact_typing(call: Call[ContactTypingBody, Query]) -> Answer:
-    """Report that the contact is typing, or has stopped, for the agents who are there. Repeat it every few seconds.
+    """Report to the present agents that the contact is typing, or has stopped. Repeat it every few seconds.
 
-    Nothing is stored, and no webhook and no consumer of the realtime stream is told.
+    Nothing is stored, and neither webhooks nor consumers of the realtime stream are notified.
     """
     services, project = call.services, call.project
     identifier = operations.conversation_id(call)
@@ -345,9 +347,9 @@ async def set_contact_typing(call: Call[ContactTypingBody, Query]) -> Answer:
     answer=shapes.Rating,
 )
 async def rate_conversation(call: Call[RatingBody, Query]) -> Answer:
-    """Record the contact's rating of a conversation, from 0 to 10, with a comment if there is one.
+    """Record the contact's rating of a conversation, from 0 to 10, with an optional comment.
 
-    Another rating without a comment removes the comment; the same one leaves it.
+    A different rating without a comment removes the comment; the same rating keeps it.
     """
     body = call.body
     kept = "comment" not in body.model_fields_set
@@ -423,7 +425,7 @@ async def _look_at_answer(call: Call[ReplyBody, Query]) -> None:
     further=(_look_at_answer,),
 )
 async def reply_to_step(call: Call[ReplyBody, Query]) -> Answer:
-    """Answer the pending workflow step for the contact. An answer to any other step is refused."""
+    """Answer the pending workflow step as the contact. An answer to any other step is refused."""
     return await operations.carry_out(call, AnswerStep(call.body.action_id, call.body.value))
 
 
@@ -454,12 +456,12 @@ async def _message(call: Call[Any, Any], body: MessageBody, pointer: str) -> Pos
 
 
 async def _author(call: Call[Any, Any], body: AuthorBody, pointer: str) -> tuple[Author, list[Problem]]:
-    """Return the author of a message, and the problems with it."""
+    """Return the author of a message, with problems."""
     if body.type == "contact":
         if body.id is None and body.name is None:
             return Author("contact"), []
         given = [name for name in ("id", "name") if getattr(body, name) is not None]
-        message = "The contact is known from the conversation; only other authors have this field."
+        message = "Only other authors than the contact have this field: the contact is the conversation's."
         return Author("contact"), [Problem(f"{pointer}/{name}", "not_allowed", message) for name in given]
     if body.type == "agent" and body.id is not None:
         organisation, user_id = call.project.organisation, body.id

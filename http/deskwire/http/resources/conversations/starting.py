@@ -1,4 +1,4 @@
-"""Conversations that an agent starts."""
+"""Conversations started by an agent."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from deskwire.http.resources.fields import Title, UserId
 
 
 class KnownContact(Identity):
-    """The contact of the conversation: `id` of one that exists, or your own `userId` with identity fields to set."""
+    """The contact of the conversation: the `id` of an existing one, or your own `userId` with identity fields to set."""
 
     id: Annotated[str, Field(min_length=1, max_length=40)] | None = None
     user_id: UserId | None = None
 
 
 class StartBody(Body):
-    """The new conversation. With `visible: false` the customer sees nothing of it until it is made visible."""
+    """The new conversation. With `visible: false` the customer can't see it until it is made visible."""
 
     contact: KnownContact
     title: Title | None = None
@@ -44,7 +44,7 @@ class StartBody(Body):
 
 
 async def start(call: Call[StartBody, Any]) -> Answer:
-    """Start a conversation with a contact, and return it as the agent sees it."""
+    """Start a conversation with a contact, and return it in the agent's view."""
     body, now = call.body, call.services.clock()
     contact = await _contact(call)
     assignee, message = await _parts(call, now)
@@ -72,7 +72,7 @@ async def look_at_start(call: Call[StartBody, Any]) -> None:
 
 
 async def _parts(call: Call[StartBody, Any], now: int) -> tuple[Assignee | None, PostMessage | None]:
-    """Return the assignee and the message of a new conversation. Raises Invalid with all that is wrong with them."""
+    """Return the assignee and the message of a new conversation. Raises Invalid with all problems."""
     body, assignee, problems = call.body, None, list[Problem]()
     try:
         assignee = await operations.assignee_of(call, body.assignee, "/assignee")
@@ -92,7 +92,7 @@ async def _parts(call: Call[StartBody, Any], now: int) -> tuple[Assignee | None,
 
 
 async def _contact(call: Call[StartBody, Any]) -> ContactRef:
-    """Return the contact of a new conversation. Raises Invalid for none or two, NotFound for an unknown id."""
+    """Return the contact of a new conversation. Raises Invalid for no or two ids, NotFound for an unknown id."""
     given = call.body.contact
     identity = {name: getattr(given, name) for name in given.model_fields_set - {"id", "user_id"}}
     if (given.id is None) == (given.user_id is None):
@@ -100,7 +100,7 @@ async def _contact(call: Call[StartBody, Any]) -> ContactRef:
     if given.user_id is not None:
         return ContactRef(given.user_id, identity)
     if identity:
-        message = "The identity of a contact is set together with its userId."
+        message = "Identity fields of a contact can only be set together with userId."
         raise Invalid(Problem("/contact/id", "not_allowed", message))
     known = await call.services.store.read(InlineQuery(lambda reader: _known(reader, call, given.id or "")))
     if known is None:
@@ -113,7 +113,7 @@ def _known(reader: ContactReader, call: Call[Any, Any], identifier: str) -> Cont
 
 
 def _started(receipt: Receipt) -> dict[str, Any]:
-    """Return a new conversation as the agent who started it sees it: older than all its events, and nothing of it seen."""
+    """Return a new conversation in its agent's view: older than its events, and without a read position."""
     said = [fact.message for fact in receipt.facts if isinstance(fact, MessagePosted)]
     last = said[-1] if said else None
     view = agent_view(receipt.after, receipt.contact, receipt.project.id, last, None)

@@ -1,4 +1,4 @@
-"""Writing as an agent: replies that may refuse themselves, conversations that an agent starts, tags and snoozes."""
+"""Messages of agents: conditional replies, follow-up changes, held messages, and an agent's changes of a conversation."""
 
 from __future__ import annotations
 
@@ -38,7 +38,6 @@ from deskwire.http.resources.conversations.requests import (
 from deskwire.http.resources.fields import Tag, Time
 
 SNOOZE_MAX_S: Final = 366 * 86_400
-"""The seconds that a conversation may be snoozed for."""
 
 NULLABLE: Final = operations.NULLABLE | {"snoozed_until"}
 """Fields of an agent's patch that null clears."""
@@ -49,7 +48,7 @@ _MANAGE: Final = "conversations.manage"
 class AgentPatch(ConversationPatch):
     """The fields to change. `attributes` are merged, and a null in them removes a key.
 
-    `tags` replaces all tags, which are compared and shown in small letters. `snoozedUntil` is a time within a year. Only
+    `tags` replaces all tags, which are compared and shown in lower case. `snoozedUntil` is a time within a year. Only
     `title` and `snoozedUntil` can be set to null.
     """
 
@@ -58,7 +57,7 @@ class AgentPatch(ConversationPatch):
 
 
 class Then(Body):
-    """The changes that are to follow the message in the same commit. The status `CLOSED` closes the conversation, as `close` does. A null
+    """The changes to apply after the message in the same commit. The status `CLOSED` closes the conversation, like `close`. A null
     assignee unassigns, a null `snoozedUntil` ends a snooze.
     """
 
@@ -71,12 +70,12 @@ class Then(Body):
 class AgentMessageBody(Content):
     """The message of the signed-in agent, or with `internal` a note that only agents see.
 
-    With `ifSequence`, the sequence of the conversation as the agent knows it, it is refused if a message was added or the
-    conversation was closed since.
+    With `ifSequence`, the newest sequence of the conversation that you know, the message is refused if a message was added or the
+    conversation was closed after it.
 
-    With `holdSeconds` it is stored and answered as a held message, and sent when these seconds are over unless you take it back
-    before; `ifSequence` and `then` count at that time. `draftVersion` is the version of your draft that the text was made of: that
-    draft is removed in the same commit, and a newer one stays.
+    With `holdSeconds` it is stored and returned as a held message, and sent after these seconds unless you take it back;
+    `ifSequence` and `then` apply at that time. `draftVersion` is the version of your draft that the text was made from: that
+    draft is removed in the same commit, while a newer one stays.
     """
 
     internal: bool = False
@@ -87,31 +86,31 @@ class AgentMessageBody(Content):
 
 
 def ahead(time: str | None, now: int, pointer: str) -> int | None:
-    """Return the end of a snooze in milliseconds. Raises Invalid if it is not in the future, or too far."""
+    """Return the end of a snooze in milliseconds. Raises Invalid if it is in the past, or too far in the future."""
     if time is None:
         return None
     until = milliseconds(time)
     if until <= now:
-        message = "A conversation is snoozed until a time that is still ahead."
+        message = "The end of a snooze must be in the future."
         raise Invalid(Problem(pointer, "not_ahead", message))
     if until > now + SNOOZE_MAX_S * 1000:
-        raise Invalid(Problem(pointer, "too_large", "A conversation is snoozed for a year at most."))
+        raise Invalid(Problem(pointer, "too_large", "A conversation can be snoozed for at most a year."))
     return until
 
 
 def waited_since(time: str | None, now: int) -> int | None:
-    """Return since when a contact has been waiting, in milliseconds. Raises Invalid if that time is still ahead."""
+    """Return the start of a contact's wait in milliseconds. Raises Invalid if it is in the future."""
     if time is None:
         return None
     since = milliseconds(time)
     if since > now:
-        message = "A contact has been waiting since a time that has passed."
+        message = "The start of a contact's wait must be in the past."
         raise Invalid(Problem("/waitingSince", "in_the_future", message))
     return since
 
 
 def patch_of(call: Call[AgentPatch, Any]) -> Patch:
-    """Return the command of an agent's PATCH. Raises Invalid as `operations.patch_of`, and for a snooze that is not ahead."""
+    """Return the command of an agent's PATCH. Raises Invalid like `operations.patch_of`, and for a snooze that has ended."""
     given = given_fields(call.body, NULLABLE)
     if given.get("tags") is not None:
         given["tags"] = normal_tags(given["tags"])
@@ -126,7 +125,7 @@ async def look_at_snooze(call: Call[Any, Any]) -> None:
 
 
 async def post_message(call: Call[AgentMessageBody, Any]) -> Answer:
-    """Add the agent's message with what is to follow it; see `Reply`. Raises MovedOn with what came meanwhile."""
+    """Add the agent's message with its follow-up changes; see `Reply`. Raises MovedOn with newer messages."""
     body = call.body
     then = await _then(call)
     attachments, problems = await operations.attached(call, body.attachments, "")
@@ -152,7 +151,7 @@ async def post_message(call: Call[AgentMessageBody, Any]) -> Answer:
 
 
 def _draft_sent(call: Call[AgentMessageBody, Any]) -> DraftSent | None:
-    """Return what removes the draft that the message was made of, if it names one."""
+    """Return the removal of the draft that the message was made from, if it names one."""
     version = call.body.draft_version
     return None if version is None else DraftSent(call.user.rowid, version, internal=call.body.internal)
 
@@ -160,7 +159,7 @@ def _draft_sent(call: Call[AgentMessageBody, Any]) -> DraftSent | None:
 async def _hold(
     call: Call[AgentMessageBody, Any], attachments: tuple[Attachment, ...], seconds: int
 ) -> Answer:
-    """Store the message to be sent later; the answer is the held message."""
+    """Store the message to be sent later. Return the held message."""
     body, user, now = call.body, call.user, call.services.clock()
     identifier = operations.conversation_id(call)
     message = HeldMessage(
@@ -191,11 +190,11 @@ async def _hold(
 
 
 async def look_at_reply(call: Call[AgentMessageBody, Any]) -> None:
-    """Check the attachments of a message, and what is to follow it."""
+    """Check the attachments of a message, and its follow-up changes."""
     found = [*(await operations.attached(call, call.body.attachments, ""))[1]]
     try:
         await _then(call)
-    except Invalid as refused:  # of what does not fit the model nothing is left
+    except Invalid as refused:  # fields that failed their model have no value to check
         found += [each for each in refused.problems if each.code != "required"]
     if found:
         raise Invalid(*found)
@@ -210,7 +209,7 @@ async def _then(call: Call[AgentMessageBody, Any]) -> tuple[Assign | Patch | Clo
     given = given_fields(then, frozenset({"assignee", "snoozed_until"}), "/then")
     closes = given.get("close") or given.get("status") == "CLOSED"
     if closes and ("snoozed_until" in given or given.get("status", "CLOSED") != "CLOSED"):
-        message = "What is closed has neither another status nor a snooze."
+        message = "A closed conversation can have neither another status nor a snooze."
         raise Invalid(
             Problem("/then/close" if given.get("close") else "/then/status", "not_allowed", message)
         )

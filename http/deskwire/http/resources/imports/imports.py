@@ -1,4 +1,4 @@
-"""Imports of conversations from another service, in bulk (ADR 30)."""
+"""Bulk imports of conversations from another service (ADR 30)."""
 
 from __future__ import annotations
 
@@ -58,40 +58,38 @@ routes = Routes(
 TYPES: Final = ("application/x-ndjson", "application/ndjson", "application/jsonl")
 COMMIT_LINES: Final = 500
 COMMIT_BYTES: Final = 512 * 1024
-"""One commit's share of the body: some ten milliseconds of the writer, which has others to serve."""
+"""Bytes of the body per commit, which take the writer some ten milliseconds."""
 
 BESIDE: Final = 5
-"""The factor by which a share is smaller while other requests are under way, as they wait for the commit."""
+"""The factor by which a commit is smaller while other requests wait for the writer."""
 
 READ_LINES: Final = 100
 READ_BYTES: Final = 64 * 1024
-"""The part of a body that is read in one go, in about a millisecond; then other requests have their turn."""
+"""Bytes of the body read at once, in about a millisecond, before other requests get a turn."""
 
 REFUSED_PAUSES: Final = 6
-"""The length of the pause after a go with refused lines, as a multiple of the go: refused lines cost most."""
+"""Pause after lines with refusals, as a multiple of their time: refused lines are the most expensive."""
 
-EVENT_LINES: Final = 100
-"""Lines of one commit in an import with events, each of which is encoded and routed."""
+EVENT_LINES: Final = 100  # per commit of an import with events, which are each encoded and routed
 
-LEAST_BYTES: Final = 64 * 1024
-"""Bytes of the body that must arrive within `body_timeout_s`."""
+LEAST_BYTES: Final = 64 * 1024  # of the body must arrive within `body_timeout_s`
 
 REFUSALS_MAX: Final = 1_000
 REFUSALS_BYTES: Final = 1 << 20
-"""Refused lines that are named in the response, and the bytes that they may take; further ones are only counted."""
+"""Maximum refused lines in the response, and their bytes; further ones are only counted."""
 
 _ID_SHOWN: Final = 256
-"""Characters shown of a refused line's id: one more than an id may have, so that a cut id is not a valid one."""
+"""Characters shown of a refused line's id: one more than an id may have, so that a truncated id is not valid."""
 
 
 class ImportQuery(Query):
-    """The options of an import. With `events`, events of everything new are sent on all channels, as if it happened now."""
+    """The options of an import. With `events`, events for all new objects are sent on all channels, as if they happened now."""
 
     events: Flag = False
 
 
 class ExternalQuery(Query):
-    """The conversation to fetch, by its id in the service that it came from."""
+    """The conversation to fetch, by its id in the original service."""
 
     external_id: ExternalId
 
@@ -111,16 +109,16 @@ class ExternalQuery(Query):
 async def import_history(call: Call[Body, ImportQuery]) -> Answer:
     """Import conversations with their messages, as NDJSON of any length.
 
-    A line that can't be imported is named in the response, and the other lines are imported all the same. Every
-    conversation and message has an id of yours. An id that was imported before changes nothing, so after a broken
-    connection you can send the same lines again. The deletion of what was imported is a line of its own, and a redacted
-    message is a line with `redacted`: both are carried out as by the calls for them, with their events.
+    The response names the lines that can't be imported; the other lines are imported. Every
+    conversation and message has your own id. An id that was imported before changes nothing, so after a broken
+    connection you can send the same lines again. The deletion of an imported object is a separate line, and a redacted
+    message is a line with `redacted`: both work like the calls for them, with their events.
 
-    A machine credential needs the permission `members.manage`, too, for messages whose author is a user of this service.
+    A machine credential also needs the permission `members.manage` for messages by users of this service.
     """
     _check(call.incoming.headers)
     with call.services.admission.importing(call.project.rowid):
-        intake, lines = Intake(call), NdjsonReader(LINE_BYTES)
+        intake, lines = ImportIntake(call), NdjsonReader(LINE_BYTES)
         async for piece in TimedBody(call.incoming.body, call.services.limits.body_timeout_s, LEAST_BYTES):
             await intake.take(lines.feed(piece))
         await intake.take(lines.end())
@@ -138,7 +136,7 @@ async def import_history(call: Call[Body, ImportQuery]) -> Answer:
     errors=("conversation_not_found",),
 )
 async def find_imported(call: Call[Body, ExternalQuery]) -> Answer:
-    """Fetch an imported conversation by its id in the service that it came from."""
+    """Fetch an imported conversation by its id in the original service."""
     external_id = call.query.external_id
     state, contact = await call.services.store.read(
         InlineQuery(lambda reader: _find(reader, call.project, external_id))
@@ -146,8 +144,8 @@ async def find_imported(call: Call[Body, ExternalQuery]) -> Answer:
     return conversation_view(state, contact, call.project.id)
 
 
-class Intake:
-    """The lines of an import on their way into the database, a commit's share at a time."""
+class ImportIntake:
+    """Reads the lines of an import and commits them in batches."""
 
     def __init__(self, call: Call[Any, ImportQuery]) -> None:
         self._call = call
@@ -171,7 +169,7 @@ class Intake:
         self._doubts = _NamedLines()
 
     async def take(self, lines: Sequence[NdjsonLine]) -> None:
-        """Read lines, and commit whenever there are enough for a commit. Raises Unavailable and NotFound."""
+        """Read lines, and commit each full batch. Raises Unavailable and NotFound."""
         now = self._clock()
         self._lines += len(lines)
         for some in _goes(lines):
@@ -201,12 +199,12 @@ class Intake:
         began = trio.current_time()
 
         def job(tx: Transaction) -> ImportOutcome:
-            if self._credential is not None:  # it may have ended since the import began
+            if self._credential is not None:  # the credential may have ended since the import began
                 check_still_valid(tx, self._credential, _NEEDED, at)
             return import_batch(tx, project, records, at, show, as_users=as_users)
 
         outcome = await self._store.write(job)
-        if self._others:  # they get as much time
+        if self._others:  # other requests get as much time
             await trio.sleep(trio.current_time() - began)
         self._imported += outcome.imported
         self._existing += outcome.existing
@@ -239,12 +237,12 @@ class Intake:
 
     @property
     def _others(self) -> bool:
-        """The state of the service: true while requests other than imports are under way."""
+        """Return whether requests other than imports are in progress."""
         return self._load.requests > self._load.imports
 
     @property
     def _share(self) -> int:
-        """The number of records to commit together."""
+        """Return the number of records per commit."""
         return self._most // BESIDE if self._others else self._most
 
     def report(self) -> Mapping[str, Any]:
@@ -265,7 +263,7 @@ class Intake:
 
 
 class _NamedLines:
-    """Lines with their problems, as many as a response has room for; all of them are counted."""
+    """Lines with their problems, limited to the space in a response; all lines are counted."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -273,7 +271,7 @@ class _NamedLines:
         self._bytes = 0
 
     def add(self, lines: Sequence[RefusedLine]) -> None:
-        """Count lines, and keep those for which there is room."""
+        """Count lines, and keep those that fit."""
         self.count += len(lines)
         for each in lines:
             if len(self._shown) >= REFUSALS_MAX or self._bytes >= REFUSALS_BYTES:
@@ -283,12 +281,12 @@ class _NamedLines:
             self._bytes += len(orjson.dumps(shown))
 
     def in_order(self) -> Sequence[Mapping[str, Any]]:
-        """Return the lines that were kept, in their order."""
+        """Return the kept lines in order."""
         return sorted(self._shown, key=lambda each: int(each["line"]))
 
     @property
     def left_out(self) -> int:
-        """The number of lines that are only counted."""
+        """Return the number of lines that are only counted."""
         return self.count - len(self._shown)
 
 
@@ -307,12 +305,12 @@ def _refusal(refusal: RefusedLine) -> dict[str, Any]:
 
 
 async def _leave_a_turn(took_s: float, times: int) -> None:
-    """Pause for a multiple of the time taken, for other requests."""
-    await trio.sleep(took_s * times)  # also without any time a checkpoint
+    """Pause for a multiple of the time taken, so that other requests get a turn."""
+    await trio.sleep(took_s * times)  # a checkpoint even for zero seconds
 
 
 def _goes(lines: Sequence[NdjsonLine]) -> Iterator[Sequence[NdjsonLine]]:
-    """Yield the lines in runs, each of which is read in one go."""
+    """Yield the lines in groups that are each read at once."""
     run: list[NdjsonLine] = []
     size = 0
     for line in lines:
@@ -326,10 +324,10 @@ def _goes(lines: Sequence[NdjsonLine]) -> Iterator[Sequence[NdjsonLine]]:
 
 
 def _check(headers: Fields) -> None:
-    """Check the headers of a body. Raises UnsupportedMediaType if it is not NDJSON."""
+    """Raise UnsupportedMediaType if a body is not NDJSON by its headers."""
     kind = mimetype_of(headers.get("content-type"))
     if kind not in TYPES:
-        raise UnsupportedMediaType(f"The body must be {TYPES[0]}, not {kind or 'of no type'}.")
+        raise UnsupportedMediaType(f"The body must be {TYPES[0]}, not {kind or 'without a type'}.")
 
 
 def _find(reader: Reader, project: Project, external_id: str) -> tuple[Conversation, Contact]:

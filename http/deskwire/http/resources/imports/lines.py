@@ -1,4 +1,4 @@
-"""The lines of an import: each read as a record, or refused with every problem in it (ADR 30)."""
+"""Parses the lines of an import: each becomes a record, or a refusal with all its problems (ADR 30)."""
 
 from __future__ import annotations
 
@@ -27,23 +27,22 @@ from deskwire.http.api.input.validation import NOT_BLANK, Body, MalformedJson, d
 from deskwire.http.resources.conversations.requests import AssigneeRef, Content, Identity
 from deskwire.http.resources.fields import Attributes, Name, RatingComment, Title, UserId
 
-LINE_BYTES: Final = 256 * 1024
-"""The bound of a line: the longest text and the most attributes take less, however they are escaped."""
+LINE_BYTES: Final = 256 * 1024  # more than the longest text and the most attributes take with any escapes
 
 _TEXT_MAX: Final = 20_000
 _ID_MAX: Final = 255
 _NAME_MAX: Final = 200
 _ATTRIBUTES_MAX: Final = 100
-_UNREADABLE: Final = "It is none, so it is kept in the conversation's attributes."
+_UNREADABLE: Final = "It is invalid, so it is kept in the conversation's attributes."
 
 
 def _moment(value: object) -> int:
-    """Return the time that a text names. Raises ValueError."""
+    """Return the time in a text. Raises ValueError."""
     match value:
         case str():
             return milliseconds(value)
         case _:
-            raise ValueError("A time is a text in ISO 8601, such as 2026-11-01T12:00:00Z.")
+            raise ValueError("A time must be a text in ISO 8601, such as 2026-11-01T12:00:00Z.")
 
 
 Moment = Annotated[int, BeforeValidator(_moment), WithJsonSchema({"type": "string", "format": "date-time"})]
@@ -51,9 +50,9 @@ ExternalId = Annotated[str, Field(min_length=1, max_length=_ID_MAX), NOT_BLANK]
 
 
 class ImportedContact(Identity):
-    """The contact of an imported conversation. A contact that exists already is not changed.
+    """The contact of an imported conversation. An existing contact is not changed.
 
-    An `email` or `phone` that can't be one is no reason to refuse the conversation: it is stored in its attributes, as
+    An invalid `email` or `phone` does not refuse the conversation: it is stored in its attributes, as
     `contactEmail` or `contactPhone`.
     """
 
@@ -64,7 +63,7 @@ class ImportedContact(Identity):
 
 
 class ImportedAuthor(Body):
-    """The author of an imported message. A contact is the one of the conversation; the id of an agent must be a member's, or be left out."""
+    """The author of an imported message. A contact is always the conversation's; the id of an agent must be a member's, or be omitted."""
 
     type: AuthorType
     id: Annotated[str, Field(min_length=1, max_length=128)] | None = None
@@ -92,8 +91,8 @@ class ImportedConversation(Body):
         Field(
             default_factory=dict,
             max_length=_ATTRIBUTES_MAX,
-            description="For attributes that show a name, such as that of an agent: the id of the person or thing. When the line "
-            "is imported again, ids are compared in the place of the names.",
+            description="For attributes that show a name, such as an agent's: the id of the person or object. When the line "
+            "is imported again, ids are compared instead of names.",
         ),
     ]
     rating: Annotated[int, Field(ge=0, le=10)] | None = None
@@ -113,14 +112,14 @@ class ImportedMessage(Content):
     redacted: Annotated[
         bool,
         Field(
-            description="Words of the text were redacted in the service that it comes from, and stand there as `▇`. If the message "
-            "was imported with them, they are redacted here as well."
+            description="Words of the text were redacted in the original service, and are `▇` in it. If the message "
+            "was imported with them, they are redacted here, too."
         ),
     ] = False
 
 
 class ImportedDeletion(Body):
-    """The deletion of an imported conversation, or of a `message` of it, which is gone in the service that it came from."""
+    """The deletion of an imported conversation, or of its `message`, that was deleted in the original service."""
 
     type: Literal["deletion"]
     conversation: ExternalId
@@ -128,8 +127,8 @@ class ImportedDeletion(Body):
     pieces: Annotated[
         bool,
         Field(
-            description="The message may have been cut into several, as it was too long: those whose ids end in `-2`, `-3` and so on are "
-            "deleted as well."
+            description="The message may have been split because of its length: the pieces whose ids end in `-2`, `-3` and so on are "
+            "also deleted."
         ),
     ] = False
 
@@ -174,7 +173,7 @@ def _examined(line: NdjsonLine, raw: bytes, value: Any, now: int) -> Record | De
 
 
 def _besides(value: dict[str, Any]) -> list[Problem]:
-    """Return the problems with those fields of a line that fit their model, though others do not."""
+    """Return the problems of a line that are visible although other fields are invalid."""
     match value.get("type"):
         case "message":
             return _problems_of_message(valid_part(ImportedMessage, value))
@@ -190,12 +189,12 @@ _OTHERS: Final = frozenset(AUTHOR_TYPES) - {"contact"}
 
 
 def _plain(text: str) -> bool:
-    """Tell whether a text begins with something to see and has no U+0000, as nearly all do."""
+    """Return whether a text starts with a visible character and has no U+0000, as nearly all do."""
     return text[0].isprintable() and text[0] != " " and NUL not in text
 
 
 def _plain_message(number: int, value: Any) -> MessageRecord | None:
-    """Return the record of an ordinary message, without attachments; None for a line that needs a full check.
+    """Return the record of a simple message without attachments; None for a line that needs a full check.
 
     `ImportedMessage` gives the same record for every line that passes here, at five times the cost.
     """
@@ -231,14 +230,14 @@ def _plain_message(number: int, value: Any) -> MessageRecord | None:
 def _problems_of_message(body: ImportedMessage) -> list[Problem]:
     problems: list[Problem] = []
     if body.author is not None and body.author.type == "contact":
-        message = "The contact is known from the conversation; only other authors have this field."
+        message = "Only other authors than the contact have this field: the contact is the conversation's."
         fields = {"id": body.author.id, "name": body.author.name}
         problems += (
             Problem(f"/author/{name}", "not_allowed", message) for name in fields if fields[name] is not None
         )
     attachments = body.attachments or ()
     if len(set(attachments)) < len(attachments):
-        problems.append(Problem("/attachments", "repeated", "A message has an upload once."))
+        problems.append(Problem("/attachments", "repeated", "A message can have an upload only once."))
     return problems
 
 
@@ -318,7 +317,7 @@ def _conversation(line: NdjsonLine, body: ImportedConversation, now: int) -> Con
 
 
 def _read(clean: Callable[[str], str], text: str | None) -> tuple[str | None, str | None]:
-    """Return an address or number as it is stored, or else the text, which is no reason to refuse the conversation."""
+    """Return a clean address or number, or else the invalid text, which does not refuse the conversation."""
     try:
         return (None if text is None else clean(text)), None
     except ValueError:
@@ -326,6 +325,6 @@ def _read(clean: Callable[[str], str], text: str | None) -> tuple[str | None, st
 
 
 def _refusal(line: NdjsonLine, external_id: str | None, *problems: Problem, unnamed: int = 0) -> RefusedLine:
-    """Make the refusal of a line, with as many of its problems as a response names."""
+    """Return the refusal of a line, with its problems up to the limit of a response."""
     left = len(problems) - PROBLEMS_MAX
     return RefusedLine(line.number, external_id, problems[:PROBLEMS_MAX], unnamed + max(0, left))

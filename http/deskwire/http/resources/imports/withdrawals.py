@@ -1,4 +1,4 @@
-"""Deletions and redactions at the source, carried out one by one on what was imported of them (ADR 30)."""
+"""Applies deletions and redactions of the original service to imported objects, one by one (ADR 30)."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from deskwire.engine.importing.withdrawals import (
 from deskwire.engine.ports import Reader
 from deskwire.http.api.calls import Call
 from deskwire.http.resources.conversations.operations import actor_of
-from deskwire.http.resources.conversations.rewriting import Beside
+from deskwire.http.resources.conversations.rewriting import RewriteEffects
 
 Result = Literal["done", "nothing"] | Problem
-"""The result of a withdrawal: it was carried out, there was nothing to withdraw, or why it is refused."""
+"""The result of a withdrawal: done, nothing to do, or the reason for a refusal."""
 
 
 async def withdraw(call: Call[Any, Any], record: DeletionRecord | MessageRecord) -> Result:
-    """Delete or redact what was imported of a record, with all of its pieces. Raises Unavailable."""
+    """Delete or redact the imported object of a record, with all its pieces. Raises Unavailable."""
     results = [await _withdraw(call, record)]
     if isinstance(record, DeletionRecord) and record.message is not None and record.pieces:
         project, conversation, message = call.project.rowid, record.conversation, record.message
@@ -54,7 +54,7 @@ async def _withdraw(call: Call[Any, Any], record: DeletionRecord | MessageRecord
         return "nothing" if found is None else found
     try:
         return await _carry_out(call, record, found)
-    except NotFound:  # the conversation was deleted by another call
+    except NotFound:  # another call has deleted the conversation
         return "nothing"
     except Conflict as refusal:
         return Problem("/conversation", refusal.code, str(refusal))
@@ -73,5 +73,5 @@ async def _carry_out(
         command: Any = deletion_of(found.message)
     else:
         command = redaction_of(found.message, record)
-    receipt = await ask(call.project, found.conversation_id, command, Beside(call, None), by)
+    receipt = await ask(call.project, found.conversation_id, command, RewriteEffects(call, None), by)
     return "done" if receipt.facts else "nothing"

@@ -1,4 +1,4 @@
-"""The search as one types (decisions 4)."""
+"""The search while typing (decisions 4)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from deskwire.http.api.routing import Routes, Tag, dashboard
 from deskwire.http.schemas import search as shapes
 
 T = TypeVar("T")
-routes = Routes(Tag("Search", "Find conversations, contacts and tickets by the words in them, as one types."))
+routes = Routes(Tag("Search", "Find conversations, contacts and tickets by their words, while typing."))
 _PARTS: Final[tuple[Part, ...]] = get_args(Part)
 _NAME: Final = "|".join(_PARTS)
 _IN: Final[dict[str, Any]] = {
@@ -31,7 +31,7 @@ _IN: Final[dict[str, Any]] = {
 
 
 class SearchQuery(Query):
-    """The words, or beginnings of words, and where to look for them."""
+    """The words, or beginnings of words, and the parts to search."""
 
     q: Annotated[str, Field(min_length=1, max_length=200)]
     within: str = Field(",".join(_PARTS), alias="in", json_schema_extra=_IN)
@@ -62,8 +62,8 @@ class SearchQuery(Query):
 async def find(call: Call[Body, SearchQuery]) -> Answer:
     """Search conversations by title, messages and notes, contacts by name, e-mail, user id and phone, and tickets.
 
-    Every word of `q` must begin a word of what is found; of a conversation any of its messages may have it. What has the very id or
-    e-mail address comes first, then the newest. A machine credential searches in contacts and tickets alone, as `in` must say.
+    Every word of `q` must match the beginning of a word; in a conversation, any of its messages may have it. An exact id or
+    e-mail address comes first, then the newest results. A machine credential can search only contacts and tickets (`in`).
     """
     query = call.query
     query.further({"in": query.within})
@@ -104,7 +104,7 @@ def _hit(hit: Hit) -> dict[str, Any]:
 
 
 def _behind(behind: IndexLag) -> dict[str, Any] | None:
-    """Return how far the index is behind; None if it is not."""
+    """Return the backlog of the index; None if there is none."""
     return behind._asdict() if any(behind) else None
 
 

@@ -22,7 +22,7 @@ routes = Routes(
 
 @routes.add("GET", "/healthz", operation_id="healthz", answer=shapes.Health)
 async def healthz(call: Call[Body, Query]) -> Answer:
-    """Check that the process is alive, and fetch its version and the commit that it was built from."""
+    """Check that the process is alive, and fetch its version and commit."""
     return {"status": "ok", "version": call.services.version, "commit": call.services.commit}
 
 
@@ -34,9 +34,9 @@ async def healthz(call: Call[Body, Query]) -> Answer:
     errors=("not_ready", "storage_failed", "wrong_database"),
 )
 async def readyz(call: Call[Body, Query]) -> Answer:
-    """Check that the service is ready for requests: it is started, and the disk accepts writes. Returns 503 if not.
+    """Check that the service is ready for requests: started, with a working disk. Returns 503 otherwise.
 
-    A trusted proxy that says in `X-Ready-Nodes` how many nodes are ready has one without its lease send its streams there.
+    If a trusted proxy reports other ready nodes in `X-Ready-Nodes`, a node that is not ready sends its streams away.
     """
     refusal = await call.services.readiness.refusal()
     if refusal is not None:
@@ -52,21 +52,21 @@ async def readyz(call: Call[Body, Query]) -> Answer:
 
 @routes.add("GET", "/", operation_id="about", answer=shapes.About)
 async def about(call: Call[Body, Query]) -> Answer:
-    """Fetch the name and version of the service, and the path of its API. A browser is sent on to the desk instead."""
+    """Fetch the name and version of the service, and the path of its API. A browser is redirected to the desk."""
     if call.services.desk.shown and _for_reading(call.incoming.headers.get("accept")):
         return BytesAnswer(b"", "", {"Location": "desk", "Vary": "Accept"}, 303)
     return {"service": "deskwire", "version": call.services.version, "api": "/v3"}
 
 
 def _another_is_ready(call: Call[Body, Query]) -> bool:
-    """Return whether a proxy that is believed says that another node than this one is ready."""
+    """Return whether a trusted proxy reports that another node is ready."""
     ready = call.incoming.headers.get("x-ready-nodes") or ""
     counted = ready.isascii() and ready.isdigit() and len(ready) < 10 and int(ready) > 0
     return counted and is_trusted(call.address, call.services.trusted_proxies)
 
 
 def _for_reading(accept: str | None) -> bool:
-    """Tell whether a client would rather have a page than JSON; one that says nothing of pages would not."""
+    """Return whether a client prefers a page over JSON."""
     wanted = parse_accept_header(accept)
     return (
         "text/html" in wanted.values() and wanted.best_match(["application/json", "text/html"]) == "text/html"

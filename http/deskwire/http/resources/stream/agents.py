@@ -1,4 +1,4 @@
-"""The stream of agents as server-sent events, and what their pages tell of themselves (ADR 51)."""
+"""The agents' stream of server-sent events, and the view that a page reports (ADR 51)."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from deskwire.http.schemas.base import ConversationId
 from deskwire.http.stream.sse import EVENT_STREAM, EventStreamBody, preferred_heartbeat
 
 routes = Routes(
-    Tag("Agents' stream", "Follow everything that agents see, as server-sent events."),
+    Tag("Agents' stream", "Follow the events for agents, as server-sent events."),
     personal(dashboard(PERMISSION)),
-    unrecorded="It changes nothing that is stored.",
+    unrecorded="It changes no stored data.",
 )
 
 _NOT_BUFFERED: Final = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
@@ -31,7 +31,7 @@ _EVENT_ID: Final[dict[str, Any]] = {"pattern": "^evt_[0-7][0-9A-HJKMNP-TV-Z]{25}
 
 
 class StreamQuery(Query):
-    """The event after which to go on, and the project if no header names it."""
+    """The event after which to continue, and the project if no header names it."""
 
     project: str | None = Field(None, json_schema_extra={"pattern": "^prj_[0-7][0-9A-HJKMNP-TV-Z]{25}$"})
     after: str | None = Field(None, json_schema_extra=_EVENT_ID)
@@ -49,7 +49,7 @@ class StreamQuery(Query):
 
 
 class ViewBody(Body):
-    """The conversations that a page shows, and the one in which its agent writes."""
+    """The conversations that a page shows, and the one in which its agent is writing."""
 
     conversation_ids: Annotated[list[ConversationId], Field(max_length=VIEWED_MAX)]
     composing: ConversationId | None = None
@@ -69,10 +69,10 @@ class ViewBody(Body):
 async def follow_stream(call: Call[Body, StreamQuery]) -> Answer:
     """Follow the events of a project, as server-sent events, from now on or after a given event.
 
-    Every stored event comes once, in commit order, also those for agents alone; its `id` is for `after`, or the header
-    `Last-Event-ID`, which counts before it. The first event is `hello`; with `gap` in it what was missed is no longer
-    stored, so fetch everything again. Typing, presence and the like come as `passing`, and the last event is `bye`.
-    A stream without events sends a comment every 15 seconds, or as often as the header `Prefer: heartbeat=1` asks
+    Every stored event is sent once, in commit order, including those for agents only. Its `id` is for `after`, or the header
+    `Last-Event-ID`, which overrides it. The first event is `hello`; with `gap` in it, missed events are no longer
+    stored, so fetch everything again. Ephemeral events such as typing and presence come as `passing`, and the last event is `bye`.
+    A stream without events sends a comment every 15 seconds, or as often as the header `Prefer: heartbeat=1` requests
     for (1 to 15); `heartbeatS` in `hello` names the interval.
     """
     streams, viewer = call.services.agents, _viewer(call)
@@ -99,9 +99,9 @@ async def follow_stream(call: Call[Body, StreamQuery]) -> Answer:
     errors=("stream_not_found",),
 )
 async def show_view(call: Call[ViewBody, Query]) -> Answer:
-    """Tell the other agents which conversations a page shows, and in which its agent writes.
+    """Report to other agents the conversations that a page shows, and the one in which its agent is writing.
 
-    It is forgotten when the stream ends.
+    The report ends with the stream.
     """
     body = call.body
     view = View(tuple(dict.fromkeys(body.conversation_ids)), body.composing)
@@ -115,11 +115,11 @@ def _viewer(call: Call[Body, StreamQuery]) -> Viewer:
 
 
 async def _good_for(call: Call[Body, StreamQuery]) -> float:
-    """Return the seconds from now for which the caller's credential is good; 0 if it is no longer."""
+    """Return the seconds for which the caller's credential remains valid; 0 if it has expired."""
     now = call.services.clock()
     if call.access.session is not None:
         return await call.services.sessions.good_for(call.incoming, now) / 1000
     _, _, token = (call.incoming.headers.get("authorization") or "").partition(" ")
-    claims = jwt.decode(token.strip(), options={"verify_signature": False})  # it was verified on the way here
+    claims = jwt.decode(token.strip(), options={"verify_signature": False})  # already verified for this call
     expires: float = claims["exp"]
     return max(0.0, expires - now / 1000)

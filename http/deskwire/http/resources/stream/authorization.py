@@ -1,7 +1,7 @@
-"""The request to `POST /s2s/stream/auth`, in every form that clients send (contract 4.4, decisions 5).
+"""Parses `POST /s2s/stream/auth` in every form that clients send (contract 4.4, decisions 5).
 
-Published Pusher clients send a form whatever header they are given, and some can add fields only to the
-query string. So the body alone decides whether it is read as JSON, and the query adds the fields that it lacks.
+Published Pusher clients send a form regardless of the header, and some can add fields only to the
+query string. So the body alone decides whether it is JSON, and the query adds missing fields.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ _FIELDS: Final = ("socket_id", "channel_name", "consumerId", "typingEvents", "re
 _SOCKET_ID: Final = re.compile(r"[0-9]{1,20}\.[0-9]{1,20}")
 _TYPING: Final = {"true": True, "1": True, "false": False, "0": False}
 _ABSENT: Final = ("", "null", "undefined")
-"""The values that pusher-js writes into a form for a missing one."""
+"""Values of pusher-js in a form for a missing field."""
 _MANY_FIELDS: Final = 50
 
 
 class AuthorizationRequest(Struct, frozen=True):
-    """The fields of a request for an authorization.
+    """The fields of an authorization request.
 
     Args:
-        channel_name: as sent; `channel.open_channel` finds out whether it exists.
+        channel_name: as sent; `channel.open_channel` validates it.
         resume: `auto`, `live`, or an event id.
     """
 
@@ -44,18 +44,18 @@ class AuthorizationRequest(Struct, frozen=True):
 
 
 def parse_authorization(body: bytes, query: Mapping[str, str]) -> AuthorizationRequest:
-    """Read the request in `body`, with the fields it lacks taken from the query string.
+    """Parse the request in `body`, with missing fields from the query string.
 
     Raises:
         BadRequest: the body is neither a JSON object nor a form.
-        Invalid: with every problem found; an unknown field is one, also in a form.
+        Invalid: with all problems, including unknown fields.
     """
     sent = _body_fields(body)
     return _Check(sent, {name: value for name, value in query.items() if name not in sent}).request()
 
 
 def _body_fields(body: bytes) -> Mapping[str, Any]:
-    """Return the body's fields: as JSON if its first character that is not blank is `{`, else as a form."""
+    """Return the body's fields: JSON if its first non-blank character is `{`, else a form."""
     try:
         if body.lstrip()[:1] == b"{":
             fields: Mapping[str, Any] = decode_json(body)
@@ -71,7 +71,7 @@ def _body_fields(body: bytes) -> Mapping[str, Any]:
 
 
 class _Check:
-    """The reading of the fields one by one, which collects every problem."""
+    """Parses the fields one by one and collects all problems."""
 
     def __init__(self, sent: Mapping[str, Any], added: Mapping[str, str]) -> None:
         self._values = {**sent, **added}
@@ -107,13 +107,13 @@ class _Check:
     def _consumer_id(self) -> str:
         text = self._text("consumerId")
         if text in ("null", "undefined"):
-            self._wrong("consumerId", "invalid_value", f"`{text}` is what a client sends when it has no id.")
+            self._wrong("consumerId", "invalid_value", f"`{text}` is what a client sends without an id.")
         elif len(text) > CONSUMER_ID_LIMIT:
             self._wrong("consumerId", "too_long", f"May have at most {CONSUMER_ID_LIMIT} characters.")
         elif not text.isprintable():
             self._wrong("consumerId", "invalid_value", "May have printable characters only.")
         elif is_blank(text):
-            self._wrong("consumerId", "blank", "Must have a character that shows.")
+            self._wrong("consumerId", "blank", "Must have a visible character.")
         return text
 
     def _typing_events(self) -> bool:

@@ -27,7 +27,7 @@ from deskwire.http.schemas.base import page_of
 
 routes = Routes(
     Tag("Realtime stream", "Authorize subscriptions to the realtime stream, and manage its consumers."),
-    unrecorded="It changes nothing: who may subscribe, has the key.",
+    unrecorded="It changes nothing: a caller with the key may subscribe.",
 )
 _READ = s2s("conversations.read")
 _MANAGE = s2s("webhooks.manage")
@@ -36,7 +36,7 @@ _MANAGE = s2s("webhooks.manage")
 def _note_refused(
     services: Services, body: bytes, query: Mapping[str, str], refusal: DomainError, known: bool
 ) -> None:
-    """Have the connection that the authorization was for ended soon, because its client does not ask again."""
+    """Close the connection that asked for the refused authorization soon, because its client does not ask again."""
     try:
         request = parse_authorization(body, query)
     except (BadRequest, Invalid):
@@ -45,7 +45,7 @@ def _note_refused(
 
 
 class AuthorizationQuery(Query):
-    """The fields of the request, for clients that can't add them to the body."""
+    """The fields of the request, for clients that can't put them into the body."""
 
     socket_id: str | None = Field(None, alias="socket_id")
     channel_name: str | None = Field(None, alias="channel_name")
@@ -78,7 +78,7 @@ async def authorize_stream(call: Call[Body, AuthorizationQuery]) -> Answer:
     """Authorize a subscription to a channel. The body is JSON or a form.
 
     `socket_id`, `channel_name` and `consumerId` are required; `typingEvents` and `resume` are optional. These calls
-    have a rate limit of their own, and do not count against any other. While the database is away a call waits for up to 15
+    have a rate limit of their own, and do not count against any other. While the database is unavailable, a call waits for up to 15
     seconds.
     """
     request = parse_authorization(call.raw, call.query.model_dump(by_alias=True, exclude_none=True))
@@ -112,7 +112,7 @@ def _check_subject(reader: Reader, project: Project, channel: Channel) -> None:
     "GET", "/s2s/stream/consumers", _READ, operation_id="listConsumers", answer=page_of(shapes.StreamConsumer)
 )
 async def list_consumers(call: Call[Body, Query]) -> Answer:
-    """List the consumers of each channel, and the newest event that each has confirmed."""
+    """List the consumers of each channel, with the newest event that each has confirmed."""
     consumers = await call.services.hub.consumers(call.project)
     items = [
         {
@@ -129,7 +129,7 @@ async def list_consumers(call: Call[Body, Query]) -> Answer:
 
 
 class ConsumerQuery(Query):
-    """The channel to end the consumer on; all of its channels if none is given."""
+    """The channel on which to end the consumer; default: all of its channels."""
 
     channel: Annotated[
         str | None,
@@ -154,7 +154,7 @@ class ConsumerQuery(Query):
 async def end_consumer(call: Call[Body, ConsumerQuery]) -> Answer:
     """End a consumer. Its connection is closed with 4009, and its channels are free for other consumers at once.
 
-    The consumer is refused for a minute, and for as long as another one holds the channel. A new `consumerId` is not
+    The consumer is refused for a minute, and as long as another one holds the channel. A new `consumerId` is not
     refused.
     """
     consumer_id = call.path["consumer_id"]

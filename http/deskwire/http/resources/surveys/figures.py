@@ -1,4 +1,4 @@
-"""The figures of surveys: how often each answer was given, and the scores over time (ADR 20)."""
+"""The figures of surveys: counts of each answer, and scores over time (ADR 20)."""
 
 from __future__ import annotations
 
@@ -22,21 +22,20 @@ from deskwire.http.resources.surveys.surveys import ONE, READ
 from deskwire.http.schemas import surveys as shapes
 
 routes = Routes(
-    Tag("Survey figures", "Count the answers to a survey, and see its scores over time."),
+    Tag("Survey figures", "Count the answers to a survey, and follow its scores over time."),
     unrecorded="It changes nothing.",
 )
-_PAGE: Final = 5_000
-"""Responses that are read and counted at once, so that others read meanwhile."""
+_PAGE_SIZE: Final = 5_000  # responses counted at once, so that other reads get a turn
 
 
 class FiguresQuery(PeriodQuery):
-    """The responses that count, and how long the steps of a series are."""
+    """The responses to count, and the length of a series' steps."""
 
     version: Annotated[
         Positive | None,
         Field(
-            description="Counts only responses to this version, and its questions. Without it the questions of the published "
-            "version are counted, and other versions with them where a question has kept its type and scale."
+            description="Counts only responses to this version and its questions. By default, the questions of the published "
+            "version are counted, including other versions in which a question has the same type and scale."
         ),
     ] = None
     bucket: Annotated[
@@ -56,8 +55,7 @@ class FiguresQuery(PeriodQuery):
 async def get_figures(call: Call[Body, FiguresQuery]) -> Answer:
     """Count the answers to each question of a survey, and compute its scores for each day, week or month.
 
-    The figures are computed from the responses when they are asked for. A response counts in full or, once it is erased, not
-    at all.
+    The figures are computed from the responses on each call. A response counts in full, or not at all once it is erased.
     """
     query, store, now = call.query, call.services.store, call.services.clock()
     period = query.period(now)
@@ -68,7 +66,7 @@ async def get_figures(call: Call[Body, FiguresQuery]) -> Answer:
     while True:
         count, before, part = await store.read(_counted(tally, survey.rowid, wanted, before))
         tally += part
-        if count < _PAGE:
+        if count < _PAGE_SIZE:
             break
     refresh = await call.services.surveys.refreshes.latest(survey)
     return {
@@ -87,7 +85,7 @@ async def get_figures(call: Call[Body, FiguresQuery]) -> Answer:
 def _definitions(
     call: Call[Body, FiguresQuery],
 ) -> Callable[[SurveyReader], tuple[Survey, Mapping[int, SurveyDefinition]]]:
-    """Return the query for the survey and the definitions of its versions; it raises NotFound."""
+    """Return a query for the survey and the definitions of its versions, which raises NotFound."""
     project, version = call.project.rowid, call.query.version
 
     def read(reader: SurveyReader) -> tuple[Survey, Mapping[int, SurveyDefinition]]:
@@ -103,13 +101,13 @@ def _definitions(
 def _counted(
     tally: AnswerTally, survey: int, wanted: ResponseFilter, before: int | None
 ) -> Callable[[SurveyReader], tuple[int, int | None, AnswerTally]]:
-    """Return the query that counts one page of responses.
+    """Return a query that counts one page of responses.
 
-    It returns their number, the last one's storage key, and what they come to. It may be run again, so it adds nothing itself.
+    It returns their number, the last storage key, and their counts. It may run more than once, so it changes nothing itself.
     """
 
     def read(reader: SurveyReader) -> tuple[int, int | None, AnswerTally]:
-        rows: Sequence[tuple[int, int, int, str]] = reader.survey_answers(survey, wanted, before, _PAGE)
+        rows: Sequence[tuple[int, int, int, str]] = reader.survey_answers(survey, wanted, before, _PAGE_SIZE)
         return len(rows), rows[-1][0] if rows else None, tally.of(row[1:] for row in rows)
 
     return read

@@ -27,7 +27,7 @@ routes = Routes(
         "Survey insights",
         "Read the insights of a survey, store your own, or have them computed from the responses.",
     ),
-    unrecorded="It is content: it grants nothing, and is no setting.",
+    unrecorded="It is content: it grants nothing, and is not a setting.",
 )
 _INSIGHTS = f"{ONE}/insights"
 
@@ -95,7 +95,7 @@ class InsightsBody(Body):
 
 
 class InsightsQuery(Query):
-    """The version to count mentions in; without one, each theme counts those of all versions."""
+    """The version to count mentions in; default: all versions."""
 
     version: Positive | None = None
 
@@ -204,7 +204,7 @@ def _check(body: InsightsBody, survey: Survey) -> None:
 
 
 def _doubles(body: InsightsBody) -> list[Problem]:
-    """Return the problems with ids that stand twice in one list."""
+    """Return the problems with duplicate ids in a list."""
     lists: dict[str, Sequence[ThemeBody | DriverBody | SegmentBody | AlertBody]] = {
         "themes": body.themes,
         "drivers": body.drivers,

@@ -38,18 +38,18 @@ from deskwire.http.api.pagination import Paged, page
 from deskwire.http.api.routing import LARGE, Media, Routes, Tag, s2s
 from deskwire.http.resources.contacts.contacts import may_change_contacts
 from deskwire.http.resources.conversations.s2s import ContactBody
-from deskwire.http.resources.somebody import contact_named
+from deskwire.http.resources.member_filters import contact_named
 from deskwire.http.resources.surveys.surveys import MANAGE, ONE, READ
 from deskwire.http.schemas import surveys as shapes
 from deskwire.http.schemas.base import Deleted, page_of
 
 routes = Routes(
     Tag("Survey responses", "Store, list, export and delete the responses to surveys."),
-    unrecorded="It is content: it grants nothing, and is no setting.",
+    unrecorded="It is content: it grants nothing, and is not a setting.",
 )
 _LIST: Final = f"{ONE}/responses"
 _ANSWERS_BYTES: Final = 64 * 1024
-"""The bound of all answers of a response together as JSON, so that a page of responses stays within bounds."""
+"""Maximum bytes of a response's answers as JSON, which limits a page of responses."""
 _PAGE: Final = 200
 
 
@@ -96,7 +96,7 @@ async def _look_at_answers(call: Call[SurveyResponseBody, Query]) -> None:
 async def create_response(call: Call[SurveyResponseBody, Query]) -> Answer:
     """Store a customer's answers, checked against the version of the survey that they answer.
 
-    The contact is created or updated as for a conversation. Without a contact, the response is anonymous.
+    The contact is created or updated like for a conversation. Without a contact, the response is anonymous.
     """
     body, now = call.body, call.services.clock()
     version = await call.services.store.read(_answered(call))
@@ -196,7 +196,7 @@ async def delete_response(call: Call[Body, Query]) -> Answer:
 def _check(body: SurveyResponseBody, definition: SurveyDefinition) -> None:
     """Raise Invalid with every problem of the answers."""
     too_long = len(orjson.dumps(body.answers)) > _ANSWERS_BYTES
-    # Answers of more than that are not checked one by one.
+    # Larger answers are not checked one by one.
     problems = [] if body.answers is None or too_long else answer_problems(definition, body.answers)
     if body.language not in (None, *definition.languages):
         said = f"The languages of this version are {', '.join(definition.languages)}."
@@ -209,7 +209,7 @@ def _check(body: SurveyResponseBody, definition: SurveyDefinition) -> None:
 
 
 def _answered(call: Call[SurveyResponseBody, Query]) -> Callable[[SurveyReader], SurveyVersion]:
-    """Return the query for the version that a response answers; it raises NotFound, Conflict or Invalid."""
+    """Return a query for the version that a response answers, which raises NotFound, Conflict or Invalid."""
     project, number = call.project.rowid, call.body.version
 
     def read(reader: SurveyReader) -> SurveyVersion:
@@ -246,7 +246,7 @@ def _store(
 
 def _require_open(survey: Survey) -> None:
     if survey.status != "OPEN":
-        raise Conflict("The survey is closed and takes no responses.", code="survey_closed")
+        raise Conflict("The survey is closed and accepts no responses.", code="survey_closed")
 
 
 async def _criteria(call: Call[Body, ResponseList] | Call[Body, ResponseExport]) -> ResponseFilter:
@@ -261,7 +261,7 @@ async def _criteria(call: Call[Body, ResponseList] | Call[Body, ResponseExport])
 
 
 def _one(call: Call[Body, Query]) -> Callable[[SurveyReader], tuple[Survey, SurveyResponse]]:
-    """Return the query for the response in the path; it raises NotFound."""
+    """Return a query for the response in the path, which raises NotFound."""
     project, response_id = call.project.rowid, call.path["response_id"]
 
     def find(reader: SurveyReader) -> tuple[Survey, SurveyResponse]:
@@ -280,7 +280,7 @@ async def _exported(
     criteria: ResponseFilter,
     shown: Sequence[QuestionColumn],
 ) -> AsyncGenerator[bytes, None]:
-    """Yield the export, page by page: a slow reader holds no transaction, and memory holds one page."""
+    """Yield the export, page by page: a slow reader blocks no transaction, and memory holds one page."""
     yield head_line(shown).encode()
     before = None
     while True:

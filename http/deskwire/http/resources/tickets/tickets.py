@@ -26,7 +26,7 @@ from deskwire.http.api.calls import Answer, Call, Tagged
 from deskwire.http.api.input.validation import Body, Query, nulls
 from deskwire.http.api.pagination import Paged, bad_cursor, page
 from deskwire.http.api.routing import LARGE, Routes, Tag, dashboard
-from deskwire.http.resources.somebody import SomebodyReader, contact_named, require_assignee
+from deskwire.http.resources.member_filters import MemberFilterReader, contact_named, require_assignee
 from deskwire.http.resources.tickets.requests import (
     NULLABLE,
     BulkBody,
@@ -43,12 +43,12 @@ from deskwire.http.schemas.base import Deleted, page_of
 
 routes = Routes(
     Tag("Tickets", "Create, list, search, change and delete tickets, one by one or in bulk."),
-    unrecorded="The ticket's own log has it, with its author.",
+    unrecorded="The ticket's activity has an entry with the author.",
 )
 
 
-class ListReader(TicketReader, SomebodyReader, Protocol):
-    """Queries of lists, and on those whom their filters name."""
+class TicketListReader(TicketReader, MemberFilterReader, Protocol):
+    """Reads of lists, and of the members and contacts in filters."""
 
 
 _ONE: Final = "/tickets/<ticket_id>"
@@ -112,7 +112,7 @@ async def create_ticket(call: Call[TicketBody, Query]) -> Answer:
     "GET", "/tickets", _READ, operation_id="listTickets", query=TicketList, answer=page_of(shapes.Ticket)
 )
 async def list_tickets(call: Call[Body, TicketList]) -> Answer:
-    """List the tickets of a project, newest first unless `sort` and `order` say otherwise."""
+    """List the tickets of a project, newest first by default (`sort`, `order`)."""
     query, sort = call.query, TicketSort(call.query.sort, call.query.order)
     after = _place(query, sort)
     placed = await call.services.store.read(
@@ -143,7 +143,7 @@ async def list_tickets(call: Call[Body, TicketList]) -> Answer:
 async def change_tickets(call: Call[BulkBody, Query]) -> Answer:
     """Make the same change to many tickets, in one transaction.
 
-    `matched` is the number of tickets found, `updated` and `unchanged` together; `notFound` has the ids of the others.
+    `matched` is the number of tickets found, the sum of `updated` and `unchanged`; `notFound` has the ids of the others.
     """
     now, by = call.services.clock(), call.access.actor
     values = bulk_values(call.body.payload, now)
@@ -244,8 +244,8 @@ def _tagged(ticket: Ticket) -> Tagged:
     return Tagged(ticket_view(ticket), ticket_tag(ticket))
 
 
-def _filter(reader: ListReader, call: Call[Body, TicketList]) -> TicketFilter:
-    """Return the filter of a list. Raises BadRequest if it names somebody who is not there."""
+def _filter(reader: TicketListReader, call: Call[Body, TicketList]) -> TicketFilter:
+    """Return the filter of a list. Raises BadRequest for an unknown contact or assignee."""
     query, project = call.query, call.project
     contact = None if query.contact is None else contact_named(reader, project, query.contact)
     if query.assignee not in (None, "none"):
@@ -271,7 +271,7 @@ def _filter(reader: ListReader, call: Call[Body, TicketList]) -> TicketFilter:
 
 
 def _place(query: TicketList, sort: TicketSort) -> TicketPageKey | None:
-    """Return the place that the page begins behind. Raises BadRequest for a cursor of a list in another order."""
+    """Return the page key after which the page starts. Raises BadRequest for another order's cursor."""
     place = query.place
     if place is None:
         return None

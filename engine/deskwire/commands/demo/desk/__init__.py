@@ -1,1 +1,0 @@
-"""An inbox full of conversations to look at, made through the API."""

@@ -1,7 +1,0 @@
-"""The error that ends a demo."""
-
-from __future__ import annotations
-
-
-class DemoError(Exception):
-    """The demo can't start or go on; the text says why and, if possible, what to do."""
