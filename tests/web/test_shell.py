@@ -146,7 +146,7 @@ def test_a_page_needs_no_scrolling_sideways_at_320_pixels(window: Callable[..., 
 
 SHOW_CHART = """async () => {
   const root = performance.getEntriesByType("resource").find(each => each.name.endsWith("/app.js")).name.replace("app.js", "");
-  const [{ Chart }, { html, render }] = await Promise.all([import(`${root}parts/chart.js`), import(`${root}vendor/preact.js`)]);
+  const [{ Chart }, { html, render }] = await Promise.all([import(`${root}ui/chart.js`), import(`${root}vendor/preact.js`)]);
   const at = Array.from({ length: 24 }, (_, hour) => `2026-11-24T${String(hour).padStart(2, "0")}:00:00.000Z`);
   const series = [{ label: "Delivered", values: at.map((_, i) => i * i) }, { label: "Dropped", values: at.map(() => 7), colour: "--bad" }];
   render(html`<${Chart} title="Deliveries" at=${at} series=${series} summary="They grow." />`, document.querySelector("main").appendChild(document.createElement("div")));

@@ -1,36 +1,31 @@
 // @ts-check
 /**
- * The shell: asks who is signed in, starts the rest, and puts the panes side by side.
+ * The shell: start-up, sign-in, and the layout of the panes.
  *
- * Modules before the first list are at most twelve: app, api, session, state, store, feed, outbox, keys, texts, parts, list
- * and vendor/preact. Everything else is fetched by `lazy` once the list is there.
+ * Static imports delay the first list, so a test limits their number and size. Everything else is fetched by `lazy`.
  */
 import { html, render, signal, effect, useEffect, useErrorBoundary } from "./vendor/preact.js";
-import { t } from "./texts.js";
-import { Avatar, Button, Empty, Icon, Kbd, Menu, Notices, clear, dialog, lazy, say, setting } from "./parts.js";
-import * as session from "./session.js";
-import * as store from "./store.js";
-import * as outbox from "./outbox.js";
-import { connection, retry } from "./feed.js";
-import { signedOut } from "./api.js";
-import { List, VIEWS, aim, show, targets, view } from "./list.js";
-import { EDITOR, handle, run, unplaced, writeAhead } from "./keys.js";
+import { t } from "./core/texts.js";
+import { Avatar, Button, Empty, Icon, Kbd, Menu, Notices, clear, contextShown, dialog, lazy, say, theme } from "./ui/parts.js";
+import * as session from "./core/session.js";
+import * as store from "./core/store.js";
+import * as outbox from "./core/outbox.js";
+import { connection, retry } from "./core/feed.js";
+import { signedOut } from "./core/api.js";
+import { List, VIEWS, aim, show, targets, view } from "./inbox/list.js";
+import { EDITOR, handle, run, unplaced, writeAhead } from "./core/keys.js";
 
-const SignIn = lazy(() => import("./signin.js"), "SignIn");
-const Thread = lazy(() => import("./thread.js"), "Thread");
-const Context = lazy(() => import("./context.js"), "Context");
-const Dialogs = lazy(() => import("./dialogs.js"), "Dialogs");
+const SignIn = lazy(() => import("./shell/sign-in.js"), "SignIn");
+const Thread = lazy(() => import("./inbox/thread.js"), "Thread");
+const Context = lazy(() => import("./inbox/context.js"), "Context");
+const Dialogs = lazy(() => import("./shell/dialogs.js"), "Dialogs");
 const Page = lazy(() => import("./pages.js"), "Page");
 const Places = lazy(() => import("./pages.js"), "Places");
-const Elsewhere = lazy(() => import("./elsewhere.js"), "Elsewhere");
-const Status = lazy(() => import("./connection.js"), "Status");
-const Banner = lazy(() => import("./connection.js"), "Banner");
-const Actions = lazy(() => import("./actions.js"), "Actions");
+const Elsewhere = lazy(() => import("./shell/sign-in.js"), "Elsewhere");
+const Status = lazy(() => import("./shell/connection.js"), "Status");
+const Banner = lazy(() => import("./shell/connection.js"), "Banner");
+const Actions = lazy(() => import("./inbox/actions.js"), "Actions");
 
-/** Light, dark, or as the system has it. */
-export const theme = setting("theme", "system");
-/** Whether the contact is shown beside the thread; undefined: where there is room. */
-export const contextShown = setting("context", /** @type {boolean | undefined} */ (undefined));
 effect(() => {
   const root = document.documentElement;
   if (theme.value === "system") delete root.dataset.theme;
@@ -73,6 +68,7 @@ handle({
   tag: askAbout("tags"),
   reply: write("reply"),
   note: write("note"),
+  signOut: () => void leave(),
 });
 effect(() => {
   if (unplaced.value) say(t.actions.unplaced(unplaced.value), { bad: true });
@@ -105,19 +101,17 @@ effect(() => {
   });
 });
 
-/** What is kept here and has not reached the service. */
-export const unsent = () => outbox.entries.value.filter((each) => each.state !== "stored").length;
 /** Sign out, after a question if that would discard something. */
-export async function leave() {
+async function leave() {
   await session.settled();
-  if (unsent() + outbox.unsaved.value) dialog.value = { name: "signOut" };
+  if (outbox.unsent() + outbox.unsaved.value) dialog.value = { name: "signOut" };
   else await session.signOut();
 }
 
 function Side() {
   const all = store.counters.value;
   const { teams } = session.people();
-  const entry = (/** @type {import("./list.js").View} */ to, /** @type {string} */ label, /** @type {string} */ icon, /** @type {number | undefined} */ n) => {
+  const entry = (/** @type {import("./inbox/list.js").View} */ to, /** @type {string} */ label, /** @type {string} */ icon, /** @type {number | undefined} */ n) => {
     const here = !session.page.value && view.value.key === to.key && view.value.team === to.team;
     const press = () => (show(to), (session.page.value || (session.open.value && innerWidth < 700)) && session.go(""));
     return html`<li><button type="button" class="view" aria-current=${here ? "page" : undefined} title=${label} onClick=${press}><${Icon} name=${icon} /><span class="label-text ellipsis">${label}</span>${n ? html`<span class="count">${t.count(n, all?.bound ?? 1000)}</span>` : null}</button></li>`;

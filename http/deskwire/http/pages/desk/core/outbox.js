@@ -1,0 +1,346 @@
+// @ts-check
+/**
+ * What was done here and has to reach the server: replies, notes, changes. Everything is kept on this computer before it is
+ * sent, in order for each conversation, and sent once however often it is tried: its key is its `Idempotency-Key`.
+ *
+ * What is kept (IndexedDB) is the truth for all tabs; one of them sends, the one that holds the lock. A tab that ends, ends
+ * nothing: what it was sending is sent again by the next one, under the same key.
+ */
+import { computed, effect, signal, untracked } from "../vendor/preact.js";
+import { Offline, Problem, call, get, newKey, signedOut } from "./api.js";
+import * as session from "./session.js";
+import { agrees } from "./state.js";
+/** @import { AgentMessage, Assignee, Guard, Outgoing, OutgoingFile, Row, Then } from "./types.js" */
+
+const PAUSE_MS = 1_000;
+const PAUSE_MAX_MS = 30_000;
+/** How long the server surely knows a key: an answer is kept for a day. */
+const KEY_MS = 23 * 3_600_000;
+const SHOWN_MS = 20_000;
+const AT_ONCE = 4;
+/** Why an action is refused here: the conversation is no longer what its guard says. */
+export const CHANGED = "changed_meanwhile";
+const FINAL = new Set(["stored", "refused", "conflict"]);
+
+/** Everything that is kept for this user and project, oldest first; what is stored leaves a while after. */
+export const entries = signal(/** @type {Outgoing[]} */ ([]));
+/** False if this browser keeps nothing beyond this page: say so before somebody relies on it. */
+export const durable = signal(true);
+/** The number of drafts that are on this device alone; set by drafts.js. */
+export const unsaved = signal(0);
+/** What is kept here and has not reached the service. */
+export const unsent = () => entries.value.filter((each) => each.state !== "stored").length;
+
+const byConversation = computed(() => Map.groupBy(entries.value, (each) => each.conversationId ?? ""));
+/** Those of a conversation. Reads a signal. @param {string} id @returns {Outgoing[]} */
+export const outgoing = (id) => byConversation.value.get(id) ?? [];
+
+// What follows from an outcome: pure.
+
+/** How long to wait before another attempt. @param {number} attempts  from 1 @param {number} random */
+export const pause = (attempts, random) => Math.min(PAUSE_MAX_MS, PAUSE_MS * 2 ** (attempts - 1)) * (0.5 + random / 2);
+
+/** The entry when it is being sent. @param {Outgoing} entry @param {number} now @returns {Outgoing} */
+export const sending = (entry, now) => ({ ...entry, state: "sending", waitsFor: null, sentAt: entry.sentAt ?? now });
+
+/** The entry when it is answered. @param {Outgoing} entry @param {any} answer @param {number} now @param {number} tookMs @returns {Outgoing} */
+export const stored = (entry, answer, now, tookMs) => ({ ...entry, state: "stored", answer, tookMs, storedAt: now, waitsFor: null, problem: null });
+
+/**
+ * The entry after a failure. What may yet succeed is kept and tried again; what the server refused never is.
+ * @param {Outgoing} entry @param {unknown} error @param {number} now @param {number} random  0 to 1
+ * @param {ReadonlySet<string>} ours  messages that this outbox has sent: they are no news to who wrote them
+ * @returns {Outgoing}
+ */
+export function failed(entry, error, now, random, ours) {
+  const attempts = entry.attempts + 1;
+  const later = (/** @type {string} */ waitsFor, /** @type {number} */ ms) => ({ ...entry, state: /** @type {const} */ ("kept"), attempts, waitsFor, notBefore: now + ms });
+  if (!(error instanceof Problem)) return later(error instanceof Offline ? "offline" : "failed", pause(attempts, random));
+  const { status, code, message, requestId, errors, document } = error;
+  if (status === 401) return later("signed_out", pause(attempts, random));
+  if (status === 429) return later("rate_limited", error.retryAfterMs ?? pause(attempts, random));
+  if (status >= 500 || status === 408 || code === "idempotency_in_progress") return later("server_failed", error.retryAfterMs ?? pause(attempts, random));
+  if (code === "idempotency_answer_erased") return stored(entry, null, now, now - (entry.sentAt ?? now));
+  const problem = { status, code, detail: message, requestId, errors };
+  if (code !== "conversation_moved_on") return { ...entry, state: "refused", attempts, problem };
+  /** @type {AgentMessage[]} */
+  const since = document.since ?? [];
+  if (since.length && since.every((each) => each.internal || ours.has(each.id))) return { ...renewed(entry, { ifSequence: document.sequence }, now), attempts };
+  return { ...entry, state: "conflict", attempts, problem, since: since.filter((each) => !ours.has(each.id)) };
+}
+
+/** The entry, to be sent anew under a new key. @param {Outgoing} entry @param {{text?: string, ifSequence?: number|null}} changes @param {number} now @returns {Outgoing} */
+export function renewed(entry, changes, now) {
+  const body = { ...entry.body, ...changes };
+  if (body.ifSequence === null) delete body.ifSequence;
+  return { ...entry, key: newKey(), body, text: body.text ?? entry.text, state: "kept", waitsFor: null, problem: null, since: [], sentAt: null, notBefore: now };
+}
+
+/** What has to be sent now, and when there is more to do: the first of each conversation, in order. @param {readonly Outgoing[]} all @param {number} now @returns {{ready: Outgoing[], at: number}} */
+export function due(all, now) {
+  const seen = new Set();
+  const ready = [];
+  let at = Infinity;
+  for (const entry of all) {
+    const lane = entry.conversationId ?? entry.key;
+    if (FINAL.has(entry.state) || seen.has(lane)) continue;
+    seen.add(lane);
+    if (entry.state === "sending") continue;
+    if (entry.notBefore <= now) ready.push(entry);
+    else at = Math.min(at, entry.notBefore);
+  }
+  return { ready, at };
+}
+
+/** Whether nobody can tell any more if it was carried out. @param {Outgoing} entry @param {number} now */
+export const unknown = (entry, now) => entry.sentAt !== null && now - entry.sentAt > KEY_MS;
+
+// What is kept, and what sends it.
+
+/** @type {import("./outbox-store.js")} Loaded when it is needed: no list waits for it. */
+let kept;
+/** The user's id and the project's, with a space between; null for none. @type {string|null} */
+export let scope = null;
+/** Resolves when what is kept is known. @type {Promise<void>} */
+let ready = Promise.resolve();
+let leads = false;
+/** @type {AbortController|null} Ends waiting for the lock, and holding it. */
+let term = null;
+/** @type {ReturnType<typeof setTimeout>|undefined} */
+let alarm;
+let busy = 0;
+/** @type {Set<string>} */
+const under = new Set();
+/** @type {Set<string>} */
+const ours = new Set();
+
+/** Begins for the user and project that are chosen; sends what was left. @returns {Promise<void>} */
+export function begin() {
+  end();
+  const { user, project } = session;
+  if (user.value && project.value) ready = start((scope = `${user.value.id} ${project.value.id}`), (term = new AbortController()));
+  return ready;
+}
+
+/** @param {string} of @param {AbortController} mine */
+async function start(of, mine) {
+  if (!kept) {
+    kept = await import("./outbox-store.js");
+    kept.onChange(() => void refresh().then(() => pump()));
+  }
+  await kept.tidy(of);
+  durable.value = await kept.durable();
+  if (mine.signal.aborted) return;
+  await refresh();
+  const lead = () => {
+    leads = true;
+    void pump(true);
+    return new Promise((done) => mine.signal.addEventListener("abort", () => done(undefined)));
+  };
+  if (navigator.locks) void navigator.locks.request(`deskwire outbox ${of}`, { signal: mine.signal }, lead).catch(() => {});
+  else void lead(); // without a secure context each tab sends; the key keeps it at one
+}
+
+/** Stops. What is kept stays. */
+export function end() {
+  term?.abort();
+  term = scope = null;
+  leads = false;
+  clearTimeout(alarm);
+  entries.value = [];
+}
+
+session.parting(async () => {
+  await ready;
+  if (scope) await kept.forget(scope);
+});
+effect(() => {
+  if (!signedOut.value) untracked(() => void wake("signed_out"));
+});
+if (typeof addEventListener === "function") addEventListener("online", () => void wake("offline"));
+async function refresh() {
+  const mine = scope;
+  if (!mine || !kept) return;
+  const all = await kept.all(mine);
+  if (mine === scope) entries.value = all.sort((a, b) => a.order - b.order);
+}
+
+/** Sends what waits for this now. @param {string} reason */
+export async function wake(reason) {
+  await ready;
+  for (const each of entries.peek()) if (each.waitsFor === reason) await kept.change(each.key, (one) => (one.state === "kept" ? { ...one, notBefore: 0 } : one));
+  await refresh();
+  void pump();
+}
+
+/** Sends what is due, if this tab is the one that sends. @param {boolean} [first] what another tab was sending is ours now */
+async function pump(first = false) {
+  clearTimeout(alarm);
+  if (!scope) return;
+  if (!leads) {
+    const { at } = due(entries.peek(), Date.now()); // timers of a tab in the background are late: remind the one that sends
+    if (at < Infinity) alarm = setTimeout(() => kept.changed(), Math.max(50, at - Date.now()));
+    return;
+  }
+  if (first) {
+    for (const each of entries.peek()) if (each.state === "sending" && !under.has(each.key)) await kept.change(each.key, (one) => ({ ...one, state: "kept", notBefore: 0 }));
+    await refresh();
+  }
+  const now = Date.now();
+  const { ready, at } = due(entries.peek(), now);
+  const leaving = entries.peek().filter((each) => each.state === "stored").map((each) => (each.storedAt ?? 0) + SHOWN_MS);
+  for (const each of entries.peek()) if (each.state === "stored" && (each.storedAt ?? 0) + SHOWN_MS <= now) await kept.remove(each.key);
+  if (!signedOut.peek()) for (const each of ready.slice(0, AT_ONCE - busy)) void transmit(each);
+  const next = Math.min(at, ...leaving.filter((when) => when > now));
+  if (next < Infinity) alarm = setTimeout(() => void pump(), Math.max(50, next - now));
+}
+
+/** @param {Outgoing} entry */
+async function transmit(entry) {
+  const mine = scope;
+  if (under.has(entry.key)) return;
+  under.add(entry.key);
+  busy += 1;
+  try {
+    const taken = await kept.change(entry.key, (one) => (FINAL.has(one.state) ? one : unknown(one, Date.now()) ? tooLate(one) : sending(one, Date.now())));
+    if (!taken || taken.state !== "sending" || mine !== scope) return;
+    await refresh();
+    const next = await attempt(taken);
+    await kept.change(entry.key, () => next, next.key);
+  } finally {
+    busy -= 1;
+    under.delete(entry.key);
+    if (mine === scope) {
+      await refresh();
+      void pump();
+    }
+  }
+}
+
+/** @param {Outgoing} entry @returns {Outgoing} */
+const tooLate = (entry) => ({ ...entry, state: "refused", problem: { status: 0, code: "outcome_unknown", detail: "It was sent long ago, and nobody can tell whether it arrived.", requestId: null, errors: [] } });
+
+/** @param {Outgoing} entry @returns {Promise<Outgoing>} */
+async function attempt(entry) {
+  try {
+    await before.send(entry);
+    const attachments = entry.files.length ? await (await import("./uploads.js")).idsOf(entry.files) : [];
+    const body = attachments.length ? { ...entry.body, attachments } : entry.body;
+    if (entry.guard && !agrees(await get(`conversations/${entry.conversationId}`, { view: "agent" }), entry.guard)) throw new Problem(409, { code: CHANGED }, null, null);
+    const began = performance.now();
+    const answer = await call(entry.method, entry.path, { body, key: entry.kind === "message" ? entry.key : undefined });
+    if (entry.kind === "message" && answer?.id) ours.add(answer.id);
+    for (const file of entry.files) void kept.dropFile(file.key);
+    return { ...stored(entry, answer, Date.now(), Math.round(performance.now() - began)), storedAsOf: rows.asOf(entry.conversationId ?? "") };
+  } catch (error) {
+    return failed(entry, error, Date.now(), Math.random(), ours);
+  }
+}
+
+/** What has to be done before an entry is sent; set by held-messages.js. */
+export const before = { send: async (/** @type {Outgoing} */ entry) => void entry };
+/** The newest event that a conversation's row has; set by who knows the rows. */
+export const rows = { asOf: (/** @type {string} */ id) => (void id, "") };
+
+// What views do.
+
+/** @param {Partial<Outgoing> & Pick<Outgoing, "kind"|"method"|"path"|"body"|"conversationId">} made @param {number} undoMs @returns {Promise<Outgoing>} */
+async function put(made, undoMs) {
+  await ready;
+  const [userId = "", projectId = ""] = (scope ?? "").split(" ");
+  const now = Date.now();
+  const last = entries.peek().at(-1)?.order ?? 0;
+  /** @type {Outgoing} */
+  const entry = {
+    key: newKey(), userId, projectId, order: Math.max(now, last + 1), createdAt: now, notBefore: now + undoMs, attempts: 0, state: undoMs > 0 ? "held" : "kept",
+    expect: null, label: "", text: null, internal: false, files: [], sentAt: null, tookMs: null, answer: null, problem: null, waitsFor: null, since: [], ...made,
+  };
+  await kept.add(entry, scope ?? "");
+  await refresh();
+  void pump();
+  return entry;
+}
+
+/**
+ * Sends a message or note. Resolves when it is kept here, which is when the draft may be emptied. With `holdSeconds` the server holds it for that
+ * long before it sends it; with `draftVersion` it removes that version of the draft.
+ * @param {string} conversationId
+ * @param {{text: string, internal?: boolean, files?: OutgoingFile[], ifSequence?: number|null, then?: Then|null, holdSeconds?: number, draftVersion?: number}} message
+ * @returns {Promise<Outgoing>}
+ */
+export function send(conversationId, { text, internal = false, files = [], ifSequence = null, then = null, holdSeconds = 0, draftVersion = 0 }) {
+  const body = { text, internal, ...(ifSequence === null ? {} : { ifSequence }), ...(then ? { then } : {}), ...(holdSeconds ? { holdSeconds } : {}), ...(draftVersion ? { draftVersion } : {}) };
+  const expect = holdSeconds ? null : { ...(internal ? {} : { waitingSince: null, snoozedUntil: null }), ...expected(then) };
+  return put({ kind: "message", conversationId, method: "POST", path: `conversations/${conversationId}/messages`, body, expect, text, internal, files }, 0);
+}
+
+/** @param {Then|null} then @returns {Partial<Row>} */
+function expected(then) {
+  if (!then) return {};
+  if (then.close) return CLOSED;
+  return { ...(then.status ? { status: then.status } : {}), ...(then.snoozedUntil === undefined ? {} : { snoozedUntil: then.snoozedUntil }) };
+}
+
+/** @type {Partial<Row>} */
+const CLOSED = { status: "CLOSED", closed: true, waitingSince: null, snoozedUntil: null };
+/** @type {Partial<Row>} */
+const OPEN = { status: "OPEN", closed: false, closedBy: null, closedAt: null, snoozedUntil: null };
+
+/**
+ * @typedef {{do: "assign", assignee: Assignee|null}
+ *   | {do: "close"} | {do: "reopen", waitingSince?: string|null} | {do: "open"} | {do: "pending"}
+ *   | {do: "tags", tags: string[]} | {do: "snooze", until: string|null}
+ *   | {do: "title", title: string|null} | {do: "archive", archived: boolean} | {do: "unread", index: number, unread?: number}} Action
+ */
+
+/** How an action is called, and what the row looks like when it is done. @param {Action} action @returns {[method: string, path: string, body: any, expect: Partial<Row>|null]} */
+function calling(action) {
+  switch (action.do) {
+    case "assign":
+      return ["POST", "/assign", { assignee: action.assignee && { type: action.assignee.type, id: action.assignee.id } }, { assignee: action.assignee }];
+    case "close":
+      return ["POST", "/close", undefined, CLOSED];
+    case "reopen":
+      return ["POST", "/reopen", action.waitingSince ? { waitingSince: action.waitingSince } : undefined, { ...OPEN, ...(action.waitingSince ? { waitingSince: action.waitingSince } : {}) }];
+    case "open":
+      return ["PATCH", "", { status: "OPEN" }, { status: "OPEN" }];
+    case "pending":
+      return ["PATCH", "", { status: "PENDING" }, { status: "PENDING", closed: false }];
+    case "tags":
+      return ["PATCH", "", { tags: action.tags }, { tags: action.tags }];
+    case "snooze":
+      return ["PATCH", "", { snoozedUntil: action.until }, { snoozedUntil: action.until }];
+    case "title":
+      return ["PATCH", "", { title: action.title }, { title: action.title }];
+    case "archive":
+      return ["PATCH", "", { archived: action.archived }, { archived: action.archived }];
+    case "unread":
+      return ["PUT", "/seen", { index: action.index }, { mine: { seenIndex: action.index < 0 ? null : action.index, unread: action.unread ?? 1 } }];
+  }
+}
+
+/**
+ * Changes a conversation: it looks done at once.
+ * @param {string} conversationId @param {Action} action @param {{undoMs?: number, guard?: Guard|null}} [options] guard: what the conversation has to be like @returns {Promise<Outgoing>}
+ */
+export function act(conversationId, action, { undoMs = 0, guard = null } = {}) {
+  const [method, path, body, expect] = calling(action);
+  return put({ kind: "action", conversationId, method, path: `conversations/${conversationId}${path}`, body, expect, guard, label: action.do }, undoMs);
+}
+
+/** Takes back what has not arrived. @param {string} key @returns {Promise<Outgoing|null>} What it was, for the draft; null if it is on its way, or done. */
+export async function undo(key) {
+  const gone = await kept.remove(key, (one) => one.state !== "sending" && one.state !== "stored");
+  await refresh();
+  void pump();
+  return gone;
+}
+/** Sends what was refused or in conflict again, under a new key; `ifSequence` null: whatever has come. @param {string} key @param {{text?: string, ifSequence?: number|null}} [changes] */
+export async function again(key, changes = {}) {
+  const before = entries.peek().find((each) => each.key === key);
+  if (!before || !FINAL.has(before.state) || before.state === "stored") return;
+  const next = renewed(before, changes, Date.now());
+  await kept.change(key, () => next, next.key);
+  await refresh();
+  void pump();
+}

@@ -1,0 +1,83 @@
+// @ts-check
+/**
+ * Encrypts what this browser keeps for a user: drafts, and what waits in the outbox (XChaCha20-Poly1305).
+ *
+ * The service derives the keys for each user and gives them to a valid session alone; they are held in memory only, and are
+ * forgotten with the session's end. It works without WebCrypto, which browsers have on https alone.
+ */
+import { signal } from "../vendor/preact.js";
+import { xchacha20poly1305 } from "../vendor/ciphers.js";
+import { storageKeys } from "./session.js";
+
+const NONCE_BYTES = 24;
+const FORM = "s1.";
+
+/** What is sealed and opens under no key of this user: the installation's secret is another one than it was. */
+export class Unopenable extends Error {}
+
+/** Where something stands that could not be opened; it stays there, and whoever shows the page says so. */
+export const unopenable = signal(/** @type {ReadonlySet<string>} */ (new Set()));
+
+/** Note that the entry at a place can't be opened. @param {string} place */
+export const noteUnopenable = (place) => void (unopenable.peek().has(place) || (unopenable.value = new Set(unopenable.peek()).add(place)));
+
+/** @param {Uint8Array} bytes */
+function written(bytes) {
+  let binary = "";
+  for (let at = 0; at < bytes.length; at += 0x8000) binary += String.fromCharCode(...bytes.subarray(at, at + 0x8000));
+  return btoa(binary).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
+}
+
+/** @param {string} text */
+const read = (text) => Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")), (each) => each.charCodeAt(0));
+
+/** Whether there is a key to seal with. */
+export const canSeal = () => storageKeys.peek().length > 0;
+
+/** @param {Uint8Array} plain @param {string} place */
+function sealedBytes(plain, place) {
+  const [key] = storageKeys.peek();
+  if (!key) throw new Unopenable("Nobody is signed in: there is no key.");
+  const nonce = crypto.getRandomValues(new Uint8Array(NONCE_BYTES));
+  return { nonce, sealed: xchacha20poly1305(read(key), nonce, new TextEncoder().encode(place)).encrypt(plain) };
+}
+
+/** @param {Uint8Array} nonce @param {Uint8Array} sealed @param {string} place */
+function openedBytes(nonce, sealed, place) {
+  for (const key of storageKeys.peek()) {
+    try {
+      return xchacha20poly1305(read(key), nonce, new TextEncoder().encode(place)).decrypt(sealed);
+    } catch {
+      // sealed under another key, or altered
+    }
+  }
+  if (canSeal()) noteUnopenable(place);
+  throw new Unopenable("It opens under no key of this user.");
+}
+
+/** A value as text that only its user can read. Throws Unopenable while nobody is signed in. @param {unknown} value  anything that is JSON @param {string} place  where it is kept: it opens there alone @returns {string} */
+export function seal(value, place) {
+  const { nonce, sealed } = sealedBytes(new TextEncoder().encode(JSON.stringify(value)), place);
+  return `${FORM}${written(nonce)}.${written(sealed)}`;
+}
+
+/** Whether a text was made by `seal`. @param {unknown} text @returns {text is string} */
+export const isSealed = (text) => typeof text === "string" && text.startsWith(FORM);
+
+/** What was sealed. Throws Unopenable. @param {string} text @param {string} place @returns {any} */
+export function open(text, place) {
+  const [nonce = "", sealed = ""] = text.slice(FORM.length).split(".");
+  return JSON.parse(new TextDecoder().decode(openedBytes(read(nonce), read(sealed), place)));
+}
+
+/** A file as bytes that only its user can read. @param {Blob} file @param {string} place @returns {Promise<Uint8Array>} */
+export async function sealFile(file, place) {
+  const { nonce, sealed } = sealedBytes(new Uint8Array(await file.arrayBuffer()), place);
+  const bytes = new Uint8Array(NONCE_BYTES + sealed.length);
+  bytes.set(nonce);
+  bytes.set(sealed, NONCE_BYTES);
+  return bytes;
+}
+
+/** The file that was sealed. Throws Unopenable. @param {Uint8Array} bytes @param {string} place @param {string} type @returns {Blob} */
+export const openFile = (bytes, place, type) => new Blob([/** @type {any} */ (openedBytes(bytes.subarray(0, NONCE_BYTES), bytes.subarray(NONCE_BYTES), place))], { type });

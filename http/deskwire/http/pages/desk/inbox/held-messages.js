@@ -1,0 +1,176 @@
+// @ts-check
+/**
+ * Messages that the server holds before it sends them. All computers of their author show them, and may take them back until their time is over,
+ * also while the page that they were written in is closed. One that could not be sent at its time stays, with the reason.
+ */
+import { effect, signal, untracked, useEffect, useState } from "../vendor/preact.js";
+import { t } from "../core/texts-lazy.js";
+import { announce, say, setting } from "../ui/parts.js";
+import { Problem, call } from "../core/api.js";
+import { before, entries, undo } from "../core/outbox.js";
+import { connection } from "../core/feed.js";
+import { add, given } from "./drafts.js";
+import { go, may, open } from "../core/session.js";
+import { join, row } from "../core/store.js";
+/** @import { HeldMessage, Mode, Outgoing } from "../core/types.js" */
+
+const LONG_REPLY = 200;
+const AGAIN_MS = 2_000;
+const LATE_MS = 2_000;
+/** What changes a conversation's status is done after what was held in it: a reply must not come after the close that followed it. */
+const AFTER = new Set(["close", "reopen", "pending", "snooze"]);
+
+/** How long a reply can be taken back, in seconds; `auto`: five, if it is long. */
+export const undoSend = setting("undoSend", /** @type {string} */ ("5"));
+/** Return for how long a reply is held. @param {string} text */
+export const holdSeconds = (text) => (undoSend.value === "auto" ? (text.length > LONG_REPLY ? 5 : 0) : Number(undoSend.value));
+
+/** Those of this user in this project, oldest first. */
+const held = signal(/** @type {readonly HeldMessage[]} */ ([]));
+/** @type {Set<string>} */
+const over = new Set();
+/** Return those of a conversation. Reads a signal. @param {string} id */
+export const heldIn = (id) => held.value.filter((each) => each.conversationId === id);
+/** The text that was put back into its conversation, for the box to show it. @type {import("../vendor/preact.js").Signal<{id: string, mode: Mode} | null>} */
+export const returned = signal(null);
+
+/** @param {{internal: boolean}} of @returns {Mode} */
+const modeOf = ({ internal }) => (internal ? "note" : "reply");
+
+/** @param {any} one @param {number} [now]  the server's time */
+function accept(one, now = Date.parse(one.createdAt)) {
+  if (over.has(one.id)) return;
+  const known = held.peek().find((each) => each.id === one.id);
+  if (known?.status === one.status) return;
+  const endsAt = Date.now() + Date.parse(one.sendAt) - now;
+  held.value = [...held.peek().filter((each) => each.id !== one.id), { ...one, endsAt }].sort((a, b) => (a.createdAt < b.createdAt ? -1 : 1));
+  if (one.status === "refused") refused(one);
+}
+
+/** @param {string} id */
+function end(id) {
+  over.add(id);
+  held.value = held.peek().filter((each) => each.id !== id);
+}
+
+/** Say that a message was not sent at its time. @param {HeldMessage} one */
+function refused({ conversationId: id, problem }) {
+  if (open.peek() === id) return;
+  const name = untracked(() => row(id))?.contact.name ?? null;
+  say(t.composer.heldRefused(name, problem?.detail ?? ""), { bad: true, action: t.show, run: () => go(`c/${id}`) });
+}
+
+/** Ask the server which messages it holds. */
+export async function reload() {
+  if (!untracked(() => may("conversations.reply"))) return;
+  let now = Date.now();
+  const asked = new Set(held.peek().map((each) => each.id));
+  const { items } = await call("GET", "held-messages", { answered: (headers) => (now = Date.parse(headers.get("date") ?? "") || now) });
+  const there = new Set(items.map((/** @type {HeldMessage} */ each) => each.id));
+  for (const id of asked) if (!there.has(id)) end(id);
+  for (const each of items) accept(each, now);
+}
+
+/** @param {any} event */
+function passing({ type, data }) {
+  if (type === "message.held") accept(data.heldMessage);
+  else if (type === "message.held_ended" && data.outcome === "refused") accept(data.heldMessage);
+  else if (type === "message.held_ended") end(data.id);
+}
+
+// What views do.
+
+/** The seconds until a held message is sent; 0 while it is being sent. @param {HeldMessage} one */
+export function useSecondsLeft({ id, endsAt }) {
+  const [left, setLeft] = useState(0);
+  useEffect(() => {
+    const tick = () => {
+      setLeft(Math.max(0, Math.ceil((endsAt - Date.now()) / 1000)));
+      if (Date.now() > endsAt + LATE_MS) (clearInterval(timer), void reload().catch(() => {})); // its end was not heard of
+    };
+    const timer = setInterval(tick, 250);
+    tick();
+    return () => clearInterval(timer);
+  }, [id, endsAt]);
+  return left;
+}
+
+/** Put a message that was not sent into its text again. @param {string} id @param {Outgoing | null} out */
+export function giveBack(id, out) {
+  if (!out) return;
+  add(id, modeOf(out), out.text ?? "", out.files);
+  returned.value = { id, mode: modeOf(out) };
+  announce(t.composer.taken);
+}
+
+/** Take back a held message: its words are a draft again, or with `discard` gone. @param {HeldMessage} one @param {boolean} [discard] */
+export async function takeBack(one, discard = false) {
+  try {
+    const { draft } = await call("DELETE", `held-messages/${one.id}`);
+    end(one.id);
+    given(one.conversationId, modeOf(one), draft, discard);
+    if (discard) return;
+    returned.value = { id: one.conversationId, mode: modeOf(one) };
+    announce(t.composer.taken);
+  } catch (error) {
+    const late = error instanceof Problem && (error.status === 409 || error.status === 404);
+    if (late) end(one.id);
+    say(late ? t.composer.alreadySent : t.composer.notTakenBack(/** @type {Error} */ (error).message), { bad: true });
+  }
+}
+
+/** Send a held message now. @param {HeldMessage} one @param {object} [body]  `{ifSequence: null}`: whatever came since */
+export async function sendNow(one, body = {}) {
+  await call("POST", `held-messages/${one.id}/send`, { body });
+  end(one.id);
+}
+
+/** Send a held message now, and say so if it can't be. @param {HeldMessage} one @param {object} [body] */
+export const sendAnyway = (one, body) => sendNow(one, body).catch((error) => say(t.composer.refused(error.message), { bad: true }));
+
+/** @param {Outgoing} each */
+const waits = (each) => each.kind === "message" && each.body.holdSeconds && (each.state === "kept" || each.state === "sending");
+/** The newest message that can still be taken back; null if there is none. @returns {HeldMessage|Outgoing|null} */
+export const undoable = () => entries.peek().findLast(waits) ?? held.peek().findLast((each) => each.status === "held") ?? null;
+
+/** Return when this computer sent what `undoable` gave, in milliseconds. @param {HeldMessage|Outgoing} what */
+export const madeAt = (what) => ("key" in what ? what.createdAt : what.endsAt - (Date.parse(what.sendAt) - Date.parse(what.createdAt)));
+
+/** Take back what `undoable` gave. @param {HeldMessage|Outgoing} what */
+export async function undoSending(what) {
+  if (!("key" in what)) return takeBack(what);
+  const out = await undo(what.key);
+  if (out) return giveBack(out.conversationId ?? "", out);
+  const answer = await answered(what.key); // it was on its way
+  if (answer?.status === "held") await takeBack(answer);
+  else say(t.composer.alreadySent, { bad: true });
+}
+
+/** @param {string} key @returns {Promise<any>} The server's answer to an entry of the outbox; null for none. */
+const answered = (key) =>
+  new Promise((done) => {
+    const stop = effect(() => {
+      const one = entries.value.find((each) => each.key === key);
+      if (one && (one.state === "sending" || one.state === "kept")) return;
+      queueMicrotask(() => stop());
+      done(one?.answer ?? null);
+    });
+  });
+
+before.send = async ({ kind, label, conversationId }) => {
+  if (kind !== "action" || !AFTER.has(label)) return;
+  for (const each of untracked(() => heldIn(conversationId ?? ""))) {
+    if (each.status !== "held") continue;
+    await sendNow(each).catch((error) => {
+      if (!(error instanceof Problem) || error.status >= 500 || [401, 429].includes(error.status)) throw error;
+    });
+  }
+};
+
+const load = () => void reload().catch((error) => error instanceof Problem || setTimeout(() => connection.peek().state === "live" && load(), AGAIN_MS));
+join({ hello: load, passing, end: () => (over.clear(), void (held.value = [])) });
+effect(() => {
+  const answers = entries.value.flatMap((each) => (each.state === "stored" && each.answer?.status === "held" ? [each.answer] : []));
+  untracked(() => answers.forEach((each) => accept(each)));
+});
+if (connection.peek().state === "live") load();

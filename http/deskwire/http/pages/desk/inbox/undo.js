@@ -1,0 +1,236 @@
+// @ts-check
+/** The changes that were made in this tab: what has become of each, and how the last ones are taken back, in order. */
+import { effect, signal, untracked } from "../vendor/preact.js";
+import { t } from "../core/texts-lazy.js";
+import { many } from "../core/texts.js";
+import { called, say } from "../ui/parts.js";
+import { call, get } from "../core/api.js";
+import { row } from "../core/store.js";
+import { project, user } from "../core/session.js";
+import { act, entries, undo } from "../core/outbox.js";
+import { agrees } from "../core/state.js";
+import { reachable } from "../core/feed.js";
+import { giveBack, madeAt, undoSending, undoable } from "./held-messages.js";
+/** @import { Guard, Outgoing, Row } from "../core/types.js" */
+/** @import { Action } from "../core/outbox.js" */
+
+/**
+ * One conversation's part of a change.
+ * @typedef {object} Step
+ * @property {string} id
+ * @property {string} key  of the outbox entry
+ * @property {(now: Row) => Action[]} back  what takes it back
+ * @property {Guard} left  what it left; if that is something else by then, somebody else has changed it
+ *
+ * @typedef {{who: string, what: string, steps: Step[], at?: number, reply?: boolean, ends?: () => void, back?: () => Promise<void>}} Change
+ * back: what takes back a change that is none of the outbox.
+ */
+const CHANGES_MAX = 100;
+/** A change that is done sooner is never called anything but done. */
+const SOON_MS = 400;
+
+/** The changes that can be taken back, newest last. @type {Change[]} */
+let changes = [];
+effect(() => {
+  void [user.value?.id, project.value?.id];
+  changes = [];
+});
+
+/** When the newest change was made that can be taken back; 0 for none. */
+export const changedAt = () => changes.at(-1)?.at ?? 0;
+
+/** How conversations are called in a sentence: by their contact, or by their number. @param {string[]} ids */
+export const calledAll = (ids) => (ids.length === 1 ? called(row(ids[0] ?? "")?.contact) || t.actions.thisOne : many(ids.length, "conversation", "conversations"));
+
+/** What an action leaves of the fields that undo goes by. @param {Action} action @returns {Guard} */
+export function leftBy(action) {
+  switch (action.do) {
+    case "assign":
+      return { assignee: action.assignee };
+    case "close":
+      return { status: "CLOSED" };
+    case "reopen":
+    case "open":
+      return { status: "OPEN" };
+    case "pending":
+      return { status: "PENDING" };
+    case "snooze":
+      return { snoozedUntil: action.until };
+    default:
+      return {};
+  }
+}
+
+/** @param {Change} change */
+function remember(change) {
+  change.at = Date.now();
+  changes = [...changes.slice(1 - CHANGES_MAX), change];
+}
+
+/** @param {Change} change @param {string} done  what is said once the service has all of it */
+export function note(change, done) {
+  remember(change);
+  change.ends = report(change.steps, { what: change.what, done }, { action: t.actions.undo, run: () => void takeBack(change), ms: 6000 });
+}
+
+/** Note a reply that was sent, and what was done with it. @param {Outgoing} out @param {Row|undefined} before */
+export function noteReply(out, before) {
+  const back = (/** @type {Row} */ now) => (before && out.body.then ? restored(before, now) : []);
+  const left = /** @type {Guard} */ (out.body.then ? { status: out.expect?.status ?? before?.status } : {});
+  remember({ who: calledAll([out.conversationId ?? ""]), what: "", steps: [{ id: out.conversationId ?? "", key: out.key, back, left }], reply: true });
+}
+
+/** The actions that give a conversation the status and the snooze that it had. @param {Row} before @param {Row} now @returns {Action[]} */
+export function restored(before, now) {
+  const asleep = before.snoozedUntil && Date.parse(before.snoozedUntil) > Date.now() ? before.snoozedUntil : null;
+  if (before.status === "CLOSED") return now.status === "CLOSED" ? [] : [{ do: "close" }];
+  /** @type {Action[]} */
+  const found = [];
+  if (now.status === "CLOSED") found.push({ do: "reopen", waitingSince: before.waitingSince });
+  if (before.status === "PENDING" && now.status !== "PENDING") found.push({ do: "pending" });
+  if (before.status === "OPEN" && now.status === "PENDING") found.push({ do: "open" });
+  if (asleep !== now.snoozedUntil || now.status === "CLOSED") if (asleep || now.status !== "CLOSED") found.push({ do: "snooze", until: asleep });
+  return found;
+}
+
+/**
+ * Say what has become of changes: that they are done when the service has them, and until then that they are only kept here.
+ * @param {Step[]} steps @param {{what: string, done: string}} words @param {Parameters<typeof say>[1]} [options]
+ * @returns {() => void} Stops looking.
+ */
+function report(steps, { what, done }, options = {}) {
+  const as = steps[0]?.key;
+  const late = signal(false);
+  const timer = setTimeout(() => (late.value = true), SOON_MS);
+  let said = "";
+  const tell = (/** @type {string} */ text, /** @type {string} */ icon) => {
+    if (said !== text) untracked(() => say((said = text), { ...options, as, icon }));
+  };
+  const look = () => {
+    const found = steps.map((each) => entries.value.find((one) => one.key === each.key));
+    const left = found.filter((each) => each && each.state !== "stored" && each.state !== "refused");
+    steps.forEach((each, i) => found[i]?.state === "stored" && each.left.status === "CLOSED" && (each.left = { ...each.left, closedAt: found[i]?.answer?.closedAt }));
+    if (!left.length) {
+      if (found.some((each) => each?.state === "stored")) tell(done, "check");
+      queueMicrotask(end);
+    } else if (left.some((each) => each?.waitsFor) || !reachable.value) tell(t.actions.kept(what), "clock");
+    else if (late.value) tell(t.actions.busy(what), "spin");
+  };
+  const end = () => {
+    clearTimeout(timer);
+    stop();
+  };
+  const stop = effect(look);
+  return end;
+}
+
+/** Take back the newest change of this tab, or a reply that is held and was sent later; or say why nothing can be. */
+export async function undoLast() {
+  const change = changes.at(-1);
+  const held = undoable();
+  if (held && (!change || change.reply || madeAt(held) > (change.at ?? 0))) {
+    if (change?.reply) changes = changes.slice(0, -1);
+    return void undoSending(held);
+  }
+  if (change) await takeBack(change);
+  else say(t.actions.nothingToUndo, { icon: "info" });
+}
+
+/** @param {Change} change */
+async function takeBack(change) {
+  if (!changes.includes(change)) return;
+  changes = changes.filter((each) => each !== change);
+  change.ends?.();
+  if (change.back) return doBack(change);
+  if (change.reply) return takeBackReply(change);
+  /** @type {Step[]} */
+  const sent = [];
+  const lost = [];
+  let dropped = 0;
+  for (const step of change.steps) {
+    if (await neverSent(step.key)) dropped += 1;
+    else if (wasRefused(step.key)) continue;
+    else if (!isAsLeft(step)) lost.push(step);
+    else sent.push(...(await sendBack(step)));
+  }
+  if (lost.length) say(await lostWords(change, lost), { bad: true });
+  if (sent.length) report(sent, { what: t.actions.undoing(change.what), done: t.actions.undone(change.what) });
+  else if (dropped) say(t.actions.undone(change.what));
+}
+
+/** @param {Change} change */
+async function doBack(change) {
+  try {
+    await change.back?.();
+    say(t.actions.undone(change.what));
+  } catch (error) {
+    remember(change);
+    say(t.actions.refused(t.actions.undoing(change.what), /** @type {Error} */ (error).message), { bad: true });
+  }
+}
+
+/** Mark everything of the project as read. */
+export async function readAll() {
+  try {
+    const { before } = await call("PUT", "inbox/seen", { body: {} });
+    const change = { who: "", what: t.actions.readAll, steps: [], back: () => call("PUT", "inbox/seen", { body: { until: before } }) };
+    remember(change);
+    say(t.actions.allRead, { action: t.actions.undo, run: () => void takeBack(change), ms: 6000 });
+  } catch (error) {
+    say(t.actions.refused(t.actions.readAll, /** @type {Error} */ (error).message), { bad: true });
+  }
+}
+
+/** @param {Change} change */
+async function takeBackReply(change) {
+  const [step] = change.steps;
+  if (!step) return;
+  const out = await neverSent(step.key);
+  if (out) return giveBack(step.id, out);
+  const sent = isAsLeft(step) ? await sendBack(step) : [];
+  if (sent.length) report(sent, { what: t.actions.undoing(change.who), done: t.actions.restored(change.who) });
+  else say(t.actions.sent(change.who), { icon: "info" });
+}
+
+/** Take an entry out of the outbox that has not been sent, not even once. @param {string} key @returns {Promise<Outgoing|null>} */
+async function neverSent(key) {
+  const one = entries.peek().find((each) => each.key === key);
+  return one && (one.state === "held" || one.state === "kept") && one.sentAt === null ? undo(key) : null;
+}
+
+/** @param {string} key */
+const wasRefused = (key) => entries.peek().some((each) => each.key === key && each.state === "refused");
+
+/** @param {Step} step @returns {Promise<Step[]>} */
+async function sendBack(step) {
+  const now = row(step.id);
+  if (!now) return [];
+  const found = [];
+  for (const [i, action] of step.back(now).entries()) {
+    const guard = i ? null : step.left;
+    const { key } = await act(step.id, action, { guard });
+    found.push({ ...step, key });
+  }
+  return found;
+}
+
+/** @param {Step} step */
+function isAsLeft({ id, left }) {
+  const now = row(id);
+  return Boolean(now && agrees(now, left));
+}
+
+/** @param {Change} change @param {Step[]} lost */
+async function lostWords(change, lost) {
+  const [first] = lost;
+  const by = lost.length === 1 && first ? await changedBy(first.id, first.left) : null;
+  return lost.length === change.steps.length ? t.actions.cantUndo(change.what, by) : t.actions.cantUndoSome(change.what, lost.length, change.steps.length);
+}
+
+/** Who changed a field of a conversation last; null if that is not known. @param {string} id @param {Guard} left @returns {Promise<string|null>} */
+export async function changedBy(id, left) {
+  const fields = Object.keys(left);
+  const page = await get(`conversations/${id}/activity`, { limit: 20 }).catch(() => null);
+  const found = page?.items.find((/** @type {any} */ each) => each.changes?.some((/** @type {any} */ one) => fields.includes(one.field)));
+  return found?.actor?.name ?? null;
+}

@@ -1,0 +1,114 @@
+// @ts-check
+/** Recording in the browser: speech that becomes a reply, or is written down word for word, in the box. Nothing is sent by it. */
+import { html, useEffect, useRef, useState } from "../vendor/preact.js";
+import { t } from "../core/texts-lazy.js";
+import { Button, Icon, say, setting } from "../ui/parts.js";
+import { call, upload } from "../core/api.js";
+
+const RATE = 16_000;
+const MOST_S = 300;
+/** How what was said is used. */
+const mode = setting("voiceMode", /** @type {"smart"|"dictate"} */ ("smart"));
+
+/** One channel of samples from -1 to 1 as a WAV file with 16 bits a sample. @param {Float32Array} samples @param {number} rate */
+export function wav(samples, rate) {
+  const bytes = new DataView(new ArrayBuffer(44 + samples.length * 2));
+  const text = (/** @type {number} */ at, /** @type {string} */ word) => [...word].forEach((letter, i) => bytes.setUint8(at + i, letter.charCodeAt(0)));
+  text(0, "RIFF");
+  bytes.setUint32(4, 36 + samples.length * 2, true);
+  text(8, "WAVEfmt ");
+  bytes.setUint32(16, 16, true);
+  bytes.setUint16(20, 1, true);
+  bytes.setUint16(22, 1, true);
+  bytes.setUint32(24, rate, true);
+  bytes.setUint32(28, rate * 2, true);
+  bytes.setUint16(32, 2, true);
+  bytes.setUint16(34, 16, true);
+  text(36, "data");
+  bytes.setUint32(40, samples.length * 2, true);
+  samples.forEach((each, i) => bytes.setInt16(44 + i * 2, Math.max(-1, Math.min(1, each)) * 32_767, true));
+  return new Blob([bytes.buffer], { type: "audio/wav" });
+}
+
+/** A recording as the service takes it: one channel, 16 kHz. @param {Blob} recorded */
+async function converted(recorded) {
+  const context = new AudioContext();
+  try {
+    const decoded = await context.decodeAudioData(await recorded.arrayBuffer());
+    const offline = new OfflineAudioContext(1, Math.max(1, Math.ceil(decoded.duration * RATE)), RATE);
+    const source = offline.createBufferSource();
+    source.buffer = decoded;
+    source.connect(offline.destination);
+    source.start();
+    return wav((await offline.startRendering()).getChannelData(0), RATE);
+  } finally {
+    await context.close();
+  }
+}
+
+/** Has the service make a text of a recording; the recording is not kept. @param {string} id @param {Blob} file */
+async function written(id, file) {
+  const kept = await upload(file, "voice.wav");
+  try {
+    return /** @type {{reply: string, transcript: string}} */ (await call("POST", `conversations/${id}/voice-reply`, { body: { audioUrl: kept.url, mode: mode.value } }));
+  } finally {
+    await call("DELETE", `uploads/${kept.id}`).catch(() => null); // what is used by nothing is removed by the service later, too
+  }
+}
+
+/** @param {{id: string, insert: (text: string) => void, close: () => void}} props  insert: puts the text into the box */
+export function Voice({ id, insert, close }) {
+  const [state, setState] = useState(/** @type {"ready"|"recording"|"working"} */ ("ready"));
+  const [seconds, setSeconds] = useState(0);
+  const recorder = useRef(/** @type {MediaRecorder|null} */ (null));
+  const left = useRef(false);
+  const release = () => recorder.current?.stream.getTracks().forEach((each) => each.stop());
+  useEffect(() => () => ((left.current = true), release()), []);
+  useEffect(() => {
+    if (state !== "recording") return;
+    const begun = Date.now();
+    const timer = setInterval(() => {
+      const now = Math.floor((Date.now() - begun) / 1000);
+      setSeconds(now);
+      if (now >= MOST_S) (say(t.voice.tooLong), stop());
+    }, 250);
+    return () => clearInterval(timer);
+  }, [state]);
+  const use = async (/** @type {Blob[]} */ parts, /** @type {string} */ type) => {
+    setState("working");
+    try {
+      const { reply } = await written(id, await converted(new Blob(parts, { type })));
+      if (left.current) return;
+      if (!reply.trim()) say(t.voice.empty, { bad: true });
+      else (insert(reply), say(t.voice.done));
+      close();
+    } catch (error) {
+      if (left.current) return;
+      say(t.voice.failed(/** @type {Error} */ (error).message), { bad: true });
+      setState("ready");
+    }
+  };
+  const record = async () => {
+    try {
+      const stream = await navigator.mediaDevices.getUserMedia({ audio: { channelCount: 1, echoCancellation: true, noiseSuppression: true } });
+      const made = (recorder.current = new MediaRecorder(stream));
+      /** @type {Blob[]} */
+      const parts = [];
+      made.ondataavailable = ({ data }) => data.size && parts.push(data);
+      made.onstop = () => (release(), left.current || void use(parts, made.mimeType));
+      made.start();
+      setState("recording");
+    } catch {
+      say(t.voice.refused, { bad: true });
+    }
+  };
+  const stop = () => recorder.current?.state === "recording" && recorder.current.stop();
+  const allowed = Boolean(navigator.mediaDevices);
+  return html`<div class="voice" role="group" aria-label=${t.voice.label}>
+    ${state === "ready" && html`<label class="label"><span>${t.voice.mode}</span><select class="field" onChange=${(/** @type {any} */ event) => (mode.value = event.target.value)}>${Object.entries(t.voice.modes).map(([value, label]) => html`<option key=${value} value=${value} selected=${value === mode.value}>${label}</option>`)}</select></label>
+      <${Button} kind="primary" icon="mic" label=${t.voice.record} disabled=${!allowed} why=${t.voice.insecure} press=${record} />${!allowed && html`<span class="muted">${t.voice.insecure}</span>`}`}
+    ${state === "recording" && html`<span class="bad"><${Icon} name="mic" /> ${t.voice.listening} <span class="num">${t.voice.seconds(seconds)}</span></span><${Button} kind="primary" label=${t.voice.stop} press=${stop} />`}
+    ${state === "working" && html`<span role="status">${t.voice.working}</span>`}
+    <${Button} kind="quiet" label=${t.voice.cancel} press=${close} />
+  </div>`;
+}

@@ -1,0 +1,58 @@
+// @ts-check
+/** What the pages of this group share: parts of a page by its address, downloads, and the style. */
+import { html } from "../vendor/preact.js";
+import { t } from "./texts.js";
+import { say } from "../ui/parts.js";
+import { address, credentials, refusal } from "../core/api.js";
+import { place } from "../core/session.js";
+import { Link, query } from "../ui/link.js";
+
+const style = document.createElement("link");
+style.rel = "stylesheet";
+style.href = new URL("./style.css", import.meta.url).href;
+document.head.append(style);
+
+/** The part of the page that is shown. Reads a signal. @param {string} otherwise */
+export const partShown = (otherwise) => query.value.get("part") ?? otherwise;
+
+/** Links to the parts of a page; each part has an address. @param {{label: string, of: Record<string, string>, otherwise: string}} props */
+export function Tabs({ label, of, otherwise }) {
+  const path = place.value.split("?")[0];
+  const here = partShown(otherwise);
+  return html`<nav class="tabs" aria-label=${label}>${Object.entries(of).map(([key, name]) => html`<${Link} key=${key} to=${key === otherwise ? path : `${path}?part=${key}`} aria-current=${key === here ? "page" : undefined}>${name}<//>`)}</nav>`;
+}
+
+/** A choice above a page. @param {{label: string, value: string, of: [string, string][], set: (value: string) => void}} props */
+export const Choose = ({ label, value, of, set }) => html`<label class="label"><span>${label}</span><select class="field" onChange=${(/** @type {any} */ event) => set(event.target.value)}>
+  ${of.map(([key, name]) => html`<option key=${key} value=${key} selected=${key === value}>${name}</option>`)}</select></label>`;
+
+/** Fetches a file with the session of the page, and has the browser keep it. @param {string} path @param {Record<string, unknown>} query @param {string} name */
+export async function download(path, query, name) {
+  try {
+    const response = await fetch(address(path, query), { headers: credentials.project ? { project: credentials.project } : {}, cache: "no-store" });
+    if (!response.ok) throw refusal(response.status, await response.text(), (header) => response.headers.get(header), path);
+    const url = URL.createObjectURL(await response.blob());
+    const link = document.createElement("a");
+    link.href = url;
+    link.download = name;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(url), 10_000);
+  } catch (error) {
+    say(t.downloadFailed(/** @type {Error} */ (error).message), { bad: true });
+  }
+}
+
+/** The time zone of this browser, whose days the figures are of. */
+export const timezone = Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
+
+/** The first day of the last so many days, as the API takes it. @param {number} days */
+export function daysAgo(days) {
+  const day = new Date();
+  day.setDate(day.getDate() - days + 1);
+  return `${day.getFullYear()}-${String(day.getMonth() + 1).padStart(2, "0")}-${String(day.getDate()).padStart(2, "0")}`;
+}
+
+/** A figure as people read it; a dash for none. @param {number|null|undefined} n */
+export const figure = (n) => (n === null || n === undefined ? "–" : n.toLocaleString(undefined, { maximumFractionDigits: 2 }));
+/** A day of the API in words. @param {string} day */
+export const dayName = (day) => new Date(`${day}T00:00:00`).toLocaleDateString(undefined, { dateStyle: "medium" });

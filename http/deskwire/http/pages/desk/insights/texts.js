@@ -1,0 +1,111 @@
+// @ts-check
+/** The sentences of the pages that show what is learnt from conversations. */
+import { t as shared, many } from "../ui/texts.js";
+
+export const t = {
+  save: shared.save, doing: shared.doing,
+  any: "Any", all: "All", search: "Search", filters: "Filters", period: "Period", since: "Since", at: "At", changed: "Changed", created: "Created", actions: "Actions",
+  yes: "Yes", no: "No", csv: "As CSV", nothingFound: "Nothing was found",
+  periods: /** @type {[string, string][]} */ ([["7", "7 days"], ["30", "30 days"], ["90", "90 days"], ["365", "A year"]]),
+  downloadFailed: (/** @type {string} */ why) => `The file could not be fetched: ${why}`,
+  fieldNames: { name: "Name", trigger: "Trigger", status: "Status" },
+  pages: { surveys: "Surveys", reports: "Reports", workflows: "Workflows", translations: "Translations", memory: "Memory" },
+
+  editor: {
+    checking: "Checking …", sound: "No problems.", list: "Problems", back: "Back to what is published",
+    problems: (/** @type {number} */ n) => many(n, "problem", "problems"),
+    line: (/** @type {number} */ n) => `Line ${n}`,
+    notJson: (/** @type {string} */ why) => `This is no JSON: ${why}`,
+  },
+
+  surveys: {
+    add: "New survey", addText: "It begins with a score and a question for the reason. Its definition is edited next.", create: "Create and edit", name: "Name", status: "Status", version: "Version", responses: "Responses", language: "Language", contact: "Contact",
+    firstQuestion: "How likely are you to recommend us?", secondQuestion: "What is the reason for your score?", thanks: "Thank you!",
+    statuses: { OPEN: "Open", CLOSED: "Closed" }, none: "No survey yet", noneText: "A survey asks customers for a rating and its reasons.",
+    more: "Manage", rename: "Rename", close: "Close for responses", reopen: "Open for responses", remove: "Delete the survey",
+    nowIs: (/** @type {"OPEN"|"CLOSED"} */ to) => (to === "OPEN" ? "The survey takes responses." : "The survey takes no more responses."),
+    removed: (/** @type {string} */ name) => `${name} is deleted.`,
+    loses: (/** @type {number} */ n, /** @type {number} */ versions) => [many(n, "response", "responses"), `${many(versions, "version", "versions")} of its definition`, "Its insights: themes, drivers, segments and alerts"],
+    contactsStay: "The contacts who answered, and their conversations.",
+    parts: "Parts of the survey", partNames: { figures: "Figures", responses: "Responses", definition: "Definition", versions: "Versions" },
+    definition: "Definition", published: "It is published.", isPublished: "published", nothingChanged: "Nothing was changed.",
+    definitionText: (/** @type {number} */ n) => `Version ${n} is published. What you change here is checked at once, and asked from customers once you publish it; responses keep the version that they answered.`,
+    definitionRead: (/** @type {number} */ n) => `Version ${n}, which is published. Your role may read it.`,
+    publish: (/** @type {number} */ n) => `Publish version ${n}`, publishAgain: "Publish this definition again",
+    versionNumber: (/** @type {number} */ n) => `Version ${n}`,
+    answers: "Answers", answer: "Answer", anonymous: "anonymous", noAnswers: "No answers", response: "A response", csv: "As CSV", removeResponse: "Delete this response", responseRemoved: "The response is deleted.",
+    losesResponse: ["All answers of this response", "The quotes from it in the insights"], noResponses: "No response yet", noResponsesText: "Your backend stores responses by the API, or imports them.",
+    allVersions: "All that compare", questions: "Answers to each question", times: "Times", share: "Share",
+    scoreNames: { nps: "NPS", csat: "CSAT, %", ces: "CES", rating: "Rating", number: "Mean" },
+    types: { nps: "NPS", csat: "CSAT", ces: "CES", rating: "Rating", single_choice: "One choice", multiple_choice: "Several choices", text: "Text", number: "Number", date: "Date", boolean: "Yes or no" },
+    ofAnswers: (/** @type {number} */ n) => many(n, "answer", "answers"),
+    scoreOver: (/** @type {string} */ name) => `${name} over time`, responsesOver: "Responses over time",
+    scoreSummary: (/** @type {string} */ from, /** @type {string} */ to) => `The score over time, from ${from} at first to ${to} at last.`,
+    responsesSummary: (/** @type {string} */ n) => `The number of responses over time, ${n} in all.`,
+    insights: "Insights", noInsights: "No insights are stored yet. Refresh computes them from the newest responses.", refresh: "Refresh", refreshing: "Computing", computed: "Computed",
+    refreshFailed: (/** @type {string} */ why) => `The last refresh failed: ${why}`,
+    themes: "Themes", theme: "Theme", mentions: "Mentions", sentiment: "Sentiment", sentiments: { positive: "positive", neutral: "neutral", negative: "negative" },
+    drivers: "Drivers", impact: "Impact", segments: "Segments", size: "Size", score: "Score", severities: { info: "Note", warning: "Warning", critical: "Critical" },
+    quotes: (/** @type {number} */ n) => many(n, "quote", "quotes"),
+  },
+
+  reports: {
+    by: "By", groups: { day: "Day", agent: "Agent", team: "Team", tag: "Tag" }, nobody: "Nobody", deleted: "Deleted", nothing: "Nothing happened in this time", minutes: "minutes",
+    names: { "first-response": "First response", "time-to-close": "Time to close", csat: "CSAT", volume: "Volume", backlog: "Backlog" },
+    texts: {
+      "first-response": "How long contacts waited for the first answer of an agent. Bots do not count.", "time-to-close": "How long conversations were open, from their creation or last reopening to their closing.",
+      csat: "The ratings of conversations. CSAT is the percentage of 7 to 10.", volume: "What happened: conversations that began, closed and reopened, and messages by author.", backlog: "The conversations that are open now; by day, how many were open at its end.",
+    },
+    figures: {
+      median: "Median", mean: "Mean", p90: "90th percentile", count: "Number", csat: "CSAT", average: "Average rating", conversationsCreated: "Created", conversationsClosed: "Closed", conversationsReopened: "Reopened",
+      messages: "Messages", contactMessages: "of contacts", agentMessages: "of agents", botMessages: "of bots", open: "Open", waiting: "Waiting",
+    },
+    omitted: (/** @type {number} */ n) => `${many(n, "group", "groups")} more; a report has at most 1,000 rows.`,
+    summary: (/** @type {string} */ title, /** @type {string} */ figure, /** @type {string} */ value) => `${title} over time. ${figure} of the whole period: ${value}.`,
+    s: (/** @type {number} */ n) => `${n} s`, min: (/** @type {number} */ n) => `${n.toFixed(n < 10 ? 1 : 0)} min`, h: (/** @type {number} */ n) => `${n.toFixed(1)} h`, d: (/** @type {number} */ n) => `${n.toFixed(1)} d`,
+  },
+
+  workflows: {
+    add: "New workflow", addText: "It begins with a message and hands over to an agent. Its flows are edited next.", create: "Create and edit", name: "Name", trigger: "Starts", version: "Version", none: "No workflow yet", noneText: "A workflow answers customers step by step, and hands over to an agent.",
+    triggers: { "conversation.created": "With each new conversation", manual: "When it is started" }, firstText: "Hello! An agent will be with you soon.",
+    more: "Manage", edit: "Name and start", remove: "Delete the workflow", loses: ["The workflow with all its versions", "What is known of its runs that have ended"], stays: ["Conversations in which it runs: it goes on to its end there."],
+    removed: (/** @type {string} */ name) => `${name} is deleted.`,
+    parts: "Parts of the workflow", partNames: { picture: "Picture", definition: "Definition", try: "Try it", runs: "Runs", versions: "Versions" },
+    definition: "Flows", published: "It is published.", isPublished: "published", nothingChanged: "Nothing was changed.", publishAgain: "Publish these flows again", versionsText: "The newest 100 versions are kept, and older ones as long as they run somewhere.",
+    definitionText: (/** @type {number} */ n) => `Version ${n} is published. What you change is checked at once, and runs in conversations once you publish it; where the workflow runs already it keeps its version.`,
+    definitionRead: (/** @type {number} */ n) => `Version ${n}, which is published. Your role may read it.`,
+    publish: (/** @type {number} */ n) => `Publish version ${n}`, versionNumber: (/** @type {number} */ n) => `Version ${n}`, flowsOf: (/** @type {number} */ n) => `Flows of version ${n}`,
+    waitNow: "Wait now", stoppedRuns: "Could not go on", showThem: "Show them", tryThese: "Try these flows",
+    times: (/** @type {number} */ n) => many(n, "run", "runs"), oldVersions: (/** @type {number} */ n) => `${many(n, "run", "runs")} of older versions wait, too.`,
+    outcomes: { completed: "Completed", handed_off: "Handed off" }, stopped: "Stopped",
+    whyStopped: { step_limit: "It carried out more than 1,000 actions: it goes round in a circle.", attributes_full: "The conversation would have had too many attributes.", assignee_gone: "The team or user that it assigns to no longer exists." },
+    flow: (/** @type {string} */ id) => `Flow ${id}`, begins: "begins here", nextAction: "next action", theEnd: "end", otherwise: "otherwise", anyText: "any text", branchOn: "by", waitsHere: "waits here", since: "since",
+    wait: (/** @type {number} */ n) => (n === 1 ? "1 waits" : `${n.toLocaleString()} wait`),
+    seconds: (/** @type {number} */ n) => (n < 120 ? `${n} s` : n < 7200 ? `${Math.round(n / 60)} min` : `${Math.round(n / 360) / 10} h`),
+    to: { user: "To the user", team: "To the team" },
+    actions: { message: "Message", buttons: "Buttons", form: "Form", wait: "Wait", assign: "Assign", set_attributes: "Set attributes", branch: "Branch", close: "Close the conversation", hand_off: "Hand off to an agent" },
+    state: "State", states: { waiting: "Waiting", ended: "Ended", stopped: "Could not go on" }, conversation: "Conversation", waitsAt: "Waits at", endedAt: "Ended at", waitsSince: "Since", ended: "Ended", goesOn: "Goes on", withAnswer: "with an answer", how: "How", unknownSince: "not known",
+    noRuns: { waiting: "It waits nowhere", ended: "No run has ended yet", stopped: "Every run could go on" },
+    stepOf: (/** @type {string} */ flow, /** @type {number} */ action) => `${flow}, action ${action}`,
+    tryIt: "Try it", tryText: "Nothing is stored or sent. Waits for a time pass at once.", attributes: "Attributes of the conversation", attributesHint: "One on each line, such as plan = pro. A value may be JSON.", attributesNow: "Attributes", course: "What happens",
+    options: "Options", answer: "Answer", orText: "Or write", fromStart: "From the start", stepBack: "One answer back", nothingFilledIn: "(nothing filled in)",
+    did: { message: "The bot: ", answer: "The contact: ", assigned: "Assigned to", attributes: "Attributes:", closed: "The conversation is closed.", waited: (/** @type {number} */ n) => `${n.toLocaleString()} s pass.` },
+  },
+
+  translations: {
+    add: "New entry", create: "Create", type: "Type", key: "Id", keyHint: "A key of your choice; 24 hexadecimal digits for the other types.", fieldName: "Name of the field", entry: "Entry", there: "Languages", show: "Show", missingOnly: "Missing", all: "All", language: "Language", into: "Into", progress: "What each language lacks", none: "There are no entries yet",
+    types: { statictranslation: "Text of an interface", article: "Article", collection: "Collection", emailtemplate: "E-mail template" },
+    more: "Manage", addField: "Add a field", remove: "Delete the entry", thenNext: "Then open the next entry that is missing", noSource: "(not there)", nowhere: "The entry is there neither in this language nor in the primary one.", fields: "Fields",
+    textIn: (/** @type {string} */ language) => `Text, ${language}`, fieldIn: (/** @type {string} */ name, /** @type {string} */ language) => `${name}, ${language}`,
+    lacks: (/** @type {string} */ language, /** @type {number} */ n) => (n ? `${language}: ${n.toLocaleString()} missing` : `${language}: complete`),
+    complete: (/** @type {string} */ language) => `Nothing is missing in ${language}`, lacking: (/** @type {string} */ language) => `missing in ${language}`, saved: (/** @type {string} */ language) => `Saved in ${language}.`,
+    removeLanguage: (/** @type {string} */ language) => `Delete ${language}`, losesLanguage: (/** @type {string} */ language) => [`The texts of this entry in ${language}`], losesEntry: (/** @type {string[]} */ all) => [`The entry in all its languages: ${all.join(", ")}`],
+  },
+
+  memory: {
+    choose: "Choose a contact to see what is remembered.", contact: "Contact", contacts: "Contacts", email: "Email", userId: "User id", nobody: "There are no contacts yet", name: "Name", nameHint: "Such as “shoe size”. An entry of the same name is replaced.", content: "Content", description: "Where it is from",
+    add: "Add", change: "Change the entry", saved: "Saved.", forget: "Forget", clear: "Forget all", forgotten: "Forgotten.", nothing: "Nothing is remembered", nothingText: "Bots and agents note here what helps next time.", off: "Memory is switched off", offText: "The setting of the project decides that. What was remembered before stays, unread.",
+    losesOne: (/** @type {string} */ name) => `The entry “${name}”`, losesAll: (/** @type {string} */ name) => `All that is remembered of ${name}`, stays: "The contact and the conversations.",
+  },
+
+};

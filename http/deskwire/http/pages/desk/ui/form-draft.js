@@ -1,0 +1,91 @@
+// @ts-check
+/**
+ * Keeps the input of a form until it is saved or left, so that the end of a session, a reload or a crash of the tab loses none of it.
+ *
+ * It is sealed for its user in this tab's storage, under the place in the desk, the form's fields and what they begin with. The form
+ * that is opened again at that place, with the same beginning, gets it back. Passwords and files are not kept.
+ */
+import { useLayoutEffect } from "../vendor/preact.js";
+import { signedOut } from "../core/api.js";
+import { canSeal, open, seal } from "../core/seal.js";
+import { parting, place, project, user } from "../core/session.js";
+
+/** @typedef {HTMLInputElement | HTMLTextAreaElement | HTMLSelectElement} Control */
+
+const PREFIX = "deskwire.form.";
+
+/** @param {HTMLElement} form @returns {Control[]} */
+const controls = (form) => /** @type {any[]} */ ([...form.querySelectorAll("input, select, textarea")]).filter((each) => each.name && !["password", "file", "submit", "button", "hidden"].includes(each.type));
+
+/** @param {Control} one @returns {string|boolean} */
+const valueOf = (one) => (one instanceof HTMLInputElement && ["checkbox", "radio"].includes(one.type) ? one.checked : one.value);
+
+/** @param {HTMLElement} form */
+const written = (form) => JSON.stringify(controls(form).map((each) => [each.name, valueOf(each)]));
+
+/** A short name for a text, the same for the same text (FNV-1a). @param {string} text */
+function digest(text) {
+  let hash = 0x811c9dc5;
+  for (let at = 0; at < text.length; at += 1) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193) >>> 0;
+  return hash.toString(36);
+}
+
+/** @param {string} key */
+function forget(key) {
+  try {
+    sessionStorage.removeItem(key);
+  } catch {
+    // then it was not kept either
+  }
+}
+
+/** @param {string} key @returns {[name: string, value: string|boolean][]} */
+function kept(key) {
+  try {
+    const sealed = canSeal() ? sessionStorage.getItem(key) : null;
+    return sealed ? open(sealed, key) : [];
+  } catch {
+    return [];
+  }
+}
+
+/** Put kept values into a form, as if they were typed. @param {HTMLElement} form @param {[name: string, value: string|boolean][]} values */
+function restore(form, values) {
+  controls(form).forEach((each, at) => {
+    const [name, value] = values[at] ?? [];
+    if (name !== each.name || value === undefined || value === valueOf(each)) return;
+    if (typeof value === "boolean") /** @type {HTMLInputElement} */ (each).checked = value;
+    else each.value = value;
+    for (const type of ["input", "change"]) each.dispatchEvent(new Event(type, { bubbles: true }));
+  });
+}
+
+/** @param {{current: HTMLElement|null}} box  the form, or what has the fields @param {boolean} [off]  whether nothing is kept of it */
+export function useKeptForm(box, off = false) {
+  useLayoutEffect(() => {
+    const form = box.current;
+    const of = user.peek() && project.peek() && `${user.peek()?.id}.${project.peek()?.id}`;
+    if (!form || !of || off) return;
+    const begun = written(form);
+    const key = `${PREFIX}${of}.${place.peek().split("?")[0]}.${digest(begun)}`;
+    restore(form, kept(key));
+    const keep = () => {
+      if (!canSeal()) return;
+      try {
+        if (written(form) === begun) forget(key);
+        else sessionStorage.setItem(key, seal(JSON.parse(written(form)), key));
+      } catch {
+        // the browser stores nothing, so this input is not kept
+      }
+    };
+    form.addEventListener("input", keep);
+    form.addEventListener("change", keep);
+    return () => {
+      if (!signedOut.peek()) forget(key); // it was saved, or left on purpose
+    };
+  }, []);
+}
+
+parting(async () => {
+  for (const key of Object.keys(sessionStorage)) if (key.startsWith(PREFIX)) forget(key);
+});

@@ -1,0 +1,130 @@
+// @ts-check
+/** Forms: fields with their labels and hints, and beside each the problems that the service named. */
+import { createContext, html, useContext, useId, useLayoutEffect, useRef, useState } from "../vendor/preact.js";
+import { t } from "./texts.js";
+import { Button, cx } from "./parts.js";
+import { Problem } from "../core/api.js";
+import { useKeptForm } from "./form-draft.js";
+
+/** @typedef {{pointer: string, code: string, message: string}} FieldProblem */
+/** The problems of the form around a field. @type {any} */
+const Problems = createContext(/** @type {FieldProblem[]} */ ([]));
+
+/** Whether a problem is about the field of this name, or about something in it. @param {FieldProblem} problem @param {string} name */
+const about = ({ pointer }, name) => pointer === `/${name}` || pointer.startsWith(`/${name}/`);
+
+/** The field that had the focus in a form that has just gone, "" for its button; null for none. @type {string|null} */
+let left = null;
+
+/** Keeps the focus where it was when a form is made anew, as after it was saved. @param {{current: HTMLFormElement|null}} box */
+function useKeptFocus(box) {
+  useLayoutEffect(() => {
+    const form = box.current;
+    if (left !== null && document.activeElement === document.body) /** @type {HTMLElement|null|undefined} */ (form?.querySelector(left ? `[name="${CSS.escape(left)}"]` : "[type=submit]"))?.focus();
+    return () => {
+      if (!form?.contains(document.activeElement)) return;
+      left = /** @type {HTMLInputElement} */ (document.activeElement).name ?? "";
+      queueMicrotask(() => void (left = null)); // the form that takes its place is there by then
+    };
+  }, []);
+}
+
+/**
+ * A form whose `save` makes the call. A problem document's errors are shown beside the fields of their names, what belongs to none
+ * above all; the first wrong field gets the focus.
+ * @param {{save: (form: Values) => Promise<unknown>, label: string, kind?: string, cancel?: () => void, class?: string, disabled?: boolean, children?: any}} props
+ *   save: may throw a Problem. cancel: what the second button does, if there is one
+ */
+export function Form({ save, label, kind = "primary", cancel, disabled, children, ...rest }) {
+  const box = useRef(/** @type {HTMLFormElement|null} */ (null));
+  useKeptFocus(box);
+  useKeptForm(box, kind === "danger");
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState(/** @type {any} */ (null));
+  const errors = /** @type {FieldProblem[]} */ (error?.errors ?? []);
+  const fields = [...(box.current?.elements ?? [])].map((each) => /** @type {any} */ (each).name).filter(Boolean);
+  const others = errors.filter((each) => !fields.some((name) => about(each, name)));
+  const submit = async (/** @type {Event} */ event) => {
+    event.preventDefault();
+    if (busy || disabled || !box.current) return;
+    setBusy(true);
+    setError(null);
+    try {
+      await save(new Values(box.current));
+    } catch (problem) {
+      if (!(problem instanceof Error)) throw problem;
+      setError(problem);
+    } finally {
+      setBusy(false);
+    }
+  };
+  useLayoutEffect(() => {
+    if (error) /** @type {HTMLElement|null} */ (box.current?.querySelector("[aria-invalid=true]") ?? box.current?.querySelector("[role=alert]"))?.focus();
+  }, [error]);
+  const said = error && (!errors.length || others.length) ? html`<div class="wrong" role="alert" tabindex="-1"><p>${errors.length ? t.problems : error.message}</p>${others.length > 0 && html`<ul>${others.map((each) => html`<li key=${each.pointer}><code>${each.pointer}</code> ${each.message}</li>`)}</ul>`}
+    ${error instanceof Problem && error.status >= 500 && html`<p class="mono">${error.requestId}</p>`}</div>` : null;
+  return html`<form ref=${box} class=${cx("form", rest.class)} onSubmit=${submit} novalidate>
+    <${Problems.Provider} value=${errors}>${said}${children}<//>
+    <div class="actions">${cancel && html`<${Button} label=${t.cancel} kind="quiet" press=${cancel} />`}<button type="submit" class=${cx("button", kind)} aria-disabled=${busy || disabled ? "true" : undefined}>${busy ? t.doing : label}</button></div>
+  </form>`;
+}
+
+/** What the fields of a form have. */
+export class Values {
+  /** @param {HTMLFormElement} form */
+  constructor(form) {
+    this.data = new FormData(form);
+  }
+
+  /** The text of a field without space around it; undefined for none. @param {string} name @returns {string|undefined} */
+  text(name) {
+    return String(this.data.get(name) ?? "").trim() || undefined;
+  }
+
+  /** The text as it is; "" for none. @param {string} name */
+  raw(name) {
+    return String(this.data.get(name) ?? "");
+  }
+
+  /** The number in a field; undefined for none. @param {string} name */
+  number(name) {
+    const text = this.text(name);
+    return text === undefined ? undefined : Number(text);
+  }
+
+  /** Whether a box is ticked. @param {string} name */
+  on(name) {
+    return this.data.has(name);
+  }
+
+  /** All values of boxes of one name. @param {string} name */
+  all(name) {
+    return this.data.getAll(name).map(String);
+  }
+}
+
+/**
+ * A field with its label. Its value is its own from then on; `initial` is only what it begins with.
+ * @param {{name: string, label: string, hint?: any, initial?: string|number|null, type?: string, rows?: number, options?: {value: string, label: string}[],
+ *   mono?: boolean, [more: string]: any}} props  rows: a larger text; options: a choice of these; more: attributes of the input
+ */
+export function Field({ name, label, hint, initial, type = "text", rows, options, mono, ...more }) {
+  const id = useId();
+  const problems = /** @type {FieldProblem[]} */ (useContext(Problems)).filter((each) => about(each, name));
+  const described = cx(hint && `${id}-hint`, problems.length > 0 && `${id}-wrong`) || undefined;
+  const common = { id, name, class: cx("field", mono && "mono"), "aria-describedby": described, "aria-invalid": problems.length ? "true" : undefined, ...more };
+  const value = initial ?? "";
+  const input = options
+    ? html`<select ...${common}>${options.map((each) => html`<option key=${each.value} value=${each.value} selected=${each.value === String(value)}>${each.label}</option>`)}</select>`
+    : rows
+      ? html`<textarea ...${common} rows=${rows} dir="auto" defaultValue=${String(value)}></textarea>`
+      : html`<input ...${common} type=${type} autocomplete=${more.autocomplete ?? "off"} defaultValue=${String(value)} />`;
+  return html`<div class="label"><label for=${id}>${label}</label>${input}
+    ${hint && html`<p class="hint" id=${`${id}-hint`}>${hint}</p>`}
+    ${problems.length > 0 && html`<p class="wrong" id=${`${id}-wrong`}>${problems.map((each) => (each.pointer === `/${name}` ? each.message : `${each.pointer.slice(name.length + 2)}: ${each.message}`)).join(" ")}</p>`}
+  </div>`;
+}
+
+/** A box to tick. @param {{name: string, label: any, value?: string, initial?: boolean, hint?: any, [more: string]: any}} props */
+export const Tick = ({ name, label, value = "on", initial, hint, ...more }) =>
+  html`<label class="switch"><input type="checkbox" name=${name} value=${value} defaultChecked=${initial} ...${more} /><span>${label}${hint && html`<br /><span class="muted">${hint}</span>`}</span></label>`;

@@ -1,0 +1,163 @@
+// @ts-check
+/** What a page has loaded: one call or a list page by page, and the states on the way there. */
+import { html, useCallback, useEffect, useRef, useState } from "../vendor/preact.js";
+import { t } from "./texts.js";
+import { Button, Empty, clockTime } from "./parts.js";
+import { Problem, call, patiently } from "../core/api.js";
+import { connection } from "../core/feed.js";
+
+/** @typedef {"loading"|"ready"|"failed"|"forbidden"|"gone"} LoadState */
+/**
+ * @typedef {object} Loaded
+ * @property {LoadState} state
+ * @property {any} data  as it was last known, also while it is loaded anew
+ * @property {string|null} tag  the `ETag`, for `ifMatch`
+ * @property {any} error  why the last attempt failed
+ * @property {number} at  when the data came, in ms
+ * @property {() => Promise<void>} reload
+ * @property {(data: any, tag?: string|null) => void} put  puts what a call has answered in the place of the data
+ * @property {{method: string, path: string, query: Record<string, unknown>}} call  for `Frame`
+ */
+
+/** @param {any} error @returns {LoadState} */
+const stateOf = (error) => (!(error instanceof Problem) ? "failed" : error.status === 403 ? "forbidden" : error.status === 404 ? "gone" : "failed");
+
+/** Items that the service gives at once at most. */
+const LIMIT_MAX = 200;
+const NOTHING = { state: /** @type {LoadState} */ ("loading"), data: /** @type {any} */ (null), tag: /** @type {string|null} */ (null), error: /** @type {any} */ (null), at: 0 };
+
+/**
+ * Loads what a GET answers with, anew when the path or query changes, and after a failure as soon as the service answers again.
+ * @param {string|null} path  below `/v3/`; null loads nothing yet @param {Record<string, unknown>} [query] @returns {Loaded}
+ */
+export function useCall(path, query = {}) {
+  const [known, set] = useState(NOTHING);
+  const round = useRef(0);
+  const key = JSON.stringify([path, query]);
+  const load = useCallback(async () => {
+    if (path === null) return;
+    const mine = ++round.current;
+    /** @type {string|null} */
+    let tag = null;
+    try {
+      const data = await patiently(() => call("GET", path, { query, answered: (headers) => (tag = headers.get("etag")) }));
+      if (mine === round.current) set({ state: "ready", data, tag, error: null, at: Date.now() });
+    } catch (error) {
+      if (mine === round.current) set((before) => ({ ...before, state: stateOf(error), error }));
+    }
+  }, [key]);
+  useEffect(() => {
+    set(NOTHING);
+    void load();
+    return () => void round.current++;
+  }, [load]);
+  useAgain(known.state, load);
+  const put = (/** @type {any} */ data, /** @type {string|null} */ tag = null) => (round.current++, set({ state: "ready", data, tag, error: null, at: Date.now() }));
+  return { ...known, reload: load, put, call: { method: "GET", path: path ?? "", query } };
+}
+
+/**
+ * @typedef {object} Listed
+ * @property {LoadState} state
+ * @property {any[]} items
+ * @property {boolean} more  whether there are more than were loaded
+ * @property {string|null} searchedTo  how far back a search has looked that is not at its end yet
+ * @property {boolean} loadingMore
+ * @property {any} error
+ * @property {number} at
+ * @property {() => Promise<void>} reload  loads the first page anew
+ * @property {() => Promise<void>} renew  loads anew as many as are shown, or as far back as was searched, and what has come to a list that was loaded to its end
+ * @property {number} asked  another number when the reader has asked for the list, or for more of it; not when it was renewed
+ * @property {() => Promise<void>} next  loads the next page
+ * @property {(change: (items: any[]) => any[]) => void} edit  changes what is shown, after a call that changed it
+ * @property {{method: string, path: string, query: Record<string, unknown>}} call  for `Frame`
+ */
+
+/**
+ * Loads a list `{items, nextCursor}` page by page. A search that has looked in vain (`searchedTo`) goes on until it finds something.
+ * @param {string|null} path @param {Record<string, unknown>} [query] @param {number} [limit]  items of a page @returns {Listed}
+ */
+export function useList(path, query = {}, limit = 50) {
+  const first = { state: /** @type {LoadState} */ ("loading"), items: /** @type {any[]} */ ([]), cursor: /** @type {string|null} */ (null), searchedTo: /** @type {string|null} */ (null), loadingMore: false, error: /** @type {any} */ (null), at: 0, asked: 0 };
+  const [known, set] = useState(first);
+  const round = useRef(0);
+  const asking = useRef(/** @type {Promise<unknown>} */ (Promise.resolve()));
+  const extent = useRef(limit);
+  const reached = useRef(/** @type {string|null} */ (null));
+  reached.current = known.searchedTo;
+  extent.current = known.at && known.cursor === null ? known.items.length + LIMIT_MAX : Math.max(limit, known.items.length);
+  const key = JSON.stringify([path, query, limit]);
+  const load = useCallback(async (/** @type {string|null} */ cursor) => {
+    if (path === null) return;
+    const mine = ++round.current;
+    if (cursor) set((before) => ({ ...before, loadingMore: true }));
+    try {
+      const page = await patiently(() => call("GET", path, { query: { ...query, limit, cursor } }));
+      if (mine !== round.current) return;
+      set((before) => ({ state: "ready", items: cursor ? [...before.items, ...page.items] : page.items, cursor: page.nextCursor ?? null, searchedTo: page.searchedTo ?? null, loadingMore: false, error: null, at: Date.now(), asked: mine }));
+      if (page.searchedTo && !page.items.length) await load(page.nextCursor);
+    } catch (error) {
+      if (mine === round.current) set((before) => ({ ...before, state: stateOf(error), loadingMore: false, error }));
+    }
+  }, [key]);
+  const begin = useCallback((/** @type {string|null} */ cursor) => (asking.current = load(cursor)), [load]);
+  const reload = useCallback(() => begin(null), [begin]);
+  const renew = useCallback(async () => {
+    await asking.current; // what is on its way may have been read before what happened
+    const mine = round.current;
+    const items = /** @type {any[]} */ ([]);
+    let cursor = /** @type {string|null} */ (null);
+    let searchedTo = /** @type {string|null} */ (null);
+    try {
+      do {
+        const page = await patiently(() => call("GET", path ?? "", { query: { ...query, limit: Math.min(LIMIT_MAX, extent.current - items.length), cursor } }));
+        items.push(...page.items);
+        cursor = page.nextCursor ?? null;
+        searchedTo = page.searchedTo ?? null;
+      } while (cursor && items.length < extent.current && !(searchedTo && reached.current && searchedTo <= reached.current) && mine === round.current);
+      if (mine === round.current) set((before) => ({ ...before, state: "ready", items, cursor, searchedTo, error: null, at: Date.now() }));
+    } catch (error) {
+      if (mine === round.current) set((before) => ({ ...before, state: stateOf(error), error }));
+    }
+  }, [key]);
+  useEffect(() => {
+    set((before) => (before.items.length || before.error ? { ...before, state: "loading" } : before));
+    void reload();
+    return () => void round.current++;
+  }, [reload]);
+  useAgain(known.state, reload);
+  const edit = (/** @type {(items: any[]) => any[]} */ change) => set((before) => ({ ...before, items: change(before.items) }));
+  return { state: known.state, items: known.items, more: known.cursor !== null, searchedTo: known.searchedTo, loadingMore: known.loadingMore, error: known.error, at: known.at, asked: known.asked, reload, renew, next: () => begin(known.cursor), edit, call: { method: "GET", path: path ?? "", query: { ...query, limit } } };
+}
+
+/** Loads again when the service answers again. @param {LoadState} state @param {() => unknown} load */
+function useAgain(state, load) {
+  const live = connection.value.state === "live";
+  const was = useRef(live);
+  useEffect(() => {
+    if (live && !was.current && state === "failed") void load();
+    was.current = live;
+  }, [live]);
+}
+
+/**
+ * Shows what was loaded, or why there is nothing: `children` is a function of the data and called once there is some.
+ * @param {{of: Loaded|Listed, empty?: any, title?: string, children: (data: any) => any}} props  empty: shown for a list without items
+ */
+export function States({ of, empty, title, children }) {
+  const data = "items" in of ? of.items : of.data;
+  const has = "items" in of ? of.at > 0 : data !== null;
+  if (of.state === "forbidden") return html`<${Empty} icon="lock" title=${t.forbidden} text=${of.error.message} />`;
+  if (of.state === "gone") return html`<${Empty} icon="warn" title=${t.gone} text=${t.goneText} />`;
+  if (of.state === "failed" && !has) return html`<${Failure} error=${of.error} title=${title ?? t.failed} again=${of.reload} />`;
+  if (!has) return html`<${Grey} />`;
+  return html`${of.state === "failed" && html`<p class="stale" role="status">${t.asOf(clockTime(of.at))} ${of.error?.message} <${Button} class="small" label=${t.tryAgain} press=${of.reload} /></p>`}
+    ${"items" in of && !of.items.length && empty ? empty : children(data)}`;
+}
+
+/** @param {{error: any, title: string, again: () => void}} props */
+const Failure = ({ error, title, again }) =>
+  html`<${Empty} icon="warn" title=${title} text=${html`${error?.message}${error?.requestId && html`<br /><span class="mono">${error.requestId}</span>`}`} action=${html`<${Button} label=${t.tryAgain} press=${again} />`} />`;
+
+/** Grey lines, after a moment. */
+export const Grey = () => html`<div class="waiting" aria-busy="true"><span class="sr">${t.loading}</span>${[..."123456"].map((each) => html`<span key=${each} class="bar" aria-hidden="true"></span>`)}</div>`;
