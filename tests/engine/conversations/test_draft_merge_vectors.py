@@ -74,7 +74,7 @@ def dropped(text: str, merged: str, may_go: set[str]) -> set[str]:
 
 def by_desk(function: str, given: Sequence[Sequence[str]]) -> list[Any]:
     """Return what a function of the desk's module gives for each list of arguments."""
-    return desk_results("draft-merge.js", function, given)
+    return desk_results("inbox/draft-merge.js", function, given)
 
 
 TEXTS = st.lists(st.tuples(st.sampled_from(PIECES), st.sampled_from(SPACES)), max_size=6).map(

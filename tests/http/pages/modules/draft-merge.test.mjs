@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { random } from "./browser.mjs";
 
-const { joined, merge } = await import(new URL("draft-merge.js", desk));
+const { joined, merge } = await import(new URL("inbox/draft-merge.js", desk));
 
 test("one change is taken, whichever side made it", () => {
   assert.equal(merge("Hello", "Hello Ada", "Hello"), "Hello Ada");

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import "./browser.mjs";
 
-const { COMMANDS, handle, meant, ofField, run, written } = await import(new URL("keys.js", desk));
-const { t } = await import(new URL("later-texts.js", desk));
+const { COMMANDS, handle, meant, ofField, run, written } = await import(new URL("core/keys.js", desk));
+const { t } = await import(new URL("core/texts-lazy.js", desk));
 
 const press = (key, held = {}) => ({ key, ctrlKey: false, metaKey: false, altKey: false, shiftKey: false, ...held });
 const anywhere = { field: false, singles: true, where: new Set(["list"]) };

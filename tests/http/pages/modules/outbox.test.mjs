@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import "./browser.mjs";
 
-const { Offline, Problem } = await import(new URL("api.js", desk));
-const { due, failed, pause, renewed, sending, stored, unknown } = await import(new URL("outbox.js", desk));
+const { Offline, Problem } = await import(new URL("core/api.js", desk));
+const { due, failed, pause, renewed, sending, stored, unknown } = await import(new URL("core/outbox.js", desk));
 
 const NOW = 1_000_000;
 const entry = (changes = {}) => ({ key: "k1", kind: "message", conversationId: "cnv_a", state: "kept", order: 1, attempts: 0, notBefore: 0, body: { text: "Hello", ifSequence: 7 }, text: "Hello", sentAt: null, problem: null, since: [], waitsFor: null, ...changes });

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { random } from "./browser.mjs";
 
-const { apply, applyAll, asExpected, asHeld, below, comparison, delivered, loaded, matches, nothing, placed, present, sortKey, typed, withNewest, withOlder, withRows } = await import(new URL("state.js", desk));
+const { apply, applyAll, asExpected, asHeld, below, comparison, delivered, loaded, matches, nothing, placed, present, sortKey, typed, withNewest, withOlder, withRows } = await import(new URL("core/state.js", desk));
 
 const ME = "usr_me";
 const evt = (n) => `evt_${String(n).padStart(26, "0")}`;

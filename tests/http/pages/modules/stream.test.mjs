@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import "./browser.mjs";
 
-const { Stream, farewell, parse, parsing, pause } = await import(new URL("stream.js", desk));
+const { Stream, farewell, parse, parsing, pause } = await import(new URL("core/stream.js", desk));
 
 test("events are found wherever the pieces of the stream are cut", () => {
   const text = 'retry: 1000\nevent: hello\ndata: {"a":1}\n\n: comment\n\nid: evt_1\r\ndata: {"b":\r\ndata: 2}\r\n\r\nevent: passing\ndata:x\n\n';

@@ -3,9 +3,9 @@ import "./browser.mjs";
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-const { asOf, differing, moments, saidBy } = await import(new URL("why/past.js", desk));
-const { reasons } = await import(new URL("why/reasons.js", desk));
-const { matches } = await import(new URL("state.js", desk));
+const { asOf, differing, moments, saidBy } = await import(new URL("developers/replay.js", desk));
+const { reasons } = await import(new URL("inbox/list-reason.js", desk));
+const { matches } = await import(new URL("core/state.js", desk));
 
 const time = (n) => `2026-11-24T10:00:${String(n).padStart(2, "0")}.000Z`;
 const event = (sequence, type, data = {}, at = sequence * 2) => ({ id: `evt_${sequence}`, type, sequence, createdAt: time(at), data: { conversation: { status: "OPEN", sequence, ...data.conversation }, ...data, conversation: { status: "OPEN", sequence, ...data.conversation } } });
